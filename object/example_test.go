@@ -1,0 +1,26 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package object_test
+
+import (
+	"fmt"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+func Example() {
+	key, err := object.ParseKey("team-a/web")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ref := object.Ref{Group: "apps", Kind: "Deployment", Key: key}
+	fmt.Println(ref)
+
+	older, newer := object.Version("999"), object.Version("1000")
+	fmt.Println(newer.AtLeast(older))
+	// Output:
+	// Deployment.apps team-a/web
+	// true
+}
