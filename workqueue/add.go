@@ -1,0 +1,202 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue
+
+import (
+	"math"
+	"time"
+)
+
+// Add says how and why keys are added. The zero Add is "now, at Normal".
+//
+// Where a key already waits, its next run takes the higher priority, the earlier
+// time and the causes of both: however often a key is added before a worker takes
+// it, it runs once.
+type Add struct {
+	Priority Priority
+
+	// After is how long to wait first. Zero or less is now.
+	After time.Duration
+
+	// RateLimited counts a failure of the key and waits as long as the limiter
+	// says, or After, whichever is longer.
+	RateLimited bool
+
+	// Cause says why. It is kept if it is not zero.
+	Cause Cause
+}
+
+// Add asks for a run of key, now. If a worker is processing the key, the run
+// follows when that worker calls Done. Add does nothing after ShutDown.
+func (q *Queue[K]) Add(key K) {
+	var how Add
+	q.signal(q.addOne(&how, key, how.After, false))
+}
+
+// AddAfter asks for a run of key in d from now. Of several delayed adds the
+// earliest counts, and an add without delay overrides them: what is promised is
+// a run not later than d from now, not one at that time. A reconcile that must
+// come back at a certain time asks again in each of its runs. Delayed keys are
+// dropped by ShutDown.
+func (q *Queue[K]) AddAfter(key K, d time.Duration) {
+	var how Add
+	q.signal(q.addOne(&how, key, d, false))
+}
+
+// AddRateLimited counts a failure of key and asks for a run when the limiter
+// allows it. Call Forget when the key succeeds or is given up.
+func (q *Queue[K]) AddRateLimited(key K) {
+	q.AddWith(Add{RateLimited: true}, key)
+}
+
+// bulk is how many keys are added without letting go of the lock: enough to make
+// the lock cheap, and few enough to hold up no worker for longer than some 50 µs.
+const bulk = 256
+
+// AddWith adds keys, all in the same manner. It costs less than adding them one
+// by one. The keys are not an atomic group: workers may take the first before
+// the last is in.
+func (q *Queue[K]) AddWith(how Add, keys ...K) {
+	if how.RateLimited {
+		for _, key := range keys {
+			q.addRateLimited(&how, key)
+		}
+		return
+	}
+	if len(keys) == 1 { // the usual case
+		q.signal(q.addOne(&how, keys[0], how.After, false))
+		return
+	}
+	for len(keys) > 0 {
+		n := min(len(keys), bulk)
+		q.signal(q.addMany(&how, keys[:n]))
+		keys = keys[n:]
+	}
+}
+
+func (q *Queue[K]) addRateLimited(how *Add, key K) {
+	if q.refuse() {
+		return // without taking tokens from a limiter that others may share
+	}
+	// The limiter may be the user's code: not under the lock.
+	delay := max(q.limiter.When(key), how.After)
+	q.signal(q.addOne(how, key, delay, true))
+}
+
+// refuse counts an add and reports true if the queue is shut down.
+func (q *Queue[K]) refuse() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shuttingDown {
+		q.counts.ignored++
+	}
+	return q.shuttingDown
+}
+
+func (q *Queue[K]) addOne(how *Add, key K, delay time.Duration, failed bool) (wake int) {
+	now := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shuttingDown {
+		q.counts.ignored++
+		return 0
+	}
+	if failed {
+		q.failures[key]++
+		q.counts.retries++
+	}
+	q.add(how, key, now, delay)
+	return q.wakeups()
+}
+
+func (q *Queue[K]) addMany(how *Add, keys []K) (wake int) {
+	now := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shuttingDown {
+		q.counts.ignored += uint64(len(keys))
+		return 0
+	}
+	for _, key := range keys {
+		q.add(how, key, now, how.After)
+	}
+	return q.wakeups()
+}
+
+// add enters a run of key or merges it into the one that waits.
+func (q *Queue[K]) add(how *Add, key K, now int64, delay time.Duration) {
+	e := q.entries[key]
+	if e == nil {
+		e = q.newEntry(key)
+	}
+	if e.waits == notWaiting {
+		e.priority = how.Priority
+	} else {
+		q.counts.merged++
+		q.raise(e, how.Priority)
+	}
+	switch {
+	case e.waits == forWorker: // as early as can be
+	case delay <= 0:
+		if e.waits == untilDue {
+			q.delayed.remove(e)
+		}
+		q.makeReady(e, now)
+	default:
+		due := now + int64(delay)
+		if due < now {
+			due = math.MaxInt64
+		}
+		q.delay(e, due)
+	}
+	e.adds++
+	if how.Cause != (Cause{}) {
+		e.causes.merge(&how.Cause, &q.spareCauses)
+	}
+}
+
+// raise gives the run that waits a priority, if it is higher than what it has.
+func (q *Queue[K]) raise(e *entry[K], p Priority) {
+	switch {
+	case p <= e.priority:
+	case e.lane == nil: // delayed, or behind its own processing
+		e.priority = p
+	default:
+		q.ready.raise(e, p)
+	}
+}
+
+// makeReady lets a run wait for a worker, since the given time.
+func (q *Queue[K]) makeReady(e *entry[K], since int64) {
+	e.waits = forWorker
+	e.queued = since
+	q.counts.adds++
+	if e.running {
+		q.pending++
+	} else {
+		q.ready.push(e)
+	}
+}
+
+// wakeups returns how many sleeping workers to signal once the lock is released,
+// and counts them as waking. No more workers need to be on their way than keys are
+// ready: a worker that finds its key taken by another, which came along by
+// itself, sleeps again. That saves most of the switches between goroutines when
+// several workers keep up with the adds.
+func (q *Queue[K]) wakeups() int {
+	n := min(q.ready.n-q.waking, q.sleeping)
+	if n <= 0 {
+		return 0
+	}
+	q.sleeping -= n
+	q.waking += n
+	return n
+}
+
+// signal wakes n workers. It is called without the lock, which they need first.
+func (q *Queue[K]) signal(n int) {
+	for ; n > 0; n-- {
+		q.cond.Signal()
+	}
+}

@@ -1,0 +1,108 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue
+
+import "time"
+
+// Item is a key handed to a worker, and what is known of this run of it.
+type Item[K comparable] struct {
+	Key      K
+	Priority Priority      // the highest it was added with
+	Causes   Causes        // why; belongs to the queue again after Done
+	Adds     int           // how many adds came together in this run, at least one
+	Attempt  int           // rate limited adds of the key since the last Forget: 0 for a first try
+	Queued   time.Time     // since when it could have run: when it was added, or its delay was over
+	Waited   time.Duration // from Queued to now
+}
+
+// Get hands out the next key. It waits for one, and returns false when the queue
+// is shut down and nothing is ready. The worker must call Done when it has
+// processed the key; nobody else gets the key before that.
+func (q *Queue[K]) Get() (Item[K], bool) {
+	now := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.ready.n == 0 {
+		if q.shuttingDown {
+			return Item[K]{}, false
+		}
+		q.sleeping++
+		q.cond.Wait()
+		q.waking--
+		now = q.now()
+	}
+	e := q.ready.pop()
+	waited := max(now-e.queued, 0) // the clock was read before the lock was had
+	item := Item[K]{
+		Key:      e.key,
+		Priority: e.priority,
+		Causes:   Causes{list: e.causes},
+		Adds:     int(e.adds),
+		Queued:   q.at(e.queued),
+		Waited:   time.Duration(waited),
+	}
+	if len(q.failures) > 0 {
+		item.Attempt = q.failures[e.key]
+	}
+
+	e.waits = notWaiting
+	e.adds = 0
+	e.running = true
+	e.runningPriority = e.priority
+	e.started = now
+	e.runningCauses, e.causes = e.causes, causeList{}
+	q.running.pushBack(e)
+	q.counts.startedSum += now
+	q.counts.latency.observe(waited)
+	return item, true
+}
+
+// Done ends the processing of a key that Get returned. If the key was added in the
+// meantime it is ready again. Done must be called exactly once for each key that
+// Get returned; for a key that is not being processed it does nothing.
+func (q *Queue[K]) Done(key K) {
+	q.signal(q.done(key))
+}
+
+func (q *Queue[K]) done(key K) (wake int) {
+	now := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.entries[key]
+	if e == nil || !e.running {
+		return 0
+	}
+	q.running.remove(e)
+	q.counts.startedSum -= e.started
+	q.counts.work.observe(max(now-e.started, 0))
+	e.running = false
+	q.spareCauses.put(&e.runningCauses)
+	switch e.waits {
+	case notWaiting:
+		q.freeEntry(e)
+	case forWorker:
+		q.pending--
+		q.ready.push(e)
+	}
+	q.closeIfDrained()
+	return q.wakeups()
+}
+
+// Forget takes back what the limiter and the queue hold against a key: call it
+// when the key has succeeded or is given up. It does not take the key out of the
+// queue, and is not a Done.
+func (q *Queue[K]) Forget(key K) {
+	q.limiter.Forget(key)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.failures, key)
+}
+
+// NumRequeues returns how often key was added rate limited since the last Forget,
+// whatever the limiter counts.
+func (q *Queue[K]) NumRequeues(key K) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.failures[key]
+}

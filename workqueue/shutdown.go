@@ -1,0 +1,89 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue
+
+import (
+	"context"
+	"fmt"
+)
+
+// ShutDown ends the intake: adds are ignored from now on and delayed keys are
+// dropped. What is ready, and what was added while it is processed, is still
+// handed out; then Get returns false. A second call does nothing.
+func (q *Queue[K]) ShutDown() { q.shutDown() }
+
+// ShutDownWithDrain is ShutDown, and waits until every key that is left has been
+// handed out and is done. It needs workers that go on calling Get. If ctx ends
+// first it says how much is left, and the queue stays shut down. It may be
+// called after ShutDown, and more than once.
+func (q *Queue[K]) ShutDownWithDrain(ctx context.Context) error {
+	drained := q.shutDown()
+	select {
+	case <-drained:
+		return nil
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	select {
+	case <-drained: // in the last moment
+		return nil
+	default:
+	}
+	return fmt.Errorf("draining work queue %q: %d keys are not handed out, %d are not done: %w",
+		q.name, q.ready.n, q.running.n, context.Cause(ctx))
+}
+
+// ShuttingDown reports whether ShutDown or ShutDownWithDrain was called.
+func (q *Queue[K]) ShuttingDown() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.shuttingDown
+}
+
+func (q *Queue[K]) shutDown() (drained <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shuttingDown {
+		return q.drained
+	}
+	q.shuttingDown = true
+	q.drained = make(chan struct{})
+	q.dropDelayed()
+	q.closeIfDrained()
+	q.waking += q.sleeping
+	q.sleeping = 0
+	q.cond.Broadcast()
+	return q.drained
+}
+
+func (q *Queue[K]) dropDelayed() {
+	d := &q.delayed
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	for _, e := range d.heap {
+		e.waits = notWaiting
+		e.adds = 0
+		q.spareCauses.put(&e.causes)
+		q.counts.ignored++
+		if !e.running {
+			q.freeEntry(e)
+		}
+	}
+	d.heap = nil
+}
+
+// closeIfDrained tells who waits for the end that it has come. Once a queue that
+// is shut down is empty it stays so: nothing can be added.
+func (q *Queue[K]) closeIfDrained() {
+	if !q.shuttingDown || q.ready.n > 0 || q.running.n > 0 {
+		return
+	}
+	select {
+	case <-q.drained: // a Done for a key that is not processed
+	default:
+		close(q.drained)
+	}
+}
