@@ -4,6 +4,7 @@
 package object
 
 import (
+	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,9 @@ type Object interface {
 	metav1.Object
 	runtime.Object
 }
+
+// New returns an empty T.
+func New[T Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
 
 // Meta is what can be known of an object without decoding its spec and status.
 // It is read-only: maps and slices are shared with the cache.

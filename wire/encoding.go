@@ -189,3 +189,14 @@ func fields(message []byte, each func(protowire.Number, []byte) error) error {
 	}
 	return nil
 }
+
+// Seal puts a protobuf message into the envelope that [Encoding.Open] takes off.
+func Seal(apiVersion, kind string, message []byte) ([]byte, error) {
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: message}
+	body := make([]byte, len(protobufMagic)+unknown.Size())
+	n := copy(body, protobufMagic)
+	if _, err := unknown.MarshalTo(body[n:]); err != nil {
+		return nil, fmt.Errorf("sealing %s: %w", kind, err)
+	}
+	return body, nil
+}

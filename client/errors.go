@@ -1,0 +1,112 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/wire"
+)
+
+// maxErrorBody is how much of an error's body is read, in bytes: a Status with
+// many causes fits, a page of HTML is cut.
+const maxErrorBody = 64 << 10
+
+// unansweredError is an error without an answer.
+type unansweredError struct {
+	request string
+	server  string
+	cause   error
+}
+
+func (e *unansweredError) Error() string {
+	return fmt.Sprintf("%s: no answer from %s: %v", e.request, e.server, e.cause)
+}
+
+func (e *unansweredError) Unwrap() error { return e.cause }
+
+// unanswered wraps an error of the transport. net/http puts the whole URL into
+// its errors; what was asked for is said in our words instead.
+func (r *Request) unanswered(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return &unansweredError{request: r.String(), server: r.client.Server(), cause: err}
+}
+
+// Unanswered reports whether err leaves open if the request was carried out: the
+// connection broke after the request may have left, time ran out, or the server
+// said that it does not know itself. A server that could not be reached at all,
+// and one that refused, leave nothing open.
+func Unanswered(err error) bool {
+	if err == nil || Unreachable(err) {
+		return false
+	}
+	var u *unansweredError
+	if errors.As(err, &u) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Code >= 500
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// Unreachable reports whether err says that no connection could be made.
+func Unreachable(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// statusError turns an answer that is an error into one.
+func (r *Request) statusError(response *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
+	if err != nil {
+		return r.unanswered(err)
+	}
+	var status metav1.Status
+	if decodeStatus(response.Header.Get("Content-Type"), body, &status) == nil && status.Status == metav1.StatusFailure {
+		if status.Code == 0 {
+			status.Code = int32(response.StatusCode)
+		}
+		return &apierrors.StatusError{ErrStatus: status}
+	}
+	seconds := 0
+	if wait, again := retryAfter(response); again {
+		seconds = int(wait.Seconds())
+	}
+	text := strings.TrimSpace(string(body))
+	if len(text) > 1024 {
+		text = text[:1024] + "…"
+	}
+	resource := r.resource.GroupVersionResource().GroupResource()
+	return apierrors.NewGenericServerResponse(response.StatusCode, strings.ToLower(r.method), resource, r.name, text, seconds, true)
+}
+
+func decodeStatus(contentType string, body []byte, into *metav1.Status) error {
+	encoding, err := wire.EncodingOf(contentType)
+	if err != nil {
+		return err
+	}
+	_, kind, raw, err := encoding.Open(body)
+	if err != nil {
+		return err
+	}
+	if kind != "Status" {
+		return fmt.Errorf("%q is no Status", kind)
+	}
+	return encoding.Decode(raw, into)
+}

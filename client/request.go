@@ -1,0 +1,268 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
+)
+
+// maxRetries is how often a request is sent again because its answer carried a
+// Retry-After. Source: k8s.io/client-go/rest, maxRetries.
+const maxRetries = 10
+
+// maxAnswer is the largest body that [Request.Do] reads, in bytes.
+const maxAnswer = wire.DefaultLimit
+
+// Request is one request in the making. Its methods return the request, so that
+// they can be chained; the first mistake is kept and returned by Do and Stream.
+// A Request is used once, by one goroutine.
+type Request struct {
+	client      *Client
+	method      string
+	resource    object.Resource
+	path        string
+	namespace   string
+	name        string
+	subresource string
+	params      url.Values
+	accept      string
+	contentType string
+	body        []byte
+	err         error
+}
+
+// Request begins a request with an HTTP method.
+func (c *Client) Request(method string) *Request {
+	return &Request{client: c, method: method, params: url.Values{}, accept: wire.JSON.MediaType()}
+}
+
+// Resource asks for objects of a kind.
+func (r *Request) Resource(resource object.Resource) *Request { r.resource = resource; return r }
+
+// Path asks for a path outside of the resources, such as "/readyz".
+func (r *Request) Path(p string) *Request { r.path = p; return r }
+
+// Namespace asks within a namespace; empty is all of them.
+func (r *Request) Namespace(namespace string) *Request {
+	r.namespace = namespace
+	return r.segment("namespace", namespace)
+}
+
+// Name asks for one object.
+func (r *Request) Name(name string) *Request {
+	if name == "" {
+		return r.fail(errors.New("the name is empty"))
+	}
+	r.name = name
+	return r.segment("name", name)
+}
+
+// Key asks for one object by namespace and name.
+func (r *Request) Key(key object.Key) *Request { return r.Namespace(key.Namespace).Name(key.Name) }
+
+// Subresource asks for a part of an object, such as "status".
+func (r *Request) Subresource(name string) *Request {
+	r.subresource = name
+	return r.segment("subresource", name)
+}
+
+// Param adds a query parameter. Empty values are left out.
+func (r *Request) Param(name, value string) *Request {
+	if value != "" {
+		r.params.Set(name, value)
+	}
+	return r
+}
+
+// Accept names the media types wanted, best first.
+func (r *Request) Accept(mediaTypes ...string) *Request {
+	r.accept = strings.Join(mediaTypes, ",")
+	return r
+}
+
+// Body gives the request a body. It is not copied and may be sent more than once.
+func (r *Request) Body(contentType string, body []byte) *Request {
+	r.contentType, r.body = contentType, body
+	return r
+}
+
+// segment refuses names that would change the path's meaning.
+func (r *Request) segment(what, s string) *Request {
+	if s == "." || s == ".." || strings.ContainsAny(s, "/%") {
+		return r.fail(fmt.Errorf("%s %q cannot stand in a URL", what, s))
+	}
+	return r
+}
+
+func (r *Request) fail(err error) *Request {
+	if r.err == nil {
+		r.err = err
+	}
+	return r
+}
+
+// String says what is asked for, in the words of an error: "get pods team-a/web".
+func (r *Request) String() string {
+	var b strings.Builder
+	b.WriteString(strings.ToLower(r.method))
+	b.WriteByte(' ')
+	if r.resource == (object.Resource{}) {
+		b.WriteString(r.path)
+		return b.String()
+	}
+	b.WriteString(r.resource.String())
+	if r.subresource != "" {
+		b.WriteString("/" + r.subresource)
+	}
+	if r.name != "" {
+		b.WriteString(" " + object.Key{Namespace: r.namespace, Name: r.name}.String())
+	} else if r.namespace != "" {
+		b.WriteString(" in namespace " + r.namespace)
+	}
+	return b.String()
+}
+
+func (r *Request) url() string {
+	u := *r.client.base
+	if r.resource == (object.Resource{}) {
+		u.Path = path.Join(u.Path, r.path)
+	} else {
+		segments := []string{u.Path, "apis", r.resource.Group, r.resource.Version}
+		if r.resource.Group == "" {
+			segments = []string{u.Path, "api", r.resource.Version}
+		}
+		if r.namespace != "" {
+			segments = append(segments, "namespaces", r.namespace)
+		}
+		segments = append(segments, r.resource.Plural, r.name, r.subresource)
+		u.Path = path.Join(segments...)
+	}
+	u.RawQuery = r.params.Encode()
+	return u.String()
+}
+
+// Answer is a whole answer.
+type Answer struct {
+	Code     int
+	Encoding wire.Encoding
+	Body     []byte
+}
+
+// Do sends the request and reads the whole answer.
+func (r *Request) Do(ctx context.Context) (Answer, error) {
+	if r.client.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.client.timeout)
+		defer cancel()
+	}
+	response, err := r.send(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err != nil {
+		return Answer{}, r.unanswered(err)
+	}
+	if len(body) > maxAnswer {
+		return Answer{}, fmt.Errorf("%s: the answer is larger than %d bytes", r, maxAnswer)
+	}
+	answer := Answer{Code: response.StatusCode, Body: body}
+	// Paths outside of the resources answer in text; who asks for one reads Body.
+	if encoding, err := wire.EncodingOf(response.Header.Get("Content-Type")); err == nil {
+		answer.Encoding = encoding
+	} else if r.resource != (object.Resource{}) {
+		return Answer{}, fmt.Errorf("%s: %w: is %s a Kubernetes API server?", r, err, r.client.Server())
+	}
+	return answer, nil
+}
+
+// Stream is an answer that is read as it arrives. Close it.
+type Stream struct {
+	Encoding wire.Encoding
+	Body     io.ReadCloser
+}
+
+// Stream sends the request and returns the answer's body unread. It ends when ctx
+// does.
+func (r *Request) Stream(ctx context.Context) (*Stream, error) {
+	response, err := r.send(ctx)
+	if err != nil {
+		return nil, err
+	}
+	encoding, err := wire.EncodingOf(response.Header.Get("Content-Type"))
+	if err != nil {
+		response.Body.Close()
+		return nil, fmt.Errorf("%s: %w: is %s a Kubernetes API server?", r, err, r.client.Server())
+	}
+	return &Stream{Encoding: encoding, Body: response.Body}, nil
+}
+
+// send sends the request until it has an answer that is final. Answers that are
+// errors are returned as such.
+func (r *Request) send(ctx context.Context) (*http.Response, error) {
+	if r.err != nil {
+		return nil, fmt.Errorf("%s: %w", r, r.err)
+	}
+	target := r.url()
+	for try := 0; ; try++ {
+		var body io.Reader
+		if r.body != nil {
+			body = bytes.NewReader(r.body)
+		}
+		request, err := http.NewRequestWithContext(ctx, r.method, target, body)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r, err)
+		}
+		request.Header.Set("Accept", r.accept)
+		if r.body != nil {
+			request.Header.Set("Content-Type", r.contentType)
+		}
+		response, err := r.client.http.Do(request)
+		if err != nil {
+			return nil, r.unanswered(err)
+		}
+		if response.StatusCode >= 200 && response.StatusCode < 300 {
+			return response, nil
+		}
+		wait, again := retryAfter(response)
+		err = r.statusError(response)
+		response.Body.Close()
+		if !again || try == maxRetries {
+			return nil, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, err // what the server said tells more than that time ran out
+		}
+	}
+}
+
+// retryAfter reports whether the server asks to be tried again, and when.
+func retryAfter(response *http.Response) (time.Duration, bool) {
+	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode < 500 {
+		return 0, false
+	}
+	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0, false
+	}
+	return time.Duration(seconds) * time.Second, true
+}

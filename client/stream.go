@@ -1,0 +1,117 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
+)
+
+// Selection is which objects of a resource are meant, and in which form.
+type Selection struct {
+	Namespace string // "" is all
+	Labels    string // a label selector, "" is all
+	Fields    string // a field selector, "" is all
+
+	// JSONOnly is set for types that have no protobuf form.
+	JSONOnly bool
+	// MetadataOnly asks for PartialObjectMetadata instead of the objects.
+	MetadataOnly bool
+	// Limit is the largest object read, in bytes. 0 is wire.DefaultLimit.
+	Limit int
+}
+
+// ListOptions says what a list may answer. The words are the API server's.
+type ListOptions struct {
+	ResourceVersion      string
+	ResourceVersionMatch string
+	PageSize             int64 // 0 is all in one
+	Continue             string
+}
+
+// WatchOptions says where a watch begins. The words are the API server's.
+type WatchOptions struct {
+	ResourceVersion   string
+	Timeout           time.Duration // the server ends the watch after it
+	SendInitialEvents bool          // begin with the state, as a watch list
+}
+
+func (s *Selection) request(c *Client, r object.Resource, list bool) *Request {
+	request := c.Request(http.MethodGet).Resource(r).Namespace(s.Namespace).
+		Param("labelSelector", s.Labels).Param("fieldSelector", s.Fields)
+	as := ""
+	if s.MetadataOnly {
+		as = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+		if list {
+			as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+		}
+	}
+	if s.JSONOnly && !s.MetadataOnly {
+		return request.Accept(wire.JSON.MediaType())
+	}
+	return request.Accept(wire.Protobuf.MediaType()+as, wire.JSON.MediaType()+as)
+}
+
+// List hands out the encoded objects of a resource as they arrive. item's bytes
+// are valid during the call.
+func (c *Client) List(ctx context.Context, r object.Resource, s Selection, o ListOptions,
+	item func(e wire.Encoding, raw []byte) error) (wire.ListMeta, error) {
+	request := s.request(c, r, true).
+		Param("resourceVersion", o.ResourceVersion).
+		Param("resourceVersionMatch", o.ResourceVersionMatch).
+		Param("continue", o.Continue)
+	if o.PageSize > 0 {
+		request.Param("limit", strconv.FormatInt(o.PageSize, 10))
+	}
+	stream, err := request.Stream(ctx)
+	if err != nil {
+		return wire.ListMeta{}, err
+	}
+	defer stream.Body.Close()
+	return wire.List(stream.Body, stream.Encoding, s.Limit, func(raw []byte) error {
+		return item(stream.Encoding, raw)
+	})
+}
+
+// WatchStream is a running watch. Next is called by one goroutine; Close may be
+// called by any.
+type WatchStream struct {
+	Encoding wire.Encoding
+	reader   *wire.WatchReader
+	stream   *Stream
+}
+
+// Next returns the next event. See [wire.WatchReader.Next].
+func (w *WatchStream) Next() (wire.Event, error) { return w.reader.Next() }
+
+// Close ends the watch. A Next that waits returns an error.
+func (w *WatchStream) Close() error { return w.stream.Body.Close() }
+
+// Watch begins a watch. It ends when ctx does.
+func (c *Client) Watch(ctx context.Context, r object.Resource, s Selection, o WatchOptions) (*WatchStream, error) {
+	request := s.request(c, r, false).
+		Param("watch", "true").
+		Param("allowWatchBookmarks", "true").
+		Param("resourceVersion", o.ResourceVersion)
+	if o.Timeout > 0 {
+		request.Param("timeoutSeconds", strconv.Itoa(int(o.Timeout.Seconds())))
+	}
+	if o.SendInitialEvents {
+		request.Param("sendInitialEvents", "true").Param("resourceVersionMatch", "NotOlderThan")
+	}
+	stream, err := request.Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &WatchStream{
+		Encoding: stream.Encoding,
+		reader:   wire.NewWatchReader(stream.Body, stream.Encoding, s.Limit),
+		stream:   stream,
+	}, nil
+}
