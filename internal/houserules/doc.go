@@ -1,0 +1,31 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package houserules holds the rules of this repository that no compiler holds,
+// and its tests apply them to the repository itself. A rule that is only written
+// down is broken within a month; one that fails a test is kept or changed openly.
+//
+// Each exported function checks one group of rules and returns what breaks
+// them, one sentence each: where, what is wrong, and what to do about it.
+//
+//   - [Layers] reads the table of packages in ARCHITECTURE.md, and so the text
+//     that people read is the one that counts. Imports go only downwards in it,
+//     no controller imports another, and every package stands in it.
+//   - [Peers] keeps out what this project replaces: client-go's caches,
+//     informers, listers and work queue, and all of k8s.io/kubernetes.
+//   - [Connections] lets only the packages that may talk to a network import
+//     the packages that can.
+//   - [Process] leaves flags, environment, standard streams, signals and the
+//     exit of the process to package main.
+//   - [Module] keeps the root module installable by `go install` and light.
+//   - [Documentation] asks every package for a doc.go, and every package that
+//     users import for an example that runs.
+//   - [Headers] asks every source file for its licence, and [Texts] keeps paths
+//     of somebody's machine and hosts of somebody's registry out of all files.
+//
+// A package whose name ends in "test", such as net/http/httptest, serves tests
+// alone. It may do what tests do, and no package that is shipped may import it.
+//
+// The tests in testdata/bad show that each rule can fail: a small module that
+// breaks them all, with the sentence expected for each.
+package houserules

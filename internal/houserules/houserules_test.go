@@ -1,0 +1,91 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package houserules_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/setpoint-io/setpoint/internal/houserules"
+)
+
+// root is the folder of the repository and of its root module.
+const root = "../.."
+
+// keep fails the test with what breaks a rule.
+func keep(t *testing.T, found []string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range found {
+		t.Error(line)
+	}
+}
+
+func load(t *testing.T) *houserules.Tree {
+	t.Helper()
+	tree, err := houserules.Load(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func files(t *testing.T) []string {
+	t.Helper()
+	files, err := houserules.Files(t.Context(), root)
+	if errors.Is(err, houserules.ErrNotACheckout) {
+		t.Skip("the files of a commit are known only to git: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestImportsGoDownwards(t *testing.T) {
+	rows, err := houserules.Table(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, houserules.Layers(load(t), rows), nil)
+}
+
+func TestTestPackagesAreNotShipped(t *testing.T) {
+	keep(t, houserules.TestOnly(load(t)), nil)
+}
+
+func TestNothingIsBuiltFromWhatItReplaces(t *testing.T) {
+	keep(t, houserules.Peers(load(t)), nil)
+}
+
+func TestOnlyClientAndManagerOpenConnections(t *testing.T) {
+	keep(t, houserules.Connections(load(t)), nil)
+}
+
+func TestOnlyCommandsTouchTheProcess(t *testing.T) {
+	found, err := houserules.Process(load(t))
+	keep(t, found, err)
+}
+
+func TestRootModuleIsLightAndInstallable(t *testing.T) {
+	found, err := houserules.Module(t.Context(), root)
+	keep(t, found, err)
+}
+
+func TestPackagesAreDocumented(t *testing.T) {
+	found, err := houserules.Documentation(root, files(t))
+	keep(t, found, err)
+}
+
+func TestSourceFilesHaveLicenceHeaders(t *testing.T) {
+	found, err := houserules.Headers(root, files(t))
+	keep(t, found, err)
+}
+
+func TestFilesSpeakOfTheProjectAlone(t *testing.T) {
+	found, err := houserules.Texts(root, files(t))
+	keep(t, found, err)
+}

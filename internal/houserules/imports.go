@@ -1,0 +1,101 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package houserules
+
+import (
+	"fmt"
+	"slices"
+)
+
+// replaced are the parts of client-go that this project is the replacement of.
+// inTree says whether a package may not even be somewhere below ours: client-go
+// itself needs its work queue to rotate client certificates, so that everything
+// which imports k8s.io/client-go/rest is built from it.
+var replaced = []struct {
+	path   string
+	inTree bool
+}{
+	{"k8s.io/client-go/tools/cache", true},
+	{"k8s.io/client-go/informers", true},
+	{"k8s.io/client-go/listers", true},
+	{"k8s.io/client-go/metadata/metadatainformer", true},
+	{"k8s.io/client-go/metadata/metadatalister", true},
+	{"k8s.io/client-go/dynamic/dynamicinformer", true},
+	{"k8s.io/client-go/dynamic/dynamiclister", true},
+	{"k8s.io/client-go/util/workqueue", false},
+	{"k8s.io/kubernetes", true},
+}
+
+// Peers holds that no package, nor its tests, imports what this project
+// replaces, and that none is built from it by way of another module.
+func Peers(tree *Tree) []string {
+	var found []string
+	for _, pkg := range tree.Packages {
+		name := tree.name(pkg.ImportPath)
+		for _, peer := range replaced {
+			isPeer := func(path string) bool { return under(path, peer.path) }
+			if slices.ContainsFunc(pkg.directImports(), isPeer) {
+				found = append(found, fmt.Sprintf("%s: imports %s, which this project replaces", name, peer.path))
+				continue
+			}
+			if dep := slices.IndexFunc(pkg.Deps, isPeer); dep >= 0 && peer.inTree {
+				found = append(found, fmt.Sprintf("%s: is built from %s, which this project replaces (%s)",
+					name, pkg.Deps[dep], tree.chain(pkg.ImportPath, pkg.Deps[dep])))
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// networks are the packages with which a connection can be opened or awaited.
+// A folder of each counts as well, but for the folders named in harmless.
+var networks = []string{
+	"net",
+	"crypto/tls",
+	"golang.org/x/net",
+	"google.golang.org/grpc",
+	"github.com/gorilla/websocket",
+	"k8s.io/client-go/rest",
+	"k8s.io/client-go/transport",
+	"k8s.io/client-go/kubernetes",
+	"k8s.io/client-go/dynamic",
+	"k8s.io/client-go/metadata",
+	"k8s.io/client-go/discovery",
+	"k8s.io/client-go/tools/clientcmd",
+}
+
+// harmless are packages below those of networks that only hold data.
+var harmless = []string{
+	"net/netip",
+	"net/url",
+	"net/mail",
+	"net/textproto",
+	"k8s.io/client-go/kubernetes/scheme",
+	"k8s.io/client-go/tools/clientcmd/api",
+}
+
+// connecting are the packages that may open a connection, or await one: the
+// client, the manager for its health and metrics server, and the commands.
+var connecting = []string{"client", "manager", "cmd"}
+
+// Connections holds that only the packages meant for it import what can open a
+// connection. Tests are free to: they need servers to talk to.
+func Connections(tree *Tree) []string {
+	var found []string
+	for _, pkg := range tree.Packages {
+		name := tree.name(pkg.ImportPath)
+		if !pkg.shipped() || slices.ContainsFunc(connecting, func(root string) bool { return under(name, root) }) {
+			continue
+		}
+		for _, path := range pkg.Imports {
+			inside := func(root string) bool { return under(path, root) }
+			if slices.ContainsFunc(networks, inside) && !slices.ContainsFunc(harmless, inside) {
+				found = append(found, fmt.Sprintf("%s: imports %s, and only client, manager and cmd may open connections; take a client from the caller", name, path))
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}

@@ -1,0 +1,12 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	_ "net/http"
+	_ "net/url"
+
+	_ "k8s.io/client-go/tools/leaderelection"
+	_ "k8s.io/client-go/util/workqueue"
+)

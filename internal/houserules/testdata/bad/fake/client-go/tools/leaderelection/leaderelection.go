@@ -1,0 +1,3 @@
+package leaderelection
+
+import _ "k8s.io/client-go/tools/cache"

@@ -1,0 +1,119 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package houserules
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ErrNotACheckout is returned by Files outside a git checkout, such as in the
+// archive of a released module.
+var ErrNotACheckout = errors.New("not in a git checkout")
+
+// Files lists what a commit of everything in the checkout at root would hold:
+// slash-separated, relative to root, sorted, and without testdata folders, whose
+// files are bad on purpose.
+func Files(ctx context.Context, root string) ([]string, error) {
+	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
+		return nil, fmt.Errorf("listing the files of %s: %w", root, ErrNotACheckout)
+	}
+	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the files of %s with git: %w", root, err)
+	}
+	var files []string
+	for file := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if slices.Contains(strings.Split(file, "/"), "testdata") {
+			continue
+		}
+		if info, err := os.Lstat(filepath.Join(root, file)); err != nil || !info.Mode().IsRegular() {
+			continue // deleted but not yet committed so, or a link
+		}
+		files = append(files, file)
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+const (
+	copyright = "Copyright The Setpoint Authors."
+	licence   = "SPDX-License-Identifier: Apache-2.0"
+)
+
+// comment is how a source file starts a comment, or empty for other files.
+func comment(file string, text []byte) string {
+	switch {
+	case strings.HasSuffix(file, ".go"):
+		return "// "
+	case path.Base(file) == "Makefile", strings.HasSuffix(file, ".mk"), bytes.HasPrefix(text, []byte("#!")):
+		return "# "
+	}
+	return ""
+}
+
+// Headers holds that each source file starts with its copyright and licence,
+// a script after the line that names its shell.
+func Headers(root string, files []string) ([]string, error) {
+	var found []string
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			return nil, fmt.Errorf("looking for a licence header: %w", err)
+		}
+		start := comment(file, text)
+		if start == "" {
+			continue
+		}
+		if bytes.HasPrefix(text, []byte("#!")) {
+			_, text, _ = bytes.Cut(text, []byte("\n"))
+		}
+		if want := start + copyright + "\n" + start + licence + "\n"; !bytes.HasPrefix(text, []byte(want)) {
+			found = append(found, fmt.Sprintf("%s:1: does not start with %q and %q", file, start+copyright, start+licence))
+		}
+	}
+	return found, nil
+}
+
+// unwanted is what no file may say. The patterns are spelled so that they do
+// not find themselves.
+var unwanted = []struct {
+	pattern *regexp.Regexp
+	what    string
+}{
+	{regexp.MustCompile(`(^|[\s"'` + "`" + `=:(,])/(work|root|home/\w+|Users/\w+)/`), "a path of somebody's machine"},
+	{regexp.MustCompile(`\b(proxy|sum)\.golang\.[o]rg\b|\bregistry\.npmjs\.[o]rg\b|\bdeb\.debian\.[o]rg\b`), "the host of a package registry"},
+}
+
+// Texts holds that files speak of the project, not of the place it was written in.
+func Texts(root string, files []string) ([]string, error) {
+	var found []string
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			return nil, fmt.Errorf("looking for unwanted text: %w", err)
+		}
+		line := 0
+		for text := range bytes.Lines(text) {
+			line++
+			for _, unwanted := range unwanted {
+				if match := unwanted.pattern.Find(text); match != nil {
+					found = append(found, fmt.Sprintf("%s:%d: names %s: %s", file, line, unwanted.what, bytes.TrimSpace(match)))
+				}
+			}
+		}
+	}
+	return found, nil
+}
