@@ -133,3 +133,10 @@ func isSubresource(name string) bool {
 	}
 	return false
 }
+
+// Plural returns the name of a kind as kubectl prints it, without asking a
+// server: right for built-in kinds, a good guess for others.
+func Plural(kind schema.GroupVersionKind) string {
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	return plural.GroupResource().String()
+}

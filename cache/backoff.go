@@ -1,0 +1,56 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// How long a reflector waits before it tries again: 0.8 s, doubled up to 30 s,
+// with full jitter, and from the start again after two healthy minutes.
+// Source: k8s.io/client-go/tools/cache, NewReflectorWithOptions.
+const (
+	backoffFirst  = 800 * time.Millisecond
+	backoffMost   = 30 * time.Second
+	backoffFactor = 2
+	backoffReset  = 2 * time.Minute
+)
+
+// backoff counts failures. It is used by one goroutine.
+type backoff struct {
+	next   time.Duration
+	failed time.Time
+	random func() float64 // in [0, 1)
+}
+
+// wait sleeps before the next try. It returns early with ctx's error when that
+// ends. least is what the server asked for, 0 if nothing.
+func (b *backoff) wait(ctx context.Context, least time.Duration) error {
+	if now := time.Now(); now.Sub(b.failed) > backoffReset {
+		b.next = 0
+	}
+	if b.next == 0 {
+		b.next = backoffFirst
+	} else {
+		b.next = min(b.next*backoffFactor, backoffMost)
+	}
+	random := b.random
+	if random == nil {
+		random = rand.Float64
+	}
+	// Full jitter keeps many clients of a server that comes back from coming at
+	// once; a floor keeps one client from asking a broken server in a loop.
+	pause := max(least, time.Duration(random()*float64(b.next)), backoffFirst/8)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		b.failed = time.Now()
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,119 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"sync"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// delta is a change that waits for a handler.
+type delta struct {
+	key     object.Key
+	old     *entry // what the handler knows; nil: nothing
+	new     *entry // what is true; nil: the object is gone
+	last    *entry // where new is nil: the last state seen
+	initial bool
+	stale   bool
+	resync  bool
+
+	before, after *delta
+}
+
+// deltas is the queue before one handler. It holds one delta an object, in the
+// order in which the objects first changed; later changes are merged into the
+// delta that waits.
+type deltas struct {
+	mu      sync.Mutex
+	waiting map[object.Key]*delta
+	ring    delta // sentinel: ring.after is the first, ring.before the last
+	closed  bool
+	wake    chan struct{} // has room for one
+	merged  uint64
+}
+
+func newDeltas() *deltas {
+	d := &deltas{waiting: map[object.Key]*delta{}, wake: make(chan struct{}, 1)}
+	d.ring.before, d.ring.after = &d.ring, &d.ring
+	return d
+}
+
+// push adds a change. dropped reports whether an initial item went with it
+// unseen: an object that came and went is not told of.
+func (d *deltas) push(n *delta) (dropped bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	if w := d.waiting[n.key]; w != nil {
+		d.merged++
+		w.new, w.last, w.stale = n.new, n.last, n.stale
+		// A real change outweighs a resync that waits, and a resync adds nothing
+		// to a change that waits.
+		w.resync = w.resync && n.resync
+		if w.old == nil && w.new == nil {
+			d.unlink(w)
+			return w.initial
+		}
+		return false
+	}
+	d.waiting[n.key] = n
+	n.before, n.after = d.ring.before, &d.ring
+	n.before.after, n.after.before = n, n
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+	return false
+}
+
+func (d *deltas) unlink(n *delta) {
+	delete(d.waiting, n.key)
+	n.before.after, n.after.before = n.after, n.before
+	n.before, n.after = nil, nil
+}
+
+// pop takes the first change, or returns nil.
+func (d *deltas) pop() *delta {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	first := d.ring.after
+	if first == &d.ring {
+		return nil
+	}
+	d.unlink(first)
+	return first
+}
+
+func (d *deltas) len() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.waiting)
+}
+
+// close lets go of what waits and takes nothing more.
+func (d *deltas) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	clear(d.waiting)
+	d.ring.before, d.ring.after = &d.ring, &d.ring
+}
+
+// kind says what happened, from what is known to what is true.
+func (d *delta) kind() EventKind {
+	switch {
+	case d.new == nil:
+		return Deleted
+	case d.old == nil:
+		return Added
+	case d.old.meta.UID != d.new.meta.UID:
+		return Replaced
+	case d.resync:
+		return Resync
+	}
+	return Updated
+}

@@ -1,0 +1,158 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Handler is told of changes, one at a time, by a goroutine of its own. A panic
+// is contained to the event that it came from: it is logged with its stack and
+// counted, and the next event follows.
+type Handler[T object.Object] func(Event[T])
+
+// HandlerOptions changes how a handler is told.
+type HandlerOptions struct {
+	// Name says who it is in logs and statistics.
+	Name string
+	// Resync has the handler told of every object in this period, changed or
+	// not. 0 is never; below a second is a second.
+	Resync time.Duration
+}
+
+// Registration is a handler that has been added.
+type Registration struct {
+	informer *informer
+	name     string
+	queue    *deltas
+	call     func(*delta)
+
+	synced   chan struct{} // closed once the initial items have been handled
+	initial  atomic.Int64  // initial items not handled yet, and one until upstream is synced
+	handled  atomic.Uint64
+	panics   atomic.Uint64
+	busy     atomic.Int64 // when the running call began, unix nanoseconds; 0: none runs
+	resync   time.Duration
+	stop     context.CancelFunc
+	stopOnce sync.Once
+}
+
+// Synced returns a channel that is closed once the informer has the state of its
+// kind and the handler has been told of all that was there then.
+func (r *Registration) Synced() <-chan struct{} { return r.synced }
+
+// HandlerStatus is what can be seen of a handler from outside.
+type HandlerStatus struct {
+	Name    string
+	Waiting int           // objects with a change that it has not been told of
+	Merged  uint64        // changes that were merged into one that waited
+	Handled uint64        // events that it has been told of
+	Panics  uint64        // events in which it panicked
+	Busy    time.Duration // how long the call that runs has been running
+	Synced  bool
+}
+
+// Status returns what can be seen of the handler.
+func (r *Registration) Status() HandlerStatus {
+	s := HandlerStatus{Name: r.name, Handled: r.handled.Load(), Panics: r.panics.Load()}
+	r.queue.mu.Lock()
+	s.Waiting, s.Merged = len(r.queue.waiting), r.queue.merged
+	r.queue.mu.Unlock()
+	if began := r.busy.Load(); began != 0 {
+		s.Busy = time.Since(time.Unix(0, began))
+	}
+	select {
+	case <-r.synced:
+		s.Synced = true
+	default:
+	}
+	return s
+}
+
+// Remove stops telling the handler. It may be called from anywhere, the handler
+// itself included, and more than once. A call that runs comes to its end; none
+// begins after Remove has returned, unless Remove was called by another goroutine
+// while it was about to begin.
+func (r *Registration) Remove() {
+	r.stopOnce.Do(func() {
+		r.informer.forget(r)
+		r.stop()
+		r.queue.close()
+	})
+}
+
+// push queues a change and keeps count of the initial ones.
+func (r *Registration) push(d delta) {
+	if d.initial {
+		r.initial.Add(1)
+	}
+	if r.queue.push(&d) {
+		r.initialDone()
+	}
+}
+
+// initialDone counts down; the last one closes synced.
+func (r *Registration) initialDone() {
+	if r.initial.Add(-1) == 0 {
+		close(r.synced)
+	}
+}
+
+// run tells the handler until ctx ends.
+func (r *Registration) run(ctx context.Context) {
+	var tick <-chan time.Time
+	if r.resync > 0 {
+		ticker := time.NewTicker(max(r.resync, time.Second))
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for ctx.Err() == nil {
+		if d := r.queue.pop(); d != nil {
+			r.handle(d)
+			continue
+		}
+		select {
+		case <-r.queue.wake:
+		case <-tick:
+			r.informer.resync(r)
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (r *Registration) handle(d *delta) {
+	r.busy.Store(time.Now().UnixNano())
+	defer func() {
+		if p := recover(); p != nil {
+			r.panics.Add(1)
+			r.informer.log.Error("a handler panicked; the event is lost to it, the next one follows",
+				"handler", r.name, "kind", r.informer.name, "object", d.key.String(), "event", d.kind().String(),
+				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+		r.busy.Store(0)
+		r.handled.Add(1)
+		if d.initial {
+			r.initialDone()
+		}
+	}()
+	r.call(d)
+}
+
+// typed returns the call of a typed handler.
+func typed[T object.Object](h Handler[T]) func(*delta) {
+	return func(d *delta) {
+		e := Event[T]{Kind: d.kind(), Old: Item[T]{d.old}, New: Item[T]{d.new}, Initial: d.initial, Stale: d.stale}
+		if e.Kind == Deleted && d.last != nil {
+			e.Old = Item[T]{d.last}
+		}
+		h(e)
+	}
+}

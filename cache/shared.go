@@ -1,0 +1,174 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// SharedInformer is the typed view of an informer: a current copy of the objects
+// of a kind, and a place to add handlers. It is a small value that may be copied;
+// all methods are safe for concurrent use.
+type SharedInformer[T object.Object] struct{ informer *informer }
+
+// Snapshot returns the newest state.
+func (s SharedInformer[T]) Snapshot() Snapshot[T] {
+	return Snapshot[T]{s.informer.store.current.Load()}
+}
+
+// Get returns an object of the newest state. The error satisfies
+// apierrors.IsNotFound if there is none. The object is shared and read-only.
+func (s SharedInformer[T]) Get(key object.Key) (T, error) {
+	item := s.Snapshot().Get(key)
+	if !item.Exists() {
+		var none T
+		return none, &notFound{kind: s.informer.name, key: key}
+	}
+	return item.Object()
+}
+
+// All returns every object of the newest state.
+func (s SharedInformer[T]) All() iter.Seq2[object.Key, Item[T]] { return s.Snapshot().All() }
+
+// AddHandler adds a handler, at any time until the informer stops. It is first
+// told of all objects there are.
+func (s SharedInformer[T]) AddHandler(h Handler[T], o HandlerOptions) (*Registration, error) {
+	return s.informer.addHandler(typed(h), o)
+}
+
+// AddIndex adds an index, over the objects that are there already too. f returns
+// the values under which an object is found; it must be quick, return the same
+// values for the same object, and change nothing. Objects for which f fails or
+// panics stand in no value of the index, and the failure is logged.
+func (s SharedInformer[T]) AddIndex(name string, f func(Item[T]) ([]string, error)) error {
+	return s.informer.store.addIndex(name, func(e *entry) ([]string, error) { return f(Item[T]{e}) })
+}
+
+// Synced returns a channel that is closed once the informer has had a whole state
+// of its kind.
+func (s SharedInformer[T]) Synced() <-chan struct{} { return s.informer.synced }
+
+// WaitForSync waits until the informer has had a whole state of its kind. When
+// ctx ends first, the error is a [NotSyncedError] that says what is in the way.
+func (s SharedInformer[T]) WaitForSync(ctx context.Context) error {
+	select {
+	case <-s.informer.synced:
+		return nil
+	case <-ctx.Done():
+	case <-s.informer.ended:
+	}
+	select {
+	case <-s.informer.synced:
+		return nil
+	default:
+	}
+	err := s.informer.whyNot()
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w (%w)", err, ctx.Err())
+	}
+	return err
+}
+
+// Observed returns a channel that is closed once the informer has seen its kind
+// up to a version, and a function that gives up waiting.
+func (s SharedInformer[T]) Observed(v object.Version) (<-chan struct{}, func()) {
+	return s.informer.versions.wait(v)
+}
+
+// Kind returns the plural of the kind, for people.
+func (s SharedInformer[T]) Kind() string { return s.informer.name }
+
+// Trouble returns what keeps the informer from being current, or nil.
+func (s SharedInformer[T]) Trouble() error {
+	if p := s.informer.problem.Load(); p != nil {
+		return p.err
+	}
+	return nil
+}
+
+// Handle returns the informer without its type, for code that treats informers of
+// all kinds alike.
+func (s SharedInformer[T]) Handle() Handle { return Handle{s.informer} }
+
+// Handle is an informer whose type is not known. It is comparable: two Handles are
+// equal if they are of one informer.
+type Handle struct{ informer *informer }
+
+// Kind returns the plural of the kind, for people.
+func (h Handle) Kind() string { return h.informer.name }
+
+// GroupKind returns the kind's group and kind.
+func (h Handle) GroupKind() (group, kind string) { return h.informer.kind.Group, h.informer.kind.Kind }
+
+// Synced is as [SharedInformer.Synced].
+func (h Handle) Synced() <-chan struct{} { return h.informer.synced }
+
+// WaitForSync is as [SharedInformer.WaitForSync].
+func (h Handle) WaitForSync(ctx context.Context) error {
+	return SharedInformer[*metav1.PartialObjectMetadata](h).WaitForSync(ctx)
+}
+
+// Observed is as [SharedInformer.Observed].
+func (h Handle) Observed(v object.Version) (<-chan struct{}, func()) {
+	return h.informer.versions.wait(v)
+}
+
+// Meta returns the metadata of an object of the newest state, or nil.
+func (h Handle) Meta(key object.Key) *object.Meta {
+	if e := h.informer.store.current.Load().get(key); e != nil {
+		return &e.meta
+	}
+	return nil
+}
+
+// Trouble is as [SharedInformer.Trouble].
+func (h Handle) Trouble() error { return SharedInformer[*metav1.PartialObjectMetadata](h).Trouble() }
+
+// Status returns what can be seen of the informer from outside.
+func (h Handle) Status() Status {
+	i := h.informer
+	now := i.store.current.Load()
+	s := Status{Kind: i.name, Objects: now.objects.Len(), Version: now.version, Synced: i.isSynced.Load(), Trouble: h.Trouble()}
+	i.mu.Lock()
+	handlers := append([]*Registration(nil), i.handlers...)
+	i.mu.Unlock()
+	for _, r := range handlers {
+		s.Handlers = append(s.Handlers, r.Status())
+	}
+	return s
+}
+
+// Status is what can be seen of an informer from outside.
+type Status struct {
+	Kind     string
+	Objects  int
+	Version  object.Version
+	Synced   bool
+	Trouble  error
+	Handlers []HandlerStatus
+}
+
+// notFound is made often, by reconciles of objects that are gone, and seldom
+// read: its text is put together when somebody asks.
+type notFound struct {
+	kind string
+	key  object.Key
+}
+
+func (e *notFound) Error() string { return fmt.Sprintf("%s %q not found", e.kind, e.key) }
+
+// Status makes it an apierrors.APIStatus.
+func (e *notFound) Status() metav1.Status {
+	return metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+		Message: e.Error(), Details: &metav1.StatusDetails{Name: e.key.Name, Kind: e.kind},
+	}
+}
