@@ -26,6 +26,6 @@
 // A package whose name ends in "test", such as net/http/httptest, serves tests
 // alone. It may do what tests do, and no package that is shipped may import it.
 //
-// The tests in testdata/bad show that each rule can fail: a small module that
-// breaks them all, with the sentence expected for each.
+// That each rule can fail is shown by testdata/bad, a small module that breaks
+// them all, and testdata/bad.golden, which says what is found in it.
 package houserules

@@ -33,15 +33,16 @@ func Peers(tree *Tree) []string {
 	var found []string
 	for _, pkg := range tree.Packages {
 		name := tree.name(pkg.ImportPath)
+		ways := tree.ways(pkg.ImportPath, func(importPath string) bool { return tree.name(importPath) == "" })
 		for _, peer := range replaced {
-			isPeer := func(path string) bool { return under(path, peer.path) }
-			if slices.ContainsFunc(pkg.directImports(), isPeer) {
+			if slices.ContainsFunc(pkg.directImports(), func(path string) bool { return under(path, peer.path) }) {
 				found = append(found, fmt.Sprintf("%s: imports %s, which this project replaces", name, peer.path))
 				continue
 			}
-			if dep := slices.IndexFunc(pkg.Deps, isPeer); dep >= 0 && peer.inTree {
+			nearest := slices.IndexFunc(ways, func(way way) bool { return under(way.to, peer.path) })
+			if nearest >= 0 && peer.inTree {
 				found = append(found, fmt.Sprintf("%s: is built from %s, which this project replaces (%s)",
-					name, pkg.Deps[dep], tree.chain(pkg.ImportPath, pkg.Deps[dep])))
+					name, ways[nearest].to, ways[nearest].chain))
 			}
 		}
 	}

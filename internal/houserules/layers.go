@@ -66,16 +66,16 @@ func (r Row) covers(name string) bool {
 	return name == r.Name || strings.HasPrefix(r.Name, "cmd/") && under(name, r.Name)
 }
 
-// Layers holds every package to its row. What counts is the whole of what a
-// package is built from, so that nothing climbs up through a package between.
-// Packages below internal/ stand in no row: they are counted as part of whoever
-// imports them.
+// Layers holds every package to its row. Packages below internal/ stand in no
+// row: they count as part of whoever imports them, so that nothing climbs up by
+// way of one.
 func Layers(tree *Tree, rows []Row) []string {
 	var found []string
 	used := map[string]bool{}
+	internal := func(importPath string) bool { return under(tree.name(importPath), "internal") }
 	for _, pkg := range tree.Packages {
 		name := tree.name(pkg.ImportPath)
-		if under(name, "internal") || !pkg.shipped() {
+		if internal(pkg.ImportPath) || !pkg.shipped() {
 			continue
 		}
 		at := slices.IndexFunc(rows, func(r Row) bool { return r.covers(name) })
@@ -85,13 +85,13 @@ func Layers(tree *Tree, rows []Row) []string {
 		}
 		row := rows[at]
 		used[row.Name] = true
-		for _, dep := range pkg.Deps {
-			other := tree.name(dep)
-			if other == "" || under(other, "internal") || other == name || allowed(rows, row, name, other) {
+		for _, way := range tree.ways(pkg.ImportPath, internal) {
+			other := tree.name(way.to)
+			if other == "" || internal(way.to) || !shipped(way.to) || allowed(rows, row, name, other) {
 				continue
 			}
 			found = append(found, fmt.Sprintf("%s: must not import %s (%s); move what both need below them, or change the table in ARCHITECTURE.md",
-				name, other, tree.chain(pkg.ImportPath, dep)))
+				name, other, way.chain))
 		}
 	}
 	for _, row := range rows {
@@ -132,15 +132,14 @@ func reachable(rows []Row, row Row, to string, seen map[string]bool) bool {
 	return false
 }
 
-// TestOnly holds that no package which is shipped is built from one that serves
-// tests alone.
+// TestOnly holds that no package which is shipped imports one that serves tests
+// alone.
 func TestOnly(tree *Tree) []string {
 	var found []string
 	for _, pkg := range tree.Packages {
-		for _, dep := range tree.Packages {
-			if pkg.shipped() && !dep.shipped() && slices.Contains(pkg.Deps, dep.ImportPath) {
-				found = append(found, fmt.Sprintf("%s: is built from %s, which serves tests alone (%s)",
-					tree.name(pkg.ImportPath), tree.name(dep.ImportPath), tree.chain(pkg.ImportPath, dep.ImportPath)))
+		for _, path := range pkg.Imports {
+			if other := tree.name(path); pkg.shipped() && other != "" && !shipped(path) {
+				found = append(found, fmt.Sprintf("%s: imports %s, which serves tests alone", tree.name(pkg.ImportPath), other))
 			}
 		}
 	}

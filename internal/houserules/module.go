@@ -42,7 +42,7 @@ func Module(ctx context.Context, dir string) ([]string, error) {
 	}
 	for line := range strings.Lines(string(modules)) {
 		if path, _, _ := strings.Cut(strings.TrimSpace(line), " "); slices.Contains(heavy, path) {
-			found = append(found, fmt.Sprintf("go.mod: needs %s, which belongs into the module of the control plane", path))
+			found = append(found, fmt.Sprintf("go.mod: needs %s, which only the control-plane module may", path))
 		}
 	}
 	slices.Sort(found)

@@ -30,7 +30,6 @@ type Package struct {
 	Imports      []string // direct imports of the package itself
 	TestImports  []string // direct imports of its tests inside the package
 	XTestImports []string // direct imports of its tests outside the package
-	Deps         []string // everything the package itself is built from
 	DepOnly      bool     // not of this module, only needed by it
 }
 
@@ -50,7 +49,7 @@ func Load(ctx context.Context, dir string) (*Tree, error) {
 		return nil, err
 	}
 	listed, err := run(ctx, dir, "list", "-deps",
-		"-json=ImportPath,Name,Dir,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Deps,DepOnly",
+		"-json=ImportPath,Name,Dir,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,DepOnly",
 		"./...")
 	if err != nil {
 		return nil, err
@@ -103,32 +102,46 @@ func (t *Tree) name(importPath string) string {
 
 // shipped reports whether a package goes into somebody's program, rather than
 // into tests alone.
-func (p *Package) shipped() bool {
-	return !strings.HasSuffix(path.Base(p.ImportPath), "test")
+func (p *Package) shipped() bool { return shipped(p.ImportPath) }
+
+func shipped(importPath string) bool {
+	return !strings.HasSuffix(path.Base(importPath), "test")
 }
 
-// chain is the shortest way by which from comes to import to, for a message
-// that tells where to cut. It is empty if there is none.
-func (t *Tree) chain(from, to string) string {
-	before := map[string]string{from: ""}
-	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		if at == to {
-			var steps []string
-			for ; at != ""; at = before[at] {
-				steps = append(steps, strings.TrimPrefix(at, t.Module+"/"))
-			}
-			slices.Reverse(steps)
-			return strings.Join(steps, " -> ")
+// A way is one package that another is built from, and the shortest chain of
+// imports that leads there, for a message that tells where to cut.
+type way struct {
+	to    string
+	chain string
+}
+
+// ways follows imports from a package, nearest first, and passes only through
+// packages that through accepts: a breach is then told once, at the package
+// that can mend it, and not again for everything above.
+func (t *Tree) ways(from string, through func(importPath string) bool) []way {
+	seen := map[string]bool{from: true}
+	found := []way{{from, t.short(from)}}
+	for i := 0; i < len(found); i++ {
+		at := found[i]
+		if i > 0 && !through(at.to) {
+			continue
 		}
-		for _, next := range t.imports[at] {
-			if _, seen := before[next]; !seen {
-				before[next] = at
-				queue = append(queue, next)
+		for _, next := range t.imports[at.to] {
+			if !seen[next] {
+				seen[next] = true
+				found = append(found, way{next, at.chain + " -> " + t.short(next)})
 			}
 		}
 	}
-	return ""
+	return found[1:]
+}
+
+// short is the name of a package of ours, and the import path of any other.
+func (t *Tree) short(importPath string) string {
+	if name := t.name(importPath); name != "" {
+		return name
+	}
+	return importPath
 }
 
 // directImports are the distinct imports of the package and of its tests.

@@ -84,7 +84,7 @@ func processUses(file string) ([]string, error) {
 		case spec.Name == nil:
 			imported[path[strings.LastIndex(path, "/")+1:]] = path
 		case spec.Name.Name == ".":
-			add(spec, path+" by a dot import, which hides what it uses")
+			add(spec, path+" by a dot import")
 		default:
 			imported[spec.Name.Name] = path
 		}

@@ -6,8 +6,8 @@ import (
 	. "os"
 	"os/signal"
 
-	"k8s.io/client-go/rest"
 	_ "example.org/bad/righttest"
+	"k8s.io/client-go/rest"
 )
 
 func decide() {

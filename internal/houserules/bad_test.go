@@ -1,0 +1,124 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package houserules_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/setpoint-io/setpoint/internal/houserules"
+)
+
+// bad is a module that breaks every rule.
+const bad = "testdata/bad"
+
+func loadBad(t *testing.T) *houserules.Tree {
+	t.Helper()
+	tree, err := houserules.Load(t.Context(), bad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func badFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	if err := fs.WalkDir(os.DirFS(bad), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && !strings.HasPrefix(path, "fake/") {
+			files = append(files, path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// wanted reads what each rule is to find: "# rule", then its sentences.
+func wanted(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/bad.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, rule := map[string][]string{}, ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if name, isRule := strings.CutPrefix(line, "# "); isRule {
+			rule = name
+		} else if line != "" {
+			want[rule] = append(want[rule], line)
+		}
+	}
+	return want
+}
+
+func TestEachRuleCanFail(t *testing.T) {
+	tree, files := loadBad(t), badFiles(t)
+	rows, err := houserules.Table(bad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := wanted(t)
+	rules := map[string]func() ([]string, error){
+		"Layers":        func() ([]string, error) { return houserules.Layers(tree, rows), nil },
+		"TestOnly":      func() ([]string, error) { return houserules.TestOnly(tree), nil },
+		"Peers":         func() ([]string, error) { return houserules.Peers(tree), nil },
+		"Connections":   func() ([]string, error) { return houserules.Connections(tree), nil },
+		"Process":       func() ([]string, error) { return houserules.Process(tree) },
+		"Module":        func() ([]string, error) { return houserules.Module(t.Context(), bad) },
+		"Documentation": func() ([]string, error) { return houserules.Documentation(bad, files) },
+		"Headers":       func() ([]string, error) { return houserules.Headers(bad, files) },
+		"Texts":         func() ([]string, error) { return houserules.Texts(bad, files) },
+	}
+	for rule, check := range rules {
+		t.Run(rule, func(t *testing.T) {
+			found, err := check()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(found) == 0 || !slices.Equal(found, want[rule]) {
+				t.Errorf("found\n\t%s\nwant\n\t%s", strings.Join(found, "\n\t"), strings.Join(want[rule], "\n\t"))
+			}
+		})
+	}
+}
+
+func TestRegistryHostsAreFound(t *testing.T) {
+	dir := t.TempDir()
+	host := "proxy" + ".golang" + ".org" // in pieces: this file is read as well
+	if err := os.WriteFile(filepath.Join(dir, "notes.md"), []byte("Modules come\nfrom https://"+host+".\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := houserules.Texts(dir, []string{"notes.md"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "notes.md:2: names the host of a package registry: " + host; !slices.Equal(found, []string{want}) {
+		t.Errorf("found %q, want %q alone", found, want)
+	}
+}
+
+func TestUnreadableTablesAreRefused(t *testing.T) {
+	const head = "| package | what lives there | may import, of ours |\n|---|---|---|\n"
+	for name, text := range map[string]string{
+		"no table":                 "# Architecture\n",
+		"imports that say nothing": head + "| `cache` | objects | the client |\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "ARCHITECTURE.md"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if rows, err := houserules.Table(dir); err == nil {
+				t.Errorf("Table = %v, want an error", rows)
+			}
+		})
+	}
+}
