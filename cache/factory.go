@@ -126,6 +126,7 @@ func (f *Factory) informer(c choice, typ string, make func() object.Object) *inf
 	source := &serverSource{client: f.client, kind: c.kind, selection: c.selection, new: make, transform: c.transform}
 	i := newInformer(client.Plural(c.kind), source, f.log)
 	i.kind = object.Ref{Group: c.kind.Group, Kind: c.kind.Kind}
+	i.partial = c.selection.Namespace != "" || c.selection.Labels != "" || c.selection.Fields != ""
 	f.informers[key] = i
 	if f.running != nil {
 		f.start(i)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
@@ -25,6 +26,7 @@ import (
 type informer struct {
 	name     string // of the kind, for people
 	kind     object.Ref
+	partial  bool // not all objects of the kind are selected
 	log      *slog.Logger
 	store    *store
 	reflect  reflector
@@ -35,7 +37,8 @@ type informer struct {
 	// handler that is being added. Readers do not take it.
 	mu       sync.Mutex
 	handlers []*Registration
-	running  context.Context // nil: not started
+	gone     map[object.Key][]chan struct{} // closed when the object goes, or begins to
+	running  context.Context                // nil: not started
 	tasks    sync.WaitGroup
 	stopped  bool
 
@@ -53,7 +56,7 @@ type problem struct {
 }
 
 func newInformer(name string, source source, log *slog.Logger) *informer {
-	i := &informer{name: name, log: log, synced: make(chan struct{}), ended: make(chan struct{}), wrap: newEntry}
+	i := &informer{name: name, log: log, synced: make(chan struct{}), ended: make(chan struct{}), wrap: newEntry, gone: map[object.Key][]chan struct{}{}}
 	i.store = newStore(func(err error) { log.Error("an index function failed", "kind", name, "error", err) })
 	if err := i.store.addIndex(controllerIndex, byController); err != nil {
 		panic(err) // a fresh store has no index
@@ -139,6 +142,12 @@ func (i *informer) resync(r *Registration) {
 
 // tell is called with mu held, after the store has changed.
 func (i *informer) tell(d delta) {
+	if d.new == nil || d.new.meta.Deleting() || (d.old != nil && d.old.meta.UID != d.new.meta.UID) {
+		for _, done := range i.gone[d.key] {
+			close(done)
+		}
+		delete(i.gone, d.key)
+	}
 	for _, r := range i.handlers {
 		r.push(d)
 	}
@@ -311,4 +320,29 @@ func (i *informer) whyNot() error {
 		reason = "the informer has not been started"
 	}
 	return &NotSyncedError{Kind: i.name, Reason: reason}
+}
+
+// waitGone returns a channel that is closed once the store has no object of this
+// UID under the key, or has it with a deletion timestamp; and a function that
+// gives up waiting. An empty UID is any.
+func (i *informer) waitGone(key object.Key, uid types.UID) (<-chan struct{}, func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	done := make(chan struct{})
+	e := i.store.current.Load().get(key)
+	if e == nil || e.meta.Deleting() || (uid != "" && e.meta.UID != uid) {
+		close(done)
+		return done, func() {}
+	}
+	i.gone[key] = append(i.gone[key], done)
+	return done, func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		left := slices.DeleteFunc(i.gone[key], func(c chan struct{}) bool { return c == done })
+		if len(left) == 0 {
+			delete(i.gone, key)
+			return
+		}
+		i.gone[key] = left
+	}
 }

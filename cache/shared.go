@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -120,6 +121,17 @@ func (h Handle) WaitForSync(ctx context.Context) error {
 func (h Handle) Observed(v object.Version) (<-chan struct{}, func()) {
 	return h.informer.versions.wait(v)
 }
+
+// Gone returns a channel that is closed once the informer has seen that the object
+// with this UID is gone or being deleted, and a function that gives up waiting. An
+// empty UID is whatever object has the key.
+func (h Handle) Gone(key object.Key, uid types.UID) (<-chan struct{}, func()) {
+	return h.informer.waitGone(key, uid)
+}
+
+// Partial reports whether the informer leaves out some objects of the kind: by
+// namespace, labels or fields.
+func (h Handle) Partial() bool { return h.informer.partial }
 
 // Meta returns the metadata of an object of the newest state, or nil.
 func (h Handle) Meta(key object.Key) *object.Meta {

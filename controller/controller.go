@@ -1,0 +1,161 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// Controller is a loop. Make it with New, run it once.
+type Controller struct {
+	name      string
+	reconcile Reconciler
+	queue     *workqueue.Queue[object.Key]
+	limiter   workqueue.Limiter[object.Key]
+	log       *slog.Logger
+	client    *client.Client
+
+	workers    int
+	maxRetries int
+	timeout    time.Duration
+	grace      time.Duration
+	staleReads bool
+
+	primary   cache.Handle // of the first For: whom owners are
+	informers []cache.Handle
+	sources   []source
+
+	own       ownWrites
+	refusals  refusals
+	startOnce sync.Once
+}
+
+// An Option changes a controller in the making.
+type Option func(*Controller)
+
+// Workers is how many keys are worked on at a time. The default is 1.
+func Workers(n int) Option { return func(c *Controller) { c.workers = n } }
+
+// MaxRetries gives a key up after that many failed runs in a row, with a line in
+// the log, until something changes. The default, 0, is never.
+func MaxRetries(n int) Option { return func(c *Controller) { c.maxRetries = n } }
+
+// Timeout ends the context of a run after a time. The default, 0, is never.
+func Timeout(d time.Duration) Option { return func(c *Controller) { c.timeout = d } }
+
+// Grace is how long runs that are under way may take to finish when the controller
+// stops. The default is 10 s.
+func Grace(d time.Duration) Option { return func(c *Controller) { c.grace = d } }
+
+// RateLimit says how long a failed key waits. The default is
+// workqueue.DefaultLimiter.
+func RateLimit(l workqueue.Limiter[object.Key]) Option { return func(c *Controller) { c.limiter = l } }
+
+// Log gives the controller a logger. The default logs to slog.Default.
+func Log(l *slog.Logger) Option { return func(c *Controller) { c.log = l } }
+
+// Reads names an informer that the Reconciler reads and that starts no run: the
+// controller waits for its first state, and for own writes of its kind to appear
+// in it.
+func Reads[T object.Object](informer cache.SharedInformer[T]) Option {
+	return func(c *Controller) { c.knows(informer.Handle()) }
+}
+
+// ReadStale switches off the wait for own writes.
+func ReadStale() Option { return func(c *Controller) { c.staleReads = true } }
+
+// Client is asked about writes whose answer was lost. Without one they count as
+// seen after a time.
+func Client(cl *client.Client) Option { return func(c *Controller) { c.client = cl } }
+
+// New makes a controller.
+func New(name string, r Reconciler, options ...Option) *Controller {
+	c := &Controller{name: name, reconcile: r, workers: 1, grace: 10 * time.Second, log: slog.Default()}
+	for _, option := range options {
+		option(c)
+	}
+	c.log = c.log.With("controller", name)
+	c.queue = workqueue.New(workqueue.Options[object.Key]{Name: name, Limiter: c.limiter})
+	c.own.init(c)
+	return c
+}
+
+// Name returns the controller's name.
+func (c *Controller) Name() string { return c.name }
+
+// Queue returns the controller's queue, to add keys by hand and to look at it.
+func (c *Controller) Queue() *workqueue.Queue[object.Key] { return c.queue }
+
+// knows notes an informer that the Reconciler reads.
+func (c *Controller) knows(h cache.Handle) {
+	if !slices.Contains(c.informers, h) {
+		c.informers = append(c.informers, h)
+	}
+}
+
+// Run works until ctx ends and nothing of the controller runs any more. It waits
+// first for the informers it reads; the factory that made them must be running.
+func (c *Controller) Run(ctx context.Context) error {
+	first := false
+	c.startOnce.Do(func() { first = true })
+	if !first {
+		return fmt.Errorf("running controller %s: it has been run before", c.name)
+	}
+	if c.workers < 1 {
+		return fmt.Errorf("running controller %s: %d workers; at least one is needed", c.name, c.workers)
+	}
+	if c.reconcile == nil {
+		return fmt.Errorf("running controller %s: it has no reconciler", c.name)
+	}
+	defer c.queue.ShutDown()
+	for _, s := range c.sources {
+		remove, err := s(c)
+		if err != nil {
+			return fmt.Errorf("running controller %s: %w", c.name, err)
+		}
+		defer remove()
+	}
+	for _, informer := range c.informers {
+		if err := informer.WaitForSync(ctx); err != nil {
+			if ctx.Err() != nil {
+				c.log.Info("stopped before it could start", "reason", err)
+				return nil
+			}
+			return fmt.Errorf("running controller %s: %w", c.name, err)
+		}
+	}
+	c.log.Debug("started", "workers", c.workers)
+
+	// Runs under way outlive ctx by the grace period.
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	stopped := context.AfterFunc(ctx, func() {
+		c.queue.ShutDown()
+		timer := time.AfterFunc(c.grace, func() { cancel(errStopping) })
+		context.AfterFunc(work, func() { timer.Stop() })
+	})
+	defer stopped()
+
+	var workers sync.WaitGroup
+	for range c.workers {
+		workers.Go(func() { c.worker(ctx, work) })
+	}
+	workers.Wait()
+	cancel(nil)
+	c.own.tasks.Wait()
+	return nil
+}
+
+var errStopping = errors.New("the controller is stopping and its grace period has ended")

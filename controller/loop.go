@@ -1,0 +1,139 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// worker takes keys until the queue has shut down. ctx ends when no further key
+// is to be taken, work when the runs under way must end.
+func (c *Controller) worker(ctx, work context.Context) {
+	for {
+		item, ok := c.queue.Get()
+		if !ok {
+			return
+		}
+		if ctx.Err() != nil {
+			c.queue.Done(item.Key)
+			continue
+		}
+		c.run(work, item)
+	}
+}
+
+// run works on one key.
+func (c *Controller) run(ctx context.Context, item workqueue.Item[object.Key]) {
+	writes := &writes{}
+	runCtx := ctx
+	if !c.staleReads {
+		runCtx = client.WithRecorder(runCtx, writes)
+	}
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		runCtx, cancel = context.WithTimeout(runCtx, c.timeout)
+		defer cancel()
+	}
+	result, err := c.call(runCtx, Request{Key: item.Key, Causes: item.Causes, Attempt: item.Attempt})
+	c.after(ctx, item, result, err)
+	// The key is done when the informers have seen what was written. Until then
+	// the queue merges whatever is added for it and hands it to nobody; the
+	// worker is free for other keys.
+	c.own.settle(ctx, item.Key, writes.take())
+}
+
+// call contains panics.
+func (c *Controller) call(ctx context.Context, req Request) (result Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("the reconciler panicked", "object", req.Key.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("reconciling %s: panic: %v", req.Key, p)
+		}
+	}()
+	return c.reconcile(ctx, req)
+}
+
+// after decides when the key comes again.
+func (c *Controller) after(ctx context.Context, item workqueue.Item[object.Key], result Result, err error) {
+	key := item.Key
+	switch {
+	case err == nil:
+		c.queue.Forget(key)
+		if result.After > 0 {
+			c.queue.AddWith(workqueue.Add{After: result.After, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Timer}}, key)
+		}
+	case ctx.Err() != nil:
+		c.log.Warn("a run was ended by the stop", "object", key.String(), "error", err)
+	case isTerminal(err):
+		c.queue.Forget(key)
+		c.log.Warn("giving up until something changes", "object", key.String(), "error", err)
+	case c.maxRetries > 0 && item.Attempt >= c.maxRetries:
+		c.queue.Forget(key)
+		c.log.Error("giving up until something changes: too many failures", "object", key.String(), "retries", item.Attempt, "error", err)
+	default:
+		c.report(key, item.Attempt+1, err)
+		c.queue.AddWith(workqueue.Add{RateLimited: true, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Retry}}, key)
+	}
+}
+
+// report logs a failure that will be retried: conflicts are everyday life, a
+// missing right is said once, and of a row of failures of one key the first, the
+// second, the fourth, the eighth and so on are.
+func (c *Controller) report(key object.Key, failures int, err error) {
+	switch {
+	case apierrors.IsConflict(err):
+		c.log.Debug("conflict, trying again", "object", key.String(), "error", err)
+	case apierrors.IsForbidden(err):
+		if c.refusals.first(err) {
+			c.log.Error("the credentials lack a right; trying again until they have it", "object", key.String(), "error", err)
+		}
+	case bits.OnesCount(uint(failures)) == 1:
+		c.log.Warn("failed, trying again", "object", key.String(), "failures", failures, "error", err)
+	}
+}
+
+// refusals remembers which missing rights have been reported.
+type refusals struct {
+	mu   sync.Mutex
+	said map[string]time.Time
+}
+
+// A missing right is said again after a while: somebody may have thought it
+// mended.
+const refusalRepeat = 10 * time.Minute
+
+// maxRefusals bounds what is remembered; the texts name namespaces.
+const maxRefusals = 1000
+
+// first reports whether the right that err lacks has not been reported lately. The
+// server's words before "cannot" name the object; what matters is the rest, which
+// names verb, resource and scope.
+func (r *refusals) first(err error) bool {
+	text := err.Error()
+	if _, after, found := strings.Cut(text, " cannot "); found {
+		text = after
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if said, ok := r.said[text]; ok && time.Since(said) < refusalRepeat {
+		return false
+	}
+	if r.said == nil || len(r.said) >= maxRefusals {
+		r.said = map[string]time.Time{}
+	}
+	r.said[text] = time.Now()
+	return true
+}

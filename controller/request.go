@@ -1,0 +1,46 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// Request asks for an object to be looked at.
+type Request struct {
+	Key object.Key
+	// Causes says why. It is valid during the run.
+	Causes workqueue.Causes
+	// Attempt counts the failed runs for this key since the last good one.
+	Attempt int
+}
+
+// Result says what comes next after a run without error. The zero Result is
+// nothing until something changes.
+type Result struct {
+	// After asks for another run after this time. 0 is none.
+	After time.Duration
+}
+
+// Reconciler makes one object as it should be. See the package's documentation
+// for what it may rely on.
+type Reconciler func(context.Context, Request) (Result, error)
+
+// Terminal marks an error that trying again cannot mend. The key is left alone
+// until one of its objects changes.
+func Terminal(err error) error { return &terminalError{err} }
+
+type terminalError struct{ error }
+
+func (e *terminalError) Unwrap() error { return e.error }
+
+func isTerminal(err error) bool {
+	var t *terminalError
+	return errors.As(err, &t)
+}
