@@ -1,0 +1,144 @@
+# Copyright The Setpoint Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Needs Go, git, a POSIX shell and GNU make 3.81 or later. `make help` lists what
+# there is. Everything is always handed to the go command, whose cache knows
+# better than file times what is out of date.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# Every module is built as its own go.mod says, not as the workspace would merge
+# them: what is tested is what `go install` gives to a user.
+export GOWORK := off
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+BIN     := $(CURDIR)/bin
+STEP    := $(CURDIR)/hack/step
+
+# The version is stamped by the linker, and so not asked of git a second time.
+BUILD := go build -v -buildvcs=false
+
+# The race detector needs a C compiler, nothing else here does.
+RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
+
+# Flags for go test, such as TESTFLAGS='-run Rollout -count=1'.
+TESTFLAGS ?=
+FUZZTIME  ?= 30s
+# Arguments of `make up` and `make bench`, such as ARGS='--nodes 10'.
+ARGS ?=
+
+MODULES := . controlplane $(patsubst %/go.mod,%,$(wildcard bench/go.mod)) tools
+TESTED  := $(filter-out . tools,$(MODULES))
+
+# What tests against a real API server start. They are built first, always.
+export SETPOINT_BIN              := $(BIN)/setpoint
+export SETPOINT_CONTROLPLANE_BIN := $(BIN)/setpoint-controlplane
+export KUBECTL                   := $(BIN)/kubectl
+
+include kubernetes.mk
+
+.PHONY: help
+help: ## list the targets
+	@echo 'make TARGET, where TARGET is one of'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sort
+	@echo 'and variables are VERSION, TESTFLAGS, FUZZTIME and ARGS (for up and bench).'
+
+## Building and running
+
+.PHONY: build
+build: setpoint setpoint-controlplane ## build every binary of the project into bin/
+
+.PHONY: setpoint
+setpoint: ## build bin/setpoint: the command, the manager and the library's own code
+	@$(STEP) 'building bin/setpoint' $(BUILD) -ldflags '-X main.version=$(VERSION)' -o $(BIN)/setpoint ./cmd/setpoint
+
+.PHONY: up
+up: build ## build, then start control plane, nodes and manager, and stay until Ctrl-C
+	@$(BIN)/setpoint up $(ARGS)
+
+.PHONY: clean
+clean: ## remove everything that was built here (Go's own cache stays)
+	rm -rf bin dist
+
+## Testing
+
+.PHONY: test
+test: build kubectl ## run all tests of all modules, those against a real API server included
+	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
+	@status=0; \
+	echo 'go test $(RACE) ./...'; \
+	go test $(RACE) -timeout 20m $(TESTFLAGS) ./... || status=1; \
+	for module in $(TESTED); do \
+		echo "cd $$module && go test ./..."; \
+		(cd $$module && go test -timeout 20m $(TESTFLAGS) ./...) || status=1; \
+	done; exit $$status
+
+.PHONY: test-short
+test-short: ## run the tests that need no API server, in a minute
+	go test $(RACE) -short $(TESTFLAGS) ./...
+
+.PHONY: cover
+cover: build kubectl ## run the tests of the library and write bin/coverage.html
+	go test -timeout 20m -coverpkg ./... -coverprofile $(BIN)/coverage.out $(TESTFLAGS) ./...
+	go tool cover -html $(BIN)/coverage.out -o $(BIN)/coverage.html
+	@go tool cover -func $(BIN)/coverage.out | tail -n 1
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME
+	@$(CURDIR)/hack/fuzz $(FUZZTIME)
+
+.PHONY: bench
+bench: setpoint-controlplane kube-controller-manager ## measure side by side with the peers, all or those in ARGS
+	cd bench && go run . $(ARGS)
+
+## Checking
+
+.PHONY: lint
+lint: golangci-lint ## look for mistakes in every module, by the rules in .golangci.yml
+	@status=0; for module in $(filter-out tools,$(MODULES)); do \
+		echo "golangci-lint run, in $$module"; \
+		(cd $$module && $(BIN)/tools/golangci-lint run --config $(CURDIR)/.golangci.yml) || status=1; \
+	done; exit $$status
+
+.PHONY: fmt
+fmt: golangci-lint ## format the code of every module
+	@for module in $(filter-out tools,$(MODULES)); do \
+		(cd $$module && $(BIN)/tools/golangci-lint fmt --config $(CURDIR)/.golangci.yml) || exit 1; \
+	done
+
+.PHONY: tidy
+tidy: ## make every go.mod and go.sum say what the code needs
+	@for module in $(MODULES); do (cd $$module && go mod tidy) || exit 1; done
+
+.PHONY: tidy-check
+tidy-check: ## fail if tidy would change something
+	@status=0; for module in $(MODULES); do \
+		(cd $$module && go mod tidy -diff) || { echo "$$module/go.mod is not tidy: run make tidy"; status=1; }; \
+	done; exit $$status
+
+# The library is looked at call by call. The control plane is looked at as it was
+# built: to read the source of all of Kubernetes takes longer than to build it.
+.PHONY: vuln
+vuln: govulncheck setpoint-controlplane ## look for known vulnerabilities in what is built
+	@status=0; \
+	$(BIN)/tools/govulncheck ./... || status=1; \
+	$(BIN)/tools/govulncheck -mode binary $(BIN)/setpoint-controlplane || status=1; \
+	exit $$status
+
+## Tools, at the versions of tools/go.mod
+
+# tool builds the tool with the import path $(1).
+tool = @cd tools && $(STEP) 'building bin/tools/$(@F)' $(BUILD) -o $(BIN)/tools/$(@F) $(1)
+
+.PHONY: golangci-lint
+golangci-lint: ## build bin/tools/golangci-lint
+	$(call tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+
+.PHONY: govulncheck
+govulncheck: ## build bin/tools/govulncheck
+	$(call tool,golang.org/x/vuln/cmd/govulncheck)
+
+.PHONY: benchstat
+benchstat: ## build bin/tools/benchstat, which compares the outputs of two benchmark runs
+	$(call tool,golang.org/x/perf/cmd/benchstat)
