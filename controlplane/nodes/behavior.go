@@ -1,0 +1,184 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Prefix is what all annotations and labels of the simulation begin with.
+const Prefix = "sim.setpoint.io/"
+
+// Annotations of a Pod that say how it behaves. Durations are written as Go
+// writes them ("1m30s"), or as "5s+3s": five seconds, and up to three more, the
+// same for a Pod whenever it is asked.
+const (
+	StartAfter   = Prefix + "start-after"   // from binding until its containers run; default 0s
+	ReadyAfter   = Prefix + "ready-after"   // from running until ready, or "never"; default 0s
+	UnreadyAfter = Prefix + "unready-after" // from ready until ready no more; default never
+	ExitAfter    = Prefix + "exit-after"    // from running until its containers end, or "never"; default never, for a Job's Pod JobRuntime
+	ExitCode     = Prefix + "exit-code"     // of those containers, 0 to 255; default 0
+	ImagePull    = Prefix + "image-pull"    // "error": its images cannot be pulled; "ok": they can, whatever their names
+)
+
+// JobRuntime is how long the containers of a Pod that a Job controls run, where
+// no annotation says otherwise: long enough to be seen, short enough to wait for.
+const JobRuntime = time.Second
+
+// failingRuntime is how long containers with an exit code and without a time run.
+const failingRuntime = time.Second
+
+// span is a duration with a random part, or never. The zero span is "not said".
+type span struct {
+	said   bool
+	never  bool
+	least  time.Duration
+	jitter time.Duration
+}
+
+// behavior is what the annotations of a Pod, and what kind of Pod it is, say.
+type behavior struct {
+	start, ready, unready, exit span
+	exitCode                    int32
+	imagePull                   string // "", "ok" or "error"
+}
+
+// behaviorOf reads the annotations of a Pod. What cannot be understood counts as
+// not said, and problems has a sentence for each.
+func behaviorOf(pod *corev1.Pod) (b behavior, problems []string) {
+	codeSaid := false
+	for name, value := range pod.Annotations {
+		if !strings.HasPrefix(name, Prefix) {
+			continue
+		}
+		var err error
+		switch name {
+		case StartAfter:
+			b.start, err = parseSpan(value, false)
+		case ReadyAfter:
+			b.ready, err = parseSpan(value, true)
+		case UnreadyAfter:
+			b.unready, err = parseSpan(value, true)
+		case ExitAfter:
+			b.exit, err = parseSpan(value, true)
+		case ExitCode:
+			b.exitCode, err = parseExitCode(value)
+			codeSaid = err == nil
+		case ImagePull:
+			if value == "ok" || value == "error" {
+				b.imagePull = value
+			} else {
+				err = fmt.Errorf(`%q is neither "error" nor "ok"`, value)
+			}
+		default:
+			err = fmt.Errorf("no such annotation; a Pod knows %s", strings.Join(podAnnotations, ", "))
+		}
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("annotation %s is ignored: %v", name, err))
+		}
+	}
+	slices.Sort(problems)
+
+	if !b.exit.said {
+		switch {
+		case codeSaid:
+			b.exit = span{said: true, least: failingRuntime}
+		case ownedByJob(pod):
+			b.exit = span{said: true, least: JobRuntime}
+		default:
+			b.exit.never = true
+		}
+	}
+	if !b.unready.said {
+		b.unready.never = true
+	}
+	return b, problems
+}
+
+var podAnnotations = []string{StartAfter, ReadyAfter, UnreadyAfter, ExitAfter, ExitCode, ImagePull}
+
+func parseSpan(value string, mayBeNever bool) (span, error) {
+	if value == "never" && mayBeNever {
+		return span{said: true, never: true}, nil
+	}
+	least, jitter, hasJitter := strings.Cut(value, "+")
+	s := span{said: true}
+	var err error
+	if s.least, err = time.ParseDuration(least); err != nil {
+		return span{}, notASpan(value, mayBeNever)
+	}
+	if hasJitter {
+		if s.jitter, err = time.ParseDuration(jitter); err != nil {
+			return span{}, notASpan(value, mayBeNever)
+		}
+	}
+	if s.least < 0 || s.jitter < 0 || s.least+s.jitter < 0 {
+		return span{}, fmt.Errorf("%q is negative or too long", value)
+	}
+	return s, nil
+}
+
+func notASpan(value string, mayBeNever bool) error {
+	if mayBeNever {
+		return fmt.Errorf(`%q is not a duration such as "5s", "5s+3s" or "never"`, value)
+	}
+	return fmt.Errorf(`%q is not a duration such as "5s" or "5s+3s"`, value)
+}
+
+func parseExitCode(value string) (int32, error) {
+	code, err := strconv.ParseUint(value, 10, 8)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not an exit code from 0 to 255", value)
+	}
+	return int32(code), nil
+}
+
+// of returns the duration that the span stands for in one situation of one Pod.
+// The random part is a hash, so that the simulation stays a function of the Pod:
+// asked again, or by the next process, it says the same.
+func (s span) of(uid types.UID, purpose string, count int32) time.Duration {
+	if s.jitter == 0 {
+		return s.least
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%s/%d", uid, purpose, count)
+	// FNV mixes its last bytes into the low bits; the multiplication (by the
+	// 64-bit golden ratio) brings them up before the top 32 are taken.
+	fraction := float64((h.Sum64()*0x9E3779B97F4A7C15)>>32) / (1 << 32)
+	return s.least + time.Duration(fraction*float64(s.jitter))
+}
+
+func ownedByJob(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.Kind == "Job" && strings.HasPrefix(owner.APIVersion, "batch/")
+}
+
+// pullable reports whether the image of a container can be pulled: not from the
+// top-level domain "invalid", which no registry can have (RFC 2606), and not with
+// the tag "pull-error". The annotation ImagePull overrules the name.
+func (b behavior) pullable(image string) bool {
+	switch b.imagePull {
+	case "ok":
+		return true
+	case "error":
+		return false
+	}
+	host, _, hasHost := strings.Cut(image, "/")
+	if hasHost {
+		host, _, _ = strings.Cut(host, ":")
+		if host == "invalid" || strings.HasSuffix(host, ".invalid") {
+			return false
+		}
+	}
+	return !strings.HasSuffix(image, ":pull-error")
+}

@@ -1,0 +1,258 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// key names what a worker looks after.
+type key struct {
+	node bool
+	name types.NamespacedName
+}
+
+func podKey(pod *corev1.Pod) key {
+	return key{name: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}}
+}
+
+func nodeKey(name string) key { return key{node: true, name: types.NamespacedName{Name: name}} }
+
+// store is what is known of the cluster: the simulated Nodes and the Pods bound
+// to any Node. It is safe for concurrent use; the objects in it are not changed.
+//
+// A state is handed to one worker at a time, by the queue, and what is in it
+// besides the object belongs to that worker.
+type store struct {
+	mu        sync.Mutex
+	nodes     map[string]*nodeState
+	pods      map[types.NamespacedName]*podState
+	addresses *addresses
+}
+
+type podState struct {
+	object *corev1.Pod // guarded by the store
+
+	memo     memo
+	reported string   // the problems of its annotations that were told already
+	stage    *playing // the Stage that plays it
+}
+
+type nodeState struct {
+	object *corev1.Node // guarded by the store
+
+	heartbeat heartbeat
+	reported  string
+	stage     *playing
+	ready     bool
+}
+
+func newStore() *store {
+	return &store{
+		nodes:     map[string]*nodeState{},
+		pods:      map[types.NamespacedName]*podState{},
+		addresses: newAddresses(),
+	}
+}
+
+// versioned is what newer needs to know of an object.
+type versioned interface {
+	GetUID() types.UID
+	GetResourceVersion() string
+}
+
+// newer reports whether a is a later version than b. What a watch brings can be
+// older than what the answer to a write has brought before.
+func newer(a, b versioned) bool {
+	return object.Version(a.GetResourceVersion()).Compare(object.Version(b.GetResourceVersion())) > 0
+}
+
+// putPod takes a Pod from a watch or a list, and reports whether it is news.
+func (s *store) putPod(pod *corev1.Pod) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := podKey(pod).name
+	state, ok := s.pods[name]
+	switch {
+	case !ok:
+	case !newer(pod, state.object):
+		return false
+	case state.object.UID == pod.UID:
+		state.object = pod
+		s.account(pod)
+		return true
+	default: // another Pod took the name
+		s.addresses.release(state.object.UID)
+	}
+	s.pods[name] = &podState{object: pod, memo: memo{}}
+	s.account(pod)
+	return true
+}
+
+// updatePod takes the answer to a write. It does nothing if the Pod is gone from
+// the store: its deletion was seen before the answer.
+func (s *store) updatePod(state *podState, pod *corev1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pods[podKey(pod).name] == state && newer(pod, state.object) {
+		state.object = pod
+		s.account(pod)
+	}
+}
+
+// account keeps the addresses in step with a Pod.
+func (s *store) account(pod *corev1.Pod) {
+	if ended(pod.Status.Phase) {
+		s.addresses.release(pod.UID)
+		return
+	}
+	if node, ok := s.nodes[pod.Spec.NodeName]; ok && pod.Status.PodIP != "" && !pod.Spec.HostNetwork {
+		s.addresses.keep(pod.UID, pod.Status.PodIP, node.object)
+	}
+}
+
+func (s *store) dropPod(pod *corev1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := podKey(pod).name
+	if state, ok := s.pods[name]; ok && !newer(state.object, pod) {
+		s.addresses.release(state.object.UID)
+		delete(s.pods, name)
+	}
+}
+
+// replacePods takes a whole list and returns the keys of the Pods in it. Pods that
+// are not in the list are gone.
+func (s *store) replacePods(pods []*corev1.Pod) []key {
+	listed := make(map[types.NamespacedName]bool, len(pods))
+	keys := make([]key, 0, len(pods))
+	for _, pod := range pods {
+		k := podKey(pod)
+		listed[k.name] = true
+		keys = append(keys, k)
+		s.putPod(pod)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, state := range s.pods {
+		if !listed[name] {
+			s.addresses.release(state.object.UID)
+			delete(s.pods, name)
+		}
+	}
+	return keys
+}
+
+// pod returns a Pod with its Node, and false unless the Node is one that plays:
+// simulated, and not silent.
+func (s *store) pod(name types.NamespacedName) (state *podState, pod *corev1.Pod, node *corev1.Node, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok = s.pods[name]
+	if !ok {
+		return nil, nil, nil, false
+	}
+	on, ok := s.nodes[state.object.Spec.NodeName]
+	if !ok {
+		return nil, nil, nil, false
+	}
+	if quiet, _ := silent(on.object); quiet {
+		return nil, nil, nil, false
+	}
+	return state, state.object, on.object, true
+}
+
+// network returns the addresses of a living Pod, which are its own from then on.
+func (s *store) network(pod *corev1.Pod, node *corev1.Node) (network, error) {
+	where := network{hostIPs: hostIPs(node)}
+	if pod.Spec.HostNetwork {
+		where.podIPs = where.hostIPs
+		return where, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok := s.pods[podKey(pod).name]
+	if !ok || state.object.UID != pod.UID || ended(state.object.Status.Phase) {
+		return where, nil // nothing would release them
+	}
+	var err error
+	where.podIPs, err = s.addresses.take(pod.UID, node)
+	return where, err
+}
+
+// putNode takes a simulated Node, and reports whether its Pods have to be looked
+// at: it is new, or no longer silent.
+func (s *store) putNode(node *corev1.Node) (wakesPods bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok := s.nodes[node.Name]
+	if ok && !newer(node, state.object) {
+		return false
+	}
+	if ok && state.object.UID == node.UID {
+		was, _ := silent(state.object)
+		is, _ := silent(node)
+		state.object = node
+		return was && !is
+	}
+	s.nodes[node.Name] = &nodeState{object: node}
+	for _, pod := range s.pods {
+		if pod.object.Spec.NodeName == node.Name {
+			s.account(pod.object)
+		}
+	}
+	return true
+}
+
+func (s *store) updateNode(state *nodeState, node *corev1.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nodes[node.Name] == state && newer(node, state.object) {
+		state.object = node
+	}
+}
+
+func (s *store) dropNode(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.nodes, name)
+}
+
+// keepNodes drops all Nodes but those listed.
+func (s *store) keepNodes(listed map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.nodes {
+		if !listed[name] {
+			delete(s.nodes, name)
+		}
+	}
+}
+
+func (s *store) node(name string) (state *nodeState, node *corev1.Node, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok = s.nodes[name]
+	if !ok {
+		return nil, nil, false
+	}
+	return state, state.object, true
+}
+
+func (s *store) podsOn(node string) []key {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []key
+	for _, state := range s.pods {
+		if state.object.Spec.NodeName == node {
+			keys = append(keys, podKey(state.object))
+		}
+	}
+	return keys
+}
