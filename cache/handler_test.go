@@ -1,0 +1,258 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+func add(t *testing.T, i SharedInformer[*corev1.Pod], h Handler[*corev1.Pod], o HandlerOptions) *Registration {
+	t.Helper()
+	r, err := i.AddHandler(h, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestHandlerIsToldOfEveryKindOfChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(added(pod("a", "1")), added(pod("b", "2")), allSent("5"))
+		_, informer := newTestInformer(t, w)
+		var l told
+		add(t, informer, l.handler, HandlerOptions{})
+		defer start(t, informer)()
+		synctest.Wait()
+		got := strings.Split(l.take(), "\n")
+		if len(got) != 2 || !strings.Contains(strings.Join(got, " "), "Added a 1 initial") {
+			t.Errorf("initial: %q", got)
+		}
+		for _, step := range []struct {
+			event fakeEvent
+			want  string
+		}{
+			{modified(pod("a", "6")), "Updated a 1→6"},
+			{deleted(pod("b", "7")), "Deleted b 7"},
+			{added(pod("c", "8")), "Added c 8"},
+			{modified(pod("a", "9", uid("other"))), "Replaced a 6→9"},
+		} {
+			w.events <- step.event
+			synctest.Wait()
+			want(t, "told", l.take(), step.want)
+		}
+	})
+}
+
+func TestRelistTellsDeletionsFirstAndMarksThemStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(added(pod("a", "1")), added(pod("b", "2")), allSent("5"))
+		_, informer := newTestInformer(t, w, watching(added(pod("b", "2")), added(pod("c", "7")), allSent("9")))
+		var l told
+		var seen []string
+		add(t, informer, func(e Event[*corev1.Pod]) {
+			l.handler(e)
+			// A handler finds the store already replaced.
+			seen = append(seen, contents(informer))
+		}, HandlerOptions{})
+		defer start(t, informer)()
+		synctest.Wait()
+		l.take()
+		seen = nil
+		w.events <- failing(errExpired)
+		synctest.Wait()
+		want(t, "told", l.take(), "Deleted a 1 stale\nAdded c 7")
+		want(t, "the store while told", strings.Join(seen, "|"), "b@2 c@7|b@2 c@7")
+	})
+}
+
+func TestLateHandlerIsToldOfEverythingOnceAndAsInitial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(added(pod("a", "1")), allSent("5"))
+		_, informer := newTestInformer(t, w)
+		defer start(t, informer)()
+		synctest.Wait()
+		var l told
+		r := add(t, informer, l.handler, HandlerOptions{})
+		w.events <- modified(pod("a", "6"))
+		synctest.Wait()
+		// The two may have been merged or not; the newest state comes last.
+		got := l.take()
+		if got != "Added a 1 initial\nUpdated a 1→6" && got != "Added a 6 initial" {
+			t.Errorf("told %q", got)
+		}
+		<-r.Synced()
+	})
+}
+
+func TestHandlerIsSyncedAfterItsInitialItems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, informer := newTestInformer(t, watching(added(pod("a", "1")), added(pod("b", "2")), allSent("5")))
+		gate := make(chan struct{})
+		r := add(t, informer, func(Event[*corev1.Pod]) { <-gate }, HandlerOptions{Name: "slow"})
+		defer start(t, informer)()
+		synctest.Wait()
+		if r.Status().Synced {
+			t.Error("synced while an initial item is being handled")
+		}
+		close(gate)
+		synctest.Wait()
+		if !r.Status().Synced {
+			t.Error("not synced after the initial items")
+		}
+	})
+}
+
+func TestPanicIsContainedAndDoesNotKeepTheHandlerUnsynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(added(pod("a", "1")), allSent("5"))
+		_, informer := newTestInformer(t, w)
+		var l told
+		r := add(t, informer, func(e Event[*corev1.Pod]) {
+			if e.Initial {
+				panic("oh")
+			}
+			l.handler(e)
+		}, HandlerOptions{})
+		defer start(t, informer)()
+		<-r.Synced()
+		w.events <- modified(pod("a", "6"))
+		synctest.Wait()
+		want(t, "told", l.take(), "Updated a 1→6")
+		if s := r.Status(); s.Panics != 1 || s.Handled != 2 {
+			t.Errorf("status %+v", s)
+		}
+	})
+}
+
+func TestBlockedHandlerDelaysNobodyAndHoldsOneDeltaAnObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(allSent("5"))
+		_, informer := newTestInformer(t, w)
+		gate := make(chan struct{})
+		var blocked told
+		slow := add(t, informer, func(e Event[*corev1.Pod]) { <-gate; blocked.handler(e) }, HandlerOptions{Name: "blocked"})
+		var others atomic.Int64
+		add(t, informer, func(Event[*corev1.Pod]) { others.Add(1) }, HandlerOptions{})
+		defer start(t, informer)()
+
+		version := 10
+		next := func() string { version++; return fmt.Sprint(version) }
+		w.events <- added(pod("first", next())) // the one it blocks in
+		synctest.Wait()
+		const rounds = 300
+		for range rounds {
+			for _, e := range []fakeEvent{
+				modified(pod("a", next())), modified(pod("b", next())),
+				added(pod("short", next())), deleted(pod("short", next())),
+			} {
+				w.events <- e
+				synctest.Wait() // the other handler keeps up
+			}
+		}
+		if got := others.Load(); got != 1+4*rounds {
+			t.Errorf("the other handler was told %d times, want %d", got, 1+4*rounds)
+		}
+		s := slow.Status()
+		if s.Waiting != 2 {
+			t.Errorf("%d deltas wait, want one for each of the two objects that are there", s.Waiting)
+		}
+		time.Sleep(time.Minute)
+		if s := slow.Status(); s.Busy < time.Minute {
+			t.Errorf("busy for %s, want it visible", s.Busy)
+		}
+		close(gate)
+		synctest.Wait()
+		want(t, "told", blocked.take(), fmt.Sprintf("Added first 11\nAdded a %d\nAdded b %d", version-3, version-2))
+	})
+}
+
+func TestMergedChangesGoFromTheOldestKnownToTheNewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(added(pod("a", "1")), added(pod("b", "1")), added(pod("c", "1")), allSent("5"))
+		_, informer := newTestInformer(t, w)
+		gate := make(chan struct{}, 100)
+		var l told
+		add(t, informer, func(e Event[*corev1.Pod]) { <-gate; l.handler(e) }, HandlerOptions{})
+		defer start(t, informer)()
+		for range 3 {
+			gate <- struct{}{}
+		}
+		synctest.Wait()
+		l.take()
+		w.events <- modified(pod("z", "6")) // blocks in this one
+		synctest.Wait()
+		w.events <- modified(pod("a", "7"))
+		w.events <- modified(pod("a", "8"))
+		w.events <- modified(pod("b", "9"))
+		w.events <- deleted(pod("b", "10"))
+		w.events <- deleted(pod("c", "11"))
+		w.events <- added(pod("c", "12", uid("c2")))
+		synctest.Wait()
+		close(gate)
+		synctest.Wait()
+		want(t, "told", l.take(), "Added z 6\nUpdated a 1→8\nDeleted b 10\nReplaced c 1→12")
+	})
+}
+
+func TestRemoveWorksFromAnywhereAndMoreThanOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(added(pod("a", "1")), allSent("5"))
+		_, informer := newTestInformer(t, w)
+		calls := 0
+		var r *Registration
+		r = add(t, informer, func(Event[*corev1.Pod]) { calls++; r.Remove(); r.Remove() }, HandlerOptions{})
+		defer start(t, informer)()
+		synctest.Wait()
+		w.events <- modified(pod("a", "6"))
+		synctest.Wait()
+		r.Remove()
+		if calls != 1 {
+			t.Errorf("told %d times, removed at the first", calls)
+		}
+		if n := len(informer.Handle().Status().Handlers); n != 0 {
+			t.Errorf("%d handlers are left", n)
+		}
+	})
+}
+
+func TestResyncGoesOnlyToWhoAskedForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, informer := newTestInformer(t, watching(added(pod("a", "1")), allSent("5")))
+		var asked, other told
+		add(t, informer, asked.handler, HandlerOptions{Resync: time.Millisecond}) // below a second is a second
+		add(t, informer, other.handler, HandlerOptions{})
+		stop := start(t, informer)
+		synctest.Wait()
+		asked.take()
+		other.take()
+		time.Sleep(2500 * time.Millisecond)
+		synctest.Wait()
+		stop()
+		want(t, "who asked", asked.take(), "Resync a 1→1\nResync a 1→1")
+		want(t, "who did not", other.take(), "")
+	})
+}
+
+func TestGetOfWhatIsNotThereIsNotFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, informer := newTestInformer(t, watching(added(pod("a", "1")), allSent("5")))
+		defer start(t, informer)()
+		synctest.Wait()
+		if p, err := informer.Get(key("a")); err != nil || p.Name != "a" {
+			t.Errorf("Get(a) = %v, %v", p, err)
+		}
+		_, err := informer.Get(key("b"))
+		if !apierrors.IsNotFound(err) || err.Error() != `pods "ns/b" not found` {
+			t.Errorf("Get(b): %v", err)
+		}
+	})
+}

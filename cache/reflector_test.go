@@ -1,0 +1,291 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Each case is a script of a server's answers, what must have been asked, and what
+// the store must hold in the end.
+func TestReflector(t *testing.T) {
+	cases := []struct {
+		name    string
+		answers func() []any
+		asked   string
+		store   string
+		version object.Version
+	}{
+		{
+			name: "a watch list is the state once its bookmark has come, and the same watch goes on",
+			answers: func() []any {
+				return []any{watching(added(pod("a", "1")), added(pod("b", "2")), allSent("5"),
+					modified(pod("a", "6")), deleted(pod("b", "7")), added(pod("c", "8")))}
+			},
+			asked: `watch list from ""`,
+			store: "a@6 c@8", version: "8",
+		},
+		{
+			name: "a server without watch list is asked for a list, of the newest state and not of any",
+			answers: func() []any {
+				return []any{errNoWatchList, fakeList{"5", []object.Object{pod("a", "1")}}, watching(added(pod("b", "6")))}
+			},
+			asked: "watch list from \"\"\nlist from \"\"\nwatch from \"5\"",
+			store: "a@1 b@6", version: "6",
+		},
+		{
+			name: "a watch that ends is resumed where it ended",
+			answers: func() []any {
+				first := watching(allSent("5"), added(pod("a", "6")))
+				close(first.events)
+				return []any{first, watching(added(pod("b", "7")))}
+			},
+			asked: "watch list from \"\"\nwatch from \"6\"",
+			store: "a@6 b@7", version: "7",
+		},
+		{
+			name: "a watch that breaks is resumed where it broke, without a list",
+			answers: func() []any {
+				return []any{watching(allSent("5"), added(pod("a", "6")), failing(errNoConnection)), errNoConnection, watching(added(pod("b", "7")))}
+			},
+			asked: "watch list from \"\"\nwatch from \"6\"\nwatch from \"6\"",
+			store: "a@6 b@7", version: "7",
+		},
+		{
+			name: "bookmarks move the place to resume from",
+			answers: func() []any {
+				return []any{watching(allSent("5"), bookmark("90"), failing(errNoConnection)), watching()}
+			},
+			asked:   "watch list from \"\"\nwatch from \"90\"",
+			version: "90",
+		},
+		{
+			name: "an expired watch lists again, at the last version first",
+			answers: func() []any {
+				return []any{watching(allSent("5"), added(pod("a", "6")), failing(errExpired)), watching(added(pod("b", "8")), allSent("9"))}
+			},
+			asked: "watch list from \"\"\nwatch list from \"6\"",
+			store: "b@8", version: "9",
+		},
+		{
+			name: "an expired list asks for what there is, at once",
+			answers: func() []any {
+				return []any{watching(allSent("5"), failing(errExpired)), errExpired, watching(added(pod("b", "8")), allSent("9"))}
+			},
+			asked: "watch list from \"\"\nwatch list from \"5\"\nwatch list from \"\"",
+			store: "b@8", version: "9",
+		},
+		{
+			name: "a version that the server has not reached asks for what there is",
+			answers: func() []any {
+				return []any{watching(added(pod("a", "4")), allSent("5"), failing(errExpired)), errTooLarge, watching(added(pod("a", "2")), allSent("3"))}
+			},
+			asked: "watch list from \"\"\nwatch list from \"5\"\nwatch list from \"\"",
+			store: "a@2", version: "5", // a version never goes back, the objects are what the server has
+		},
+		{
+			name: "a watch list that breaks before its bookmark is no state",
+			answers: func() []any {
+				broken := watching(added(pod("gone", "1")))
+				close(broken.events)
+				return []any{broken, watching(added(pod("a", "2")), allSent("5"))}
+			},
+			asked: "watch list from \"\"\nwatch list from \"\"",
+			store: "a@2", version: "5",
+		},
+		{
+			name: "an object that cannot be used does not move the version, and the state is listed again",
+			answers: func() []any {
+				return []any{watching(added(pod("a", "1")), allSent("5"), failing(&undecodable{errors.New("bad")}), modified(pod("a", "7"))),
+					watching(added(pod("a", "6")), allSent("8"))}
+			},
+			asked: "watch list from \"\"\nwatch list from \"5\"",
+			store: "a@6", version: "8",
+		},
+		{
+			name: "an event whose version is no number is an object that cannot be used",
+			answers: func() []any {
+				return []any{watching(allSent("5"), added(pod("a", "x"))), watching(added(pod("a", "6")), allSent("8"))}
+			},
+			asked: "watch list from \"\"\nwatch list from \"5\"",
+			store: "a@6", version: "8",
+		},
+		{
+			name: "a watch that resumes may repeat itself",
+			answers: func() []any {
+				return []any{watching(added(pod("a", "4")), allSent("5"), modified(pod("a", "6")), failing(errNoConnection)),
+					watching(modified(pod("a", "3")), modified(pod("a", "6")), added(pod("b", "7")))}
+			},
+			asked: "watch list from \"\"\nwatch from \"6\"",
+			store: "a@6 b@7", version: "7",
+		},
+		{
+			name: "an empty list is a state",
+			answers: func() []any {
+				return []any{errNoWatchList, fakeList{"5", nil}, watching()}
+			},
+			asked:   "watch list from \"\"\nlist from \"\"\nwatch from \"5\"",
+			version: "5",
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source, informer := newTestInformer(t, c.answers()...)
+				stop := start(t, informer)
+				time.Sleep(time.Hour) // no time passes; every backoff has ended
+				synctest.Wait()
+				stop()
+				want(t, "asked", source.log(), c.asked)
+				want(t, "store", contents(informer), c.store)
+				if got := informer.Snapshot().Version(); got != c.version {
+					t.Errorf("version %q, want %q", got, c.version)
+				}
+				select {
+				case <-informer.Synced():
+				default:
+					t.Error("the informer is not synced")
+				}
+			})
+		})
+	}
+}
+
+func TestBackoffGrowsIsJitteredAndStartsAgainAfterHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, random := range []float64{0, 0.5, 0.999} {
+			b := backoff{random: func() float64 { return random }}
+			for _, most := range []time.Duration{800, 1600, 3200, 6400, 12800, 25600, 30000, 30000} {
+				most *= time.Millisecond
+				began := time.Now()
+				if err := b.wait(t.Context(), 0); err != nil {
+					t.Fatal(err)
+				}
+				pause := time.Since(began)
+				if wanted := max(time.Duration(random*float64(most)), backoffFirst/8); pause != wanted {
+					t.Errorf("random %v: waited %s, want %s", random, pause, wanted)
+				}
+			}
+			time.Sleep(backoffReset + time.Second)
+			began := time.Now()
+			_ = b.wait(t.Context(), 0)
+			if pause := time.Since(began); pause > backoffFirst {
+				t.Errorf("after health: waited %s, want at most %s", pause, backoffFirst)
+			}
+		}
+	})
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, informer := newTestInformer(t, apierrors.NewTooManyRequests("later", 40), watching(allSent("5")))
+		stop := start(t, informer)
+		defer stop()
+		began := time.Now()
+		<-informer.Synced()
+		if waited := time.Since(began); waited < 40*time.Second {
+			t.Errorf("asked again after %s, the server said 40s", waited)
+		}
+	})
+}
+
+func TestShortWatchesAreFailuresAndBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := []any{watching(allSent("5"), failing(errNoConnection))}
+		for range 100 {
+			w := watching()
+			close(w.events)
+			answers = append(answers, w)
+		}
+		source, informer := newTestInformer(t, answers...)
+		stop := start(t, informer)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		stop()
+		source.mu.Lock()
+		defer source.mu.Unlock()
+		if n := len(source.asked); n > 40 {
+			t.Errorf("%d watches within a minute against a server that ends each at once", n)
+		}
+	})
+}
+
+func TestEverySleepEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, informer := newTestInformer(t) // every answer is an error
+		stop := start(t, informer)
+		time.Sleep(10 * time.Minute) // deep in backoff
+		began := time.Now()
+		stop()
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("stopping took %s", waited)
+		}
+	})
+}
+
+func TestWaitForSyncSaysWhatIsInTheWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, informer := newTestInformer(t, errForbiddenList, errForbiddenList, errForbiddenList, errForbiddenList, errForbiddenList, errForbiddenList)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+
+		err := informer.WaitForSync(ctx)
+		var notSynced *NotSyncedError
+		if !errors.As(err, &notSynced) || notSynced.Reason != "the informer has not been started" {
+			t.Errorf("not started: %v", err)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v does not say that time ran out", err)
+		}
+
+		stop := start(t, informer)
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = informer.WaitForSync(ctx)
+		if !errors.As(err, &notSynced) || notSynced.Reason != "forbidden" || !apierrors.IsForbidden(err) {
+			t.Errorf("forbidden: %v", err)
+		}
+		stop()
+	})
+}
+
+func TestKindThatIsNotServedBacksOffAndRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		missing := apierrors.NewNotFound(podResource, "")
+		_, informer := newTestInformer(t, watching(added(pod("a", "4")), allSent("5"), failing(errNoConnection)),
+			missing, missing, missing, watching(added(pod("b", "6"))))
+		stop := start(t, informer)
+		defer stop()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		want(t, "store", contents(informer), "a@4 b@6")
+		if err := informer.Trouble(); err != nil {
+			t.Errorf("trouble after recovery: %v", err)
+		}
+	})
+}
+
+func TestSecondRunIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, informer := newTestInformer(t, watching(allSent("1")))
+		stop := start(t, informer)
+		synctest.Wait()
+		if err := informer.informer.run(t.Context()); err == nil {
+			t.Error("a second run was not refused")
+		}
+		stop()
+		if _, err := informer.AddHandler(func(Event[*corev1.Pod]) {}, HandlerOptions{}); err == nil {
+			t.Error("a handler was added after the stop")
+		}
+	})
+}
