@@ -1,0 +1,61 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/setpoint-io/setpoint/controlplane"
+)
+
+// message is one line of the protocol that doc.go specifies.
+type message struct {
+	State                 string   `json:"state"`
+	Component             string   `json:"component,omitempty"`
+	Kubeconfig            string   `json:"kubeconfig,omitempty"`
+	Servers               []string `json:"servers,omitempty"`
+	DataDir               string   `json:"dataDir,omitempty"`
+	CAFile                string   `json:"caFile,omitempty"`
+	ServiceAccountKeyFile string   `json:"serviceAccountKeyFile,omitempty"`
+	Reason                string   `json:"reason,omitempty"`
+	Error                 string   `json:"error,omitempty"`
+	Elapsed               string   `json:"elapsed,omitempty"`
+}
+
+// reporter writes messages. It is safe for concurrent use.
+type reporter struct {
+	mu    sync.Mutex
+	out   io.Writer
+	began time.Time
+}
+
+func (r *reporter) component(name, state string) {
+	r.send(message{State: state, Component: name, Elapsed: r.elapsed()})
+}
+
+func (r *reporter) ready(cp *controlplane.ControlPlane) {
+	r.send(message{
+		State:                 "ready",
+		Kubeconfig:            cp.KubeconfigFile(),
+		Servers:               cp.ServerURLs(),
+		DataDir:               cp.DataDir(),
+		CAFile:                cp.CAFile(),
+		ServiceAccountKeyFile: cp.ServiceAccountKeyFile(),
+		Elapsed:               r.elapsed(),
+	})
+}
+
+func (r *reporter) elapsed() string { return fmt.Sprintf("%.1fs", time.Since(r.began).Seconds()) }
+
+// send drops the message if nobody reads any more: a parent that is gone is no
+// reason to stop in the middle of stopping.
+func (r *reporter) send(m message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = json.NewEncoder(r.out).Encode(m)
+}

@@ -1,0 +1,121 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/setpoint-io/setpoint/controlplane"
+	"github.com/setpoint-io/setpoint/controlplane/nodes"
+)
+
+// stopTimeout is how long a stop may take; it takes half a second unless a
+// request hangs in an API server.
+const stopTimeout = 20 * time.Second
+
+// run starts everything and returns when it has ended: nil after a request to
+// stop. ctx carries such requests, see onStopRequest.
+func run(ctx context.Context, opts controlplane.Options, nodeCount int, r *reporter) error {
+	// Kubernetes ends the process where it sees no way on. Whoever reads the
+	// protocol should hear of it.
+	klog.OsExit = func(code int) {
+		r.send(message{State: "failed", Error: "a Kubernetes component ended the process; its log says why"})
+		os.Exit(max(code, 1))
+	}
+	opts.Progress = func(e controlplane.Event) { r.component(e.Component, string(e.State)) }
+
+	err := runUntilStopped(ctx, opts, nodeCount, r)
+	if err != nil && !isStopRequest(err) {
+		r.send(message{State: "failed", Error: err.Error()})
+		return err
+	}
+	r.send(message{State: "stopped"})
+	return nil
+}
+
+func runUntilStopped(ctx context.Context, opts controlplane.Options, nodeCount int, r *reporter) error {
+	cp, err := controlplane.Start(ctx, opts)
+	if err != nil {
+		return err
+	}
+	stopNodes, err := startNodes(ctx, cp, nodeCount, opts.Logger, r)
+	if err == nil {
+		r.ready(cp)
+		select {
+		case <-ctx.Done():
+		case <-cp.Done():
+			err = cp.Err()
+		}
+	}
+	if isStopRequest(context.Cause(ctx)) {
+		r.send(message{State: "stopping", Reason: context.Cause(ctx).Error()})
+	}
+	stopNodes()
+	stopCtx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), stopTimeout, fmt.Errorf("not done within %s", stopTimeout))
+	defer cancel()
+	return errors.Join(err, cp.Stop(stopCtx))
+}
+
+// startNodes returns when the simulated nodes are ready. The function it returns,
+// never nil, ends them.
+func startNodes(ctx context.Context, cp *controlplane.ControlPlane, count int, logger *slog.Logger, r *reporter) (stop func(), err error) {
+	if count == 0 {
+		return func() {}, nil
+	}
+	if logger == nil {
+		logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	r.component("nodes", "starting")
+	nodesCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- nodes.Run(nodesCtx, nodes.Options{
+			Config:  cp.AdminConfig(),
+			Nodes:   count,
+			OnReady: func() { close(ready) },
+			Logger:  logger.With("component", "nodes"),
+		})
+	}()
+	stop = func() {
+		cancel()
+		<-ended
+	}
+	select {
+	case <-ready:
+		r.component("nodes", "ready")
+		return stop, nil
+	case err := <-ended:
+		cancel()
+		return func() {}, err
+	case <-ctx.Done():
+		return stop, context.Cause(ctx)
+	case <-cp.Done():
+		return stop, cp.Err()
+	}
+}
+
+// newLogger returns nil at verbosity 0: the library then logs to a file.
+func newLogger(out io.Writer, verbosity int, format string) (*slog.Logger, error) {
+	opts := &slog.HandlerOptions{Level: slog.Level(-verbosity)}
+	switch {
+	case format != "text" && format != "json":
+		return nil, fmt.Errorf("log format %q: choose text or json", format)
+	case verbosity < 0 || verbosity > 10:
+		return nil, fmt.Errorf("verbosity %d: choose 0 (quiet) to 10", verbosity)
+	case verbosity == 0:
+		return nil, nil
+	case format == "json":
+		return slog.New(slog.NewJSONHandler(out, opts)), nil
+	default:
+		return slog.New(slog.NewTextHandler(out, opts)), nil
+	}
+}

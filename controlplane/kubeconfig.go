@@ -1,0 +1,113 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Context is the name of the cluster, the user and the current context in the
+// kubeconfig. The API servers after the first have contexts of their own,
+// "setpoint-1" and so on.
+const Context = "setpoint"
+
+func contextName(server int) string {
+	if server == 0 {
+		return Context
+	}
+	return fmt.Sprintf("%s-%d", Context, server)
+}
+
+func isOurContext(name string) bool {
+	number, found := strings.CutPrefix(name, Context+"-")
+	if !found {
+		return name == Context
+	}
+	_, err := strconv.ParseUint(number, 10, 16)
+	return err == nil
+}
+
+// removeKubeconfig removes the kubeconfig of an earlier control plane, if there
+// is one, and nothing else.
+func removeKubeconfig(path string) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("replacing the kubeconfig: %w; choose another file", err)
+	}
+	c, err := clientcmd.Load(data)
+	if err != nil {
+		return fmt.Errorf("%w: %s is not a kubeconfig (%w); choose another file", ErrForeignKubeconfig, path, err)
+	}
+	for name := range c.Clusters {
+		if !isOurContext(name) {
+			return fmt.Errorf("%w: %s has the cluster %q; choose another file, or move it away", ErrForeignKubeconfig, path, name)
+		}
+	}
+	if len(c.Clusters) == 0 && len(data) > 0 {
+		return fmt.Errorf("%w: %s has no cluster of a control plane; choose another file", ErrForeignKubeconfig, path)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("replacing the kubeconfig: %w; choose another file", err)
+	}
+	return nil
+}
+
+// removeOwnKubeconfig removes the file unless it has changed since it was
+// written, in which case it is somebody else's by now.
+func removeOwnKubeconfig(path string, written []byte) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(data, written) {
+		return nil
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil {
+		return fmt.Errorf("removing the kubeconfig: %w", err)
+	}
+	return nil
+}
+
+func encodeKubeconfig(urls []string, caPEM []byte, user keyPair) ([]byte, error) {
+	c := clientcmdapi.NewConfig()
+	c.CurrentContext = Context
+	c.AuthInfos[Context] = &clientcmdapi.AuthInfo{ClientCertificateData: user.certPEM, ClientKeyData: user.keyPEM}
+	for i, url := range urls {
+		name := contextName(i)
+		c.Clusters[name] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: caPEM}
+		c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: Context}
+	}
+	data, err := clientcmd.Write(*c)
+	if err != nil {
+		return nil, fmt.Errorf("encoding kubeconfig: %w", err)
+	}
+	return data, nil
+}
+
+func restConfig(url string, caPEM []byte, user keyPair) *rest.Config {
+	return &rest.Config{
+		Host: url,
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData:   caPEM,
+			CertData: user.certPEM,
+			KeyData:  user.keyPEM,
+		},
+		// The servers' own priority and fairness guards them; client-go's
+		// default of 5 requests a second would only slow a test down.
+		QPS: -1,
+	}
+}

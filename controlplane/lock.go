@@ -1,0 +1,61 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// dirLock keeps a second process out of a data directory. It is a flock, so
+// that the kernel drops it with the process, however that ends; the file's
+// content, the holder's process id, is only for the message.
+type dirLock struct{ file *os.File }
+
+// lockDir takes the lock or fails at once with ErrDataDirLocked.
+func lockDir(path string) (*dirLock, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, diskError(fmt.Errorf("locking data directory: %w; choose a directory that you may write to", err))
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		holder := readPID(path)
+		_ = f.Close() // opened only to try the lock
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: process %s runs a control plane in %s; stop it first (kill %s), or choose another directory",
+				ErrDataDirLocked, holder, filepath.Dir(path), holder)
+		}
+		return nil, fmt.Errorf("locking %s: %w; the file system must support flock", path, err)
+	}
+	l := &dirLock{file: f}
+	if err := l.writePID(); err != nil {
+		return nil, errors.Join(diskError(fmt.Errorf("writing %s: %w", path, err)), l.release())
+	}
+	return l, nil
+}
+
+func (l *dirLock) writePID() error {
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := l.file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+// release leaves the file: removing it would let two later processes lock two
+// different files of the same name.
+func (l *dirLock) release() error { return l.file.Close() }
+
+func readPID(path string) string {
+	data, err := os.ReadFile(path)
+	if pid := strings.TrimSpace(string(data)); err == nil && pid != "" {
+		return pid
+	}
+	return "(unknown)"
+}
