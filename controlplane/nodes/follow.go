@@ -39,6 +39,7 @@ type feed[T any] struct {
 func follow[T any](ctx context.Context, f feed[T], log *slog.Logger) {
 	wait, lost, version := firstWait, false, ""
 	for ctx.Err() == nil {
+		begun := time.Now()
 		next, err := f.once(ctx, version, func() {
 			if lost {
 				log.Info("the API server is back", "following", f.what)
@@ -46,10 +47,12 @@ func follow[T any](ctx context.Context, f feed[T], log *slog.Logger) {
 			wait, lost = firstWait, false
 		})
 		version = next
-		if err == nil || ctx.Err() != nil {
+		// A watch ends after minutes. One that ends at once is no reason for alarm,
+		// nor for asking again without a pause.
+		if ctx.Err() != nil || err == nil && time.Since(begun) > lastWait {
 			continue
 		}
-		if !lost && wait > firstWait {
+		if err != nil && !lost && wait > firstWait {
 			log.Warn("the API server does not answer; trying again until it does", "following", f.what, "err", err)
 			lost = true
 		}
@@ -82,6 +85,7 @@ func (f feed[T]) once(ctx context.Context, version string, works func()) (string
 		return after(version, err), fmt.Errorf("watching %s: %w", f.what, err)
 	}
 	defer w.Stop()
+	works()
 	for event := range w.ResultChan() {
 		switch event.Type {
 		case watch.Error:
@@ -94,7 +98,6 @@ func (f feed[T]) once(ctx context.Context, version string, works func()) (string
 			}
 			f.change(item, event.Type == watch.Deleted)
 		}
-		works()
 		if m, err := meta.Accessor(event.Object); err == nil {
 			version = m.GetResourceVersion()
 		}

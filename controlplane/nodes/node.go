@@ -52,7 +52,7 @@ func nodeIndex(name string) (int, bool) {
 		return 0, false
 	}
 	i, err := strconv.Atoi(digits)
-	return i, err == nil && nodeName(i) == name
+	return i, err == nil && i >= 0 && nodeName(i) == name
 }
 
 // simulated reports whether the Node is one of ours to play.

@@ -33,9 +33,6 @@ func (s *simulation) playPod(ctx context.Context, name types.NamespacedName) (wa
 		}
 
 		next := s.kubelet.step(pod, does, where, state.memo, time.Now())
-		for _, e := range next.events {
-			s.event(ctx, reference("Pod", pod), e)
-		}
 		switch {
 		case next.remove:
 			return time.Time{}, s.removePod(ctx, pod)
@@ -45,6 +42,9 @@ func (s *simulation) playPod(ctx context.Context, name types.NamespacedName) (wa
 		changed, err := s.writePod(ctx, state, pod, next.status)
 		if err != nil || !changed {
 			return next.wake, err
+		}
+		for _, e := range next.events {
+			s.event(ctx, reference("Pod", pod), e)
 		}
 	}
 }

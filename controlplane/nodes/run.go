@@ -5,6 +5,7 @@ package nodes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -134,8 +136,14 @@ func (s *simulation) register(ctx context.Context) bool {
 }
 
 func (s *simulation) registerOnce(ctx context.Context) error {
-	server, err := s.client.Discovery().ServerVersion()
+	// Not Discovery().ServerVersion: that takes no context, and would hold up the
+	// end of Run for as long as a server is silent.
+	data, err := s.client.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
 	if err != nil {
+		return fmt.Errorf("asking the API server for its version: %w", err)
+	}
+	var server version.Info
+	if err := json.Unmarshal(data, &server); err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
 	s.version = server.GitVersion
