@@ -1,0 +1,49 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// cases are the benchmarks by name.
+var cases = map[string]struct {
+	run  func(ctx context.Context, args []string, out io.Writer) error
+	what string
+}{
+	"manager": {runManager, "Setpoint's manager beside kube-controller-manager"},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) > 0 {
+		if c, ok := cases[args[0]]; ok {
+			return c.run(ctx, args[1:], out)
+		}
+	}
+	fmt.Fprintln(out, "usage: go run . CASE [flags]; go run . CASE -h lists the flags. The cases are")
+	for name, c := range cases {
+		fmt.Fprintf(out, "  %-10s %s\n", name, c.what)
+	}
+	if len(args) == 0 {
+		return errors.New("no case given")
+	}
+	return fmt.Errorf("there is no case %q", args[0])
+}

@@ -1,0 +1,127 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a manager that is being measured.
+type process struct {
+	command *exec.Cmd
+	output  string // a file
+	ended   chan struct{}
+}
+
+// startProcess starts a command whose output goes to a file.
+func startProcess(dir, name string, args ...string) (*process, error) {
+	output := filepath.Join(dir, filepath.Base(name)+".log")
+	file, err := os.Create(output)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	command := exec.Command(name, args...)
+	command.Stdout, command.Stderr = file, file
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w; is it built? see \"make help\"", name, err)
+	}
+	p := &process{command: command, output: output, ended: make(chan struct{})}
+	go func() { defer close(p.ended); _ = command.Wait() }()
+	return p, nil
+}
+
+// alive returns an error with the end of the output if the process has ended.
+func (p *process) alive() error {
+	select {
+	case <-p.ended:
+		text, _ := os.ReadFile(p.output)
+		return fmt.Errorf("%s ended: %s", p.command.Path, text[max(0, len(text)-2000):])
+	default:
+		return nil
+	}
+}
+
+// stop ends the process.
+func (p *process) stop() {
+	_ = p.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(20 * time.Second):
+		_ = p.command.Process.Kill()
+		<-p.ended
+	}
+}
+
+// ticksPerSecond is the unit of CPU times in /proc: USER_HZ is 100 on every
+// architecture that Linux runs Go on.
+const ticksPerSecond = 100
+
+// cpu returns the CPU time used so far, in seconds.
+func (p *process) cpu() (float64, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading CPU time: %w", err)
+	}
+	// The name in parentheses may hold anything; fields count from after it.
+	_, rest, found := bytes.Cut(stat, []byte(") "))
+	fields := strings.Fields(string(rest))
+	if !found || len(fields) < 13 {
+		return 0, errors.New("reading CPU time: /proc's stat is not as expected")
+	}
+	user, err1 := strconv.ParseFloat(fields[11], 64)
+	system, err2 := strconv.ParseFloat(fields[12], 64)
+	return (user + system) / ticksPerSecond, errors.Join(err1, err2)
+}
+
+// memory returns the resident memory, in MB of a million bytes.
+func (p *process) memory() (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading memory: %w", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, found := strings.CutPrefix(line, "VmRSS:"); found {
+			kb, err := strconv.ParseFloat(strings.Fields(value)[0], 64)
+			return kb * 1024 / 1e6, err
+		}
+	}
+	return 0, errors.New("reading memory: no VmRSS in /proc's status")
+}
+
+// idle waits until the process has used next to no CPU for a while, so that
+// memory is read at rest and start-up is not counted as work.
+func (p *process) idle(ctx context.Context) error {
+	const quiet, window = 0.03, 3 // CPU seconds within seconds
+	calm := 0
+	before, err := p.cpu()
+	for err == nil && calm < window {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not come to rest: %w", p.command.Path, ctx.Err())
+		case <-time.After(time.Second):
+		}
+		var now float64
+		if err = p.alive(); err != nil {
+			return err
+		}
+		if now, err = p.cpu(); now-before <= quiet {
+			calm++
+		} else {
+			calm = 0
+		}
+		before = now
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+)
+
+// measure collects one figure of Setpoint and of its peer over several turns.
+type measure struct {
+	name   string
+	unit   string
+	aim    aim
+	ours   []float64
+	theirs []float64
+}
+
+// aim is what a ratio is held against.
+type aim struct {
+	most  float64 // ratio at most; 0: not used
+	least float64 // ratio at least; 0: not used
+	value float64 // our figure at most, whatever the peer's; 0: not used
+}
+
+func (a aim) String() string {
+	switch {
+	case a.value > 0:
+		return fmt.Sprintf("≤%g", a.value)
+	case a.most > 0:
+		return fmt.Sprintf("≤%.2fx", a.most)
+	case a.least > 0:
+		return fmt.Sprintf("≥%.2fx", a.least)
+	}
+	return "none"
+}
+
+func (a aim) met(ours, ratio float64) bool {
+	switch {
+	case a.value > 0:
+		return ours <= a.value
+	case a.most > 0:
+		return ratio <= a.most
+	case a.least > 0:
+		return ratio >= a.least
+	}
+	return true
+}
+
+// print writes the line of a measure, and with verbose the figures behind it.
+func (m *measure) print(w io.Writer, verbose bool) {
+	ours, theirs := median(m.ours), median(m.theirs)
+	ratio := 0.0
+	if theirs != 0 {
+		ratio = ours / theirs
+	}
+	verdict := "short"
+	if m.aim.met(ours, ratio) {
+		verdict = "ok"
+	}
+	fmt.Fprintf(w, "%-32s setpoint=%s%s peer=%s%s ratio=%.2f aim=%s %s\n",
+		m.name, figure(ours), m.unit, figure(theirs), m.unit, ratio, m.aim, verdict)
+	if verbose {
+		fmt.Fprintf(w, "    setpoint %v\n    peer     %v\n", m.ours, m.theirs)
+	}
+}
+
+func figure(f float64) string {
+	if f >= 100 {
+		return fmt.Sprintf("%.0f", f)
+	}
+	return fmt.Sprintf("%.2f", f)
+}
+
+func median(all []float64) float64 {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}

@@ -1,0 +1,26 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLineSaysRatioAndVerdict(t *testing.T) {
+	for _, c := range []struct {
+		m    measure
+		want string
+	}{
+		{measure{name: "a", unit: "MB", aim: aim{most: 0.5}, ours: []float64{3, 1, 2}, theirs: []float64{4}}, "setpoint=2.00MB peer=4.00MB ratio=0.50 aim=≤0.50x ok"},
+		{measure{name: "a", aim: aim{least: 1}, ours: []float64{1, 2}, theirs: []float64{2, 3}}, "setpoint=1.50 peer=2.50 ratio=0.60 aim=≥1.00x short"},
+		{measure{name: "a", unit: "MB", aim: aim{value: 50}, ours: []float64{51}, theirs: []float64{100}}, "setpoint=51.00MB peer=100MB ratio=0.51 aim=≤50 short"},
+	} {
+		var out strings.Builder
+		c.m.print(&out, false)
+		if got := strings.Join(strings.Fields(out.String())[1:], " "); got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
