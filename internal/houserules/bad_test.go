@@ -70,7 +70,7 @@ func TestEachRuleCanFail(t *testing.T) {
 		"Layers":        func() ([]string, error) { return houserules.Layers(tree, rows), nil },
 		"TestOnly":      func() ([]string, error) { return houserules.TestOnly(tree), nil },
 		"Peers":         func() ([]string, error) { return houserules.Peers(tree), nil },
-		"Connections":   func() ([]string, error) { return houserules.Connections(tree), nil },
+		"Connections":   func() ([]string, error) { return houserules.Connections(tree) },
 		"Process":       func() ([]string, error) { return houserules.Process(tree) },
 		"Module":        func() ([]string, error) { return houserules.Module(t.Context(), bad) },
 		"Documentation": func() ([]string, error) { return houserules.Documentation(bad, files) },

@@ -13,8 +13,8 @@
 //     no controller imports another, and every package stands in it.
 //   - [Peers] keeps out what this project replaces: client-go's caches,
 //     informers, listers and work queue, and all of k8s.io/kubernetes.
-//   - [Connections] lets only the packages that may talk to a network import
-//     the packages that can.
+//   - [Connections] lets only the packages that may talk to a network use the
+//     packages that can.
 //   - [Process] leaves flags, environment, standard streams, signals and the
 //     exit of the process to package main.
 //   - [Module] keeps the root module installable by `go install` and light.
@@ -23,8 +23,9 @@
 //   - [Headers] asks every source file for its licence, and [Texts] keeps paths
 //     of somebody's machine and hosts of somebody's registry out of all files.
 //
-// A package whose name ends in "test", such as net/http/httptest, serves tests
-// alone. It may do what tests do, and no package that is shipped may import it.
+// A package whose name ends in "test" or starts with "fake", such as
+// net/http/httptest, serves tests alone. It may do what tests do, and no package
+// that is shipped may import it; [TestOnly] holds that.
 //
 // That each rule can fail is shown by testdata/bad, a small module that breaks
 // them all, and testdata/bad.golden, which says what is found in it.

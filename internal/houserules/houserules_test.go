@@ -62,7 +62,8 @@ func TestNothingIsBuiltFromWhatItReplaces(t *testing.T) {
 }
 
 func TestOnlyClientAndManagerOpenConnections(t *testing.T) {
-	keep(t, houserules.Connections(load(t)), nil)
+	found, err := houserules.Connections(load(t))
+	keep(t, found, err)
 }
 
 func TestOnlyCommandsTouchTheProcess(t *testing.T) {

@@ -6,6 +6,7 @@ package houserules
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // replaced are the parts of client-go that this project is the replacement of.
@@ -81,22 +82,34 @@ var harmless = []string{
 // client, the manager for its health and metrics server, and the commands.
 var connecting = []string{"client", "manager", "cmd"}
 
-// Connections holds that only the packages meant for it import what can open a
+// Connections holds that only the packages meant for it use what can open a
 // connection. Tests are free to: they need servers to talk to.
-func Connections(tree *Tree) []string {
+func Connections(tree *Tree) ([]string, error) {
 	var found []string
 	for _, pkg := range tree.Packages {
 		name := tree.name(pkg.ImportPath)
 		if !pkg.shipped() || slices.ContainsFunc(connecting, func(root string) bool { return under(name, root) }) {
 			continue
 		}
-		for _, path := range pkg.Imports {
-			inside := func(root string) bool { return under(path, root) }
-			if slices.ContainsFunc(networks, inside) && !slices.ContainsFunc(harmless, inside) {
-				found = append(found, fmt.Sprintf("%s: imports %s, and only client, manager and cmd may open connections; take a client from the caller", name, path))
+		uses, err := pkg.uses()
+		if err != nil {
+			return nil, err
+		}
+		for _, use := range uses {
+			if connects(use) {
+				found = append(found, fmt.Sprintf("%s/%s: uses %s.%s, and only client, manager and cmd may open connections; take a client from the caller",
+					name, use.at, use.path, use.name))
 			}
 		}
 	}
 	slices.Sort(found)
-	return found
+	return found, nil
+}
+
+// connects reports whether a use is of a package that can open connections, and
+// of more than the constants that HTTP gives to everyone.
+func connects(use use) bool {
+	inside := func(root string) bool { return under(use.path, root) }
+	constant := use.path == "net/http" && (strings.HasPrefix(use.name, "Status") || strings.HasPrefix(use.name, "Method"))
+	return slices.ContainsFunc(networks, inside) && !slices.ContainsFunc(harmless, inside) && !constant
 }

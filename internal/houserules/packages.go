@@ -105,7 +105,8 @@ func (t *Tree) name(importPath string) string {
 func (p *Package) shipped() bool { return shipped(p.ImportPath) }
 
 func shipped(importPath string) bool {
-	return !strings.HasSuffix(path.Base(importPath), "test")
+	base := path.Base(importPath)
+	return !strings.HasSuffix(base, "test") && !strings.HasPrefix(base, "fake")
 }
 
 // A way is one package that another is built from, and the shortest chain of
