@@ -45,6 +45,7 @@ type informer struct {
 	synced   chan struct{} // closed with the first whole state
 	isSynced atomic.Bool
 	problem  atomic.Pointer[problem]
+	said     said
 	ended    chan struct{} // closed when run has returned
 }
 
@@ -243,12 +244,28 @@ func (i *informer) advance(version object.Version) {
 	i.versions.advance(version)
 }
 
+// sayAgain is when a reason that comes and goes is logged again. A server that
+// takes watches and ends them at once would fill a log otherwise.
+const sayAgain = 5 * time.Minute
+
+// said is what was logged last of an informer's trouble. It is used by the
+// reflector's goroutine alone.
+type said struct {
+	class string
+	at    time.Time
+	open  bool // the trouble that was logged has not been called off
+}
+
 // trouble implements sink: it keeps the reason and logs it once, not once a try.
 func (i *informer) trouble(err error) {
 	before := i.problem.Load()
 	if err == nil {
-		if before != nil {
-			i.problem.Store(nil)
+		if before == nil {
+			return
+		}
+		i.problem.Store(nil)
+		if i.said.open {
+			i.said.open = false
 			i.log.Info("watching again", "kind", i.name, "after", time.Since(before.since).Round(time.Millisecond).String())
 		}
 		return
@@ -258,9 +275,14 @@ func (i *informer) trouble(err error) {
 		now.since = before.since
 	}
 	i.problem.Store(now)
-	if before == nil || before.class != now.class {
-		i.log.Warn("cannot watch; trying again until it works", "kind", i.name, "reason", now.class, "error", err)
+	if before != nil && before.class == now.class {
+		return
 	}
+	if i.said.class == now.class && time.Since(i.said.at) < sayAgain {
+		return
+	}
+	i.said = said{class: now.class, at: time.Now(), open: true}
+	i.log.Warn("cannot watch; trying again until it works", "kind", i.name, "reason", now.class, "error", err)
 }
 
 // The classes of problems. One line is logged for each change of class.

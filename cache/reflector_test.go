@@ -4,8 +4,11 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -286,6 +289,38 @@ func TestSecondRunIsRefused(t *testing.T) {
 		stop()
 		if _, err := informer.AddHandler(func(Event[*corev1.Pod]) {}, HandlerOptions{}); err == nil {
 			t.Error("a handler was added after the stop")
+		}
+	})
+}
+
+func TestTroubleIsLoggedOnceForEachReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// A server that takes watches and ends them at once, for ten minutes, and
+		// one that serves the kind no more after that.
+		answers := []any{watching(allSent("5"), failing(errNoConnection))}
+		for range 50 {
+			w := watching()
+			close(w.events)
+			answers = append(answers, w)
+		}
+		for range 50 {
+			answers = append(answers, apierrors.NewNotFound(podResource, ""))
+		}
+		source := &scripted{t: t, answers: append(answers, watching(added(pod("a", "6"))))}
+		var log bytes.Buffer
+		informer := SharedInformer[*corev1.Pod]{newInformer("pods", source, slog.New(slog.NewTextHandler(&log, nil)))}
+		stop := start(t, informer)
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		stop()
+		if n := strings.Count(log.String(), "does not serve this kind"); n != 1 {
+			t.Errorf("the kind that is not served was said %d times", n)
+		}
+		if n := strings.Count(log.String(), "watches end at once"); n < 1 || n > 4 {
+			t.Errorf("watches that end at once were said %d times", n)
+		}
+		if n := strings.Count(log.String(), "\n"); n > 12 {
+			t.Errorf("%d lines:\n%s", n, log.String())
 		}
 	})
 }
