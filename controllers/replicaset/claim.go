@@ -1,0 +1,91 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package replicaset
+
+import (
+	"context"
+	"iter"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// claimed is the Pods of an owner.
+type claimed struct {
+	active      []*corev1.Pod // they count; shared and read-only, the slice is our own
+	terminating int           // being deleted, not ended yet
+}
+
+// claim finds the Pods of an owner. It adopts active Pods that match and have no
+// manager, and releases active ones that match no longer. Pods that are not active
+// stay whose they are.
+func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod], d *demand) (claimed, error) {
+	var mine claimed
+	var undecided []cache.Item[*corev1.Pod]
+	for key, item := range snapshot.ControlledBy(d.owner.GetUID()) {
+		if key.Namespace != d.key.Namespace {
+			continue // an owner has no say in other namespaces, whatever a Pod there claims
+		}
+		pod, err := item.Object()
+		if err != nil {
+			return claimed{}, err // a Pod that is not counted would be made again
+		}
+		matches := d.selector.Matches(labels.Set(pod.Labels))
+		switch {
+		case isActive(pod) && matches:
+			mine.active = append(mine.active, pod)
+		case isActive(pod):
+			undecided = append(undecided, item)
+		case isTerminating(pod) && matches:
+			mine.terminating++
+		}
+	}
+	if !d.deleting() {
+		for _, item := range orphans(snapshot, d.key.Namespace, d.selector) {
+			if !d.selector.Matches(labels.Set(item.Meta().Labels)) {
+				continue
+			}
+			pod, err := item.Object()
+			if err != nil {
+				return claimed{}, err
+			}
+			if isActive(pod) {
+				undecided = append(undecided, item)
+			}
+		}
+	}
+	if len(undecided) == 0 {
+		return mine, nil
+	}
+	claim := controller.Claim[*corev1.Pod]{
+		Client: k.client, Owner: d.owner, Kind: d.kind.GroupVersionKind(), Selector: d.selector, Live: d.live,
+	}
+	adopted, err := claim.Of(ctx, seq(undecided))
+	if err != nil {
+		return claimed{}, err
+	}
+	for _, item := range adopted {
+		pod, err := item.Object()
+		if err != nil {
+			return claimed{}, err
+		}
+		mine.active = append(mine.active, pod)
+	}
+	return mine, nil
+}
+
+// seq hands out items as an index does.
+func seq(items []cache.Item[*corev1.Pod]) iter.Seq2[object.Key, cache.Item[*corev1.Pod]] {
+	return func(yield func(object.Key, cache.Item[*corev1.Pod]) bool) {
+		for _, item := range items {
+			if !yield(item.Meta().Key, item) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package replicaset
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// demand is what is asked for: a number of Pods that are made from one template.
+// All of it is read-only.
+type demand struct {
+	key      object.Key
+	owner    object.Object
+	kind     object.Resource // of the owner
+	replicas int
+	minReady time.Duration
+	selector labels.Selector
+	template *corev1.PodTemplateSpec
+	// live reads the owner from the server.
+	live func(context.Context) (object.Object, error)
+	// siblings returns the UIDs of all who share the owner's owner, the owner
+	// among them.
+	siblings func() []types.UID
+}
+
+// deleting reports whether the owner is being deleted.
+func (d *demand) deleting() bool { return d.owner.GetDeletionTimestamp() != nil }
+
+// keeper makes Pods what demands ask for. It is safe for concurrent use by runs for
+// different keys.
+type keeper struct {
+	client *client.Client
+	pods   cache.SharedInformer[*corev1.Pod] // with the index byLabel
+	events *controller.Recorder
+	burst  int
+	now    func() time.Time
+	names  names
+}
+
+// state is what a run has left.
+type state struct {
+	counts
+	failure   *failure      // of creating or deleting; nil if all went well
+	nextCheck time.Duration // until a Pod becomes available; 0 if none waits for that
+	at        time.Time     // when it was counted
+}
+
+// forget drops what is remembered for a key that asks for nothing any more.
+func (k *keeper) forget(key object.Key) { k.names.forget(key) }
+
+// keep makes one demand true. The error says that it could not be found out which
+// Pods there are, or that not all could be adopted or released; nothing was created
+// or deleted then.
+func (k *keeper) keep(ctx context.Context, d demand) (state, error) {
+	snapshot := k.pods.Snapshot()
+	mine, err := k.claim(ctx, snapshot, &d)
+	if err != nil {
+		return state{}, err
+	}
+	var failed *failure
+	if !d.deleting() {
+		mine, failed = k.scale(ctx, snapshot, &d, mine)
+	}
+	now := k.now()
+	counted, next := count(mine, d.template.Labels, d.minReady, now)
+	return state{counts: counted, failure: failed, nextCheck: next, at: now}, nil
+}
+
+// ownerReference marks a Pod as managed by the owner.
+func (d *demand) ownerReference() metav1.OwnerReference {
+	return controller.OwnedBy(d.owner, d.kind.GroupVersionKind())
+}

@@ -1,0 +1,93 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package replicaset
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// wakes returns the mapping from what happens to a Pod to the owners, of one kind,
+// that are to be looked at: those that manage it or did, and, where it is or has
+// become a Pod that nobody manages, those that matching adds.
+//
+// An owner is found by the name in the reference. That it is the one with the UID is
+// for the run to see, which looks for its Pods by UID.
+func wakes(kind object.Resource, matching func(*object.Meta, func(object.Key))) func(cache.Event[*corev1.Pod], func(object.Key)) {
+	return func(e cache.Event[*corev1.Pod], add func(object.Key)) {
+		if e.Kind == cache.Updated && !matters(e.Old, e.New) {
+			return
+		}
+		var before, now object.Key
+		if e.Old.Exists() {
+			before = owner(e.Old.Meta(), kind)
+		}
+		if !before.IsZero() {
+			add(before)
+		}
+		if !e.New.Exists() {
+			return
+		}
+		m := e.New.Meta()
+		if now = owner(m, kind); !now.IsZero() && now != before {
+			add(now)
+		}
+		free := m.Controller() == nil && !m.Deleting()
+		if free && (e.Kind != cache.Updated || !sameClaim(e.Old.Meta(), m)) {
+			matching(m, add)
+		}
+	}
+}
+
+// owner returns the key of a Pod's managing controller if it is of a kind, or else
+// the zero Key.
+func owner(m *object.Meta, kind object.Resource) object.Key {
+	ref := m.Controller()
+	if ref == nil || ref.Kind != kind.Kind {
+		return object.Key{}
+	}
+	if version, err := schema.ParseGroupVersion(ref.APIVersion); err != nil || version.Group != kind.Group {
+		return object.Key{}
+	}
+	return object.Key{Namespace: m.Namespace, Name: ref.Name}
+}
+
+// matters reports whether two states of a Pod differ in what this controller looks
+// at: labels, managing controller, deletion, whether it has ended, readiness. What
+// only ranks Pods is looked at when they are ranked.
+func matters(old, now cache.Item[*corev1.Pod]) bool {
+	if !sameClaim(old.Meta(), now.Meta()) || old.Meta().Deleting() != now.Meta().Deleting() {
+		return true
+	}
+	before, err := old.Object()
+	if err != nil {
+		return true
+	}
+	after, err := now.Object()
+	if err != nil {
+		return true
+	}
+	sinceBefore, readyBefore := readySince(before)
+	sinceAfter, readyAfter := readySince(after)
+	return hasEnded(before) != hasEnded(after) || readyBefore != readyAfter || readyAfter && !sinceBefore.Equal(sinceAfter)
+}
+
+// sameClaim reports whether two states of a Pod are the same to those who may want
+// it.
+func sameClaim(old, now *object.Meta) bool {
+	return controllerUID(old) == controllerUID(now) && maps.Equal(old.Labels, now.Labels)
+}
+
+func controllerUID(m *object.Meta) types.UID {
+	if ref := m.Controller(); ref != nil {
+		return ref.UID
+	}
+	return ""
+}
