@@ -1,0 +1,152 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Name is the controller's name in logs, events and the list of controllers.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "deployment-controller"
+
+// Options are how the controller works. The zero value is what
+// kube-controller-manager does.
+type Options struct {
+	// Workers is how many Deployments are worked on at a time; 0 is 5.
+	Workers int
+}
+
+// defaultWorkers is kube-controller-manager's --concurrent-deployment-syncs.
+const defaultWorkers = 5
+
+// kind is what Deployments are.
+var kind = object.Resource{Group: appsv1.GroupName, Version: "v1", Plural: "deployments", Kind: "Deployment", Namespaced: true}
+
+// reconciler is what one run needs.
+type reconciler struct {
+	client      *client.Client
+	deployments cache.SharedInformer[*appsv1.Deployment]
+	sets        cache.SharedInformer[*appsv1.ReplicaSet]
+	pods        cache.SharedInformer[*corev1.Pod]
+	recorder    *controller.Recorder
+	log         *slog.Logger
+	now         func() time.Time
+}
+
+// New returns the controller. Its informers are those of h.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	r := &reconciler{
+		client:      h.Client(),
+		deployments: cache.Informer[*appsv1.Deployment](h),
+		sets:        cache.Informer[*appsv1.ReplicaSet](h),
+		pods:        cache.Informer[*corev1.Pod](h),
+		recorder:    h.Recorder(Name),
+		log:         h.Logger().With("controller", Name),
+		now:         time.Now,
+	}
+	if err := r.deployments.AddIndex(selectorIndex, bySelector); err != nil {
+		return nil, fmt.Errorf("making the %s: %w", Name, err)
+	}
+	if o.Workers == 0 {
+		o.Workers = defaultWorkers
+	}
+	return controller.New(Name, r.reconcile,
+		controller.For(r.deployments),
+		controller.Owns(r.sets),
+		controller.Watches(r.sets, r.orphaned),
+		controller.Watches(r.pods, r.podGone),
+		controller.Workers(o.Workers),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+// reconcile takes the next step of one Deployment.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	d, err := r.deployments.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	now := r.now()
+	if s := d.Spec.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		return controller.Result{}, r.apply(ctx, d, selectingAll(d), now)
+	}
+	sets, err := r.claim(ctx, d)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	pods, err := r.podsOf(d, sets)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	p, err := decide(view{deployment: d, sets: sets, pods: pods, now: now})
+	if err != nil {
+		return controller.Result{}, controller.Terminal(err)
+	}
+	return controller.Result{After: p.after}, r.apply(ctx, d, p, now)
+}
+
+// claim returns the sets that the Deployment manages, after it has adopted and
+// released what its selector says.
+func (r *reconciler) claim(ctx context.Context, d *appsv1.Deployment) ([]*appsv1.ReplicaSet, error) {
+	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+	if err != nil {
+		return nil, controller.Terminal(fmt.Errorf("reading the label selector: %w", err))
+	}
+	snapshot := r.sets.Snapshot()
+	claim := controller.Claim[*appsv1.ReplicaSet]{
+		Client: r.client, Owner: d, Kind: kind.GroupVersionKind(), Selector: selector,
+		Live: func(ctx context.Context) (object.Object, error) {
+			return client.For[*appsv1.Deployment](r.client).Get(ctx, object.KeyOf(d))
+		},
+	}
+	items, err := claim.Of(ctx, snapshot.ControlledBy(d.UID), snapshot.Orphans(d.Namespace))
+	if err != nil {
+		return nil, err
+	}
+	sets := make([]*appsv1.ReplicaSet, 0, len(items))
+	for _, item := range items {
+		set, err := item.Object()
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, set)
+	}
+	return sets, nil
+}
+
+// podsOf returns the Pods that keep a Recreate rollout waiting.
+func (r *reconciler) podsOf(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (map[types.UID][]*corev1.Pod, error) {
+	all := map[types.UID][]*corev1.Pod{}
+	snapshot := r.pods.Snapshot()
+	for _, set := range sets {
+		if !mayHaveOldPods(d, set) {
+			continue
+		}
+		pods, err := cache.Objects(snapshot.ControlledBy(set.UID))
+		if err != nil {
+			return nil, err
+		}
+		all[set.UID] = pods
+	}
+	return all, nil
+}

@@ -1,0 +1,57 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// recreate takes the next step of a rollout in which old and new Pods never live
+// at the same time: all old sets to nothing, a wait until their Pods have ended,
+// then the current set.
+func (p *planner) recreate() {
+	if old := active(p.old); len(old) > 0 {
+		for _, set := range old {
+			p.scale(set, 0)
+		}
+		return
+	}
+	if p.oldPodsLeft() {
+		return
+	}
+	if p.current == nil {
+		p.create(p.desired)
+		return
+	}
+	p.scale(p.current, p.desired)
+}
+
+// oldPodsLeft reports whether a container of an old template may still run. The
+// sets are asked as well as the Pods: either may be behind the other.
+func (p *planner) oldPodsLeft() bool {
+	for _, set := range p.old {
+		s := &set.Status
+		if !steady(set) || s.Replicas > 0 || s.TerminatingReplicas != nil && *s.TerminatingReplicas > 0 {
+			return true
+		}
+		for _, pod := range p.pods[set.UID] {
+			if !ended(pod) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ended reports whether all containers of a Pod have ended for good. A Pod that is
+// being deleted has not, until it is gone.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// mayHaveOldPods reports whether the Pods of a set may matter to recreate.
+func mayHaveOldPods(d *appsv1.Deployment, set *appsv1.ReplicaSet) bool {
+	return d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType && size(set) == 0
+}
