@@ -76,13 +76,14 @@ func startAPIServer(name string, l *trackingListener, url string, p *pki, etcdEn
 }
 
 // stop ends the server: requests in flight are finished, watches are ended,
-// connections closed. When ctx ends first, connections are cut at once.
+// connections closed. When ctx ends first, connections are cut at once, and the
+// server ends by itself soon after.
 func (s *apiServer) stop(ctx context.Context) error {
 	s.cancel()
 	select {
 	case <-s.done:
 	case <-ctx.Done():
-		s.listener.closeAll()
+		s.listener.cutAll()
 		return fmt.Errorf("stopping %s: %w", s.name, context.Cause(ctx))
 	}
 	if s.err != nil {

@@ -30,31 +30,40 @@ func listen(address string, port int) (*trackingListener, error) {
 // they would keep goroutines alive, and clients waiting for a dead server.
 type trackingListener struct {
 	net.Listener
-	mu     sync.Mutex
-	open   map[net.Conn]struct{}
-	closed bool
+	mu   sync.Mutex
+	open map[net.Conn]struct{}
+	cut  bool
 }
 
 func (l *trackingListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if t := l.track(c); t != nil {
+			return t, nil
+		}
+		_ = c.Close() // nobody will miss it
 	}
-	t := &trackedConn{Conn: c, listener: l}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil, errors.Join(net.ErrClosed, c.Close())
-	}
-	l.open[t] = struct{}{}
-	return t, nil
 }
 
-// closeAll closes the listener and every connection it accepted.
-func (l *trackingListener) closeAll() {
-	_ = l.Close() // closed already after a regular shutdown
+func (l *trackingListener) track(c net.Conn) net.Conn {
 	l.mu.Lock()
-	l.closed = true
+	defer l.mu.Unlock()
+	if l.cut {
+		return nil
+	}
+	t := &trackedConn{Conn: c, listener: l}
+	l.open[t] = struct{}{}
+	return t
+}
+
+// cutAll closes every open connection, and each new one at once. It leaves the
+// listener open: kube-apiserver panics when that ends before it closed it.
+func (l *trackingListener) cutAll() {
+	l.mu.Lock()
+	l.cut = true
 	open := make([]net.Conn, 0, len(l.open))
 	for c := range l.open {
 		open = append(open, c)
@@ -63,6 +72,13 @@ func (l *trackingListener) closeAll() {
 	for _, c := range open {
 		_ = c.Close() // the other side may have been faster
 	}
+}
+
+// closeAll closes the listener, of which no server runs any more, and every
+// connection.
+func (l *trackingListener) closeAll() {
+	_ = l.Close() // closed already after a regular shutdown
+	l.cutAll()
 }
 
 type trackedConn struct {

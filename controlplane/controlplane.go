@@ -17,6 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// startTimeout ends a start that hangs; on a busy machine one takes ten seconds.
+const startTimeout = 2 * time.Minute
+
 // abortGrace is how long an aborted Start waits for API servers to finish
 // their start before it stops them. Some of kube-apiserver's start-up hooks
 // end the whole process when the server goes away under them; all of them are
@@ -41,9 +44,8 @@ type ControlPlane struct {
 	scheduler *schedulerRun
 	stopping  bool
 
-	endOnce sync.Once
-	ended   chan struct{}
-	cause   error // read after ended
+	life context.Context // ends with the control plane
+	end  context.CancelCauseFunc
 }
 
 // Start starts a control plane and returns when it is ready: every API server
@@ -73,23 +75,29 @@ func start(ctx context.Context, opts Options, m machine) (*ControlPlane, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := setFeatureGates(opts.FeatureGates); err != nil {
-		return nil, err
-	}
-	cp := &ControlPlane{opts: opts, ended: make(chan struct{}), releaseLog: func() {}}
+	cp := &ControlPlane{opts: opts, releaseLog: func() {}}
+	cp.life, cp.end = context.WithCancelCause(context.Background())
 	if cp.dir, err = openDataDir(opts.DataDir, m.freeBytes); err != nil {
 		return nil, err
 	}
 	if err := cp.startAll(ctx, m); err != nil {
 		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortGrace)
 		defer cancel()
-		cp.settle(stopCtx)
+		if cp.life.Err() == nil {
+			cp.settle(stopCtx)
+		}
 		return nil, errors.Join(err, cp.Stop(stopCtx))
 	}
 	return cp, nil
 }
 
 func (cp *ControlPlane) startAll(ctx context.Context, m machine) error {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
+	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer context.AfterFunc(cp.life, func() { giveUp(context.Cause(cp.life)) })()
 	began := time.Now()
 	progress := cp.progress(began)
 
@@ -100,6 +108,9 @@ func (cp *ControlPlane) startAll(ctx context.Context, m machine) error {
 		}
 	}
 	cp.releaseLog = logKubernetesTo(cp.opts.Logger)
+	if err := setFeatureGates(cp.opts.FeatureGates); err != nil {
+		return err
+	}
 
 	// Whoever waits for the kubeconfig must not find that of an earlier start.
 	if err := cp.placeKubeconfig(); err != nil {
@@ -299,6 +310,15 @@ func (cp *ControlPlane) Stop(ctx context.Context) error {
 	}
 	cp.stopping = true
 	cp.end(ErrStopped)
+	if !errors.Is(cp.Err(), ErrStopped) {
+		// Requests in flight wait for the component that died, for up to a
+		// minute, and so would a graceful stop.
+		for _, s := range cp.servers {
+			if s != nil {
+				s.listener.cutAll()
+			}
+		}
+	}
 
 	var errs []error
 	if cp.scheduler != nil {
@@ -325,29 +345,14 @@ func (cp *ControlPlane) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, cp.dir.close())...)
 }
 
-// end records why the control plane ended; the first cause stays.
-func (cp *ControlPlane) end(cause error) {
-	cp.endOnce.Do(func() {
-		cp.cause = cause
-		close(cp.ended)
-	})
-}
-
 // Done is closed when the control plane has ended: because Stop was called, or
 // because a component died, which Err tells. What is left running after a
 // component's death ends with Stop.
-func (cp *ControlPlane) Done() <-chan struct{} { return cp.ended }
+func (cp *ControlPlane) Done() <-chan struct{} { return cp.life.Done() }
 
 // Err returns nil while the control plane runs, ErrStopped after Stop, and
 // else which component died, and why.
-func (cp *ControlPlane) Err() error {
-	select {
-	case <-cp.ended:
-		return cp.cause
-	default:
-		return nil
-	}
-}
+func (cp *ControlPlane) Err() error { return context.Cause(cp.life) }
 
 // StopServer stops API server i, counted from 0, while the others and etcd
 // keep running. The scheduler uses server 0. The server's port is free until

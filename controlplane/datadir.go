@@ -169,17 +169,15 @@ func (d *dataDir) etcdSocket() (string, error) {
 	if path := filepath.Join(d.path, name); len(path) <= maxSocketPath {
 		return path, nil
 	}
-	dir, err := os.MkdirTemp("", "setpoint-") // mode 0700
-	if err != nil {
+	parent := os.TempDir()
+	if len(filepath.Join(parent, "setpoint-0123456789", name)) > maxSocketPath {
+		parent = "/tmp"
+	}
+	var err error
+	if d.socketDir, err = os.MkdirTemp(parent, "setpoint-"); err != nil { // mode 0700
 		return "", diskError(fmt.Errorf("creating a directory for etcd's socket: %w", err))
 	}
-	d.socketDir = dir
-	path := filepath.Join(dir, name)
-	if len(path) > maxSocketPath {
-		return "", fmt.Errorf("the paths of the data directory (%s) and of the temporary directory (%s) are both too long for a unix socket, which may have %d bytes; shorten one, for example with TMPDIR=/tmp",
-			d.path, os.TempDir(), maxSocketPath)
-	}
-	return path, nil
+	return filepath.Join(d.socketDir, name), nil
 }
 
 // openLog returns a logger that writes errors to a file of the directory, which

@@ -88,6 +88,8 @@ func (e *etcd) watch(fatal <-chan error, died func(error)) {
 		}
 	case err := <-fatal:
 		died(diskError(fmt.Errorf("etcd ended: %w", err)))
+	case <-e.server.Server.StopNotify():
+		died(errors.New("etcd ended: its log says why"))
 	}
 }
 
@@ -120,6 +122,9 @@ func etcdConfig(dir *dataDir, socket string, logger *zap.Logger) *embed.Config {
 	cfg.ListenClientUrls = []url.URL{client}
 	cfg.AdvertiseClientUrls = []url.URL{*advertised}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	// A member that is alone waits for up to two election timeouts before it
+	// elects itself; nobody can contradict it, so the wait may be short.
+	cfg.TickMs, cfg.ElectionMs = 50, 250
 	cfg.EnableGRPCGateway = false // nobody speaks JSON to it
 	cfg.UnsafeNoFsync = dir.temporary
 	// A large write may wait for a slow disk; one line for a second is enough.

@@ -37,6 +37,7 @@ func setFeatureGates(gates map[string]bool) error {
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
 		return fmt.Errorf("%w: %w", ErrFeatureGates, err)
 	}
+	utilfeature.DefaultMutableFeatureGate.AddMetrics()
 	processGates.fixed, processGates.gates = true, maps.Clone(gates)
 	return nil
 }

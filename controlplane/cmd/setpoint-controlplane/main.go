@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	kubeversion "k8s.io/component-base/version"
 
 	"github.com/setpoint-io/setpoint/controlplane"
@@ -25,6 +26,10 @@ const (
 )
 
 func main() {
+	// Kubernetes' packages add flags of their own to the process-wide set, and
+	// cobra would offer them all.
+	pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError)
+
 	status := 0
 	cmd := newCommand(&status)
 	if err := cmd.Execute(); err != nil {
