@@ -73,6 +73,7 @@ func TestEachRuleCanFail(t *testing.T) {
 		"Connections":   func() ([]string, error) { return houserules.Connections(tree) },
 		"Process":       func() ([]string, error) { return houserules.Process(tree) },
 		"Module":        func() ([]string, error) { return houserules.Module(t.Context(), bad) },
+		"Dependencies":  func() ([]string, error) { return houserules.Dependencies(t.Context(), bad, ".") },
 		"Documentation": func() ([]string, error) { return houserules.Documentation(bad, files) },
 		"Headers":       func() ([]string, error) { return houserules.Headers(bad, files) },
 		"Texts":         func() ([]string, error) { return houserules.Texts(bad, files) },

@@ -18,6 +18,7 @@
 //   - [Process] leaves flags, environment, standard streams, signals and the
 //     exit of the process to package main.
 //   - [Module] keeps the root module installable by `go install` and light.
+//   - [Dependencies] asks for the reason of everything that we depend on.
 //   - [Documentation] asks every package for a doc.go, and every package that
 //     users import for an example that runs.
 //   - [Headers] asks every source file for its licence, and [Texts] keeps paths

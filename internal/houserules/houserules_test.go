@@ -5,6 +5,7 @@ package houserules_test
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"github.com/setpoint-io/setpoint/internal/houserules"
@@ -73,6 +74,21 @@ func TestOnlyCommandsTouchTheProcess(t *testing.T) {
 
 func TestRootModuleIsLightAndInstallable(t *testing.T) {
 	found, err := houserules.Module(t.Context(), root)
+	keep(t, found, err)
+}
+
+func TestDependenciesHaveReasons(t *testing.T) {
+	modules, err := filepath.Glob(filepath.Join(root, "*", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := []string{"."}
+	for _, file := range modules {
+		if folder := filepath.Base(filepath.Dir(file)); folder != "tools" { // what it pins are the tools themselves
+			folders = append(folders, folder)
+		}
+	}
+	found, err := houserules.Dependencies(t.Context(), root, folders...)
 	keep(t, found, err)
 }
 
