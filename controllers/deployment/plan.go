@@ -141,12 +141,13 @@ func (p *planner) conclude() {
 	}
 }
 
-// sets returns all sets, the current one first.
+// sets returns all sets, the current one first, in a slice of the caller's own.
 func (p *planner) sets() []*appsv1.ReplicaSet {
-	if p.current == nil {
-		return p.old
+	all := make([]*appsv1.ReplicaSet, 0, 1+len(p.old))
+	if p.current != nil {
+		all = append(all, p.current)
 	}
-	return append([]*appsv1.ReplicaSet{p.current}, p.old...)
+	return append(all, p.old...)
 }
 
 // renewCurrent gives the current set what it takes over from the Deployment, and
