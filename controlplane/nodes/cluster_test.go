@@ -69,11 +69,36 @@ func newCluster(t *testing.T) *cluster {
 	if plane.err != nil {
 		t.Fatal(plane.err)
 	}
-	client, err := kubernetes.NewForConfig(plane.running.AdminConfig())
+	return join(t, plane.running)
+}
+
+// newFragileCluster has a control plane of its own, for tests that stop an API
+// server: the scheduler needs up to half a minute to get over that, which other
+// tests should not have to wait for.
+func newFragileCluster(t *testing.T) *cluster {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	own, err := controlplane.Start(t.Context(), controlplane.Options{DisableScheduler: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{T: t, ControlPlane: plane.running, client: client}
+	t.Cleanup(func() {
+		if err := own.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return join(t, own)
+}
+
+func join(t *testing.T, plane *controlplane.ControlPlane) *cluster {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(plane.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{T: t, ControlPlane: plane, client: client}
 	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(t.Name()), "-"), "-")
 	namespace, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name[:min(len(name), 50)] + "-"}}, metav1.CreateOptions{})
 	c.check(err)

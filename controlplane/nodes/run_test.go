@@ -132,16 +132,24 @@ func TestScheduledPodsRunWithAddressesOfTheirOwn(t *testing.T) {
 		c.check(err)
 		return list.Items
 	}
+	bound := time.Time{}
 	c.eventually(func() (bool, string) {
-		n := 0
+		assigned, running := 0, 0
 		for _, pod := range all() {
+			if pod.Spec.NodeName != "" {
+				assigned++
+			}
 			if ready(&pod) {
-				n++
+				running++
 			}
 		}
-		return n == count, fmt.Sprintf("%d of %d Pods are ready", n, count)
+		if assigned == count && bound.IsZero() {
+			bound = time.Now()
+		}
+		return running == count, fmt.Sprintf("of %d Pods %d are bound and %d ready", count, assigned, running)
 	})
-	t.Logf("%d Pods created in %s and ready %s later", count, created.Sub(begun).Round(time.Millisecond), time.Since(created).Round(time.Millisecond))
+	t.Logf("%d Pods created in %s, bound %s after that, and ready %s later", count,
+		created.Sub(begun).Round(time.Millisecond), bound.Sub(created).Round(time.Millisecond), time.Since(bound).Round(time.Millisecond))
 
 	// The addresses of living Pods are known to the next run too.
 	stop()
@@ -279,7 +287,7 @@ func TestSilentNodeStandsStillUntilItIsBack(t *testing.T) {
 }
 
 func TestSimulationOutlivesTheAPIServer(t *testing.T) {
-	c := newCluster(t)
+	c := newFragileCluster(t)
 	c.simulate(nodes.Options{Nodes: 1})
 	c.create(c.pod("before"))
 	c.becomes("before", "ready", ready)
@@ -301,7 +309,7 @@ func TestSimulationOutlivesTheAPIServer(t *testing.T) {
 }
 
 func TestSimulationWaitsForAnAPIServerThatIsNotThereYet(t *testing.T) {
-	c := newCluster(t)
+	c := newFragileCluster(t)
 	c.check(c.StopServer(t.Context(), 0))
 	isReady := make(chan struct{})
 	c.begin(nodes.Options{Nodes: 1, OnReady: func() { close(isReady) }})
