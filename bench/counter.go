@@ -5,55 +5,86 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// podCounter counts the Pods that are created, by a watch that decodes nothing:
-// what measures should cost less than what is measured.
+// podCounter counts the Pods that are created, by a watch of their metadata
+// alone: what measures should cost less than what is measured.
 type podCounter struct {
+	client  *client.Client
+	version string
+
 	mu    sync.Mutex
 	n     int
 	err   error
-	moved chan struct{} // closed and replaced when n grows
+	moved chan struct{} // closed and replaced when something is new
 }
 
 // countPods begins to count. It ends with ctx.
 func (c *cluster) countPods(ctx context.Context) (*podCounter, error) {
-	pods := object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
 	_, version, err := client.For[*corev1.Pod](c.client).List(ctx, client.Selection{})
 	if err != nil {
 		return nil, err
 	}
-	watch, err := c.client.Watch(ctx, pods, client.Selection{MetadataOnly: true}, client.WatchOptions{ResourceVersion: string(version)})
-	if err != nil {
-		return nil, err
-	}
-	p := &podCounter{moved: make(chan struct{})}
+	p := &podCounter{client: c.client, version: string(version), moved: make(chan struct{})}
 	go func() {
-		defer watch.Close()
+		// A server ends the watches that it cannot feed; the next one goes on.
 		for {
-			event, err := watch.Next()
-			p.mu.Lock()
-			if event.Type == wire.Added {
-				p.n++
-			}
-			p.err = err
-			close(p.moved)
-			p.moved = make(chan struct{})
-			p.mu.Unlock()
-			if err != nil {
+			if err := p.watch(ctx); err != nil {
+				p.note(0, err)
 				return
 			}
 		}
 	}()
 	return p, nil
+}
+
+func (p *podCounter) watch(ctx context.Context) error {
+	pods := object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
+	watch, err := p.client.Watch(ctx, pods, client.Selection{MetadataOnly: true}, client.WatchOptions{ResourceVersion: p.version})
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
+	for {
+		event, err := watch.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if event.Type == wire.Error {
+			return fmt.Errorf("the watch ended with an error event at version %s", p.version)
+		}
+		var o metav1.PartialObjectMetadata
+		if err := watch.Encoding.Decode(event.Object, &o); err != nil {
+			return err
+		}
+		p.version = o.ResourceVersion
+		if event.Type == wire.Added {
+			p.note(1, nil)
+		}
+	}
+}
+
+func (p *podCounter) note(n int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.n += n
+	p.err = err
+	close(p.moved)
+	p.moved = make(chan struct{})
 }
 
 func (p *podCounter) seen() int {
