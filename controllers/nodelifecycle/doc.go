@@ -1,39 +1,82 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodelifecycle says of each Node where the scheduler must not place Pods.
+// Package nodelifecycle watches over Nodes: which of them may be given Pods, which
+// have fallen silent, and which must give their Pods up.
 //
-// The server's admission taints every new Node with not-ready:NoSchedule, and only
-// this controller lifts that taint: without it no Pod is ever scheduled.
+// The server's admission taints every new Node not-ready:NoSchedule, and only this
+// controller lifts that taint: without it no Pod is ever scheduled.
 //
 // # What it watches and writes
 //
-// Its keys are Nodes. It writes their NoSchedule taints and two of their labels, in
-// one patch, and nothing else:
+// Its keys are Nodes, and one key of its own for the look at all of them. It watches
+// Nodes and the binding of Pods, and reads the Leases of Nodes. It writes
 //
-//   - One taint for each condition that speaks against new Pods, and one for a node
-//     that is cordoned. A taint
-//     goes when its condition does. Taints of other keys or effects are not touched.
-//   - The labels beta.kubernetes.io/os and beta.kubernetes.io/arch have the values of
-//     kubernetes.io/os and kubernetes.io/arch.
+//   - NoSchedule taints: one for each condition that speaks against new Pods, and one
+//     for a node that is cordoned; each goes when its reason does;
+//   - the NoExecute taints not-ready and unreachable, at a limited rate (see below);
+//   - the labels beta.kubernetes.io/os and beta.kubernetes.io/arch, with the values of
+//     kubernetes.io/os and kubernetes.io/arch;
+//   - the conditions of a Node that has fallen silent: Unknown;
+//   - the Ready condition of the Pods of such a Node: False, so that Services send
+//     them nothing;
+//   - Events: RegisteredNode, RemovingNode and NodeNotReady.
+//
+// It evicts no Pod. Who acts on a NoExecute taint is a controller of its own.
+//
+// # Health
+//
+// Every 5 s all Nodes are looked at ([Options] has this and all other figures). A
+// heartbeat in the Node's status, or a renewal of its Lease, is a sign of life at the
+// time at which it is noticed here; the clocks of Nodes count for nothing. After 50 s
+// without one the Node is silent, after 60 s if it has never posted a status.
+//
+// # NoExecute taints
+//
+// Many Nodes down at once are more likely cut off than broken, and moving all their
+// Pods would harm what still works. So NoExecute taints are set, in each zone, on
+// one Node in 10 s, those first that have been down longest; if three or more and
+// 55 % of the zone are down, on one in 100 s in a zone of more than 50 Nodes, and on
+// none in a smaller one; and if every zone is down whole, on none, and those that
+// there are are lifted. A taint whose Node is ready again is lifted at once.
+//
+// # How it is built
+//
+// The monitor judges. It is pure: sightings of Nodes and a time go in, findings come
+// out; it reads no clock and writes nothing. What the monitor allows or asks for
+// is done in the run of the single Node, like everything else about that Node, with
+// its retries. taints.go, labels.go, conditions.go and pods.go say what to write.
 //
 // # What holds
 //
-//   - A Node is only looked at when something in it is not as it should be: that is
-//     decided where the event arrives, without a copy, so that heartbeats cost
-//     neither a run nor a write.
-//   - A patch names the resourceVersion that it was made from. The list of taints is
-//     replaced as a whole, and a taint that somebody else has just set must not be
-//     lost.
+//   - A Node is only worked on when something in it is not as it should be. That is
+//     decided where the event arrives, without a copy: heartbeats cost neither a run
+//     nor a write.
+//   - Taints and conditions are patched with the resourceVersion that they were
+//     decided on. The list of taints is replaced as a whole, and one that somebody
+//     else has just set must not be lost; a Node that has just posted is not silent.
+//   - Nobody is silent while nobody looked. If there was no connection, or no
+//     processor, for half the grace period, all Nodes are given it anew.
 //
-// # What it does not do yet
-//
-// It does not watch over the health of Nodes: it neither turns conditions Unknown
-// when a Node falls silent, nor sets NoExecute taints, nor marks Pods not ready.
+// # Differences from upstream
 //
 // Behaviour is that of kube-controller-manager's controller of the same name
-// (k8s.io/kubernetes/pkg/controller/nodelifecycle, node_lifecycle_controller.go).
-// On purpose it differs where that writes taints and labels in up to three
-// requests, after a read each, and forgets a Node whose write failed until its next
-// heartbeat; this one writes once, without a read, and tries again.
+// (k8s.io/kubernetes/pkg/controller/nodelifecycle, node_lifecycle_controller.go). On
+// purpose it differs:
+//
+//   - Taints and labels are written in one patch, without a read before. Upstream
+//     needs up to three pairs, and forgets a Node whose write failed until its next
+//     heartbeat.
+//   - A start of the controller leaves NoExecute taints that are right as they are.
+//     Upstream lifts all and sets them again, which starts the time anew for which
+//     Pods tolerate them.
+//   - Pods are marked not ready while their Node is Unknown, whatever it was before.
+//     Upstream does it only if the Node was ready before. For a Node whose kubelet
+//     says False, both leave the Pods that are there to that kubelet; upstream marks
+//     those once that it sees for the first time.
+//   - The time of a start-up begins when the Node is first seen, not with its
+//     creation timestamp, which is of another clock.
+//   - What is granted at a rate is done until it succeeds, and a grant that failed at
+//     first costs no second one.
+//   - The last of the points under "What holds".
 package nodelifecycle

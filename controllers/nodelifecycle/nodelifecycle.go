@@ -6,51 +6,86 @@ package nodelifecycle
 import (
 	"context"
 	"fmt"
+	"iter"
+	"log/slog"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 // Name is the controller's name.
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "node-lifecycle-controller"
 
-// workers is upstream's nodeUpdateWorkerSize.
-const workers = 8
+// source is whom events name, which users filter by. It is older than Name.
+const source = "node-controller"
 
-// Options changes how the controller works. The zero value is upstream's choice.
-type Options struct {
-	// Workers is how many Nodes are worked on at a time. 0 is 8.
-	Workers int
-}
+// theCluster is the key of the look at all nodes. No object has it.
+var theCluster = object.Key{}
+
+var (
+	nodeResource = object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}
+	podResource  = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
+)
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	o, err := o.complete()
+	if err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
-	if o.Workers == 0 {
-		o.Workers = workers
+	r := &reconciler{
+		nodes:      cache.Informer[*corev1.Node](h),
+		leases:     cache.Informer[*coordinationv1.Lease](h, cache.InNamespace(corev1.NamespaceNodeLease)),
+		pods:       cache.Informer[*corev1.Pod](h),
+		nodeWriter: client.For[*corev1.Node](h.Client()),
+		podWriter:  client.For[*corev1.Pod](h.Client()),
+		events:     h.Recorder(source),
+		log:        h.Logger().With("controller", Name),
+		monitor:    newMonitor(o),
 	}
-	nodes := cache.Informer[*corev1.Node](h)
-	r := &reconciler{nodes: nodes, writer: client.For[*corev1.Node](h.Client())}
-	return controller.New(Name, r.reconcile,
-		controller.For(nodes, notAsItShouldBe),
+	if err := r.pods.AddIndex(podsOfNode, nodeOfPod); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	c := controller.New(Name, r.reconcile,
+		controller.For(r.nodes, r.notAsItShouldBe),
+		controller.Watches(r.pods, r.unknownNodeOfPod),
+		controller.Reads(r.leases),
 		controller.Workers(o.Workers),
 		controller.Client(h.Client()),
 		controller.Log(h.Logger()),
-	), nil
+	)
+	r.attend = func(node string) {
+		c.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: workqueue.Timer}}, object.Key{Name: node})
+	}
+	c.Queue().Add(theCluster)
+	return c, nil
+}
+
+type reconciler struct {
+	nodes      cache.SharedInformer[*corev1.Node]
+	leases     cache.SharedInformer[*coordinationv1.Lease]
+	pods       cache.SharedInformer[*corev1.Pod]
+	nodeWriter client.Typed[*corev1.Node]
+	podWriter  client.Typed[*corev1.Pod]
+	events     *controller.Recorder
+	log        *slog.Logger
+	monitor    *monitor
+	attend     func(node string) // asks for a run of a node
 }
 
 // notAsItShouldBe lets those events through whose node has something to be done
 // about, whatever has changed: most events are heartbeats.
-func notAsItShouldBe(e cache.Event[*corev1.Node]) bool {
+func (r *reconciler) notAsItShouldBe(e cache.Event[*corev1.Node]) bool {
 	if e.Kind == cache.Deleted {
 		return false
 	}
@@ -58,38 +93,157 @@ func notAsItShouldBe(e cache.Event[*corev1.Node]) bool {
 	if err != nil {
 		return true // a run reports it
 	}
-	_, differ := taintsOf(node, time.Time{})
-	return differ || labelsToSet(node.Labels) != nil
+	_, differ := taintsOf(node, r.monitor.mode(node.Name), time.Time{})
+	return differ || labelsToSet(node.Labels) != nil ||
+		// Who was Unknown when the process started may have Pods to be marked.
+		e.Initial && readyStatus(node) == corev1.ConditionUnknown
 }
 
-type reconciler struct {
-	nodes  cache.SharedInformer[*corev1.Node]
-	writer client.Typed[*corev1.Node]
+// unknownNodeOfPod adds the node that a Pod has been bound to if that is silent:
+// nobody else will say that the Pod is not ready.
+func (r *reconciler) unknownNodeOfPod(e cache.Event[*corev1.Pod], add func(object.Key)) {
+	name := newlyBound(e)
+	if name == "" {
+		return
+	}
+	key := object.Key{Name: name}
+	if node, err := r.nodes.Get(key); err == nil && readyStatus(node) == corev1.ConditionUnknown {
+		add(key)
+	}
 }
 
-// reconcile gives a node the taints and labels that its state calls for.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
-	node, err := r.nodes.Get(req.Key)
+	if req.Key == theCluster {
+		return controller.Result{After: r.look(time.Now())}, nil
+	}
+	return controller.Result{}, r.node(ctx, req.Key)
+}
+
+// look looks at all nodes and has those attended to that need it. It returns when
+// to look again.
+func (r *reconciler) look(now time.Time) time.Duration {
+	// Without a connection nobody is heard, and nothing can be written. The monitor
+	// notices that it was not asked for a while.
+	if r.nodes.Trouble() != nil || r.leases.Trouble() != nil {
+		return r.monitor.options.NodeMonitorPeriod
+	}
+	f := r.monitor.look(r.sightings(), now)
+	for _, n := range f.gone {
+		r.events.Normal(n.object(), nodeResource, "RemovingNode", "Remove", "Node %s event: Removing Node %s from Controller", n.name, n.name)
+	}
+	for _, n := range f.appeared {
+		r.events.Normal(n.object(), nodeResource, "RegisteredNode", "Register", "Node %s event: Registered Node %s in Controller", n.name, n.name)
+	}
+	for _, name := range f.attention {
+		r.attend(name)
+	}
+	if f.changed {
+		if f.allDown {
+			r.log.Warn("no node is ready: NoExecute taints are lifted until one is")
+		} else {
+			r.log.Info("some nodes are ready again: NoExecute taints are set again")
+		}
+		for key := range r.nodes.All() {
+			r.attend(key.Name)
+		}
+	}
+	return f.again
+}
+
+// sightings returns what there is to see of all nodes.
+func (r *reconciler) sightings() iter.Seq[sighting] {
+	return func(yield func(sighting) bool) {
+		for key, item := range r.nodes.All() {
+			node, err := item.Object()
+			if err != nil {
+				r.log.Error("a node cannot be read; its health is not watched", "object", key.String(), "error", err)
+				continue
+			}
+			if !yield(r.see(node)) {
+				return
+			}
+		}
+	}
+}
+
+// see returns what there is to see of a node now.
+func (r *reconciler) see(node *corev1.Node) sighting {
+	lease, err := r.leases.Get(object.Key{Namespace: corev1.NamespaceNodeLease, Name: node.Name})
+	if err != nil {
+		lease = nil // the node keeps none; its status counts alone
+	}
+	return see(node, lease)
+}
+
+func (n nodeID) object() *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name, UID: n.uid}}
+}
+
+// node brings one node to where its state, and the monitor's verdict, call for.
+func (r *reconciler) node(ctx context.Context, key object.Key) error {
+	node, err := r.nodes.Get(key)
 	if apierrors.IsNotFound(err) {
-		return controller.Result{}, nil
+		return nil
 	}
 	if err != nil {
-		return controller.Result{}, err
+		return err
 	}
-	taints, differ := taintsOf(node, time.Now())
+	now := time.Now()
+	verdict := r.monitor.on(r.see(node), now)
+	if verdict.silent {
+		node, err = r.turnUnknown(ctx, node, now)
+	}
+	if err == nil {
+		err = r.setTaintsAndLabels(ctx, node, verdict.noExecute, now)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil // it went meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	if readyStatus(node) == corev1.ConditionUnknown {
+		return r.markPods(ctx, node.Name)
+	}
+	return nil
+}
+
+// turnUnknown has a silent node's status say that nothing is known of it, and
+// returns the node as it is then.
+func (r *reconciler) turnUnknown(ctx context.Context, node *corev1.Node, now time.Time) (*corev1.Node, error) {
+	conditions := conditionsToTurn(node, now)
+	if len(conditions) == 0 {
+		return node, nil
+	}
+	patch, err := turn(node, conditions)
+	if err != nil {
+		return nil, err
+	}
+	turned, err := r.nodeWriter.Patch(ctx, object.KeyOf(node), patch, client.OnSubresource("status"))
+	if err != nil {
+		return nil, fmt.Errorf("turning the conditions of silent node %s Unknown: %w", node.Name, err)
+	}
+	if readyStatus(node) == corev1.ConditionTrue {
+		r.events.Normal(node, nodeResource, "NodeNotReady", "MarkUnknown", "Node %s status is now: NodeNotReady", node.Name)
+	}
+	return turned, nil
+}
+
+// setTaintsAndLabels writes what is not as it should be, in one patch.
+func (r *reconciler) setTaintsAndLabels(ctx context.Context, node *corev1.Node, mode noExecute, now time.Time) error {
+	taints, differ := taintsOf(node, mode, now)
 	labels := labelsToSet(node.Labels)
 	if !differ && labels == nil {
-		return controller.Result{}, nil
+		return nil
 	}
 	patch, err := change(node, taints, differ, labels)
 	if err != nil {
-		return controller.Result{}, err
+		return err
 	}
-	_, err = r.writer.Patch(ctx, object.KeyOf(node), patch)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return controller.Result{}, fmt.Errorf("setting taints and labels of node %s: %w", node.Name, err)
+	if _, err := r.nodeWriter.Patch(ctx, object.KeyOf(node), patch); err != nil {
+		return fmt.Errorf("setting taints and labels of node %s: %w", node.Name, err)
 	}
-	return controller.Result{}, nil
+	return nil
 }
 
 // change returns the patch that gives this state of the node other labels and, if

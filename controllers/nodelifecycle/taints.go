@@ -74,29 +74,70 @@ func hasTaint(taints []corev1.Taint, key string, effect corev1.TaintEffect) bool
 	return slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == key && t.Effect == effect })
 }
 
+// noExecute says what may be done about the NoExecute taints of a node. A node has
+// one of them at most, the one that its Ready condition calls for.
+type noExecute int
+
+const (
+	// holdNoExecute gives no node a taint that has none. A taint goes when the node
+	// is ready, and becomes the other one when the condition does.
+	holdNoExecute noExecute = iota
+	// setNoExecute also gives the node the taint that its condition calls for.
+	setNoExecute
+	// liftNoExecute takes the taint away.
+	liftNoExecute
+)
+
+// hasNoExecute reports whether one of the taints is a NoExecute taint of this
+// controller.
+func hasNoExecute(taints []corev1.Taint) bool {
+	return hasTaint(taints, corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute) ||
+		hasTaint(taints, corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute)
+}
+
+// noExecuteKey returns the key of the NoExecute taint that the node should have, or
+// "". known is false where nothing can be said: without a Ready condition, whatever
+// taint there is stays.
+func noExecuteKey(node *corev1.Node, mode noExecute) (key string, known bool) {
+	ready := readyStatus(node)
+	key = conditionTaint(corev1.NodeReady, ready)
+	if mode == liftNoExecute || (mode == holdNoExecute && !hasNoExecute(node.Spec.Taints)) {
+		key = ""
+	}
+	return key, ready != "" || mode == liftNoExecute
+}
+
 // taintsOf returns the taints that the node should have, and whether they are
 // others than those it has. It allocates only if they are. The order of what stays
 // is kept, new ones follow.
-func taintsOf(node *corev1.Node, now time.Time) (taints []corev1.Taint, changed bool) {
+func taintsOf(node *corev1.Node, mode noExecute, now time.Time) (taints []corev1.Taint, changed bool) {
 	taints = node.Spec.Taints
-	unwanted := func(t corev1.Taint) bool { return noSchedule(&t) && !calledFor(node, t.Key) }
+	noExecute, known := noExecuteKey(node, mode)
+	unwanted := func(t corev1.Taint) bool {
+		if noSchedule(&t) {
+			return !calledFor(node, t.Key)
+		}
+		ours := t.Effect == corev1.TaintEffectNoExecute && (t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable)
+		return ours && known && t.Key != noExecute
+	}
 	if slices.ContainsFunc(taints, unwanted) {
 		taints, changed = slices.DeleteFunc(slices.Clone(taints), unwanted), true
 	}
-	add := func(key string) {
-		if key == "" || hasTaint(taints, key, corev1.TaintEffectNoSchedule) {
+	add := func(key string, effect corev1.TaintEffect) {
+		if key == "" || hasTaint(taints, key, effect) {
 			return
 		}
 		added := metav1.NewTime(now)
-		taints = append(slices.Clip(taints), corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &added})
+		taints = append(slices.Clip(taints), corev1.Taint{Key: key, Effect: effect, TimeAdded: &added})
 		changed = true
 	}
 	for i := range node.Status.Conditions {
 		c := &node.Status.Conditions[i]
-		add(conditionTaint(c.Type, c.Status))
+		add(conditionTaint(c.Type, c.Status), corev1.TaintEffectNoSchedule)
 	}
 	if node.Spec.Unschedulable {
-		add(corev1.TaintNodeUnschedulable)
+		add(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule)
 	}
+	add(noExecute, corev1.TaintEffectNoExecute)
 	return taints, changed
 }

@@ -68,7 +68,7 @@ func TestNodesAreTaintedNoScheduleByCondition(t *testing.T) {
 			node := nodeWith("n", "")
 			setCondition(node, c.kind, c.status)
 			now := time.Unix(1000, 0)
-			taints, changed := taintsOf(node, now)
+			taints, changed := taintsOf(node, holdNoExecute, now)
 			if c.want == "" {
 				if changed || len(taints) != 0 {
 					t.Errorf("taints %v, changed %t; want none", texts(taints), changed)
@@ -82,7 +82,7 @@ func TestNodesAreTaintedNoScheduleByCondition(t *testing.T) {
 				t.Errorf("time added %v, want %v", added, now)
 			}
 			node.Spec.Taints = taints
-			if again, changed := taintsOf(node, now.Add(time.Hour)); changed {
+			if again, changed := taintsOf(node, holdNoExecute, now.Add(time.Hour)); changed {
 				t.Errorf("a tainted node is tainted again: %v", texts(again))
 			}
 		})
@@ -98,11 +98,11 @@ func TestTaintsAreLiftedWhenTheirConditionGoes(t *testing.T) {
 	} {
 		node := nodeWith("n", corev1.ConditionTrue, taint(key, corev1.TaintEffectNoSchedule))
 		setCondition(node, kind, corev1.ConditionTrue)
-		if _, changed := taintsOf(node, time.Now()); changed {
+		if _, changed := taintsOf(node, holdNoExecute, time.Now()); changed {
 			t.Errorf("%s is touched while its condition is true", key)
 		}
 		setCondition(node, kind, corev1.ConditionFalse)
-		if taints, changed := taintsOf(node, time.Now()); !changed || len(taints) != 0 {
+		if taints, changed := taintsOf(node, holdNoExecute, time.Now()); !changed || len(taints) != 0 {
 			t.Errorf("%s stays after its condition went: %v", key, texts(taints))
 		}
 	}
@@ -115,7 +115,7 @@ func TestNewNodesLoseTheTaintOfAdmissionWhenTheyAreReady(t *testing.T) {
 		corev1.ConditionFalse:   {"node.kubernetes.io/not-ready:NoSchedule"},
 		corev1.ConditionUnknown: {"node.kubernetes.io/unreachable:NoSchedule"},
 	} {
-		if taints, _ := taintsOf(nodeWith("n", status, admission), time.Now()); !slices.Equal(texts(taints), want) {
+		if taints, _ := taintsOf(nodeWith("n", status, admission), holdNoExecute, time.Now()); !slices.Equal(texts(taints), want) {
 			t.Errorf("Ready %s: taints %v, want %v", status, texts(taints), want)
 		}
 	}
@@ -126,7 +126,7 @@ func TestNewNodesLoseTheTaintOfAdmissionWhenTheyAreReady(t *testing.T) {
 // a node offers no resources.
 func TestTheTaintOfANodeThatHasSaidNothingIsLifted(t *testing.T) {
 	node := nodeWith("n", "", taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule))
-	if taints, changed := taintsOf(node, time.Now()); !changed || len(taints) != 0 {
+	if taints, changed := taintsOf(node, holdNoExecute, time.Now()); !changed || len(taints) != 0 {
 		t.Errorf("taints %v, changed %t; want none", texts(taints), changed)
 	}
 }
@@ -134,12 +134,12 @@ func TestTheTaintOfANodeThatHasSaidNothingIsLifted(t *testing.T) {
 func TestCordonedNodesAreTaintedUnschedulable(t *testing.T) {
 	node := nodeWith("n", corev1.ConditionTrue)
 	node.Spec.Unschedulable = true
-	taints, changed := taintsOf(node, time.Now())
+	taints, changed := taintsOf(node, holdNoExecute, time.Now())
 	if !changed || !slices.Equal(texts(taints), []string{"node.kubernetes.io/unschedulable:NoSchedule"}) {
 		t.Fatalf("taints %v, changed %t", texts(taints), changed)
 	}
 	node.Spec.Taints, node.Spec.Unschedulable = taints, false
-	if taints, changed := taintsOf(node, time.Now()); !changed || len(taints) != 0 {
+	if taints, changed := taintsOf(node, holdNoExecute, time.Now()); !changed || len(taints) != 0 {
 		t.Errorf("uncordoned: taints %v, changed %t; want none", texts(taints), changed)
 	}
 }
@@ -153,7 +153,7 @@ func TestTaintsOfOthersAreNotTouched(t *testing.T) {
 	)
 	before := slices.Clone(node.Spec.Taints)
 	setCondition(node, corev1.NodeDiskPressure, corev1.ConditionTrue)
-	taints, _ := taintsOf(node, time.Now())
+	taints, _ := taintsOf(node, holdNoExecute, time.Now())
 	want := []string{
 		"example.com/gpu:NoSchedule",
 		"node.kubernetes.io/memory-pressure:PreferNoSchedule",
@@ -173,7 +173,7 @@ func TestLookingAtANodeThatIsAsItShouldBeAllocatesNothing(t *testing.T) {
 		taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule))
 	node.Labels = map[string]string{corev1.LabelOSStable: "linux", labelOSBeta: "linux"}
 	if n := testing.AllocsPerRun(100, func() {
-		_, differ := taintsOf(node, time.Time{})
+		_, differ := taintsOf(node, holdNoExecute, time.Time{})
 		if differ || labelsToSet(node.Labels) != nil {
 			t.Fatal("there is something to do")
 		}

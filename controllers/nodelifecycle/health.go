@@ -1,0 +1,113 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodelifecycle
+
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// sighting is what is seen of a node at one look.
+type sighting struct {
+	name     string
+	uid      types.UID
+	zone     string
+	excluded bool // does not count for the state of its zone
+	// ready is the status of the Ready condition, "" where there is none.
+	ready corev1.ConditionStatus
+	// unknown: there is nothing left to turn Unknown.
+	unknown bool
+	// noExecute: it has a NoExecute taint of this controller.
+	noExecute bool
+	// heartbeat and renewed are by clocks of others. They are compared with what
+	// was seen before, never with the time.
+	heartbeat time.Time
+	renewed   time.Time // of the Lease; zero where there is none
+}
+
+// labelExcluded leaves a node out when the state of its zone is computed.
+// Source: k8s.io/kubernetes/pkg/controller/nodelifecycle,
+// labelNodeDisruptionExclusion.
+const labelExcluded = "node.kubernetes.io/exclude-disruption"
+
+// see returns what is seen of a node and its Lease, which may be nil.
+func see(node *corev1.Node, lease *coordinationv1.Lease) sighting {
+	s := sighting{
+		name: node.Name, uid: node.UID, zone: zoneOf(node.Labels),
+		unknown:   allUnknown(node),
+		noExecute: hasNoExecute(node.Spec.Taints),
+		// What never was posted is as old as the node. The condition that this
+		// controller then writes says the same, so that it is no sign of life.
+		heartbeat: node.CreationTimestamp.Time,
+	}
+	_, s.excluded = node.Labels[labelExcluded]
+	if ready := condition(node, corev1.NodeReady); ready != nil {
+		s.ready, s.heartbeat = ready.Status, ready.LastHeartbeatTime.Time
+	}
+	if lease != nil && lease.Spec.RenewTime != nil {
+		s.renewed = lease.Spec.RenewTime.Time
+	}
+	return s
+}
+
+// health is what is known of a node from one look to the next.
+type health struct {
+	uid       types.UID
+	posted    bool
+	heartbeat time.Time
+	renewed   time.Time
+	// alive is when the last sign of life arrived, by the local clock: the clocks of
+	// nodes differ.
+	alive time.Time
+	// down is since when the node is not ready, zero while it is.
+	down time.Time
+	// granted: it may be given a NoExecute taint.
+	granted bool
+}
+
+// newHealth is that of a node which is seen for the first time. That alone is a
+// sign of life: when it gave the one before, nobody here knows.
+func newHealth(s sighting, now time.Time) *health {
+	return &health{uid: s.uid, posted: s.ready != "", heartbeat: s.heartbeat, renewed: s.renewed, alive: now}
+}
+
+// look notes the signs of life: a heartbeat in the status, or the Lease renewed.
+func (h *health) look(s sighting, now time.Time) {
+	if !s.heartbeat.Equal(h.heartbeat) || s.renewed.After(h.renewed) {
+		h.alive = now
+	}
+	h.posted, h.heartbeat, h.renewed = s.ready != "", s.heartbeat, s.renewed
+}
+
+// silent reports whether there has been no sign of life for too long.
+func (h *health) silent(o Options, now time.Time) bool {
+	grace := o.NodeMonitorGracePeriod
+	if !h.posted {
+		grace = o.NodeStartupGracePeriod
+	}
+	return now.Sub(h.alive) > grace
+}
+
+// zoneOf returns the failure zone that a node's labels name, "" for none. The beta
+// labels count first, as upstream has it.
+// Source: k8s.io/component-helpers/node/topology, GetZoneKey.
+func zoneOf(labels map[string]string) string {
+	first := func(keys ...string) string {
+		for _, key := range keys {
+			if value, ok := labels[key]; ok {
+				return value
+			}
+		}
+		return ""
+	}
+	region := first(corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion)
+	zone := first(corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone)
+	if region == "" && zone == "" {
+		return ""
+	}
+	return region + "/" + zone
+}

@@ -1,0 +1,218 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodelifecycle
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// monitor judges the health of all nodes over time: who is silent, which zones are
+// down, and who may be given a NoExecute taint. It reads no clock, speaks with
+// nobody and writes nothing. It is safe for concurrent use.
+type monitor struct {
+	options Options
+
+	mu      sync.Mutex
+	nodes   map[string]*health
+	zones   map[string]*zone
+	looked  time.Time // the last look
+	allDown bool
+}
+
+func newMonitor(o Options) *monitor {
+	return &monitor{options: o, nodes: map[string]*health{}, zones: map[string]*zone{}}
+}
+
+// verdict is what the monitor says of one node.
+type verdict struct {
+	silent    bool // its conditions are to be turned Unknown
+	noExecute noExecute
+}
+
+// findings is what came of a look.
+type findings struct {
+	appeared, gone []nodeID
+	// attention names the nodes on which the monitor's verdict is new.
+	attention []string
+	// changed is set when the cluster as a whole went down or came back: the
+	// verdict on every node is new.
+	changed bool
+	allDown bool
+	// again is when to look next.
+	again time.Duration
+}
+
+type nodeID struct {
+	name string
+	uid  types.UID
+}
+
+// look takes in the state of all nodes.
+func (m *monitor) look(nodes iter.Seq[sighting], now time.Time) findings {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// Who has not looked for long, for want of a connection or of a processor,
+	// cannot say who was silent meanwhile.
+	if gap := now.Sub(m.looked); !m.looked.IsZero() && gap > m.options.NodeMonitorGracePeriod/2 {
+		for _, h := range m.nodes {
+			h.alive = now
+		}
+	}
+	m.looked = now
+
+	var f findings
+	for _, z := range m.zones {
+		z.members, z.ready, z.notReady, z.waiting = 0, 0, 0, nil
+	}
+	present := make(map[string]bool, len(m.nodes))
+	for s := range nodes {
+		present[s.name] = true
+		m.lookAt(s, now, &f)
+	}
+	for name, h := range m.nodes {
+		if !present[name] {
+			f.gone = append(f.gone, nodeID{name, h.uid})
+			delete(m.nodes, name)
+		}
+	}
+	m.judgeZones(now, &f)
+	m.grant(&f)
+	slices.Sort(f.attention)
+	return f
+}
+
+// lookAt takes in the state of one node.
+func (m *monitor) lookAt(s sighting, now time.Time, f *findings) {
+	h := m.nodes[s.name]
+	switch {
+	case h == nil || h.uid != s.uid:
+		if h != nil {
+			f.gone = append(f.gone, nodeID{s.name, h.uid})
+		}
+		f.appeared = append(f.appeared, nodeID{s.name, s.uid})
+		h = newHealth(s, now)
+		m.nodes[s.name] = h
+	default:
+		h.look(s, now)
+	}
+	ready := s.ready
+	if h.silent(m.options, now) {
+		ready = corev1.ConditionUnknown
+		if !s.unknown {
+			f.attention = append(f.attention, s.name)
+		}
+	}
+	z := m.zones[s.zone]
+	if z == nil {
+		z = &zone{limit: bucket{rate: m.options.NodeEvictionRate, tokens: 1, at: now}}
+		m.zones[s.zone] = z
+	}
+	z.members++
+	if !s.excluded {
+		if ready == corev1.ConditionTrue {
+			z.ready++
+		} else {
+			z.notReady++
+		}
+	}
+	// A node without the condition is in its start-up time.
+	down := ready == corev1.ConditionFalse || ready == corev1.ConditionUnknown
+	switch {
+	case !down:
+		h.down, h.granted = time.Time{}, false
+	case h.down.IsZero():
+		h.down = now
+	}
+	if down && s.noExecute {
+		h.granted = false
+	}
+	if down && !s.noExecute && !h.granted {
+		z.waiting = append(z.waiting, candidate{s.name, h})
+	}
+}
+
+// judgeZones computes the states of the zones, and from them their rates.
+func (m *monitor) judgeZones(now time.Time, f *findings) {
+	down, counted := 0, 0
+	for name, z := range m.zones {
+		if z.members == 0 {
+			delete(m.zones, name)
+			continue
+		}
+		z.state = stateOf(z.ready, z.notReady, m.options.UnhealthyZoneThreshold)
+		z.limit.set(m.options.rate(z.state, z.ready+z.notReady), now)
+		if z.ready+z.notReady > 0 {
+			counted++
+		}
+		if z.state == zoneDown {
+			down++
+		}
+	}
+	f.allDown = counted > 0 && down == counted
+	f.changed = f.allDown != m.allDown
+	m.allDown = f.allDown
+}
+
+// grant lets as many nodes have a NoExecute taint as the rates of their zones
+// allow, those first that have been down longest.
+func (m *monitor) grant(f *findings) {
+	f.again = m.options.NodeMonitorPeriod
+	if m.allDown {
+		for _, h := range m.nodes {
+			h.granted = false
+		}
+		return
+	}
+	for _, z := range m.zones {
+		slices.SortFunc(z.waiting, func(a, b candidate) int {
+			return cmp.Or(a.health.down.Compare(b.health.down), cmp.Compare(a.name, b.name))
+		})
+		for len(z.waiting) > 0 && z.limit.take() {
+			z.waiting[0].health.granted = true
+			f.attention = append(f.attention, z.waiting[0].name)
+			z.waiting = z.waiting[1:]
+		}
+		if len(z.waiting) > 0 {
+			f.again = min(f.again, z.limit.wait())
+		}
+	}
+}
+
+// on returns the verdict on a node, with what is seen of it now: a sign of life may
+// have come since the last look.
+func (m *monitor) on(s sighting, now time.Time) verdict {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v := verdict{noExecute: m.noExecute(s.name)}
+	if h := m.nodes[s.name]; h != nil && h.uid == s.uid {
+		h.look(s, now)
+		v.silent = h.silent(m.options, now)
+	}
+	return v
+}
+
+// mode returns what may be done about the NoExecute taints of a node.
+func (m *monitor) mode(name string) noExecute {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.noExecute(name)
+}
+
+// noExecute is called with mu held.
+func (m *monitor) noExecute(name string) noExecute {
+	if m.allDown {
+		return liftNoExecute
+	}
+	if h := m.nodes[name]; h != nil && h.granted {
+		return setNoExecute
+	}
+	return holdNoExecute
+}

@@ -1,0 +1,99 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodelifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// podsOfNode is the index of Pods by the node that they are bound to.
+const podsOfNode = "nodelifecycle/node"
+
+func nodeOfPod(item cache.Item[*corev1.Pod]) ([]string, error) {
+	pod, err := item.Object()
+	if err != nil || pod.Spec.NodeName == "" {
+		return nil, err
+	}
+	return []string{pod.Spec.NodeName}, nil
+}
+
+// newlyBound returns the node that a Pod has been bound to with an event, or "".
+func newlyBound(e cache.Event[*corev1.Pod]) string {
+	if e.Kind == cache.Deleted {
+		return ""
+	}
+	pod, err := e.New.Object()
+	if err != nil {
+		return "" // the informer has reported it
+	}
+	if e.Kind == cache.Updated || e.Kind == cache.Resync {
+		if before, err := e.Old.Object(); err == nil && before.Spec.NodeName == pod.Spec.NodeName {
+			return ""
+		}
+	}
+	return pod.Spec.NodeName
+}
+
+// notReadyPatch returns the patch that marks this state of a Pod not ready, and
+// false if it is not ready anyway.
+func notReadyPatch(pod *corev1.Pod, now time.Time) (client.Patch, bool, error) {
+	for i := range pod.Status.Conditions {
+		was := &pod.Status.Conditions[i]
+		if was.Type != corev1.PodReady || was.Status == corev1.ConditionFalse {
+			continue
+		}
+		patch, err := client.StrategicPatch(map[string]any{
+			"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
+			"status": map[string]any{"conditions": []any{map[string]any{
+				"type": was.Type, "status": corev1.ConditionFalse, "lastTransitionTime": metav1.NewTime(now),
+			}}},
+		})
+		return patch, true, err
+	}
+	return client.Patch{}, false, nil
+}
+
+// markPods marks the Pods of a silent node not ready, so that Services send them
+// nothing. Errors of single Pods do not stop the rest; they are joined.
+func (r *reconciler) markPods(ctx context.Context, node string) error {
+	var errs []error
+	for key, item := range r.pods.Snapshot().Index(podsOfNode, node) {
+		pod, err := item.Object()
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if err := r.markPod(ctx, key, pod); err != nil {
+			errs = append(errs, fmt.Errorf("marking pod %s of node %s not ready: %w", key, node, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *reconciler) markPod(ctx context.Context, key object.Key, pod *corev1.Pod) error {
+	patch, needed, err := notReadyPatch(pod, time.Now())
+	if err != nil || !needed {
+		return err
+	}
+	_, err = r.podWriter.Patch(ctx, key, patch, client.OnSubresource("status"))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.events.Warning(pod, podResource, "NodeNotReady", "MarkNotReady", "Node is not ready")
+	return nil
+}
