@@ -75,15 +75,19 @@ func startAPIServer(name string, l *trackingListener, url string, p *pki, etcdEn
 	return s, nil
 }
 
-// stop ends the server: requests in flight are finished, watches are ended,
-// connections closed. When ctx ends first, connections are cut at once, and the
-// server ends by itself soon after.
-func (s *apiServer) stop(ctx context.Context) error {
+// stop ends the server and waits for it. Requests in flight are finished until
+// patience ends, then cut; watches are ended, connections closed. When ctx ends
+// first, the server is left behind.
+func (s *apiServer) stop(ctx, patience context.Context) error {
 	s.cancel()
 	select {
 	case <-s.done:
-	case <-ctx.Done():
+	case <-patience.Done():
 		s.listener.cutAll()
+	}
+	select {
+	case <-s.done:
+	case <-ctx.Done():
 		return fmt.Errorf("stopping %s: %w", s.name, context.Cause(ctx))
 	}
 	if s.err != nil {

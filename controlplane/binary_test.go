@@ -75,7 +75,7 @@ func startBinary(t *testing.T, tmp string, args ...string) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), deadline)
 	c := &child{t: t, tmp: tmp, cmd: exec.CommandContext(ctx, path, args...), lines: make(chan line, 100), ended: make(chan error, 1)}
 	c.cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 	c.cmd.Stderr = &c.stderr
@@ -271,6 +271,23 @@ func TestCommandStopsWhileItStarts(t *testing.T) {
 		t.Errorf("after the signal: %+v with status %d\n%s", rest, status, &c.stderr)
 	}
 	c.checkNothingLeft()
+}
+
+func TestCommandEndsAtOnceOnSecondSignal(t *testing.T) {
+	c := startBinary(t, t.TempDir())
+	config, err := clientcmd.BuildConfigFromFlags("", c.ready().Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hang(t, config) // so that the first stop does not end before the second
+	c.signal(syscall.SIGINT)
+	if l := <-c.lines; l.State != "stopping" {
+		t.Fatalf("after the first signal: %+v", l)
+	}
+	c.signal(syscall.SIGTERM)
+	if rest, status := c.end(); status != 143 || len(rest) != 0 {
+		t.Errorf("after the second signal: %+v with status %d, want 143", rest, status)
+	}
 }
 
 func TestCommandReportsFailure(t *testing.T) {

@@ -4,6 +4,7 @@
 package controlplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -12,8 +13,9 @@ import (
 )
 
 // listen opens a TCP port; 0 means a free one.
-func listen(address string, port int) (*trackingListener, error) {
-	l, err := net.Listen("tcp", net.JoinHostPort(address, fmt.Sprint(port)))
+func listen(ctx context.Context, address string, port int) (*trackingListener, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", net.JoinHostPort(address, fmt.Sprint(port)))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("%w: %s:%d; stop the process that listens there, or choose another port (0 takes a free one)", ErrPortInUse, address, port)

@@ -26,6 +26,10 @@ const startTimeout = 2 * time.Minute
 // done after one or two seconds.
 const abortGrace = 15 * time.Second
 
+// cutGrace is how long a stop still waits once connections were cut. What is
+// left to do then takes a second or two.
+const cutGrace = 10 * time.Second
+
 // ControlPlane is a running control plane. Its methods are safe for concurrent
 // use.
 type ControlPlane struct {
@@ -34,7 +38,7 @@ type ControlPlane struct {
 	releaseLog     func()
 	pki            *pki
 	admin          keyPair
-	urls           []string // by server
+	addresses      []*net.TCPAddr // by server
 	kubeconfig     []byte
 	kubeconfigFile string
 
@@ -116,7 +120,7 @@ func (cp *ControlPlane) startAll(ctx context.Context, m machine) error {
 	if err := cp.placeKubeconfig(); err != nil {
 		return err
 	}
-	listeners, err := cp.listen()
+	listeners, err := cp.listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -198,14 +202,14 @@ func serverName(i int) string {
 
 // listen opens the ports of all API servers, so that a taken one is told
 // before anything is started.
-func (cp *ControlPlane) listen() ([]*trackingListener, error) {
+func (cp *ControlPlane) listen(ctx context.Context) ([]*trackingListener, error) {
 	var listeners []*trackingListener
 	for i := range cp.opts.APIServers {
 		port := cp.opts.Port
 		if port != 0 {
 			port += i
 		}
-		l, err := listen(cp.opts.BindAddress, port)
+		l, err := listen(ctx, cp.opts.BindAddress, port)
 		if err != nil {
 			for _, l := range listeners {
 				l.closeAll()
@@ -213,8 +217,7 @@ func (cp *ControlPlane) listen() ([]*trackingListener, error) {
 			return nil, err
 		}
 		listeners = append(listeners, l)
-		address := l.Addr().(*net.TCPAddr)
-		cp.urls = append(cp.urls, fmt.Sprintf("https://%s", &net.TCPAddr{IP: advertised(address.IP), Port: address.Port}))
+		cp.addresses = append(cp.addresses, l.Addr().(*net.TCPAddr))
 	}
 	cp.servers = make([]*apiServer, cp.opts.APIServers)
 	return listeners, nil
@@ -232,14 +235,14 @@ func (cp *ControlPlane) makeCredentials(now func() time.Time) error {
 	if cp.admin, err = cp.pki.client("setpoint-admin", "system:masters"); err != nil {
 		return err
 	}
-	if cp.kubeconfig, err = encodeKubeconfig(cp.urls, cp.pki.cluster.certPEM, cp.admin); err != nil {
+	if cp.kubeconfig, err = encodeKubeconfig(cp.ServerURLs(), cp.pki.cluster.certPEM, cp.admin); err != nil {
 		return err
 	}
 	scheduler, err := cp.pki.client("system:kube-scheduler")
 	if err != nil {
 		return err
 	}
-	data, err := encodeKubeconfig(cp.urls[:1], cp.pki.cluster.certPEM, scheduler)
+	data, err := encodeKubeconfig(cp.ServerURLs()[:1], cp.pki.cluster.certPEM, scheduler)
 	if err != nil {
 		return err
 	}
@@ -273,7 +276,7 @@ func servingNames(bind net.IP) ([]string, error) {
 }
 
 func (cp *ControlPlane) startServer(i int, l *trackingListener) (*apiServer, error) {
-	s, err := startAPIServer(serverName(i), l, cp.urls[i], cp.pki, cp.etcd.endpoint)
+	s, err := startAPIServer(serverName(i), l, cp.serverURL(i), cp.pki, cp.etcd.endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -299,9 +302,9 @@ func (cp *ControlPlane) settle(ctx context.Context) {
 }
 
 // Stop ends everything and waits for it: the scheduler, the API servers, etcd.
-// The kubeconfig and a temporary data directory are removed. If ctx ends first, Stop returns its
-// cause, and what is still running is named in the error. Stopping twice is
-// harmless.
+// The kubeconfig and a temporary data directory are removed. Requests in flight
+// are finished until ctx ends, and then cut. An error names what could not be
+// ended or removed. Stopping twice is harmless.
 func (cp *ControlPlane) Stop(ctx context.Context) error {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
@@ -310,15 +313,15 @@ func (cp *ControlPlane) Stop(ctx context.Context) error {
 	}
 	cp.stopping = true
 	cp.end(ErrStopped)
-	if !errors.Is(cp.Err(), ErrStopped) {
-		// Requests in flight wait for the component that died, for up to a
-		// minute, and so would a graceful stop.
-		for _, s := range cp.servers {
-			if s != nil {
-				s.listener.cutAll()
-			}
-		}
+	patience := ctx
+	if cause := cp.Err(); !errors.Is(cause, ErrStopped) {
+		// Requests in flight wait for the component that died.
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		patience = ended
 	}
+	ctx, cancel := extend(ctx)
+	defer cancel()
 
 	var errs []error
 	if cp.scheduler != nil {
@@ -329,7 +332,7 @@ func (cp *ControlPlane) Stop(ctx context.Context) error {
 	for _, s := range cp.servers {
 		if s != nil {
 			running++
-			go func() { stops <- s.stop(ctx) }()
+			go func() { stops <- s.stop(ctx, patience) }()
 		}
 	}
 	for range running {
@@ -345,6 +348,22 @@ func (cp *ControlPlane) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, cp.dir.close())...)
 }
 
+// extend returns a context that ends cutGrace after ctx does.
+func extend(ctx context.Context) (context.Context, context.CancelFunc) {
+	extended, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	release := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(cutGrace):
+			cancel(fmt.Errorf("still running %s after connections were cut: %w", cutGrace, context.Cause(ctx)))
+		case <-extended.Done():
+		}
+	})
+	return extended, func() {
+		release()
+		cancel(context.Canceled)
+	}
+}
+
 // Done is closed when the control plane has ended: because Stop was called, or
 // because a component died, which Err tells. What is left running after a
 // component's death ends with Stop.
@@ -355,7 +374,7 @@ func (cp *ControlPlane) Done() <-chan struct{} { return cp.life.Done() }
 func (cp *ControlPlane) Err() error { return context.Cause(cp.life) }
 
 // StopServer stops API server i, counted from 0, while the others and etcd
-// keep running. The scheduler uses server 0. The server's port is free until
+// keep running. Requests in flight are finished until ctx ends, and then cut. The scheduler uses server 0. The server's port is free until
 // StartServer.
 func (cp *ControlPlane) StopServer(ctx context.Context, i int) error {
 	cp.mu.Lock()
@@ -368,7 +387,9 @@ func (cp *ControlPlane) StopServer(ctx context.Context, i int) error {
 		return nil
 	}
 	cp.servers[i] = nil
-	return s.stop(ctx)
+	extended, cancel := extend(ctx)
+	defer cancel()
+	return s.stop(extended, ctx)
 }
 
 // StartServer starts API server i again, at its earlier address, and returns
@@ -382,15 +403,7 @@ func (cp *ControlPlane) StartServer(ctx context.Context, i int) error {
 	if cp.servers[i] != nil {
 		return nil
 	}
-	_, port, err := net.SplitHostPort(cp.urls[i][len("https://"):])
-	if err != nil {
-		return fmt.Errorf("starting %s again: %w", serverName(i), err)
-	}
-	var number int
-	if _, err := fmt.Sscan(port, &number); err != nil {
-		return fmt.Errorf("starting %s again: %w", serverName(i), err)
-	}
-	l, err := listen(cp.opts.BindAddress, number)
+	l, err := listen(ctx, cp.opts.BindAddress, cp.addresses[i].Port)
 	if err != nil {
 		return fmt.Errorf("starting %s again: %w", serverName(i), err)
 	}
@@ -413,7 +426,18 @@ func (cp *ControlPlane) checkServer(i int) error {
 }
 
 // ServerURLs are the API servers' addresses, such as "https://127.0.0.1:40123".
-func (cp *ControlPlane) ServerURLs() []string { return slices.Clone(cp.urls) }
+func (cp *ControlPlane) ServerURLs() []string {
+	urls := make([]string, len(cp.addresses))
+	for i := range urls {
+		urls[i] = cp.serverURL(i)
+	}
+	return urls
+}
+
+func (cp *ControlPlane) serverURL(i int) string {
+	a := cp.addresses[i]
+	return fmt.Sprintf("https://%s", &net.TCPAddr{IP: advertised(a.IP), Port: a.Port})
+}
 
 // AdminConfig connects to the first API server as a member of system:masters,
 // who may do everything. The caller owns the result. It has no client-side
@@ -422,7 +446,7 @@ func (cp *ControlPlane) AdminConfig() *rest.Config { return cp.ServerConfig(0) }
 
 // ServerConfig is AdminConfig for API server i, counted from 0.
 func (cp *ControlPlane) ServerConfig(i int) *rest.Config {
-	return restConfig(cp.urls[i], cp.pki.cluster.certPEM, cp.admin)
+	return restConfig(cp.serverURL(i), cp.pki.cluster.certPEM, cp.admin)
 }
 
 // UserConfig connects to the first API server as a user of the given name and
@@ -433,7 +457,7 @@ func (cp *ControlPlane) UserConfig(user string, groups ...string) (*rest.Config,
 	if err != nil {
 		return nil, err
 	}
-	return restConfig(cp.urls[0], cp.pki.cluster.certPEM, pair), nil
+	return restConfig(cp.serverURL(0), cp.pki.cluster.certPEM, pair), nil
 }
 
 // Kubeconfig is the content of KubeconfigFile. It holds the administrator's

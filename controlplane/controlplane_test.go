@@ -76,7 +76,7 @@ func TestUserMayDoWhatRBACGrants(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := admin.RbacV1().RoleBindings("default").Delete(context.Background(), "readers", metav1.DeleteOptions{}); err != nil {
+		if err := admin.RbacV1().RoleBindings("default").Delete(context.WithoutCancel(t.Context()), "readers", metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})

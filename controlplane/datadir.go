@@ -106,7 +106,7 @@ func (d *dataDir) open(freeBytes func(string) (uint64, error)) error {
 	}
 	// Earlier content may be readable by others when the user made the
 	// directory by hand; the keys in it must not be.
-	if err := os.Chmod(d.path, 0o700); err != nil {
+	if err := os.Chmod(d.path, 0o700); err != nil { //nolint:gosec // a directory
 		return fmt.Errorf("closing the data directory to other users: %w; choose a directory that you own", err)
 	}
 	for _, sub := range []string{d.pkiDir(), d.etcdDir()} {
@@ -232,5 +232,5 @@ func statfsFree(path string) (uint64, error) {
 		return 0, err
 	}
 	// Bsize is int64 on Linux and uint32 on darwin.
-	return s.Bavail * uint64(s.Bsize), nil //nolint:unconvert // needed on darwin
+	return s.Bavail * uint64(s.Bsize), nil
 }

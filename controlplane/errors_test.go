@@ -95,7 +95,7 @@ func TestDirectoryOfSomethingElseIsRefusedAndUntouched(t *testing.T) {
 	for name, file := range map[string]string{"other files": "thesis.tex", "damaged marker": markerFile} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, file), []byte("\\documentclass"), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte("\\documentclass"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			err := startThatFails(t, Options{DataDir: dir}, machine{})
@@ -129,7 +129,7 @@ func TestWriteErrorOfFullDiskIsRecognized(t *testing.T) {
 
 func TestMissingPermissionIsTold(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o500); err != nil {
+	if err := os.Chmod(dir, 0o500); err != nil { //nolint:gosec // a directory
 		t.Fatal(err)
 	}
 	if os.Geteuid() == 0 { // who may write everywhere, but not there

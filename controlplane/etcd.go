@@ -28,9 +28,9 @@ type etcd struct {
 	endpoint string
 }
 
-// memberURL stands in etcd's member list, which has to name a host and a port.
+// member stands in etcd's member list, which has to name a host and a port.
 // Nothing listens there: clients are told the socket, and there are no peers.
-const memberURL = "http://127.0.0.1:1"
+var member = url.URL{Scheme: "http", Host: "127.0.0.1:1"}
 
 // startEtcd returns when etcd answers. died is called, at most once, if etcd
 // ends by itself later.
@@ -109,18 +109,14 @@ func (e *etcd) stop(ctx context.Context) error {
 }
 
 func etcdConfig(dir *dataDir, socket string, logger *zap.Logger) *embed.Config {
-	advertised, err := url.Parse(memberURL)
-	if err != nil {
-		panic(err) // a constant
-	}
 	client := url.URL{Scheme: "unix", Path: socket}
 	cfg := embed.NewConfig()
 	cfg.Name = "setpoint"
 	cfg.Dir = dir.etcdDir()
 	cfg.ListenPeerUrls = nil
-	cfg.AdvertisePeerUrls = []url.URL{*advertised}
+	cfg.AdvertisePeerUrls = []url.URL{member}
 	cfg.ListenClientUrls = []url.URL{client}
-	cfg.AdvertiseClientUrls = []url.URL{*advertised}
+	cfg.AdvertiseClientUrls = []url.URL{member}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	// A member that is alone waits for up to two election timeouts before it
 	// elects itself; nobody can contradict it, so the wait may be short.

@@ -6,6 +6,9 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +34,7 @@ const leakChild = "SETPOINT_TEST_LEAK"
 func TestStopLeavesNothingBehind(t *testing.T) {
 	if os.Getenv(leakChild) == "" {
 		tmp := t.TempDir()
-		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // this very test
 		cmd.Env = append(os.Environ(), leakChild+"=1", "TMPDIR="+tmp)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -175,5 +178,50 @@ func TestStopAtOnceAndTwice(t *testing.T) {
 	defer cancel()
 	if err := cp.StartServer(ctx, 0); !errors.Is(err, ErrStopped) {
 		t.Errorf("StartServer after Stop: %v, want ErrStopped", err)
+	}
+}
+
+// hang sends a request that the server cannot finish: its body never ends.
+func hang(t *testing.T, config *rest.Config) {
+	t.Helper()
+	h, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, neverWritten := io.Pipe()
+	t.Cleanup(func() {
+		_ = neverWritten.Close()
+		h.CloseIdleConnections()
+	})
+	connected := make(chan struct{})
+	ctx := httptrace.WithClientTrace(context.WithoutCancel(t.Context()), &httptrace.ClientTrace{WroteHeaders: func() { close(connected) }})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, config.Host+"/api/v1/namespaces/default/configmaps", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	go func() {
+		if resp, err := h.Do(req); err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	<-connected
+}
+
+func TestStopCutsRequestsThatHangWhenItsContextEnds(t *testing.T) {
+	cp := startForTest(t, Options{DisableScheduler: true})
+	hang(t, cp.AdminConfig())
+	// Long enough for the server to take the request up, and much shorter than
+	// the minute that it would wait for.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := cp.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+	if ctx.Err() == nil {
+		t.Error("the request did not hang: Stop had nothing to cut")
+	}
+	if _, err := os.Stat(cp.DataDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the temporary directory is left: %v", err)
 	}
 }

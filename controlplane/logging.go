@@ -7,8 +7,9 @@ import (
 	"context"
 	"flag"
 	"log/slog"
-	"sort"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -42,7 +43,7 @@ func logKubernetesTo(logger *slog.Logger) (release func()) {
 	klog.InitFlags(flags)
 	_ = flags.Set("v", strconv.Itoa(v)) // an integer is always accepted
 	return func() {
-		silent := slog.Handler(slog.DiscardHandler)
+		silent := slog.DiscardHandler
 		klogTarget.CompareAndSwap(&h, &silent)
 	}
 }
@@ -76,7 +77,7 @@ func (h klogHandler) WithGroup(name string) slog.Handler {
 }
 
 func (h klogHandler) with(add func(slog.Handler) slog.Handler) slog.Handler {
-	return klogHandler{added: append(h.added[:len(h.added):len(h.added)], add)}
+	return klogHandler{added: append(slices.Clip(h.added), add)}
 }
 
 // zapCore lets etcd, which logs through zap, write to a slog handler.
@@ -127,6 +128,6 @@ func slogAttrs(fields []zapcore.Field) []slog.Attr {
 	for k, v := range enc.Fields {
 		attrs = append(attrs, slog.Any(k, v))
 	}
-	sort.Slice(attrs, func(i, j int) bool { return attrs[i].Key < attrs[j].Key })
+	slices.SortFunc(attrs, func(a, b slog.Attr) int { return strings.Compare(a.Key, b.Key) })
 	return attrs
 }

@@ -70,7 +70,7 @@ func startForTest(t *testing.T, opts Options) *ControlPlane {
 
 func stopForTest(t *testing.T, cp *ControlPlane) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), deadline)
 	defer cancel()
 	if err := cp.Stop(ctx); err != nil {
 		t.Error(err)

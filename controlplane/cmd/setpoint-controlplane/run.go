@@ -76,9 +76,11 @@ func startNodes(ctx context.Context, cp *controlplane.ControlPlane, count int, l
 	}
 	r.component("nodes", "starting")
 	nodesCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ready, ended := make(chan struct{}), make(chan error, 1)
+	ready, ended := make(chan struct{}), make(chan struct{})
+	var refused error // read after ended
 	go func() {
-		ended <- nodes.Run(nodesCtx, nodes.Options{
+		defer close(ended)
+		refused = nodes.Run(nodesCtx, nodes.Options{
 			Config:  cp.AdminConfig(),
 			Nodes:   count,
 			OnReady: func() { close(ready) },
@@ -93,9 +95,8 @@ func startNodes(ctx context.Context, cp *controlplane.ControlPlane, count int, l
 	case <-ready:
 		r.component("nodes", "ready")
 		return stop, nil
-	case err := <-ended:
-		cancel()
-		return func() {}, err
+	case <-ended:
+		return stop, refused
 	case <-ctx.Done():
 		return stop, context.Cause(ctx)
 	case <-cp.Done():

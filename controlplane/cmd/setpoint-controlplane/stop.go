@@ -13,14 +13,14 @@ import (
 	"syscall"
 )
 
-// stopRequest is the cause of a context that ended because somebody asked for
+// stopError is the cause of a context that ended because somebody asked for
 // it. Its text is the reason that is reported.
-type stopRequest string
+type stopError string
 
-func (s stopRequest) Error() string { return string(s) }
+func (s stopError) Error() string { return string(s) }
 
 func isStopRequest(err error) bool {
-	var s stopRequest
+	var s stopError
 	return errors.As(err, &s)
 }
 
@@ -40,12 +40,12 @@ func onStopRequest(ctx context.Context, lifeline io.Reader) (context.Context, co
 		go func() {
 			// An error, like the end, means that nobody holds the other side.
 			_, _ = io.Copy(io.Discard, lifeline)
-			cancel(stopRequest("end of standard input"))
+			cancel(stopError("end of standard input"))
 		}()
 	}
 	go func() {
 		first := <-signals
-		cancel(stopRequest(first.String()))
+		cancel(stopError(first.String()))
 		second := <-signals
 		fmt.Fprintln(os.Stderr, "setpoint-controlplane: stopped at once, without cleaning up")
 		status := 130 // 128 + SIGINT, as shells report it
