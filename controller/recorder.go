@@ -51,7 +51,7 @@ type Recorder struct {
 	controller string
 	instance   string
 	log        *slog.Logger
-	queue      chan event
+	queue      chan *event
 	dropped    atomic.Uint64
 	state      recorderState
 }
@@ -70,7 +70,7 @@ type event struct {
 func NewRecorder(c *client.Client, controller, instance string, log *slog.Logger) *Recorder {
 	return &Recorder{
 		client: client.For[*eventsv1.Event](c), controller: controller, instance: instance,
-		log: log.With("recorder", controller), queue: make(chan event, recorderBacklog),
+		log: log.With("recorder", controller), queue: make(chan *event, recorderBacklog),
 	}
 }
 
@@ -90,7 +90,7 @@ func (r *Recorder) record(about object.Object, kind object.Resource, typ, reason
 	if len(note) > noteMost {
 		note = note[:noteMost-3] + "..."
 	}
-	e := event{
+	e := &event{
 		about: corev1.ObjectReference{
 			APIVersion: kind.APIVersion(), Kind: kind.Kind, Namespace: about.GetNamespace(), Name: about.GetName(),
 			UID: about.GetUID(), ResourceVersion: about.GetResourceVersion(),
@@ -114,14 +114,14 @@ func (r *Recorder) Run(ctx context.Context, flush time.Duration) {
 	for {
 		select {
 		case e := <-r.queue:
-			r.write(ctx, e)
+			r.write(ctx, *e)
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flush)
 			defer cancel()
 			for last.Err() == nil {
 				select {
 				case e := <-r.queue:
-					r.write(last, e)
+					r.write(last, *e)
 				default:
 					return
 				}

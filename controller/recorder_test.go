@@ -90,7 +90,7 @@ func TestEventNamesFitAndDiffer(t *testing.T) {
 }
 
 func TestRecordingNeverBlocks(t *testing.T) {
-	r := &Recorder{queue: make(chan event, 1)}
+	r := &Recorder{queue: make(chan *event, 1)}
 	for range 3 {
 		r.Normal(&corev1.Pod{}, podResource, "Reason", "Action", "note")
 	}
