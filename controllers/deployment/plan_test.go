@@ -98,7 +98,9 @@ func TestRollingUpdateSteps(t *testing.T) {
 			func(d *appsv1.Deployment) []*appsv1.ReplicaSet { return []*appsv1.ReplicaSet{set(d, 2, 9)} },
 			map[string]int32{"set-2": 4}},
 		{"nothing to do", rollingTo(deployment(4), 2),
-			func(d *appsv1.Deployment) []*appsv1.ReplicaSet { return []*appsv1.ReplicaSet{set(d, 1, 0), set(d, 2, 4)} },
+			func(d *appsv1.Deployment) []*appsv1.ReplicaSet {
+				return []*appsv1.ReplicaSet{set(d, 1, 0), set(d, 2, 4)}
+			},
 			map[string]int32{"set-1": 0, "set-2": 4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

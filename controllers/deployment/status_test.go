@@ -27,8 +27,14 @@ func TestStatusAddsUpTheSets(t *testing.T) {
 	d := rollingTo(deployment(10), 2)
 	d.Status.CollisionCount = &two
 	p := decided(t, d,
-		set(d, 1, 6, func(s *appsv1.ReplicaSet) { s.Status.ReadyReplicas, s.Status.AvailableReplicas = 5, 4; s.Status.TerminatingReplicas = &two }),
-		set(d, 2, 5, func(s *appsv1.ReplicaSet) { s.Status.ReadyReplicas, s.Status.AvailableReplicas = 3, 3; s.Status.TerminatingReplicas = &three }))
+		set(d, 1, 6, func(s *appsv1.ReplicaSet) {
+			s.Status.ReadyReplicas, s.Status.AvailableReplicas = 5, 4
+			s.Status.TerminatingReplicas = &two
+		}),
+		set(d, 2, 5, func(s *appsv1.ReplicaSet) {
+			s.Status.ReadyReplicas, s.Status.AvailableReplicas = 3, 3
+			s.Status.TerminatingReplicas = &three
+		}))
 	p.status.Conditions = nil
 	five := int32(5)
 	want := appsv1.DeploymentStatus{
