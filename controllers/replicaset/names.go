@@ -4,9 +4,9 @@
 package replicaset
 
 import (
-	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -26,12 +26,16 @@ func drawName(prefix string) string {
 	return prefix[:min(len(prefix), prefixMost)] + rand.String(suffixLength)
 }
 
-// names remembers the names under which Pods were to be created and, as far as is
-// known, were not. A create that failed may have happened nevertheless, or may yet
-// happen, when its answer was lost and a server that was stuck goes on. The next Pods
-// of the same owner are created under these names, so that whatever becomes of the
-// failed requests there is one Pod for each. The zero names is empty and safe for
-// concurrent use.
+// dueTime is how long after its answer was lost a request may still be carried out.
+// An API server gives a request up after a minute; the rest is for what was still on
+// its way. Source: k8s.io/apiserver/pkg/server, Config.RequestTimeout.
+const dueTime = 90 * time.Second
+
+// names remembers the names of creates that failed. Such a create may have happened
+// nevertheless, or may yet happen, when its answer was lost and a server that was
+// stuck goes on. The next Pods of the same owner are created under these names, so
+// that whatever becomes of the failed requests there is one Pod for each. The zero
+// names is empty and safe for concurrent use.
 type names struct {
 	mu   sync.Mutex
 	open map[object.Key]*openNames
@@ -40,13 +44,18 @@ type names struct {
 // openNames are those of one owner.
 type openNames struct {
 	owner types.UID
-	names map[string]bool
+	names map[string]openName
+}
+
+type openName struct {
+	made  bool      // a Pod has been made under it, as far as the server has told
+	until time.Time // until then a lost request may yet make one
 }
 
 // take returns n names for Pods of an owner: first the open ones, then fresh ones.
-// What is in use is left out; an open name that is in use is not open any more.
-func (o *names) take(key object.Key, owner types.UID, n int, prefix string, used func(string) bool) []string {
-	taken := o.stillOpen(key, owner, used)
+// Names that are in use are left out.
+func (o *names) take(key object.Key, owner types.UID, n int, prefix string, now time.Time, used func(string) bool) []string {
+	taken := o.stillOpen(key, owner, now, used)
 	taken = taken[:min(n, len(taken))]
 	seen := make(map[string]bool, n)
 	for _, name := range taken {
@@ -61,45 +70,61 @@ func (o *names) take(key object.Key, owner types.UID, n int, prefix string, used
 	return taken
 }
 
-// stillOpen returns the open names of an owner in order, so that two runs that have
-// room for some of them take the same.
-func (o *names) stillOpen(key object.Key, owner types.UID, used func(string) bool) []string {
+// stillOpen returns the open names of an owner that are not in use, in order, so
+// that two runs that have room for some of them take the same. It forgets those that
+// are in use, or have been, once no lost request can make another Pod under them.
+func (o *names) stillOpen(key object.Key, owner types.UID, now time.Time, used func(string) bool) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	known := o.open[key]
 	if known == nil || known.owner != owner {
 		return nil
 	}
-	maps.DeleteFunc(known.names, func(name string, _ bool) bool { return used(name) })
-	return slices.Sorted(maps.Keys(known.names))
+	var free []string
+	for name, state := range known.names {
+		inUse := used(name)
+		switch {
+		case (inUse || state.made) && now.After(state.until):
+			delete(known.names, name)
+		case !inUse:
+			free = append(free, name)
+		}
+	}
+	if len(known.names) == 0 {
+		delete(o.open, key)
+	}
+	slices.Sort(free)
+	return free
 }
 
-// keepOpen notes that a Pod may or may not come to be under a name.
-func (o *names) keepOpen(key object.Key, owner types.UID, name string) {
+// keep notes that a create failed or seemed to. until is how long a lost request may
+// yet make a Pod, zero if none can.
+func (o *names) keep(key object.Key, owner types.UID, name string, until time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	known := o.open[key]
 	if known == nil || known.owner != owner {
-		known = &openNames{owner: owner, names: map[string]bool{}}
+		known = &openNames{owner: owner, names: map[string]openName{}}
 		if o.open == nil {
 			o.open = map[object.Key]*openNames{}
 		}
 		o.open[key] = known
 	}
-	known.names[name] = true
+	if before := known.names[name].until; before.After(until) {
+		until = before
+	}
+	known.names[name] = openName{until: until}
 }
 
-// settle notes that it is known what became of a name.
-func (o *names) settle(key object.Key, name string) {
+// made notes that a Pod was made under a name, or that another owner's Pod has it.
+func (o *names) made(key object.Key, name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	known := o.open[key]
-	if known == nil {
-		return
-	}
-	delete(known.names, name)
-	if len(known.names) == 0 {
-		delete(o.open, key)
+	if known := o.open[key]; known != nil {
+		if state, ok := known.names[name]; ok {
+			state.made = true
+			known.names[name] = state
+		}
 	}
 }
 

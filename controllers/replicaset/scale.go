@@ -5,8 +5,11 @@ package replicaset
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,7 +62,7 @@ func (k *keeper) create(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod
 	used := func(name string) bool {
 		return snapshot.Get(object.Key{Namespace: d.key.Namespace, Name: name}).Exists()
 	}
-	names := k.names.take(d.key, d.owner.GetUID(), n, pod.GenerateName, used)
+	names := k.names.take(d.key, d.owner.GetUID(), n, pod.GenerateName, k.now(), used)
 	made := make([]*corev1.Pod, n)
 	_, err := controller.SlowStart(ctx, n, 1, func(ctx context.Context, i int) error {
 		var err error
@@ -96,12 +99,12 @@ func (k *keeper) createOne(ctx context.Context, d *demand, template *corev1.Pod,
 		pod.Name = name
 		made, err := pods.Create(ctx, &pod)
 		if err == nil {
-			k.names.settle(d.key, name)
+			k.names.made(d.key, name)
 			k.events.Normal(d.owner, d.kind, successfulCreate, creating, "Created pod: %s", name)
 			return made, nil
 		}
 		if !apierrors.IsAlreadyExists(err) || try == nameTries {
-			k.names.keepOpen(d.key, d.owner.GetUID(), name)
+			k.keepName(d, name, err)
 			if !terminates(err) && ctx.Err() == nil {
 				k.events.Warning(d.owner, d.kind, failedCreate, creating, "Error creating: %v", err)
 			}
@@ -111,18 +114,29 @@ func (k *keeper) createOne(ctx context.Context, d *demand, template *corev1.Pod,
 		// else's Pod.
 		there, err := pods.Get(ctx, object.KeyOf(&pod))
 		if err != nil {
-			k.names.keepOpen(d.key, d.owner.GetUID(), name)
+			k.keepName(d, name, err)
 			return nil, fmt.Errorf("finding out whose Pod %s is: %w", object.KeyOf(&pod), err)
 		}
 		if metav1.IsControlledBy(there, d.owner) {
 			// Ours. The name stays open until the cache shows the Pod: as long as
 			// it is not seen, it would be made once more.
-			k.names.keepOpen(d.key, d.owner.GetUID(), name)
+			k.keepName(d, name, nil)
 			return there, nil
 		}
-		k.names.settle(d.key, name)
+		k.names.made(d.key, name)
 		name = drawName(template.GenerateName)
 	}
+}
+
+// keepName has a later run use a name again. A refusal says that a request was not
+// carried out; every other failure leaves open that it will be.
+func (k *keeper) keepName(d *demand, name string, err error) {
+	var until time.Time
+	var status apierrors.APIStatus
+	if err != nil && (!errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError) {
+		until = k.now().Add(dueTime)
+	}
+	k.names.keep(d.key, d.owner.GetUID(), name, until)
 }
 
 // remove deletes n of the active Pods.

@@ -1,0 +1,179 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package replicaset
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// chaos is a world in which all that can go wrong does, chosen by a seed.
+type chaos struct {
+	t      *testing.T
+	random *rand.Rand
+	server *server
+	want   map[object.Key]int // replicas
+	calm   bool
+}
+
+func newChaos(t *testing.T, seed uint64) *chaos {
+	c := &chaos{t: t, random: rand.New(rand.NewPCG(seed, 1)), server: newServer(), want: map[object.Key]int{}}
+	c.server.lag = func() time.Duration {
+		if c.calm {
+			return 0
+		}
+		return time.Duration(c.random.ExpFloat64() * float64(300*time.Millisecond))
+	}
+	c.server.fate = c.fate
+	c.server.onCreate = func(pod *corev1.Pod) {
+		owner := metav1.GetControllerOfNoCopy(pod)
+		key := object.Key{Namespace: pod.Namespace, Name: owner.Name}
+		if now := c.server.active(owner.UID); now > c.want[key] {
+			t.Errorf("at %v: Pod %s is number %d of %d", time.Now().Format(time.StampMilli), pod.Name, now, c.want[key])
+		}
+	}
+	return c
+}
+
+// fate lets half of the writes go well. Requests come in an order that the scheduler
+// of goroutines chooses, so that a seed leads to similar runs, not to equal ones.
+func (c *chaos) fate(request) fate {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	if c.calm {
+		return fate{}
+	}
+	takes := time.Duration(c.random.ExpFloat64() * float64(20*time.Millisecond))
+	switch c.random.IntN(12) {
+	case 0:
+		return fate{takes: takes, lose: true}
+	case 1:
+		return fate{stalled: time.Duration(c.random.ExpFloat64() * float64(3*time.Second))}
+	case 2:
+		return fate{refuse: forbidden("")}
+	case 3:
+		return fate{refuse: refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, "a webhook does not answer")}
+	case 4:
+		return fate{refuse: refusal(http.StatusConflict, metav1.StatusReasonConflict, "another one was faster"), takes: takes}
+	}
+	return fate{takes: takes}
+}
+
+// meddle does to the world what others may do.
+func (c *chaos) meddle() {
+	s := c.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var some *corev1.Pod // maps are walked in an order of their own
+	for _, pod := range s.pods {
+		some = pod.DeepCopy()
+		break
+	}
+	switch c.random.IntN(7) {
+	case 0: // more are wanted
+		for key, set := range s.sets {
+			c.want[key] += c.random.IntN(20)
+			set = set.DeepCopy()
+			*set.Spec.Replicas = int32(c.want[key])
+			set.Generation++
+			s.putSet("MODIFIED", set)
+			break
+		}
+	case 1:
+		if some != nil {
+			s.endPod(some)
+		}
+	case 2:
+		if some != nil {
+			s.dropPod(some)
+		}
+	case 3:
+		if some != nil && some.DeletionTimestamp == nil {
+			some.Status.Phase = corev1.PodFailed
+			s.putPod("MODIFIED", some)
+		}
+	case 4, 5:
+		if some != nil && !hasEnded(some) {
+			some.Status.Phase, some.Spec.NodeName = corev1.PodRunning, "node-1"
+			some.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+			s.putPod("MODIFIED", some)
+		}
+	case 6: // a Pod leaves
+		if some != nil {
+			some.Labels = map[string]string{"app": "quarantine"}
+			s.putPod("MODIFIED", some)
+		}
+	}
+}
+
+func TestNoPodIsEverMadeBeyondWhatIsAskedFor(t *testing.T) {
+	seeds := 60
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newChaos(t, uint64(seed))
+				for i := range 3 {
+					set := webSet(int32(c.random.IntN(30)))
+					set.Name, set.UID = fmt.Sprintf("web-%d", i), ""
+					set.Spec.Selector.MatchLabels = map[string]string{"app": set.Name}
+					set.Spec.Template.Labels = map[string]string{"app": set.Name}
+					c.want[object.KeyOf(set)] = int(*set.Spec.Replicas)
+					c.server.addSet(set)
+				}
+				stop, kill := start(t, c.server, Options{Burst: 1 + c.random.IntN(40)})
+				for range 60 {
+					time.Sleep(time.Duration(c.random.ExpFloat64() * float64(200*time.Millisecond)))
+					c.meddle()
+					if c.random.IntN(15) == 0 {
+						kill()
+						stop, kill = start(t, c.server, Options{})
+					}
+				}
+				c.server.mu.Lock()
+				c.calm = true
+				c.server.mu.Unlock()
+				time.Sleep(30 * time.Minute) // the longest delay of a retry is 1,000 s
+				synctest.Wait()
+				c.converged()
+				// Fewer are wanted, down to none.
+				for key := range c.want {
+					c.want[key] = c.random.IntN(c.want[key] + 1)
+					c.server.changeSet(key, func(set *appsv1.ReplicaSet) { *set.Spec.Replicas = int32(c.want[key]) })
+				}
+				settle()
+				c.converged()
+				stop()
+			})
+		})
+	}
+}
+
+func (c *chaos) converged() {
+	c.t.Helper()
+	for key, want := range c.want {
+		set := c.server.set(key)
+		c.server.mu.Lock()
+		have := c.server.active(set.UID)
+		c.server.mu.Unlock()
+		if have != want {
+			c.t.Errorf("%s has %d Pods, want %d", key, have, want)
+		}
+		if int(set.Status.Replicas) != have || set.Status.ObservedGeneration != set.Generation || len(set.Status.Conditions) != 0 {
+			c.t.Errorf("%s has the status %v of generation %d, want %d replicas", key, set.Status, set.Generation, have)
+		}
+	}
+}
