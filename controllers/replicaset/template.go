@@ -5,7 +5,6 @@ package replicaset
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -16,7 +15,7 @@ func fromTemplate(d *demand) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       d.key.Namespace,
-			GenerateName:    namePrefix(d.key.Name),
+			GenerateName:    d.key.Name + "-",
 			Labels:          d.template.Labels,
 			Annotations:     d.template.Annotations,
 			Finalizers:      d.template.Finalizers,
@@ -24,15 +23,4 @@ func fromTemplate(d *demand) *corev1.Pod {
 		},
 		Spec: d.template.Spec,
 	}
-}
-
-// namePrefix is what the names of an owner's Pods begin with: its own name and a
-// dash, or its name alone where the dash would not make a good name.
-// Source: k8s.io/kubernetes/pkg/controller, getPodsPrefix.
-func namePrefix(owner string) string {
-	prefix := owner + "-"
-	if len(validation.NameIsDNSSubdomain(prefix, true)) > 0 {
-		return owner
-	}
-	return prefix
 }
