@@ -5,54 +5,71 @@ package controlplanetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/controlplanechild"
+	"github.com/setpoint-io/setpoint/internal/child"
 )
 
-// Deadline is how long tests wait for what must come. It is no measure of how long
-// anything takes: machines that test are slow and shared.
-const Deadline = 2 * time.Minute
+// startTimeout is for machines that are busy with other tests.
+const startTimeout = 2 * time.Minute
 
-// Options says what the control plane is to have.
+// Options say which control plane is started. The zero value is one API server
+// without nodes.
 type Options struct {
-	Nodes       int
-	NoScheduler bool
-	// Restartable keeps the state on disk and the port, so that Kill and Restart
-	// work.
+	// Nodes is how many nodes are simulated.
+	Nodes int
+
+	// Servers is how many API servers share the etcd; 0 is one.
+	Servers int
+
+	// FeatureGates are passed on to Kubernetes.
+	FeatureGates map[string]bool
+
+	// Restartable keeps the data in a directory and the ports fixed, for
+	// Cluster.Restart. Such a cluster writes with fsync, and so is slower.
 	Restartable bool
+
+	// Bare leaves nodes tainted and namespaces without their default
+	// ServiceAccount, for tests of the controllers that see to them.
+	Bare bool
 }
 
-// Cluster is a running control plane.
+// Cluster is a control plane for tests. Its methods are safe for concurrent use.
 type Cluster struct {
-	Config     *rest.Config // of an administrator
-	Kubeconfig string       // a file with the same
-	Client     *client.Client
-	Ready      controlplanechild.Line
+	// Config connects as administrator. It stays valid over a restart. It must
+	// not be changed, but copied.
+	Config *rest.Config
 
-	options controlplanechild.Options
-	child   *controlplanechild.Child
-	dir     string
+	// Kubeconfig is a file that says the same, and stays where it is.
+	Kubeconfig string
+
+	// Client is made of Config.
+	Client *client.Client
+
+	options Options
+	run     child.Options
+	dir     string // holds Kubeconfig, and the data of a restartable cluster
+
+	mu      sync.Mutex
+	process *child.Process // the latest; after Kill it has ended
 }
 
-// Start starts a control plane that ends with the test.
+// Start starts a control plane for one test and stops it when the test ends.
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
-	skip(t)
-	c, err := start(o)
+	need(t)
+	dir := t.TempDir()
+	c, err := start(t.Context(), dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,169 +81,107 @@ func Start(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-func skip(t testing.TB) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a control plane, which -short leaves out")
-	}
-}
-
-func start(o Options) (*Cluster, error) {
-	binary, err := Binary("setpoint-controlplane", "SETPOINT_CONTROLPLANE_BIN")
+func start(ctx context.Context, dir string, o Options) (*Cluster, error) {
+	path, err := find("SETPOINT_CONTROLPLANE_BIN", "setpoint-controlplane")
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "setpoint-test-")
-	if err != nil {
-		return nil, err
+	c := &Cluster{
+		options:    o,
+		dir:        dir,
+		Kubeconfig: filepath.Join(dir, "kubeconfig"),
+		run: child.Options{
+			Path:         path,
+			Nodes:        o.Nodes,
+			Servers:      max(o.Servers, 1),
+			FeatureGates: o.FeatureGates,
+		},
 	}
-	c := &Cluster{dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig")}
-	c.options = controlplanechild.Options{Binary: binary, Nodes: o.Nodes, NoScheduler: o.NoScheduler, Kubeconfig: c.Kubeconfig}
 	if o.Restartable {
-		c.options.DataDir = filepath.Join(dir, "data")
+		c.run.DataDir = filepath.Join(dir, "data")
+		if c.run.Port, err = freePorts(ctx, c.run.Servers); err != nil {
+			return nil, err
+		}
 	}
-	if err := c.run(); err != nil {
-		_ = os.RemoveAll(dir)
+	if err := c.launch(ctx); err != nil {
 		return nil, err
+	}
+	if err := c.connect(); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	if !o.Bare {
+		if err := c.untaint(ctx); err != nil {
+			return nil, errors.Join(err, c.stop())
+		}
 	}
 	return c, nil
 }
 
-func (c *Cluster) run() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
+func (c *Cluster) launch(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
 	defer cancel()
-	if c.child, err = controlplanechild.Start(ctx, c.options); err != nil {
+	process, err := child.Start(ctx, c.run)
+	if err != nil {
 		return err
 	}
-	c.Ready = c.child.Ready
-	if c.Config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig); err != nil {
+	c.process = process
+	return nil
+}
+
+// connect copies the kubeconfig, because the control plane removes its own when
+// it stops, and a client that rereads it should go on trying.
+func (c *Cluster) connect() error {
+	text, err := os.ReadFile(c.process.Endpoints().Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig of the control plane: %w", err)
+	}
+	if err := os.WriteFile(c.Kubeconfig, text, 0o600); err != nil {
+		return fmt.Errorf("copying the kubeconfig of the control plane: %w", err)
+	}
+	if c.Config, err = clientcmd.RESTConfigFromKubeConfig(text); err != nil {
+		return fmt.Errorf("understanding the kubeconfig of the control plane: %w", err)
+	}
+	c.Config.QPS = -1 // for tests that use client-go's clients
+	if c.Client, err = client.New(c.Config); err != nil {
 		return err
 	}
-	c.Client, err = client.New(c.Config)
-	return err
+	return nil
+}
+
+// Servers returns the URLs of the API servers.
+func (c *Cluster) Servers() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.process.Endpoints().Servers
+}
+
+// Pid is the process id of the control plane.
+func (c *Cluster) Pid() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.process.Pid()
+}
+
+// Kill ends the control plane as a crash would: SIGKILL, nothing is cleaned up.
+func (c *Cluster) Kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.process.Kill()
+}
+
+// Restart starts the control plane again after Kill, with the same data at the
+// same address, and returns when it is ready. Only a Restartable one can.
+func (c *Cluster) Restart(ctx context.Context) error {
+	if !c.options.Restartable {
+		return errors.New("restarting the control plane: it was not started with Options.Restartable")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.launch(ctx)
 }
 
 func (c *Cluster) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
-	defer cancel()
-	err := c.child.Stop(ctx)
-	if removed := os.RemoveAll(c.dir); err == nil {
-		err = removed
-	}
-	return err
-}
-
-// Kill ends the control plane without warning, as SIGKILL does. It must be
-// Restartable.
-func (c *Cluster) Kill() { c.child.Kill() }
-
-// Restart starts a control plane that was killed again, with its state and at its
-// address.
-func (c *Cluster) Restart(t testing.TB) {
-	t.Helper()
-	if c.options.DataDir == "" {
-		t.Fatal("restarting a control plane that is not Restartable")
-	}
-	address := c.Ready.Servers[0]
-	if _, err := fmt.Sscanf(address[strings.LastIndexByte(address, ':')+1:], "%d", &c.options.Port); err != nil {
-		t.Fatalf("reading the port of %s: %v", address, err)
-	}
-	if err := c.run(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Namespace makes a namespace for one test. It is not deleted: the control plane
-// ends with the tests.
-func (c *Cluster) Namespace(t testing.TB) string {
-	t.Helper()
-	ns, err := client.For[*corev1.Namespace](c.Client).Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ns.Name
-}
-
-// Kubectl runs the real kubectl against the cluster and returns what it printed.
-func (c *Cluster) Kubectl(t testing.TB, args ...string) (string, error) {
-	t.Helper()
-	binary, err := Binary("kubectl", "KUBECTL")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), Deadline)
-	defer cancel()
-	command := exec.CommandContext(ctx, binary, args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "HOME="+c.dir)
-	out, err := command.CombinedOutput()
-	if err != nil {
-		return string(out), fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out), nil
-}
-
-// Binary returns the path of one of the project's binaries, or an error that says
-// how to build it.
-func Binary(name, variable string) (string, error) {
-	path := os.Getenv(variable)
-	if path == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			return "", err
-		}
-		for path = filepath.Join(dir, "bin", name); !exists(path); path = filepath.Join(dir, "bin", name) {
-			if filepath.Dir(dir) == dir {
-				return "", fmt.Errorf("there is no bin/%s above this folder: run \"make build kubectl\", or name it in %s", name, variable)
-			}
-			dir = filepath.Dir(dir)
-		}
-	}
-	if !exists(path) {
-		return "", fmt.Errorf("%s=%s: there is no such file: run \"make build kubectl\"", variable, path)
-	}
-	return path, nil
-}
-
-func exists(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// The control planes that the tests of a process share, by their options.
-var (
-	sharedMu sync.Mutex
-	shared   = map[Options]*Cluster{}
-)
-
-// Shared returns a control plane that all tests of the process share. TestMain
-// must call [Main], which ends it.
-func Shared(t testing.TB, o Options) *Cluster {
-	t.Helper()
-	skip(t)
-	sharedMu.Lock()
-	defer sharedMu.Unlock()
-	if c := shared[o]; c != nil {
-		return c
-	}
-	c, err := start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shared[o] = c
-	return c
-}
-
-// Main runs the tests of a package and ends the control planes that they shared.
-func Main(m *testing.M) int {
-	code := m.Run()
-	sharedMu.Lock()
-	defer sharedMu.Unlock()
-	for _, c := range shared {
-		if err := c.stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stopping the shared control plane:", err)
-			code = max(code, 1)
-		}
-	}
-	return code
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.process.Stop()
 }

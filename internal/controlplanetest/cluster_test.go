@@ -4,9 +4,7 @@
 package controlplanetest_test
 
 import (
-	"net/http"
 	"os"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,34 +14,39 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 2}}
 
-func TestClusterSurvivesAKillAndIsFoundAtItsAddress(t *testing.T) {
-	c := controlplanetest.Start(t, controlplanetest.Options{Restartable: true})
-	namespace := c.Namespace(t)
-	before := c.Client
-	c.Kill()
-	if _, err := before.Request(http.MethodGet).Path("/readyz").Do(t.Context()); err == nil {
-		t.Error("a killed server answers")
-	}
-	c.Restart(t)
-	if _, err := client.For[*corev1.Namespace](before).Get(t.Context(), object.Key{Name: namespace}); err != nil {
-		t.Error(err)
-	}
-}
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-func TestKubectlIsReal(t *testing.T) {
-	c := controlplanetest.Shared(t, controlplanetest.Options{})
-	out, err := c.Kubectl(t, "version")
-	if err != nil || strings.Count(out, "v1.36") < 2 {
-		t.Errorf("%s, %v", out, err)
+func TestPodsRunWithoutAnyController(t *testing.T) {
+	cluster := shared.Get(t)
+	namespace := cluster.Namespace(t)
+	for _, args := range [][]string{
+		{"run", "web", "--image=nginx", "-n", namespace},
+		{"wait", "--for=condition=Ready", "pod/web", "--timeout=60s", "-n", namespace},
+	} {
+		if _, err := cluster.Kubectl(args...); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
-func TestBinaryThatIsMissingSaysWhatToDo(t *testing.T) {
-	t.Setenv("NONE", "")
-	_, err := controlplanetest.Binary("none", "NONE")
-	if err == nil || !strings.Contains(err.Error(), "make build") {
+func TestAKilledControlPlaneComesBackWithItsDataAtItsAddress(t *testing.T) {
+	cluster := controlplanetest.Start(t, controlplanetest.Options{Restartable: true, Servers: 2})
+	namespace := cluster.Namespace(t)
+	servers := cluster.Servers()
+	cluster.Kill()
+	namespaces := client.For[*corev1.Namespace](cluster.Client)
+	if _, err := namespaces.Get(t.Context(), object.Key{Name: namespace}); !client.Unreachable(err) {
+		t.Fatalf("a killed server answered: %v", err)
+	}
+	if err := cluster.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now := cluster.Servers(); now[0] != servers[0] || now[1] != servers[1] {
+		t.Errorf("came back at %s, was at %s", now, servers)
+	}
+	if _, err := namespaces.Get(t.Context(), object.Key{Name: namespace}); err != nil {
 		t.Error(err)
 	}
 }

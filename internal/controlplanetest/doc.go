@@ -1,21 +1,30 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controlplanetest gives tests a real control plane: etcd, kube-apiserver
-// and kube-scheduler in a process of their own, with simulated nodes if asked.
+// Package controlplanetest gives tests a real control plane: kube-apiserver, etcd
+// and kube-scheduler, in a child process, with simulated nodes where asked for.
 //
-// The binaries are those of "make build" and "make kubectl". They are found by the
-// environment variables SETPOINT_CONTROLPLANE_BIN, SETPOINT_BIN and KUBECTL, or
-// else in the folder bin at the root of the checkout. A binary that is missing
-// fails the test and says what to do; with "go test -short" the test is skipped.
+// A package starts one, with the first test that needs it, and shares it; each test
+// works in a namespace of its own:
 //
-// Starting a control plane takes some seconds. The tests of a package share one:
+//	var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 3}}
 //
-//	func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+//	func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 //
 //	func TestSomething(t *testing.T) {
-//		cluster := controlplanetest.Shared(t, controlplanetest.Options{Nodes: 1})
+//		cluster := shared.Get(t)
 //		namespace := cluster.Namespace(t)
 //		...
 //	}
+//
+// A test that kills the control plane has one for itself, by [Start].
+//
+// No controller runs in it. What the built-in ones do for every Pod is therefore
+// done here, unless a test asks for Bare: nodes are freed of the taint that they
+// are born with, and [Cluster.Namespace] makes the default ServiceAccount.
+//
+// The binaries are looked for in the environment variables
+// SETPOINT_CONTROLPLANE_BIN and SETPOINT_KUBECTL_BIN, else in the folder bin of the
+// repository. A test without them fails and says how to build them; with -short it
+// is skipped.
 package controlplanetest

@@ -1,0 +1,44 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplanetest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// Ports that a restart must find free again are taken from a range that no
+// kernel gives to those who ask for any port: Linux gives 32768 and above, other
+// systems 49152 and above.
+const (
+	firstPort = 20000
+	lastPort  = 32000
+	portTries = 100
+)
+
+// freePorts returns the first of n ports in a row that nobody listens on.
+func freePorts(ctx context.Context, n int) (int, error) {
+	for range portTries {
+		first := firstPort + rand.IntN(lastPort-firstPort-n)
+		if areFree(ctx, first, n) {
+			return first, nil
+		}
+	}
+	return 0, fmt.Errorf("looking for %d free ports between %d and %d: none after %d tries", n, firstPort, lastPort, portTries)
+}
+
+func areFree(ctx context.Context, first, n int) bool {
+	var listen net.ListenConfig
+	for port := first; port < first+n; port++ {
+		l, err := listen.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			return false
+		}
+		l.Close()
+	}
+	return true
+}
