@@ -1,0 +1,186 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serviceaccount_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
+	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// shared is bare: what its namespaces and nodes lack is what is tested here.
+var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 1, Bare: true}}
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+// patience is how long a test waits for what should come within milliseconds.
+const patience = 30 * time.Second
+
+// prepare returns a manager on the test's cluster, and what starts it with a
+// controller. It ends with the test.
+func prepare(t *testing.T) (*manager.Manager, func(...*controller.Controller)) {
+	t.Helper()
+	mgr, err := manager.New(shared.Get(t).Config, manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mgr, func(controllers ...*controller.Controller) {
+		t.Helper()
+		for _, c := range controllers {
+			if err := mgr.Add(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- mgr.Run(ctx) }()
+		t.Cleanup(func() {
+			stop()
+			if err := <-ended; err != nil {
+				t.Errorf("the manager ended with %v", err)
+			}
+		})
+	}
+}
+
+// start runs the controller.
+func start(t *testing.T) *manager.Manager {
+	t.Helper()
+	mgr, run := prepare(t)
+	c, err := serviceaccount.New(mgr, serviceaccount.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(c)
+	return mgr
+}
+
+// await waits until an object is as it should be, and returns it.
+func await[T object.Object](t *testing.T, mgr *manager.Manager, key object.Key, what string, holds func(T) bool) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	changed := make(chan struct{}, 1)
+	informer := cache.Informer[T](mgr)
+	handler, err := informer.AddHandler(func(cache.Event[T]) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}, cache.HandlerOptions{Name: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer handler.Remove()
+	for {
+		o, err := informer.Get(key)
+		if err == nil && holds(o) {
+			return o
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("%s: not so after %s; now %v (%v)", what, patience, o, err)
+		}
+	}
+}
+
+func exists[T object.Object](T) bool { return true }
+
+func TestEveryNamespaceHasADefaultAccount(t *testing.T) {
+	mgr := start(t)
+	for _, name := range []string{"default", "kube-system", shared.Get(t).Namespace(t), shared.Get(t).Namespace(t)} {
+		await(t, mgr, object.Key{Namespace: name, Name: "default"}, "the account of "+name, exists[*corev1.ServiceAccount])
+	}
+}
+
+func TestADeletedDefaultAccountComesBack(t *testing.T) {
+	mgr := start(t)
+	key := object.Key{Namespace: shared.Get(t).Namespace(t), Name: "default"}
+	first := await(t, mgr, key, "the account", exists[*corev1.ServiceAccount])
+	if err := client.For[*corev1.ServiceAccount](mgr.Client()).Delete(t.Context(), key, client.IfUID(first.UID)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, mgr, key, "another account", func(sa *corev1.ServiceAccount) bool { return sa.UID != first.UID })
+}
+
+func TestOtherAccountsAreNotRecreated(t *testing.T) {
+	mgr := start(t)
+	accounts := client.For[*corev1.ServiceAccount](mgr.Client())
+	key := object.Key{Namespace: shared.Get(t).Namespace(t), Name: "builder"}
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := accounts.Delete(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	// What comes later has been worked on, so what came before has been too.
+	await(t, mgr, object.Key{Namespace: shared.Get(t).Namespace(t), Name: "default"}, "the account of a later namespace", exists[*corev1.ServiceAccount])
+	if _, err := accounts.Get(t.Context(), key); !apierrors.IsNotFound(err) {
+		t.Errorf("the account builder: %v, want that it is gone", err)
+	}
+}
+
+func TestATerminatingNamespaceIsLeftAlone(t *testing.T) {
+	mgr := start(t)
+	accounts := client.For[*corev1.ServiceAccount](mgr.Client())
+	name := shared.Get(t).Namespace(t)
+	key := object.Key{Namespace: name, Name: "default"}
+	await(t, mgr, key, "the account", exists[*corev1.ServiceAccount])
+	// No namespace controller runs: it stays terminating.
+	if err := client.For[*corev1.Namespace](mgr.Client()).Delete(t.Context(), object.Key{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, mgr, object.Key{Name: name}, "the namespace terminates", func(ns *corev1.Namespace) bool { return ns.DeletionTimestamp != nil })
+	if err := accounts.Delete(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	await(t, mgr, object.Key{Namespace: shared.Get(t).Namespace(t), Name: "default"}, "the account of a later namespace", exists[*corev1.ServiceAccount])
+	if _, err := accounts.Get(t.Context(), key); !apierrors.IsNotFound(err) {
+		t.Errorf("the account of the terminating namespace: %v, want that it is gone", err)
+	}
+}
+
+// The smallest useful set: what admission asks for before it lets a Pod in, and
+// what the scheduler asks for before it places one.
+func TestABarePodIsScheduledWithNoOtherControllersThanThisAndNodeLifecycle(t *testing.T) {
+	mgr, run := prepare(t)
+	accounts, err := serviceaccount.New(mgr, serviceaccount.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := nodelifecycle.New(mgr, nodelifecycle.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(accounts, nodes)
+
+	name := shared.Get(t).Namespace(t)
+	await(t, mgr, object.Key{Namespace: name, Name: "default"}, "the account", exists[*corev1.ServiceAccount])
+	pod, err := client.For[*corev1.Pod](mgr.Client()).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "bare"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, mgr, object.KeyOf(pod), "the Pod runs on a node", func(pod *corev1.Pod) bool {
+		return pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodRunning
+	})
+}
