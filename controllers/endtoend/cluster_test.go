@@ -1,0 +1,157 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endtoend_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controllers/deployment"
+	"github.com/setpoint-io/setpoint/controllers/replicaset"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 3}}
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+// patience is how long a test waits for something that takes milliseconds on an
+// idle machine.
+const patience = time.Minute
+
+// cluster is what a test has: a namespace, and a manager that runs for as long as
+// the test.
+type cluster struct {
+	*controlplanetest.Cluster
+	t         *testing.T
+	namespace string
+}
+
+func start(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{Cluster: shared.Get(t), t: t}
+	c.namespace = c.Namespace(t)
+	c.manage()
+	return c
+}
+
+// manage runs the controllers until the test ends.
+func (c *cluster) manage() {
+	c.t.Helper()
+	log := slog.New(slog.NewTextHandler(c.t.Output(), nil))
+	mgr, err := manager.New(c.Config, manager.Log(log))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	sets, err := replicaset.New(mgr, replicaset.Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	deployments, err := deployment.New(mgr, deployment.Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, part := range []manager.Runnable{sets, deployments} {
+		if err := mgr.Add(part); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background()) //nolint:usetesting // the test's own context ends before its clean-up
+	done := make(chan error, 1)
+	go func() { done <- mgr.Run(ctx) }()
+	c.t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			c.t.Error(err)
+		}
+	})
+}
+
+// beside is the same cluster in another namespace.
+func (c *cluster) beside() *cluster {
+	c.t.Helper()
+	return &cluster{Cluster: c.Cluster, t: c.t, namespace: c.Namespace(c.t)}
+}
+
+// kubectl runs a command in the namespace as a user would, and fails the test if
+// it fails.
+func (c *cluster) kubectl(args ...string) string {
+	c.t.Helper()
+	out, err := c.try(args...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return out
+}
+
+// try is kubectl for what may fail.
+func (c *cluster) try(args ...string) (string, error) {
+	return c.Kubectl(append([]string{"--namespace", c.namespace}, args...)...)
+}
+
+// rolledOut waits until kubectl says that a rollout is over.
+func (c *cluster) rolledOut(name string) {
+	c.t.Helper()
+	c.kubectl("rollout", "status", "deployment/"+name, "--timeout", patience.String())
+}
+
+// read gets what kubectl shows as JSON.
+func read[T any](c *cluster, args ...string) T {
+	c.t.Helper()
+	var o T
+	if err := json.Unmarshal([]byte(c.kubectl(append(append([]string{"get"}, args...), "--output", "json")...)), &o); err != nil {
+		c.t.Fatal(err)
+	}
+	return o
+}
+
+// eventually waits until f returns "". What it returns before says what is
+// missing.
+func (c *cluster) eventually(f func() string) {
+	c.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		missing := f()
+		if missing == "" {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-deadline.C:
+			c.t.Fatalf("after %s: %s", patience, missing)
+		}
+	}
+}
+
+func (c *cluster) key(name string) object.Key { return object.Key{Namespace: c.namespace, Name: name} }
+
+func (c *cluster) deployment(name string) *appsv1.Deployment {
+	c.t.Helper()
+	d, err := client.For[*appsv1.Deployment](c.Client).Get(c.t.Context(), c.key(name))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return d
+}
+
+func (c *cluster) sets() []*appsv1.ReplicaSet {
+	c.t.Helper()
+	sets, _, err := client.For[*appsv1.ReplicaSet](c.Client).List(c.t.Context(), client.Selection{Namespace: c.namespace})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return sets
+}
