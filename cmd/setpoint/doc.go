@@ -1,0 +1,14 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Setpoint runs Kubernetes controllers.
+//
+//	setpoint up           a control plane, simulated nodes and the manager, on this machine
+//	setpoint manager      the manager alone, against any cluster
+//	setpoint version      what this is
+//	setpoint completion   scripts that teach a shell the above
+//
+// The command is thin: it reads flags, the environment and signals, and calls
+// packages that know of none of them. What it says is for people, on standard
+// error; what is meant to be read by programs goes to standard output.
+package main

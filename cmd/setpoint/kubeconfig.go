@@ -1,0 +1,71 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// target is the cluster that a command works against.
+type target struct {
+	kubeconfig string
+	context    string
+}
+
+func (t *target) flags(flags *pflag.FlagSet) {
+	flags.StringVarP(&t.kubeconfig, "kubeconfig", "k", "", "kubeconfig `file` (default: $KUBECONFIG, else ~/.kube/config, else the cluster that this runs in)")
+	flags.StringVar(&t.context, "context", "", "`name` of the kubeconfig's context to use (default: its current one)")
+}
+
+// config returns how to reach the cluster. Errors name the file and never what
+// stands in it: that may be a token.
+func (t *target) config() (*rest.Config, error) {
+	if t.kubeconfig != "" {
+		if err := readable(t.kubeconfig); err != nil {
+			return nil, err
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = t.kubeconfig
+	rules.WarnIfAllMissing = false
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: t.context}).ClientConfig()
+	switch {
+	case err == nil:
+		return config, nil
+	case clientcmd.IsEmptyConfig(err), errors.Is(err, rest.ErrNotInCluster):
+		if t.kubeconfig != "" {
+			return nil, fmt.Errorf("kubeconfig %s names no cluster: is it empty, or cut off?", t.kubeconfig)
+		}
+		return nil, errors.New("no kubeconfig found: name one with --kubeconfig FILE or in $KUBECONFIG; \"setpoint up\" makes a cluster that has one")
+	case clientcmd.IsContextNotFound(err):
+		return nil, fmt.Errorf("%w; \"kubectl config get-contexts\" lists those there are", err)
+	}
+	return nil, fmt.Errorf("reading the kubeconfig: %s", oneLine(err))
+}
+
+// readable says what is wrong with a file in fewer words than the loader.
+func readable(file string) error {
+	f, err := os.Open(file)
+	if err == nil {
+		return f.Close()
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("kubeconfig %s does not exist", file)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("kubeconfig %s may not be read by this user: its owner can change that with chmod", file)
+	}
+	return fmt.Errorf("kubeconfig: %w", err)
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -1,0 +1,51 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+)
+
+// logging is how much is logged, and how.
+type logging struct {
+	verbosity int
+	format    string
+}
+
+func (l *logging) flags(flags *pflag.FlagSet, c *cobra.Command) {
+	flags.CountVarP(&l.verbosity, "verbose", "v", "log more; -vv logs everything")
+	flags.StringVar(&l.format, "log-format", "auto", "text, json, or auto: text on a terminal and json otherwise")
+	_ = c.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"auto", "text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// logger returns the logger that the flags ask for. quiet is the level without -v;
+// each -v lowers it by one.
+func (l *logging) logger(w *world, quiet slog.Level) (*slog.Logger, error) {
+	format := l.format
+	if format == "auto" {
+		format = "json"
+		if w.terminal {
+			format = "text"
+		}
+	}
+	// slog's levels are four apart.
+	options := &slog.HandlerOptions{Level: quiet - slog.Level(4*l.verbosity)}
+	var log *slog.Logger
+	switch format {
+	case "text":
+		log = slog.New(slog.NewTextHandler(w.stderr, options))
+	case "json":
+		log = slog.New(slog.NewJSONHandler(w.stderr, options))
+	default:
+		return nil, fmt.Errorf("--log-format=%s: want auto, text or json", l.format)
+	}
+	// What client-go's transport has to say goes the same way as the rest.
+	klog.SetSlogLogger(log.With("from", "client-go"))
+	return log, nil
+}

@@ -1,0 +1,111 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"log/slog"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/manager"
+)
+
+func managerCommand(w *world) *cobra.Command {
+	var (
+		l           logging
+		t           target
+		controllers []string
+	)
+	c := &cobra.Command{
+		Use:   "manager",
+		Short: "Run the built-in controllers against a cluster",
+		Long: `Run the built-in controllers against a cluster, until Ctrl-C or SIGTERM.
+
+The cluster must run none of them itself: two managers that both act on
+Deployments work against each other. A server that cannot be reached is waited
+for. A right that is missing is said once; the controllers that lack nothing work
+meanwhile.
+
+` + controllerHelp(),
+		Example: `  # against the cluster of your current kubeconfig
+  setpoint manager
+
+  # all controllers but one, saying what they do
+  setpoint manager --kubeconfig ./my.kubeconfig --controllers '*,-deployment' -v`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			entries, err := registry.Select(controllers)
+			if err != nil {
+				return err
+			}
+			log, err := l.logger(w, slog.LevelInfo)
+			if err != nil {
+				return err
+			}
+			config, err := t.config()
+			if err != nil {
+				return err
+			}
+			m, err := newManager(config, entries, log)
+			if err != nil {
+				return err
+			}
+			ctx, stop := untilSignal(c.Context(), w)
+			defer stop()
+			log.Info("managing", "server", m.Client().Server(), "controllers", names(entries))
+			err = m.Run(ctx)
+			log.Info("stopped")
+			return err
+		},
+	}
+	t.flags(c.Flags())
+	controllersFlag(c, &controllers)
+	l.flags(c.Flags(), c)
+	return c
+}
+
+func controllersFlag(c *cobra.Command, into *[]string) {
+	c.Flags().StringSliceVar(into, "controllers", []string{"*"}, "controllers to run: '*' is all, NAME is that one, -NAME is without that one")
+	var known []string
+	for _, e := range registry.All() {
+		known = append(known, e.Name+"\t"+e.What)
+	}
+	_ = c.RegisterFlagCompletionFunc("controllers", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func controllerHelp() string {
+	text := "The controllers are"
+	for _, e := range registry.All() {
+		text += "\n  " + e.Name + ": " + e.What
+	}
+	return text
+}
+
+func names(entries []registry.Entry) []string {
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name)
+	}
+	return all
+}
+
+// newManager returns a manager of the chosen controllers.
+func newManager(config *rest.Config, entries []registry.Entry, log *slog.Logger) (*manager.Manager, error) {
+	m, err := manager.New(config, manager.Log(log))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		c, err := e.New(m)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.Add(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,297 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/internal/controlplanechild"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// session is one life of a cluster, from its start to its end.
+type session struct {
+	w        *world
+	progress *progress
+	command  []string // to run; empty: stay until a signal
+
+	child  atomic.Pointer[controlplanechild.Child]
+	ready  controlplanechild.Line
+	config *rest.Config
+
+	stopManager context.CancelFunc
+	managed     chan error // one value when the manager has ended
+	kubeconfig  string     // a file that was written and is to be removed
+}
+
+// start starts everything, in the order in which one needs the other.
+func (s *session) start(ctx context.Context, u *up, binary string, entries []registry.Entry, log *slog.Logger) error {
+	child, err := controlplanechild.Start(ctx, u.childOptions(binary, func(line controlplanechild.Line) {
+		switch {
+		case line.Component == "":
+		case line.State == "starting":
+			s.progress.begin(u.describe(line.Component))
+		case line.State == "ready":
+			s.progress.end(u.describe(line.Component))
+		}
+	}))
+	if err != nil {
+		return err
+	}
+	s.child.Store(child)
+	s.ready = child.Ready
+	if err := loadConfig(s); err != nil {
+		return err
+	}
+
+	manager := fmt.Sprintf("manager (%d controllers)", len(entries))
+	s.progress.begin(manager)
+	m, err := newManager(s.config, entries, log)
+	if err != nil {
+		return err
+	}
+	// The manager ends when the session says so, not with ctx: it is to be
+	// stopped before the command's cluster is, and after the command.
+	managerCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.stopManager = cancel
+	go func() { s.managed <- m.Run(managerCtx) }()
+	if err := s.waitUntilUsable(ctx, u, entries, m.Client()); err != nil {
+		return err
+	}
+	if u.kubeconfig != "" {
+		if err := s.writeKubeconfig(u.kubeconfig); err != nil {
+			return err
+		}
+	}
+	s.progress.end(manager)
+	return nil
+}
+
+// waitUntilUsable waits until a Pod could be created and scheduled, as far as the
+// chosen controllers see to that.
+func (s *session) waitUntilUsable(ctx context.Context, u *up, entries []registry.Entry, c *client.Client) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("a minute has passed"))
+	defer cancel()
+	runs := func(name string) bool {
+		return slices.ContainsFunc(entries, func(e registry.Entry) bool { return e.Alias == name })
+	}
+	missing := ""
+	for {
+		var err error
+		missing = ""
+		if runs("serviceaccount") {
+			_, err = client.For[*corev1.ServiceAccount](c).Get(ctx, object.Key{Namespace: "default", Name: "default"})
+			if apierrors.IsNotFound(err) {
+				missing, err = "the default ServiceAccount", nil
+			}
+		}
+		if missing == "" && err == nil && u.nodes > 0 && runs("nodelifecycle") {
+			missing, err = unusableNode(ctx, c, u.nodes)
+		}
+		if missing == "" && err == nil {
+			return nil
+		}
+		if err != nil {
+			missing = err.Error()
+		}
+		select {
+		case <-time.After(25 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the cluster to be usable: %s is missing: %w", missing, context.Cause(ctx))
+		case err := <-s.managed:
+			s.managed <- nil // for stop
+			return fmt.Errorf("the manager ended: %w", err)
+		case <-s.child.Load().Done():
+			return fmt.Errorf("the control plane ended: %w", s.child.Load().Err())
+		}
+	}
+}
+
+// unusableNode says which node Pods cannot be scheduled to yet, "" if none.
+func unusableNode(ctx context.Context, c *client.Client, want int) (string, error) {
+	nodes, _, err := client.For[*corev1.Node](c).List(ctx, client.Selection{})
+	if err != nil {
+		return "", err
+	}
+	if len(nodes) < want {
+		return fmt.Sprintf("node %d of %d", len(nodes)+1, want), nil
+	}
+	for _, node := range nodes {
+		ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+		tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
+		if !ready || tainted {
+			return "readiness of node " + node.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// writeKubeconfig copies the kubeconfig to where the user wants it, in one step,
+// readable by its owner alone.
+func (s *session) writeKubeconfig(file string) error {
+	data, err := os.ReadFile(s.ready.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".kubeconfig-") // 0600
+	if err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	_, err = temporary.Write(data)
+	err = errors.Join(err, temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("writing the kubeconfig: %w", err), os.Remove(temporary.Name()))
+	}
+	s.kubeconfig = file
+	return nil
+}
+
+// path is where the user finds the kubeconfig.
+func (s *session) path() string {
+	if s.kubeconfig == "" {
+		return s.ready.Kubeconfig
+	}
+	if path, err := filepath.Abs(s.kubeconfig); err == nil {
+		return path
+	}
+	return s.kubeconfig
+}
+
+// say tells a person what to do next.
+func (s *session) say(took time.Duration) {
+	if len(s.command) > 0 {
+		return
+	}
+	kubectl := "kubectl"
+	hint := ""
+	if _, err := exec.LookPath(kubectl); err != nil {
+		beside := filepath.Join(filepath.Dir(s.w.executable), kubectl)
+		if _, err := os.Stat(beside); err == nil {
+			kubectl = beside
+		} else {
+			hint = "\n(There is no kubectl in PATH; \"make kubectl\" builds bin/kubectl.)\n"
+		}
+	}
+	if working, err := os.Getwd(); err == nil {
+		if short, err := filepath.Rel(working, kubectl); err == nil && filepath.IsAbs(kubectl) && !strings.HasPrefix(short, "..") {
+			kubectl = short
+		}
+	}
+	fmt.Fprintf(s.w.stderr, `
+The cluster is ready after %.1f s. Its kubeconfig is
+  %s
+
+Try, in another terminal:
+  export KUBECONFIG=%s
+  %s create deployment web --image=nginx --replicas=10
+  %s get pods --watch
+%s
+Ctrl-C stops everything.
+`, took.Seconds(), s.path(), s.path(), kubectl, kubectl, hint)
+}
+
+// serve runs the command, or stays until ctx ends. A part that dies meanwhile is
+// an error.
+func (s *session) serve(ctx context.Context) error {
+	if len(s.command) == 0 {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-s.managed:
+			s.managed <- nil
+			return fmt.Errorf("the manager ended: %w", err)
+		case <-s.child.Load().Done():
+			return fmt.Errorf("the control plane ended: %w", s.child.Load().Err())
+		}
+	}
+	command := exec.Command(s.command[0], s.command[1:]...)
+	command.Stdin, command.Stdout, command.Stderr = s.w.stdin, s.w.stdout, s.w.stderr
+	command.Env = append(slices.Clone(s.w.environ), "KUBECONFIG="+s.path())
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("running %s: %w", s.command[0], err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	asked, dead := ctx.Done(), s.child.Load().Done()
+	var failure error
+	for {
+		select {
+		case err := <-ended:
+			if failure != nil {
+				return failure
+			}
+			return exitStatus(err)
+		case <-asked:
+			// A Ctrl-C at a terminal has reached the command too; a signal to
+			// this process alone has not.
+			asked = nil
+			_ = command.Process.Signal(syscall.SIGTERM)
+		case <-dead:
+			dead = nil
+			failure = fmt.Errorf("the control plane ended while %s ran: %w", s.command[0], s.child.Load().Err())
+			_ = command.Process.Signal(syscall.SIGTERM)
+		}
+	}
+}
+
+// exitStatus turns the end of a command into this program's.
+func exitStatus(err error) error {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return statusError(signalStatus(status.Signal()))
+	}
+	return statusError(exit.ExitCode())
+}
+
+// stop ends everything, in the opposite order of its start.
+func (s *session) stop() error {
+	var errs []error
+	if s.kubeconfig != "" {
+		errs = append(errs, os.Remove(s.kubeconfig))
+	}
+	if s.stopManager != nil {
+		s.stopManager()
+		select {
+		case err := <-s.managed:
+			errs = append(errs, err)
+		case <-time.After(stopTime):
+			errs = append(errs, errors.New("the manager does not stop"))
+		}
+	}
+	if child := s.child.Load(); child != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+		defer cancel()
+		select {
+		case <-child.Done(): // its end has been said
+		default:
+			errs = append(errs, child.Stop(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}

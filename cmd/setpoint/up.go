@@ -1,0 +1,195 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/internal/controlplanechild"
+)
+
+// stopTime is how long a part may take to stop before it is ended.
+const stopTime = 20 * time.Second
+
+// up is the command line of "setpoint up".
+type up struct {
+	w           *world
+	log         logging
+	nodes       int
+	dataDir     string
+	port        int
+	gates       string
+	kubeconfig  string
+	controllers []string
+	binary      string
+}
+
+func upCommand(w *world) *cobra.Command {
+	u := &up{w: w}
+	c := &cobra.Command{
+		Use:   "up [flags] [-- COMMAND ARG...]",
+		Short: "Run a cluster on this machine",
+		Long: `Run a cluster on this machine: etcd, kube-apiserver and kube-scheduler, the real
+ones, simulated nodes that run Pods in name only, and Setpoint's controllers.
+
+Without COMMAND it stays until Ctrl-C. With COMMAND it runs that when all is
+ready, with KUBECONFIG set, stops everything after it, and exits with its status.
+
+The cluster is gone afterwards, unless --data-dir keeps it. A second Ctrl-C ends
+everything at once.
+
+` + controllerHelp(),
+		Example: `  # stays until Ctrl-C, and says where the kubeconfig is
+  setpoint up
+
+  # for a script: a cluster for one command
+  setpoint up -- kubectl get nodes
+
+  # for a test that waits for the file
+  setpoint up --nodes 10 --kubeconfig ./test.kubeconfig`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && c.ArgsLenAtDash() != 0 {
+				return fmt.Errorf("%q: a command to run in the cluster comes after --, as in: setpoint up -- kubectl get nodes", args[0])
+			}
+			return u.run(c.Context(), args)
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&u.nodes, "nodes", 3, "number of simulated nodes")
+	f.StringVar(&u.dataDir, "data-dir", "", "keep the cluster in this `directory` (default: temporary)")
+	f.IntVar(&u.port, "port", 0, "port of the API server (default: a free one)")
+	f.StringVar(&u.gates, "feature-gates", "", "Kubernetes feature gates, such as A=true,B=false")
+	f.StringVar(&u.kubeconfig, "kubeconfig", "", "write the kubeconfig to this `file` once all is ready; it is removed at the end")
+	f.StringVar(&u.binary, "controlplane", "", "`path` of setpoint-controlplane (default: $SETPOINT_CONTROLPLANE_BIN, else beside this program, else in PATH)")
+	controllersFlag(c, &u.controllers)
+	u.log.flags(f, c)
+	return c
+}
+
+func (u *up) run(ctx context.Context, command []string) error {
+	entries, err := registry.Select(u.controllers)
+	if err != nil {
+		return err
+	}
+	if u.nodes < 0 {
+		return fmt.Errorf("--nodes=%d: want 0 or more", u.nodes)
+	}
+	log, err := u.log.logger(u.w, slog.LevelWarn)
+	if err != nil {
+		return err
+	}
+	binary, err := u.findBinary()
+	if err != nil {
+		return err
+	}
+	if len(command) > 0 {
+		// Said before a cluster is started for it.
+		if _, err := exec.LookPath(command[0]); err != nil {
+			return fmt.Errorf("running %s: %w", command[0], err)
+		}
+	}
+
+	s := &session{
+		w: u.w, command: command, managed: make(chan error, 1),
+		progress: &progress{out: u.w.stderr, live: u.w.terminal},
+	}
+	ctx, done := untilSignal(ctx, u.w, func() {
+		if child := s.child.Load(); child != nil {
+			child.Kill()
+		}
+	})
+	defer done()
+
+	began := time.Now()
+	err = s.start(ctx, u, binary, entries, log)
+	s.progress.close()
+	if err != nil {
+		return errors.Join(withoutStop(ctx, err), s.stop())
+	}
+	s.say(time.Since(began))
+	err = s.serve(ctx)
+	if failure := s.stop(); failure != nil {
+		// The command's status is its own; that the end was not clean is said.
+		fmt.Fprintln(u.w.stderr, "setpoint: stopping:", failure)
+		if err == nil {
+			err = statusError(1)
+		}
+	}
+	return err
+}
+
+// withoutStop leaves out an error that only says that a stop was asked for.
+func withoutStop(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// findBinary returns the path of setpoint-controlplane.
+func (u *up) findBinary() (string, error) {
+	const name = "setpoint-controlplane"
+	for _, named := range []struct{ by, path string }{
+		{"--controlplane", u.binary}, {"$SETPOINT_CONTROLPLANE_BIN", u.w.getenv("SETPOINT_CONTROLPLANE_BIN")},
+	} {
+		if named.path == "" {
+			continue
+		}
+		if _, err := os.Stat(named.path); err != nil {
+			return "", fmt.Errorf("%s: %w", named.by, err)
+		}
+		return named.path, nil
+	}
+	beside := filepath.Join(filepath.Dir(u.w.executable), name)
+	if _, err := os.Stat(beside); err == nil {
+		return beside, nil
+	}
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	return "", fmt.Errorf("%s is neither beside this program nor in PATH: \"make build\" in a checkout of Setpoint builds both", name)
+}
+
+// childOptions are those of the control plane.
+func (u *up) childOptions(binary string, progress func(controlplanechild.Line)) controlplanechild.Options {
+	o := controlplanechild.Options{
+		Binary: binary, DataDir: u.dataDir, Port: u.port, Nodes: u.nodes, FeatureGates: u.gates, Progress: progress,
+	}
+	// Two steps of ours are one of the child's, whose components talk a lot.
+	if u.log.verbosity > 1 {
+		o.Verbosity, o.Stderr = u.log.verbosity-1, u.w.stderr
+	}
+	return o
+}
+
+// describe is what a component is called in the progress.
+func (u *up) describe(component string) string {
+	if component == "nodes" {
+		if u.nodes == 1 {
+			return "1 simulated node"
+		}
+		return fmt.Sprintf("%d simulated nodes", u.nodes)
+	}
+	return component
+}
+
+func loadConfig(s *session) error {
+	config, err := clientcmd.BuildConfigFromFlags("", s.ready.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the control plane's kubeconfig: %w", err)
+	}
+	s.config = config
+	return nil
+}
