@@ -57,6 +57,7 @@ func see(node *corev1.Node, lease *coordinationv1.Lease) sighting {
 // health is what is known of a node from one look to the next.
 type health struct {
 	uid       types.UID
+	seen      uint64 // number of the last look at it
 	posted    bool
 	heartbeat time.Time
 	renewed   time.Time

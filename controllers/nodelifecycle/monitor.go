@@ -23,7 +23,8 @@ type monitor struct {
 	mu      sync.Mutex
 	nodes   map[string]*health
 	zones   map[string]*zone
-	looked  time.Time // the last look
+	looks   uint64    // how many there have been
+	looked  time.Time // when the last one was
 	allDown bool
 }
 
@@ -66,19 +67,17 @@ func (m *monitor) look(nodes iter.Seq[sighting], now time.Time) findings {
 			h.alive = now
 		}
 	}
-	m.looked = now
+	m.looks, m.looked = m.looks+1, now
 
 	var f findings
 	for _, z := range m.zones {
 		z.members, z.ready, z.notReady, z.waiting = 0, 0, 0, nil
 	}
-	present := make(map[string]bool, len(m.nodes))
 	for s := range nodes {
-		present[s.name] = true
 		m.lookAt(s, now, &f)
 	}
 	for name, h := range m.nodes {
-		if !present[name] {
+		if h.seen != m.looks {
 			f.gone = append(f.gone, nodeID{name, h.uid})
 			delete(m.nodes, name)
 		}
@@ -103,6 +102,7 @@ func (m *monitor) lookAt(s sighting, now time.Time, f *findings) {
 	default:
 		h.look(s, now)
 	}
+	h.seen = m.looks
 	ready := s.ready
 	if h.silent(m.options, now) {
 		ready = corev1.ConditionUnknown

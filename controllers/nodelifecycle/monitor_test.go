@@ -4,8 +4,10 @@
 package nodelifecycle
 
 import (
+	"context"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -15,6 +17,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/manager"
 )
 
 // beat is how often a kubelet gives a sign of life.
@@ -597,5 +603,66 @@ func TestZonesAreNamedByRegionAndZoneTheBetaLabelsFirst(t *testing.T) {
 		if got := zoneOf(c.labels); got != c.want {
 			t.Errorf("zoneOf(%v) = %q, want %q", c.labels, got, c.want)
 		}
+	}
+}
+
+// Nothing can be told of nodes by who is not connected, and nothing written.
+func TestNobodyIsLookedAtWithoutAConnection(t *testing.T) {
+	o, err := Options{}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Log(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reconciler{
+		nodes: cache.Informer[*corev1.Node](mgr), leases: cache.Informer[*coordinationv1.Lease](mgr, cache.InNamespace(corev1.NamespaceNodeLease)),
+		monitor: newMonitor(o),
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Informers().Run(ctx) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	deadline := time.Now().Add(patience)
+	for tick := time.NewTicker(time.Millisecond); r.nodes.Trouble() == nil || r.leases.Trouble() == nil; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("the informers do not notice that nobody answers")
+		}
+	}
+	if again := r.look(time.Now()); again != o.NodeMonitorPeriod {
+		t.Errorf("the next look is in %s, want %s", again, o.NodeMonitorPeriod)
+	}
+	if r.monitor.looks != 0 {
+		t.Error("the monitor was told that there are no nodes")
+	}
+}
+
+func BenchmarkLookAtFiveThousandNodes(b *testing.B) {
+	o, err := Options{}.complete()
+	if err != nil {
+		b.Fatal(err)
+	}
+	m, now := newMonitor(o), time.Unix(0, 0)
+	nodes := make([]*corev1.Node, 5000)
+	for i := range nodes {
+		nodes[i] = nodeWith(fmt.Sprintf("node-%04d", i), corev1.ConditionTrue)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		now = now.Add(o.NodeMonitorPeriod)
+		m.look(func(yield func(sighting) bool) {
+			for _, node := range nodes {
+				condition(node, corev1.NodeReady).LastHeartbeatTime.Time = now
+				if !yield(see(node, nil)) {
+					return
+				}
+			}
+		}, now)
 	}
 }
