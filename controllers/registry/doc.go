@@ -1,8 +1,19 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registry lists the built-in controllers by their names, and chooses among
-// them as kube-controller-manager's flag --controllers does.
+// Package registry is the list of the built-in controllers, and chooses from it.
 //
-// It is the one place that knows them all. A controller knows none of the others.
+// A program that runs some or all of them needs not know their packages:
+//
+//	chosen, err := registry.Select([]string{"*", "-node-lifecycle-controller"})
+//	for _, entry := range chosen {
+//	    c, err := entry.New(mgr, registry.Options{})
+//	    err = mgr.Add(c)
+//	}
+//
+// What [Select] understands is what the flag --controllers of
+// kube-controller-manager does: "*" is all, a name is that one, "-name" is not that
+// one, and where a controller is named more than once the first counts. Each has
+// the name that it has there, and the short one, without "-controller", that it had
+// before Kubernetes 1.28 and that many a manifest still uses.
 package registry

@@ -1,95 +1,145 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package registry
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/setpoint-io/setpoint/controllers/registry"
+	"k8s.io/client-go/rest"
+	"pgregory.net/rapid"
+
+	"github.com/setpoint-io/setpoint/manager"
 )
 
-func names(entries []registry.Entry) string {
-	var all []string
-	for _, e := range entries {
-		all = append(all, e.Alias)
+func TestSelectUnderstandsTheSyntaxOfKubeControllerManager(t *testing.T) {
+	const (
+		d = "deployment-controller"
+		n = "node-lifecycle-controller"
+		r = "replicaset-controller"
+		s = "serviceaccount-controller"
+	)
+	tests := []struct {
+		name   string
+		choice string
+		want   []string
+	}{
+		{"all", "*", []string{d, n, r, s}},
+		{"one by its name", r, []string{r}},
+		{"one by its short name", "replicaset", []string{r}},
+		{"in the order of names", "replicaset,deployment", []string{d, r}},
+		{"all but one", "*,-nodelifecycle", []string{d, r, s}},
+		{"all but one, said before", "-nodelifecycle,*", []string{d, r, s}},
+		{"the first mention counts", "deployment,-deployment-controller", []string{d}},
+		{"the first mention counts when it is a no", "-deployment,deployment,replicaset", []string{r}},
+		{"twice is once", "deployment,deployment-controller", []string{d}},
 	}
-	return strings.Join(all, " ")
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			chosen, err := Select(strings.Split(test.choice, ","))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, entry := range chosen {
+				names = append(names, entry.Name)
+			}
+			if !slices.Equal(names, test.want) {
+				t.Errorf("%s chooses %v, want %v", test.choice, names, test.want)
+			}
+		})
+	}
 }
 
-func TestSelectReadsWordsAsKubeControllerManagerDoes(t *testing.T) {
-	everything := names(registry.All())
-	for words, want := range map[string]string{
-		"":                                      everything,
-		"*":                                     everything,
-		"replicaset":                            "replicaset",
-		"replicaset-controller":                 "replicaset",
-		"deployment,replicaset":                 "deployment replicaset",
-		"*,-deployment":                         strings.Replace(everything, "deployment ", "", 1),
-		"-deployment-controller,*":              strings.Replace(everything, "deployment ", "", 1),
-		"deployment,-deployment":                "deployment",
-		"replicaset, serviceaccount-controller": "replicaset serviceaccount",
-	} {
-		var list []string
-		if words != "" {
-			list = strings.Split(words, ",")
+func TestSelectNamesTheNearestOfAnUnknownController(t *testing.T) {
+	tests := []struct{ name, nearest string }{
+		{"deploymnet", "deployment-controller"},
+		{"replica-set", "replicaset-controller"},
+		{"-node-lifecycle", "node-lifecycle-controller"},
+		{"serviceacount-controller", "serviceaccount-controller"},
+		{"Deployment", "deployment-controller"},
+	}
+	for _, test := range tests {
+		_, err := Select([]string{"*", test.name})
+		var unknown *UnknownError
+		if !errors.As(err, &unknown) {
+			t.Fatalf("%s: %v", test.name, err)
 		}
-		got, err := registry.Select(list)
-		if err != nil || names(got) != want {
-			t.Errorf("%q: %q, %v; want %q", words, names(got), err, want)
+		if unknown.Nearest != test.nearest {
+			t.Errorf("%s is nearest to %s, want %s", test.name, unknown.Nearest, test.nearest)
 		}
 	}
 }
 
-func TestUnknownControllerIsRefusedWithTheNearestKnown(t *testing.T) {
-	for word, nearest := range map[string]string{
-		"deploymnet":             "deployment-controller",
-		"-replicasets":           "replicaset-controller",
-		"service-account":        "serviceaccount-controller",
-		"cronjob-controller-xyz": "",
-	} {
-		_, err := registry.Select([]string{word})
-		var unknown *registry.UnknownError
-		if !errors.As(err, &unknown) || unknown.Nearest != nearest {
-			t.Errorf("%s: %v", word, err)
+func TestSelectRefusesToChooseNothing(t *testing.T) {
+	for _, choice := range [][]string{nil, {"-deployment"}, {"-deployment", "-replicaset"}} {
+		if _, err := Select(choice); !errors.Is(err, ErrNothingSelected) {
+			t.Errorf("%q: %v", choice, err)
 		}
 	}
 }
 
-func TestSelectingNothingIsRefused(t *testing.T) {
-	if got, err := registry.Select([]string{"-deployment"}); err == nil {
-		t.Errorf("selected %q", names(got))
-	}
-}
-
-func TestNamesAreSortedAndDiffer(t *testing.T) {
-	var all []string
-	for _, e := range registry.All() {
-		all = append(all, e.Name)
-	}
-	if !slices.IsSorted(all) || len(slices.Compact(slices.Clone(all))) != len(all) {
-		t.Errorf("%q", all)
-	}
-}
-
-func Example() {
-	entries, err := registry.Select([]string{"*", "-deployment"})
+func TestEveryControllerCanBeMadeAndHasTheNameOfItsEntry(t *testing.T) {
+	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"})
 	if err != nil {
-		fmt.Println(err)
-		return
+		t.Fatal(err)
 	}
-	for _, e := range entries {
-		fmt.Println(e.Name)
+	for _, entry := range Known() {
+		c, err := entry.New(mgr, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Name() != entry.Name {
+			t.Errorf("the entry %s makes %s", entry.Name, c.Name())
+		}
+		if entry.Summary == "" {
+			t.Errorf("%s has no summary", entry.Name)
+		}
+		if _, err := entry.New(mgr, Options{Workers: -1}); err == nil {
+			t.Errorf("%s can be made with -1 workers", entry.Name)
+		}
 	}
-	_, err = registry.Select([]string{"replicasett"})
-	fmt.Println(err)
-	// Output:
-	// node-lifecycle-controller
-	// replicaset-controller
-	// serviceaccount-controller
-	// there is no controller "replicasett"; did you mean "replicaset-controller"?
+}
+
+func TestNoNameIsTwoControllers(t *testing.T) {
+	seen := map[string]string{}
+	for _, entry := range Known() {
+		for _, name := range []string{entry.Name, entry.Alias} {
+			if other, twice := seen[name]; twice {
+				t.Errorf("%s is %s and %s", name, other, entry.Name)
+			}
+			seen[name] = entry.Name
+		}
+	}
+}
+
+func TestDistanceIsAMetricThatCountsSwapsOnce(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0},
+		{"kitten", "sitting", 3}, {"ab", "ba", 1}, {"abcd", "acbd", 1}, {"größe", "grösse", 2},
+	} {
+		if got := distance(test.a, test.b); got != test.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 8, -1).Draw(t, "a")
+		b := rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 8, -1).Draw(t, "b")
+		d := distance(a, b)
+		if d != distance(b, a) {
+			t.Fatalf("not the same both ways: %d, %d", d, distance(b, a))
+		}
+		if (d == 0) != (a == b) {
+			t.Fatalf("%d between %q and %q", d, a, b)
+		}
+		if d < max(len(a), len(b))-min(len(a), len(b)) || d > max(len(a), len(b)) {
+			t.Fatalf("%d is out of bounds", d)
+		}
+	})
 }

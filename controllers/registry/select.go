@@ -1,0 +1,74 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// UnknownError is a name that no built-in controller has.
+type UnknownError struct {
+	Name    string
+	Nearest string   // the known name that is written most alike
+	Known   []string // all names
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("no controller is called %q; did you mean %s? There are: %s", e.Name, e.Nearest, strings.Join(e.Known, ", "))
+}
+
+// ErrNothingSelected is the error for a choice that leaves no controller.
+var ErrNothingSelected = errors.New("no controller is chosen")
+
+// Select returns the controllers that a list of "*", "name" and "-name" chooses,
+// in the order of their names. A name may be the short one. The error is an
+// *UnknownError or ErrNothingSelected, wrapped.
+//
+// The first mention of a controller counts; "*" is for those that have none.
+// Source: k8s.io/controller-manager/app, IsControllerEnabled.
+func Select(choice []string) ([]Entry, error) {
+	known := Known()
+	chosen := map[string]bool{} // by full name
+	all := false
+	for _, item := range choice {
+		if item == "*" {
+			all = true
+			continue
+		}
+		name, without := strings.CutPrefix(item, "-")
+		at := slices.IndexFunc(known, func(e Entry) bool { return e.Name == name || e.Alias == name })
+		if at < 0 {
+			return nil, fmt.Errorf("choosing controllers: %w", unknown(name, known))
+		}
+		if _, mentioned := chosen[known[at].Name]; !mentioned {
+			chosen[known[at].Name] = !without
+		}
+	}
+	selected := slices.DeleteFunc(known, func(e Entry) bool {
+		wanted, mentioned := chosen[e.Name]
+		return mentioned && !wanted || !mentioned && !all
+	})
+	if len(selected) == 0 {
+		return nil, fmt.Errorf("choosing controllers: %w by %q; begin with * to have all but some", ErrNothingSelected, strings.Join(choice, ","))
+	}
+	return selected, nil
+}
+
+// unknown finds what may have been meant: the entry with the name or short name
+// that is the fewest edits away.
+func unknown(name string, known []Entry) *UnknownError {
+	e := &UnknownError{Name: name}
+	fewest := -1
+	for _, entry := range known {
+		e.Known = append(e.Known, entry.Name)
+		edits := min(distance(name, entry.Name), distance(name, entry.Alias))
+		if fewest < 0 || edits < fewest {
+			fewest, e.Nearest = edits, entry.Name
+		}
+	}
+	return e
+}
