@@ -4,8 +4,9 @@
 package nodes
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,11 +151,8 @@ func (s span) of(uid types.UID, purpose string, count int32) time.Duration {
 	if s.jitter == 0 {
 		return s.least
 	}
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s/%s/%d", uid, purpose, count)
-	// FNV mixes its last bytes into the low bits; the multiplication (by the
-	// 64-bit golden ratio) brings them up before the top 32 are taken.
-	fraction := float64((h.Sum64()*0x9E3779B97F4A7C15)>>32) / (1 << 32)
+	hash := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", uid, purpose, count))
+	fraction := float64(binary.BigEndian.Uint32(hash[:])) / (1 << 32)
 	return s.least + time.Duration(fraction*float64(s.jitter))
 }
 

@@ -36,8 +36,8 @@ func TestMalformedAnnotationsAreToldAndIgnored(t *testing.T) {
 }
 
 func TestUnknownAnnotationOfThePrefixIsTold(t *testing.T) {
-	_, problems := behaviorOf(newPod(corev1.RestartPolicyAlways, Prefix+"strat-after", "5s", "example.com/start-after", "x"))
-	if len(problems) != 1 || !strings.Contains(problems[0], "strat-after is ignored: no such annotation") || !strings.Contains(problems[0], StartAfter) {
+	_, problems := behaviorOf(newPod(corev1.RestartPolicyAlways, Prefix+"begin-after", "5s", "example.com/start-after", "x"))
+	if len(problems) != 1 || !strings.Contains(problems[0], "begin-after is ignored: no such annotation") || !strings.Contains(problems[0], StartAfter) {
 		t.Errorf("got %q", problems)
 	}
 }

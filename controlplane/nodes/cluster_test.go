@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +65,7 @@ func newCluster(t *testing.T) *cluster {
 	plane.Lock()
 	defer plane.Unlock()
 	if plane.running == nil && plane.err == nil {
-		plane.running, plane.err = controlplane.Start(context.Background(), controlplane.Options{})
+		plane.running, plane.err = controlplane.Start(t.Context(), controlplane.Options{})
 	}
 	if plane.err != nil {
 		t.Fatal(plane.err)
@@ -85,7 +86,7 @@ func newFragileCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := own.Stop(context.Background()); err != nil {
+		if err := own.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
@@ -107,7 +108,7 @@ func join(t *testing.T, plane *controlplane.ControlPlane) *cluster {
 	c.check(err)
 	t.Cleanup(func() {
 		now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-		c.check(client.CoreV1().Pods(c.namespace).DeleteCollection(context.Background(), now, metav1.ListOptions{}))
+		c.check(client.CoreV1().Pods(c.namespace).DeleteCollection(context.WithoutCancel(t.Context()), now, metav1.ListOptions{}))
 	})
 	return c
 }
@@ -167,8 +168,8 @@ func (c *cluster) pod(name string, annotations ...string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name, Annotations: map[string]string{}},
 		Spec:       corev1.PodSpec{NodeName: "node-0", Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
 	}
-	for i := 0; i < len(annotations); i += 2 {
-		pod.Annotations[annotations[i]] = annotations[i+1]
+	for pair := range slices.Chunk(annotations, 2) {
+		pod.Annotations[pair[0]] = pair[1]
 	}
 	return pod
 }

@@ -88,6 +88,7 @@ func (f feed[T]) once(ctx context.Context, version string, works func()) (string
 	works()
 	for event := range w.ResultChan() {
 		switch event.Type {
+		case watch.Bookmark: // brings a version and nothing else
 		case watch.Error:
 			err := apierrors.FromObject(event.Object)
 			return after(version, err), fmt.Errorf("watching %s: %w", f.what, err)

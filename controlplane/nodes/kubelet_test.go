@@ -162,8 +162,8 @@ func newPod(policy corev1.RestartPolicy, annotations ...string) *corev1.Pod {
 			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 		}},
 	}
-	for i := 0; i < len(annotations); i += 2 {
-		pod.Annotations[annotations[i]] = annotations[i+1]
+	for pair := range slices.Chunk(annotations, 2) {
+		pod.Annotations[pair[0]] = pair[1]
 	}
 	return pod
 }

@@ -126,11 +126,11 @@ func (s *simulation) register(ctx context.Context) bool {
 		if err == nil {
 			return true
 		}
+		level := slog.LevelDebug
 		if wait == firstWait {
-			s.log.Info("the simulated nodes cannot be registered yet; trying again until they are", "err", err)
-		} else if wait == lastWait {
-			s.log.Debug("registering the simulated nodes", "err", err)
+			level = slog.LevelInfo
 		}
+		s.log.Log(ctx, level, "the simulated nodes cannot be registered yet; trying again until they are", "err", err)
 		sleep(ctx, wait)
 	}
 }

@@ -91,7 +91,7 @@ func TestNodesOfEarlierRunsAreKeptOrRemovedAndOthersLeftAlone(t *testing.T) {
 		_, err := c.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		c.check(err)
 		t.Cleanup(func() {
-			c.check(c.client.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}))
+			c.check(c.client.CoreV1().Nodes().Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}))
 		})
 	}
 	c.begin(nodes.Options{Nodes: 2})
@@ -244,7 +244,7 @@ func TestSilentNodeStandsStillUntilItIsBack(t *testing.T) {
 	}
 	annotate(`"silent"`)
 	t.Cleanup(func() {
-		_, err := c.client.CoreV1().Nodes().Patch(context.Background(), "node-0", types.MergePatchType,
+		_, err := c.client.CoreV1().Nodes().Patch(context.WithoutCancel(t.Context()), "node-0", types.MergePatchType,
 			[]byte(`{"metadata":{"annotations":{"`+nodes.NodeSwitch+`":null}}}`), metav1.PatchOptions{})
 		c.check(err)
 	})

@@ -149,7 +149,7 @@ func (s *stages) playPod(ctx context.Context, state *podState, pod *corev1.Pod) 
 		return due, true, nil
 	}
 	api := s.sim.client.CoreV1().Pods(pod.Namespace)
-	changed, err := s.do(ctx, state.stage, pod.Finalizers, pod, actions{
+	changed, err := s.do(state.stage, pod.Finalizers, pod, actions{
 		event: func(e podEvent) { s.sim.event(ctx, reference("Pod", pod), e) },
 		remove: func() error {
 			return api.Delete(ctx, pod.Name, metav1.DeleteOptions{
@@ -184,7 +184,7 @@ func (s *stages) playNode(ctx context.Context, state *nodeState, node *corev1.No
 		return due, true, nil
 	}
 	api := s.sim.client.CoreV1().Nodes()
-	changed, err := s.do(ctx, state.stage, node.Finalizers, node, actions{
+	changed, err := s.do(state.stage, node.Finalizers, node, actions{
 		event:  func(e podEvent) { s.sim.event(ctx, reference("Node", node), e) },
 		remove: func() error { return api.Delete(ctx, node.Name, metav1.DeleteOptions{}) },
 		patch: func(kind types.PatchType, data []byte, subresources ...string) (bool, error) {
@@ -238,7 +238,7 @@ type actions struct {
 }
 
 // do does the steps of a Stage that are not done yet.
-func (s *stages) do(ctx context.Context, p *playing, finalizers []string, object any, a actions) (changed bool, err error) {
+func (s *stages) do(p *playing, finalizers []string, object any, a actions) (changed bool, err error) {
 	next, err := p.stage.DoSteps(p.step, finalizers, object, s.renderer,
 		func(e *internalversion.StageEvent) error {
 			a.event(podEvent{e.Type, e.Reason, e.Message})
@@ -256,14 +256,14 @@ func (s *stages) do(ctx context.Context, p *playing, finalizers []string, object
 		},
 		func(*lifecycle.Apply) error { return errors.ErrUnsupported }, // refused by addStage
 	)
-	if apierrors.IsNotFound(err) || ctx.Err() != nil {
+	switch {
+	case err == nil:
+		return changed, nil
+	case apierrors.IsNotFound(err): // the watch will tell
 		return false, nil
 	}
-	if err != nil {
-		p.step = max(p.step, next)
-		return changed, fmt.Errorf("stage %s: %w", p.stage.Name(), err)
-	}
-	return changed, nil
+	p.step = max(p.step, next)
+	return changed, fmt.Errorf("stage %s: %w", p.stage.Name(), err)
 }
 
 // after forgets a Stage that has been played. Where it has changed something the
