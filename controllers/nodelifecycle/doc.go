@@ -22,7 +22,8 @@
 //     them nothing;
 //   - Events: RegisteredNode, RemovingNode and NodeNotReady.
 //
-// It evicts no Pod. Who acts on a NoExecute taint is a controller of its own.
+// It evicts no Pod: who acts on a NoExecute taint is a controller of its own. It has
+// no metrics of its own either; upstream's are called node_collector_*.
 //
 // # Health
 //
@@ -76,6 +77,8 @@
 //     those once that it sees for the first time.
 //   - The time of a start-up begins when the Node is first seen, not with its
 //     creation timestamp, which is of another clock.
+//   - When the time ends in which every zone was down, no grace period starts anew:
+//     upstream's would help only a Node that is silent and not Unknown yet.
 //   - What is granted at a rate is done until it succeeds, and a grant that failed at
 //     first costs no second one.
 //   - The last of the points under "What holds".
