@@ -30,6 +30,12 @@ const abortGrace = 15 * time.Second
 // left to do then takes a second or two.
 const cutGrace = 10 * time.Second
 
+// deathGrace bounds a stop after a component's death. An API server whose etcd is
+// gone may wait for it for ever: the controller that renews its identity lease
+// retries without end, and holds the lock that its own stop needs. An etcd that
+// crashed misses a goroutine that its stop waits for.
+const deathGrace = 8 * time.Second
+
 // ControlPlane is a running control plane. Its methods are safe for concurrent
 // use.
 type ControlPlane struct {
@@ -313,15 +319,25 @@ func (cp *ControlPlane) Stop(ctx context.Context) error {
 	}
 	cp.stopping = true
 	cp.end(ErrStopped)
-	patience := ctx
-	if cause := cp.Err(); !errors.Is(cause, ErrStopped) {
-		// Requests in flight wait for the component that died.
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
-		patience = ended
-	}
+	patience, noMorePatience := context.WithCancel(ctx)
+	defer noMorePatience()
 	ctx, cancel := extend(ctx)
 	defer cancel()
+	stopEtcd := sync.OnceValue(func() error {
+		if cp.etcd == nil {
+			return nil
+		}
+		return cp.etcd.stop(ctx)
+	})
+	if !errors.Is(cp.Err(), ErrStopped) {
+		// Requests in flight may wait for the component that died, and so may
+		// parts of the others.
+		noMorePatience()
+		bounded, cancel := context.WithTimeoutCause(ctx, deathGrace, fmt.Errorf("it may remain until this process ends, because %w", cp.Err()))
+		defer cancel()
+		ctx = bounded
+		go stopEtcd() //nolint:errcheck // collected below
+	}
 
 	var errs []error
 	if cp.scheduler != nil {
@@ -338,9 +354,7 @@ func (cp *ControlPlane) Stop(ctx context.Context) error {
 	for range running {
 		errs = append(errs, <-stops)
 	}
-	if cp.etcd != nil {
-		errs = append(errs, cp.etcd.stop(ctx))
-	}
+	errs = append(errs, stopEtcd())
 	if cp.kubeconfig != nil {
 		errs = append(errs, removeOwnKubeconfig(cp.kubeconfigFile, cp.kubeconfig))
 	}
@@ -366,7 +380,8 @@ func extend(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // Done is closed when the control plane has ended: because Stop was called, or
 // because a component died, which Err tells. What is left running after a
-// component's death ends with Stop.
+// component's death ends with Stop, as far as it can: in rare cases parts of etcd
+// or of an API server remain until the process ends, which Stop's error then says.
 func (cp *ControlPlane) Done() <-chan struct{} { return cp.life.Done() }
 
 // Err returns nil while the control plane runs, ErrStopped after Stop, and

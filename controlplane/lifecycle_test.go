@@ -16,9 +16,11 @@ import (
 	"runtime/pprof"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )
@@ -128,8 +130,34 @@ func TestDataDirectoryKeepsObjectsAndCredentials(t *testing.T) {
 	}
 }
 
+// startToDie starts a control plane for a test that makes a component of it die.
+// Its Stop must come back and remove the files, but need not end everything.
+func startToDie(t *testing.T) *ControlPlane {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	cp, err := Start(ctx, Options{DisableScheduler: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), deadline)
+		defer cancel()
+		if err := cp.Stop(ctx); err != nil {
+			t.Log("stopping what was left:", err)
+		}
+		if ctx.Err() != nil {
+			t.Error("Stop waited for its context to end")
+		}
+		if _, err := os.Stat(cp.DataDir()); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the temporary directory is left: %v", err)
+		}
+	})
+	return cp
+}
+
 func TestDeathOfEtcdIsTold(t *testing.T) {
-	cp := startForTest(t, Options{DisableScheduler: true})
+	cp := startToDie(t)
 	if err := cp.Err(); err != nil {
 		t.Fatalf("Err of a running control plane: %v", err)
 	}
@@ -142,6 +170,19 @@ func TestDeathOfEtcdIsTold(t *testing.T) {
 	if err := cp.Err(); err == nil || !strings.Contains(err.Error(), "etcd ended") {
 		t.Errorf("Err is %v, want that etcd ended", err)
 	}
+}
+
+func TestCrashOfEtcdOnAFullDiskIsTold(t *testing.T) {
+	cp := startToDie(t)
+	// What etcd logs, from goroutines of its own, when the disk fills up.
+	logger := cp.etcd.server.GetLogger()
+	go logger.Fatal("failed to commit tx", zap.Error(&os.PathError{Op: "write", Path: "db", Err: syscall.ENOSPC}))
+	select {
+	case <-cp.Done():
+	case <-time.After(deadline):
+		t.Fatal("Done was not closed")
+	}
+	checkError(t, cp.Err(), ErrDiskFull, "etcd ended", "write db", "free some space")
 }
 
 func TestStartThatIsCancelledLeavesNothingBehind(t *testing.T) {

@@ -23,7 +23,8 @@ field "state". A reader must ignore fields and states that it does not know.
 	stopping  reason                      a stop was asked for
 	stopped   -                           everything has ended; the last line
 	failed    error                       it could not start, or a part of it
-	                                      died; the last line
+	                                      died; the last line. What is left is
+	                                      stopped before the process ends
 
 The components are "etcd", "kube-apiserver" (further servers are
 "kube-apiserver-1", "kube-apiserver-2", …), "kube-scheduler" and "nodes".

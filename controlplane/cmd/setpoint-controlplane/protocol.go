@@ -29,9 +29,21 @@ type message struct {
 
 // reporter writes messages. It is safe for concurrent use.
 type reporter struct {
-	mu    sync.Mutex
-	out   io.Writer
-	began time.Time
+	mu     sync.Mutex
+	out    io.Writer
+	began  time.Time
+	failed bool
+}
+
+// fail reports an error; only the first counts, the others follow from it.
+func (r *reporter) fail(err error) {
+	r.mu.Lock()
+	first := !r.failed
+	r.failed = true
+	r.mu.Unlock()
+	if first {
+		r.send(message{State: "failed", Error: err.Error()})
+	}
 }
 
 func (r *reporter) component(name, state string) {

@@ -28,14 +28,14 @@ func run(ctx context.Context, opts controlplane.Options, nodeCount int, r *repor
 	// Kubernetes ends the process where it sees no way on. Whoever reads the
 	// protocol should hear of it.
 	klog.OsExit = func(code int) {
-		r.send(message{State: "failed", Error: "a Kubernetes component ended the process; its log says why"})
+		r.fail(errors.New("a Kubernetes component ended the process; its log says why"))
 		os.Exit(max(code, 1))
 	}
 	opts.Progress = func(e controlplane.Event) { r.component(e.Component, string(e.State)) }
 
 	err := runUntilStopped(ctx, opts, nodeCount, r)
 	if err != nil && !isStopRequest(err) {
-		r.send(message{State: "failed", Error: err.Error()})
+		r.fail(err)
 		return err
 	}
 	r.send(message{State: "stopped"})
@@ -56,7 +56,9 @@ func runUntilStopped(ctx context.Context, opts controlplane.Options, nodeCount i
 			err = cp.Err()
 		}
 	}
-	if isStopRequest(context.Cause(ctx)) {
+	if err != nil && !isStopRequest(err) {
+		r.fail(err) // before the stop, which may take its time then
+	} else {
 		r.send(message{State: "stopping", Reason: context.Cause(ctx).Error()})
 	}
 	stopNodes()
