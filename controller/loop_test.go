@@ -17,6 +17,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -432,6 +433,22 @@ func TestMissingRightIsSaidOnce(t *testing.T) {
 	waitFor(t, "many runs", func() bool { return runs.Load() > 60 })
 	if n := strings.Count(log.String(), "lack a right"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, log.String())
+	}
+}
+
+func TestRefusalByAdmissionIsNotTakenForAMissingRight(t *testing.T) {
+	f := newFixture(t)
+	f.add("a")
+	var log lockedBuffer
+	var runs atomic.Int64
+	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("exceeded quota: small, used: pods=1, limited: pods=1"))
+	f.run(controller.New("test", func(context.Context, controller.Request) (controller.Result, error) {
+		runs.Add(1)
+		return controller.Result{}, refusal
+	}, controller.For(f.pods), controller.Log(slog.New(slog.NewTextHandler(&log, nil)))))
+	waitFor(t, "two runs", func() bool { return runs.Load() > 1 })
+	if text := log.String(); strings.Contains(text, "lack a right") || !strings.Contains(text, "exceeded quota") {
+		t.Errorf("said:\n%s", text)
 	}
 }
 
