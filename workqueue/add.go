@@ -152,7 +152,7 @@ func (q *Queue[K]) add(how *Add, key K, now int64, delay time.Duration) {
 	}
 	e.adds++
 	if how.Cause != (Cause{}) {
-		e.causes.merge(&how.Cause, &q.spareCauses)
+		q.causes.merge(&e.causes, &how.Cause)
 	}
 }
 
@@ -170,7 +170,7 @@ func (q *Queue[K]) raise(e *entry[K], p Priority) {
 // makeReady lets a run wait for a worker, since the given time.
 func (q *Queue[K]) makeReady(e *entry[K], since int64) {
 	e.waits = forWorker
-	e.queued = since
+	e.when = since
 	q.counts.adds++
 	if e.running {
 		q.pending++

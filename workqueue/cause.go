@@ -6,6 +6,7 @@ package workqueue
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -62,19 +63,29 @@ const MaxCauses = 4
 // The memory belongs to the queue, which uses it again: read Causes before Done,
 // or keep what Slice returns.
 type Causes struct {
-	list causeList
+	first causeList
 }
 
 // Len returns how many causes All yields, at most MaxCauses.
-func (c Causes) Len() int { return int(c.list.n) }
+func (c Causes) Len() (n int) {
+	for node := c.first; node != nil; node = node.next {
+		n++
+	}
+	return n
+}
 
 // Dropped returns how many causes there was no room for.
-func (c Causes) Dropped() int { return int(c.list.dropped) }
+func (c Causes) Dropped() int {
+	if c.first == nil {
+		return 0
+	}
+	return int(c.first.dropped)
+}
 
 // All yields the causes in order of arrival.
 func (c Causes) All() iter.Seq[Cause] {
 	return func(yield func(Cause) bool) {
-		for n := c.list.first; n != nil; n = n.next {
+		for n := c.first; n != nil; n = n.next {
 			if !yield(n.Cause) {
 				return
 			}
@@ -83,7 +94,7 @@ func (c Causes) All() iter.Seq[Cause] {
 }
 
 // Slice returns a copy of the causes, which the caller owns, or nil if there are none.
-func (c Causes) Slice() []Cause { return c.list.slice() }
+func (c Causes) Slice() []Cause { return slices.Collect(c.All()) }
 
 // String joins the causes with commas and says how many are missing.
 func (c Causes) String() string {
@@ -94,69 +105,55 @@ func (c Causes) String() string {
 		}
 		b.WriteString(cause.String())
 	}
-	if c.list.dropped > 0 {
-		fmt.Fprintf(&b, " and %d more", c.list.dropped)
+	if n := c.Dropped(); n > 0 {
+		fmt.Fprintf(&b, " and %d more", n)
 	}
 	return b.String()
 }
 
-// causeList is a chain of at most MaxCauses causes. Most keys have one, which is
-// why it is a chain and not an array: a Cause has 128 bytes.
-type causeList struct {
-	first, last *causeNode
-	n, dropped  int32
-}
+// causeList is a chain of at most MaxCauses causes; nil is the empty one. Most
+// keys have one, which is why it is a chain and not an array: a Cause has 128
+// bytes. What counts for the whole list is kept in its first node.
+type causeList = *causeNode
 
 type causeNode struct {
 	Cause
-	next *causeNode
+	next    *causeNode
+	dropped int32 // in the first node: causes there was no room for
 }
 
 // merge adds a cause, using nodes of the pool.
-func (l *causeList) merge(c *Cause, pool *causePool) {
-	for n := l.first; n != nil; n = n.next {
-		if n.Ref == c.Ref && n.Verb == c.Verb && n.Source == c.Source {
-			n.Version = c.Version
+func (p *causePool) merge(l *causeList, c *Cause) {
+	at, n := l, 0
+	for ; *at != nil; at = &(*at).next {
+		node := *at
+		if node.Ref == c.Ref && node.Verb == c.Verb && node.Source == c.Source {
+			node.Version = c.Version
+			return
+		}
+		if n++; n == MaxCauses {
+			node.Cause = *c
+			(*l).dropped++
 			return
 		}
 	}
-	if l.n == MaxCauses {
-		l.last.Cause = *c
-		l.dropped++
-		return
-	}
-	n := pool.get()
-	n.Cause = *c
-	if l.first == nil {
-		l.first = n
-	} else {
-		l.last.next = n
-	}
-	l.last = n
-	l.n++
-}
-
-func (l *causeList) slice() []Cause {
-	if l.n == 0 {
-		return nil
-	}
-	s := make([]Cause, 0, l.n)
-	for n := l.first; n != nil; n = n.next {
-		s = append(s, n.Cause)
-	}
-	return s
+	*at = p.get()
+	(*at).Cause = *c
 }
 
 // causePool keeps nodes for reuse.
 type causePool struct {
-	free *causeNode
-	n    int
+	fresh slab[causeNode]
+	free  *causeNode
+	n     int // in free
+	inUse int
 }
 
 func (p *causePool) get() *causeNode {
+	p.inUse++
 	n := p.free
 	if n == nil {
-		return new(causeNode)
+		return p.fresh.get(p.inUse)
 	}
 	p.free, n.next = n.next, nil
 	p.n--
@@ -165,8 +162,9 @@ func (p *causePool) get() *causeNode {
 
 // put takes back the nodes of a list and empties it.
 func (p *causePool) put(l *causeList) {
-	for n := l.first; n != nil; {
+	for n := *l; n != nil; {
 		next := n.next
+		p.inUse--
 		if p.n < maxSpare {
 			*n = causeNode{next: p.free} // keep none of the strings alive
 			p.free = n
@@ -174,5 +172,5 @@ func (p *causePool) put(l *causeList) {
 		}
 		n = next
 	}
-	*l = causeList{}
+	*l = nil
 }

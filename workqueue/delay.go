@@ -28,10 +28,10 @@ func (q *Queue[K]) delay(e *entry[K], due int64) {
 	d := &q.delayed
 	switch {
 	case e.waits == notWaiting:
-		e.waits, e.due = untilDue, due
+		e.waits, e.when = untilDue, due
 		heap.Push(&d.heap, e)
-	case due < e.due:
-		e.due = due
+	case due < e.when:
+		e.when = due
 		heap.Fix(&d.heap, int(e.heapIndex))
 	default:
 		return
@@ -43,10 +43,10 @@ func (q *Queue[K]) delay(e *entry[K], due int64) {
 // alone: it finds nothing due and is set again.
 func (q *Queue[K]) arm() {
 	d := &q.delayed
-	if len(d.heap) == 0 || d.set && d.armed <= d.heap[0].due {
+	if len(d.heap) == 0 || d.set && d.armed <= d.heap[0].when {
 		return
 	}
-	d.armed, d.set = d.heap[0].due, true
+	d.armed, d.set = d.heap[0].when, true
 	wait := time.Duration(d.armed - q.now())
 	if d.timer == nil {
 		d.timer = time.AfterFunc(wait, q.fire)
@@ -61,9 +61,9 @@ func (q *Queue[K]) fire() {
 	q.mu.Lock()
 	d := &q.delayed
 	d.set = false
-	for len(d.heap) > 0 && d.heap[0].due <= now {
+	for len(d.heap) > 0 && d.heap[0].when <= now {
 		e := heap.Pop(&d.heap).(*entry[K])
-		q.makeReady(e, e.due)
+		q.makeReady(e, e.when)
 	}
 	q.arm()
 	wake := q.wakeups()
@@ -75,7 +75,7 @@ func (q *Queue[K]) fire() {
 type delayHeap[K comparable] []*entry[K]
 
 func (h delayHeap[K]) Len() int           { return len(h) }
-func (h delayHeap[K]) Less(i, j int) bool { return h[i].due < h[j].due }
+func (h delayHeap[K]) Less(i, j int) bool { return h[i].when < h[j].when }
 
 func (h delayHeap[K]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]

@@ -13,8 +13,7 @@ const (
 )
 
 // entry is all the queue knows of one key. A key has at most two runs: the one
-// that a worker processes, and the next one, which waits. An entry is in the map
-// as long as it has either.
+// that a worker processes, and the next one, which waits.
 type entry[K comparable] struct {
 	key   K
 	group string // Options.Fair of the key
@@ -24,8 +23,7 @@ type entry[K comparable] struct {
 	priority  Priority
 	adds      int32 // merged into it
 	heapIndex int32 // in the delay heap, while untilDue
-	due       int64 // while untilDue
-	queued    int64 // while forWorker: since when
+	when      int64 // until when (untilDue) or since when (forWorker) it waits
 	causes    causeList
 	lane      *lane[K] // nil unless it can be handed out
 
@@ -35,7 +33,7 @@ type entry[K comparable] struct {
 	started         int64
 	runningCauses   causeList
 
-	// In its lane or in the list of running entries, never in both.
+	// In its lane, in the list of running entries, or in that of spare ones.
 	prev, next *entry[K]
 }
 
@@ -82,59 +80,61 @@ func (l *entryList[K]) remove(e *entry[K]) {
 	l.n--
 }
 
-// Spare parts kept for reuse, and the number of entries above which an emptied
-// queue gives its map back. 1,024 entries with a cause each are 350 KB.
+// How many entries and how many causes are kept for reuse, so that a queue in
+// steady state does not allocate, and the number of entries above which an emptied
+// queue gives its map back. A thousand of each are 280 KB.
 const (
 	maxSpare = 1024
-	trimPeak = 4096
+	trimPeak = 4 * maxSpare
 )
 
-// entryPool keeps entries that are out of use, so that a queue in steady state
-// does not allocate.
-type entryPool[K comparable] struct {
-	free *entry[K] // linked through next
-	n    int
-}
+// slab allocates values many at a time, more of them the more there are: in a
+// burst, such as an initial list, allocation is otherwise a third of the cost of
+// an add. A slab is garbage when all its values are.
+type slab[T any] struct{ rest []T }
 
-func (p *entryPool[K]) get() *entry[K] {
-	e := p.free
-	if e == nil {
-		return new(entry[K])
+const maxSlab = 64
+
+func (s *slab[T]) get(inUse int) *T {
+	if len(s.rest) == 0 {
+		s.rest = make([]T, min(1+inUse/4, maxSlab))
 	}
-	p.free, e.next = e.next, nil
-	p.n--
-	return e
+	v := &s.rest[0]
+	s.rest = s.rest[1:]
+	return v
 }
 
-func (p *entryPool[K]) put(e *entry[K]) {
-	if p.n < maxSpare {
-		*e = entry[K]{next: p.free} // keep nothing of the key alive
-		p.free = e
-		p.n++
-	}
-}
-
-// newEntry makes an entry for a key that has none and puts it into the map.
+// newEntry makes an entry for a key that has none, and puts it into the map.
 func (q *Queue[K]) newEntry(key K) *entry[K] {
 	group := ""
 	if q.fair != nil {
 		group = q.fair(key) // before anything changes, should it panic
 	}
-	e := q.spareEntries.get()
+	e := q.spare.back // the last one used: it is in the processor's cache
+	if e == nil {
+		e = q.fresh.get(len(q.entries))
+	} else {
+		q.spare.remove(e)
+	}
 	e.key, e.group = key, group
 	q.entries[key] = e
 	q.peak = max(q.peak, len(q.entries))
 	return e
 }
 
-// freeEntry forgets a key that neither waits nor is processed.
+// freeEntry forgets a key that has lost its last run.
 func (q *Queue[K]) freeEntry(e *entry[K]) {
 	delete(q.entries, e.key)
-	q.spareEntries.put(e)
+	if q.spare.n < maxSpare {
+		*e = entry[K]{} // keep nothing of the key alive
+		q.spare.pushBack(e)
+	}
 	// A Go map keeps the memory of its largest size. After a burst, such as an
 	// initial list, give it back.
 	if len(q.entries) == 0 && q.peak > trimPeak {
 		q.entries = make(map[K]*entry[K])
+		q.spare = entryList[K]{}
+		q.fresh = slab[entry[K]]{}
 		q.peak = 0
 		q.ready.trim()
 		q.delayed.trim()

@@ -3,7 +3,10 @@
 
 package workqueue
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // Item is a key handed to a worker, and what is known of this run of it.
 type Item[K comparable] struct {
@@ -12,8 +15,31 @@ type Item[K comparable] struct {
 	Causes   Causes        // why; belongs to the queue again after Done
 	Adds     int           // how many adds came together in this run, at least one
 	Attempt  int           // rate limited adds of the key since the last Forget: 0 for a first try
-	Queued   time.Time     // since when it could have run: when it was added, or its delay was over
-	Waited   time.Duration // from Queued to now
+	Waited   time.Duration // since it could have run: since it was added, or its delay was over
+}
+
+// Items hands out keys until the queue is shut down and nothing is ready. It calls
+// Done for each when the loop body ends, also by break or panic:
+//
+//	for item := range q.Items() {
+//		reconcile(item.Key)
+//	}
+//
+// Each worker ranges over Items of its own. It costs less than Get and Done, since
+// the end of a key and the beginning of the next are one step, with one reading of
+// the clock.
+func (q *Queue[K]) Items() iter.Seq[Item[K]] {
+	return func(yield func(Item[K]) bool) {
+		item, ok := q.Get()
+		defer func() {
+			if ok { // break or panic
+				q.Done(item.Key)
+			}
+		}()
+		for ok && yield(item) {
+			item, ok = q.doneGet(item.Key)
+		}
+	}
 }
 
 // Get hands out the next key. It waits for one, and returns false when the queue
@@ -23,6 +49,34 @@ func (q *Queue[K]) Get() (Item[K], bool) {
 	now := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.take(now)
+}
+
+// Done ends the processing of a key that Get returned. If the key was added in the
+// meantime it is ready again. Done must be called exactly once for each key that
+// Get returned; for a key that is not being processed it does nothing.
+func (q *Queue[K]) Done(key K) { q.signal(q.done(key)) }
+
+func (q *Queue[K]) done(key K) (wake int) {
+	now := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.finish(key, now)
+	return q.wakeups()
+}
+
+func (q *Queue[K]) doneGet(key K) (Item[K], bool) {
+	now := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.finish(key, now)
+	item, ok := q.take(now)
+	q.signal(q.wakeups()) // if finish made a key ready and this worker took another
+	return item, ok
+}
+
+// take waits for a key to be ready and begins its run.
+func (q *Queue[K]) take(now int64) (Item[K], bool) {
 	for q.ready.n == 0 {
 		if q.shuttingDown {
 			return Item[K]{}, false
@@ -33,13 +87,12 @@ func (q *Queue[K]) Get() (Item[K], bool) {
 		now = q.now()
 	}
 	e := q.ready.pop()
-	waited := max(now-e.queued, 0) // the clock was read before the lock was had
+	waited := max(now-e.when, 0) // the clock was read before the lock was had
 	item := Item[K]{
 		Key:      e.key,
 		Priority: e.priority,
-		Causes:   Causes{list: e.causes},
+		Causes:   Causes{e.causes},
 		Adds:     int(e.adds),
-		Queued:   q.at(e.queued),
 		Waited:   time.Duration(waited),
 	}
 	if len(q.failures) > 0 {
@@ -51,33 +104,26 @@ func (q *Queue[K]) Get() (Item[K], bool) {
 	e.running = true
 	e.runningPriority = e.priority
 	e.started = now
-	e.runningCauses, e.causes = e.causes, causeList{}
+	e.runningCauses, e.causes = e.causes, nil
 	q.running.pushBack(e)
 	q.counts.startedSum += now
 	q.counts.latency.observe(waited)
 	return item, true
 }
 
-// Done ends the processing of a key that Get returned. If the key was added in the
-// meantime it is ready again. Done must be called exactly once for each key that
-// Get returned; for a key that is not being processed it does nothing.
-func (q *Queue[K]) Done(key K) {
-	q.signal(q.done(key))
-}
-
-func (q *Queue[K]) done(key K) (wake int) {
-	now := q.now()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	e := q.entries[key]
-	if e == nil || !e.running {
-		return 0
+// finish ends the run of a key, and begins the wait of its next.
+func (q *Queue[K]) finish(key K, now int64) {
+	e := q.running.front
+	if q.running.n != 1 || e.key != key { // with one worker, as most controllers have, it is the one
+		if e = q.entries[key]; e == nil || !e.running {
+			return
+		}
 	}
 	q.running.remove(e)
 	q.counts.startedSum -= e.started
 	q.counts.work.observe(max(now-e.started, 0))
 	e.running = false
-	q.spareCauses.put(&e.runningCauses)
+	q.causes.put(&e.runningCauses)
 	switch e.waits {
 	case notWaiting:
 		q.freeEntry(e)
@@ -86,7 +132,6 @@ func (q *Queue[K]) done(key K) (wake int) {
 		q.ready.push(e)
 	}
 	q.closeIfDrained()
-	return q.wakeups()
 }
 
 // Forget takes back what the limiter and the queue hold against a key: call it

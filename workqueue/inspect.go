@@ -85,8 +85,8 @@ func (q *Queue[K]) inspectRunning(e *entry[K]) Running[K] {
 		Priority: e.runningPriority,
 		Since:    q.at(e.started),
 		Failures: q.failures[e.key],
-		Causes:   e.runningCauses.slice(),
-		Dropped:  int(e.runningCauses.dropped),
+		Causes:   Causes{e.runningCauses}.Slice(),
+		Dropped:  Causes{e.runningCauses}.Dropped(),
 	}
 	if e.waits != notWaiting {
 		next := q.pendingRun(e)
@@ -103,13 +103,13 @@ func (q *Queue[K]) pendingRun(e *entry[K]) Pending {
 	p := Pending{
 		Priority: e.priority,
 		Adds:     int(e.adds),
-		Causes:   e.causes.slice(),
-		Dropped:  int(e.causes.dropped),
+		Causes:   Causes{e.causes}.Slice(),
+		Dropped:  Causes{e.causes}.Dropped(),
 	}
 	if e.waits == untilDue {
-		p.Until = q.at(e.due)
+		p.Until = q.at(e.when)
 	} else {
-		p.Since = q.at(e.queued)
+		p.Since = q.at(e.when)
 	}
 	return p
 }

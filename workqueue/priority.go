@@ -70,7 +70,7 @@ func (r *readySet[K]) raise(e *entry[K], p Priority) {
 	r.remove(e)
 	e.priority = p
 	l := r.laneFor(e)
-	if first := l.keys.front; first != nil && e.queued < first.queued {
+	if first := l.keys.front; first != nil && e.when < first.when {
 		l.keys.pushFront(e)
 	} else {
 		l.keys.pushBack(e)
@@ -156,7 +156,7 @@ func (r *readySet[K]) turn() *level[K] {
 //
 // where now cancels out: ranks do not change as time passes.
 func (r *readySet[K]) rank(lv *level[K], i int) int64 {
-	return lv.next().queued - int64(i-priorities/2)*r.step
+	return lv.next().when - int64(i-priorities/2)*r.step
 }
 
 // trim gives back the memory of a burst. The set must be empty.

@@ -59,8 +59,9 @@ type Queue[K comparable] struct {
 	pending  int          // entries that are running and forWorker
 	failures map[K]int    // rate limited adds since the last Forget
 
-	spareEntries entryPool[K]
-	spareCauses  causePool
+	fresh  slab[entry[K]]
+	spare  entryList[K]
+	causes causePool
 
 	counts counts
 

@@ -66,7 +66,7 @@ func (q *Queue[K]) dropDelayed() {
 	for _, e := range d.heap {
 		e.waits = notWaiting
 		e.adds = 0
-		q.spareCauses.put(&e.causes)
+		q.causes.put(&e.causes)
 		q.counts.ignored++
 		if !e.running {
 			q.freeEntry(e)
