@@ -70,16 +70,16 @@ meanwhile.
 func controllersFlag(c *cobra.Command, into *[]string) {
 	c.Flags().StringSliceVar(into, "controllers", []string{"*"}, "controllers to run: '*' is all, NAME is that one, -NAME is without that one")
 	var known []string
-	for _, e := range registry.All() {
-		known = append(known, e.Name+"\t"+e.What)
+	for _, e := range registry.Known() {
+		known = append(known, e.Name+"\t"+e.Summary)
 	}
 	_ = c.RegisterFlagCompletionFunc("controllers", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func controllerHelp() string {
 	text := "The controllers are"
-	for _, e := range registry.All() {
-		text += "\n  " + e.Name + ": " + e.What
+	for _, e := range registry.Known() {
+		text += "\n  " + e.Name + ": " + e.Summary
 	}
 	return text
 }
@@ -99,7 +99,7 @@ func newManager(config *rest.Config, entries []registry.Entry, log *slog.Logger)
 		return nil, err
 	}
 	for _, e := range entries {
-		c, err := e.New(m)
+		c, err := e.New(m, registry.Options{})
 		if err != nil {
 			return nil, err
 		}

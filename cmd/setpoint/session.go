@@ -23,7 +23,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controllers/registry"
-	"github.com/setpoint-io/setpoint/internal/controlplanechild"
+	"github.com/setpoint-io/setpoint/internal/child"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -33,8 +33,8 @@ type session struct {
 	progress *progress
 	command  []string // to run; empty: stay until a signal
 
-	child  atomic.Pointer[controlplanechild.Child]
-	ready  controlplanechild.Line
+	child  atomic.Pointer[child.Process]
+	ready  child.Endpoints
 	config *rest.Config
 
 	stopManager context.CancelFunc
@@ -44,20 +44,18 @@ type session struct {
 
 // start starts everything, in the order in which one needs the other.
 func (s *session) start(ctx context.Context, u *up, binary string, entries []registry.Entry, log *slog.Logger) error {
-	child, err := controlplanechild.Start(ctx, u.childOptions(binary, func(line controlplanechild.Line) {
-		switch {
-		case line.Component == "":
-		case line.State == "starting":
-			s.progress.begin(u.describe(line.Component))
-		case line.State == "ready":
-			s.progress.end(u.describe(line.Component))
+	process, err := child.Start(ctx, u.childOptions(binary, func(p child.Progress) {
+		if p.Ready {
+			s.progress.end(u.describe(p.Component))
+		} else {
+			s.progress.begin(u.describe(p.Component))
 		}
 	}))
 	if err != nil {
 		return err
 	}
-	s.child.Store(child)
-	s.ready = child.Ready
+	s.child.Store(process)
+	s.ready = process.Endpoints()
 	if err := loadConfig(s); err != nil {
 		return err
 	}
@@ -284,13 +282,11 @@ func (s *session) stop() error {
 			errs = append(errs, errors.New("the manager does not stop"))
 		}
 	}
-	if child := s.child.Load(); child != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
-		defer cancel()
+	if process := s.child.Load(); process != nil {
 		select {
-		case <-child.Done(): // its end has been said
+		case <-process.Done(): // its end has been said
 		default:
-			errs = append(errs, child.Stop(ctx))
+			errs = append(errs, process.Stop())
 		}
 	}
 	return errors.Join(errs...)

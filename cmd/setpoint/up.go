@@ -11,13 +11,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/setpoint-io/setpoint/controllers/registry"
-	"github.com/setpoint-io/setpoint/internal/controlplanechild"
+	"github.com/setpoint-io/setpoint/internal/child"
 )
 
 // stopTime is how long a part may take to stop before it is ended.
@@ -30,14 +32,14 @@ type up struct {
 	nodes       int
 	dataDir     string
 	port        int
-	gates       string
+	gates       gatesFlag
 	kubeconfig  string
 	controllers []string
 	binary      string
 }
 
 func upCommand(w *world) *cobra.Command {
-	u := &up{w: w}
+	u := &up{w: w, gates: gatesFlag{}}
 	c := &cobra.Command{
 		Use:   "up [flags] [-- COMMAND ARG...]",
 		Short: "Run a cluster on this machine",
@@ -70,7 +72,7 @@ everything at once.
 	f.IntVar(&u.nodes, "nodes", 3, "number of simulated nodes")
 	f.StringVar(&u.dataDir, "data-dir", "", "keep the cluster in this `directory` (default: temporary)")
 	f.IntVar(&u.port, "port", 0, "port of the API server (default: a free one)")
-	f.StringVar(&u.gates, "feature-gates", "", "Kubernetes feature gates, such as A=true,B=false")
+	f.Var(u.gates, "feature-gates", "Kubernetes feature `gates`, such as A=true,B=false")
 	f.StringVar(&u.kubeconfig, "kubeconfig", "", "write the kubeconfig to this `file` once all is ready; it is removed at the end")
 	f.StringVar(&u.binary, "controlplane", "", "`path` of setpoint-controlplane (default: $SETPOINT_CONTROLPLANE_BIN, else beside this program, else in PATH)")
 	controllersFlag(c, &u.controllers)
@@ -106,8 +108,8 @@ func (u *up) run(ctx context.Context, command []string) error {
 		progress: &progress{out: u.w.stderr, live: u.w.terminal},
 	}
 	ctx, done := untilSignal(ctx, u.w, func() {
-		if child := s.child.Load(); child != nil {
-			child.Kill()
+		if process := s.child.Load(); process != nil {
+			process.Kill()
 		}
 	})
 	defer done()
@@ -163,15 +165,33 @@ func (u *up) findBinary() (string, error) {
 }
 
 // childOptions are those of the control plane.
-func (u *up) childOptions(binary string, progress func(controlplanechild.Line)) controlplanechild.Options {
-	o := controlplanechild.Options{
-		Binary: binary, DataDir: u.dataDir, Port: u.port, Nodes: u.nodes, FeatureGates: u.gates, Progress: progress,
+func (u *up) childOptions(binary string, progress func(child.Progress)) child.Options {
+	o := child.Options{
+		Path: binary, DataDir: u.dataDir, Port: u.port, Nodes: u.nodes, FeatureGates: u.gates, Progress: progress,
 	}
 	// Two steps of ours are one of the child's, whose components talk a lot.
 	if u.log.verbosity > 1 {
-		o.Verbosity, o.Stderr = u.log.verbosity-1, u.w.stderr
+		o.Verbosity, o.Log = u.log.verbosity-1, u.w.stderr
 	}
 	return o
+}
+
+// gatesFlag reads feature gates: A=true,B=false.
+type gatesFlag map[string]bool
+
+func (g gatesFlag) String() string { return "" }
+func (g gatesFlag) Type() string   { return "gates" }
+
+func (g gatesFlag) Set(text string) error {
+	for pair := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		on, err := strconv.ParseBool(value)
+		if name == "" || err != nil {
+			return fmt.Errorf("%q: want NAME=true or NAME=false", pair)
+		}
+		g[name] = on
+	}
+	return nil
 }
 
 // describe is what a component is called in the progress.

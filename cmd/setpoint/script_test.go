@@ -1,0 +1,142 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// deadline is how long a script waits for what must come.
+const deadline = 2 * time.Minute
+
+// The scripts in testdata read like a manual: each shows one thing that a user
+// does and what is seen.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"setpoint": main})
+}
+
+// TestScripts runs the scripts that need no cluster.
+func TestScripts(t *testing.T) { runScripts(t, "testdata/plain") }
+
+// TestClusterScripts runs those that start one.
+func TestClusterScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts control planes, which -short leaves out")
+	}
+	runScripts(t, "testdata/cluster")
+}
+
+func runScripts(t *testing.T, dir string) {
+	bin, err := filepath.Abs(filepath.Join("..", "..", "bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: dir,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("SETPOINT_CONTROLPLANE_BIN", filepath.Join(bin, "setpoint-controlplane"))
+			// Behind the test's own setpoint; kubectl is there.
+			e.Setenv("PATH", e.Getenv("PATH")+string(os.PathListSeparator)+bin)
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("KUBECONFIG", "")
+			e.Setenv("FREE", freePort(t))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"waitfile": waitFile,
+			"waittext": waitText,
+			"mode":     mode,
+			"signal":   sendSignal,
+			"gone":     gone,
+			"isjson":   isJSON,
+		},
+	})
+}
+
+// freePort is a port that nothing listens on: the kernel gave it to us, and we
+// gave it back.
+func freePort(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+}
+
+// until asks until something is true, or fails the script.
+func until(ts *testscript.TestScript, what string, f func() bool) {
+	for end := time.Now().Add(deadline); !f(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			ts.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// waitfile FILE waits until a file is there.
+func waitFile(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, args[0], func() bool { _, err := os.Stat(ts.MkAbs(args[0])); return err == nil })
+}
+
+// waittext FILE TEXT waits until a file has a text in it.
+func waitText(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, fmt.Sprintf("%q in %s", args[1], args[0]), func() bool {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && strings.Contains(string(text), args[1])
+	})
+}
+
+// mode FILE MODE checks a file's permissions.
+func mode(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%04o", info.Mode().Perm()); got != args[1] {
+		ts.Fatalf("%s has mode %s, want %s", args[0], got, args[1])
+	}
+}
+
+// signal FILE NAME sends a signal to the process whose id is in a file.
+func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}
+	ts.Check(syscall.Kill(pid(ts, args[0]), signals[args[1]]))
+}
+
+// gone FILE waits until the process whose id is in a file has ended.
+func gone(ts *testscript.TestScript, _ bool, args []string) {
+	id := pid(ts, args[0])
+	until(ts, "the end of the process of "+args[0], func() bool { return syscall.Kill(id, 0) != nil })
+}
+
+func pid(ts *testscript.TestScript, file string) (id int) {
+	text, err := os.ReadFile(ts.MkAbs(file))
+	ts.Check(err)
+	_, err = fmt.Sscan(string(text), &id)
+	ts.Check(err)
+	return id
+}
+
+// isjson FILE checks that each line of a file is a JSON object.
+func isJSON(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[0])
+	d := json.NewDecoder(strings.NewReader(text))
+	n := 0
+	for d.More() {
+		var o map[string]any
+		ts.Check(d.Decode(&o))
+		n++
+	}
+	if n == 0 {
+		ts.Fatalf("%s is empty", args[0])
+	}
+}
