@@ -40,7 +40,8 @@ kube-controller-manager wants as --root-ca-file and
 	{"state":"stopping","reason":"interrupt"}
 	{"state":"stopped"}
 
-The kubeconfig file exists only between the last "ready" and "stopping".
+The kubeconfig file appears right before the last "ready" (with --nodes, before the
+nodes are ready) and is removed after "stopping".
 
 Standard error is for people: an error as text, and, with -v, what the components
 log. Without -v their errors go to controlplane.log in the data directory.
