@@ -38,6 +38,12 @@
 // steady, which is when its controller has seen the size it is to have and has
 // said that no more Pods than that are left. Scaling down does not wait.
 //
+// Two things are outside of it. Scaling in the middle of a rollout keeps
+// proportions, whichever Pods are available. And with minReadySeconds, an old Pod
+// that becomes ready between the status that called it unhealthy and its deletion
+// may be spared, and one that was available go in its place: a ReplicaSet prefers
+// to delete what is not ready, not what is not available.
+//
 // A Deployment that is being deleted gets its status written and nothing else.
 //
 // # Names and annotations

@@ -21,15 +21,14 @@ import (
 // versions, but never behind its own writes.
 type model struct {
 	now         time.Time
-	deployments []*appsv1.Deployment                    // versions
-	sets        []map[types.UID]*appsv1.ReplicaSet      // versions of them all
-	pods        [][]modelPod                            // versions of them all
-	seen        struct{ deployment, sets, pods int }    // versions that our controller cannot be behind of
-	acted       map[types.UID]int                       // for each set, the version that its controller cannot be behind of
-	choose      func(name string, low, high int) int    // takes a number at random
-	changed     func(what string)                       // is called when the Pods have changed
-	made        int                                     // Pods so far
-	keepGoing   func(version string) (alwaysReady bool) // whether Pods of a template become ready
+	deployments []*appsv1.Deployment                 // versions
+	sets        []map[types.UID]*appsv1.ReplicaSet   // versions of them all
+	pods        [][]modelPod                         // versions of them all
+	seen        struct{ deployment, sets, pods int } // versions that our controller cannot be behind of
+	acted       map[types.UID]int                    // for each set, the version that its controller cannot be behind of
+	choose      func(name string, low, high int) int // takes a number at random
+	changed     func(what string)                    // is called when the Pods have changed
+	made        int                                  // Pods so far
 }
 
 type modelPod struct {
@@ -44,9 +43,11 @@ func newModel(d *appsv1.Deployment, choose func(string, int, int) int) *model {
 	return &model{
 		now: began, deployments: []*appsv1.Deployment{d}, sets: []map[types.UID]*appsv1.ReplicaSet{{}}, pods: [][]modelPod{nil},
 		acted: map[types.UID]int{}, choose: choose, changed: func(string) {},
-		keepGoing: func(version string) bool { return version != "web:bad" },
 	}
 }
+
+// broken is an image whose Pods never become ready.
+const broken = "web:bad"
 
 func last[T any](versions []T) T { return versions[len(versions)-1] }
 
@@ -153,12 +154,12 @@ func (m *model) runSet(uid types.UID, version, most int) {
 	if set == nil {
 		return
 	}
-	for missing := size(set) - m.count(uid, active_); missing > 0 && most > 0; missing, most = missing-1, most-1 {
+	for missing := size(set) - m.count(uid, living); missing > 0 && most > 0; missing, most = missing-1, most-1 {
 		m.made++
 		image := set.Spec.Template.Spec.Containers[0].Image
 		m.setPods(append(slices.Clone(last(m.pods)), modelPod{id: m.made, set: uid, version: image}), "create "+image)
 	}
-	for surplus := m.count(uid, active_) - size(set); surplus > 0 && most > 0; surplus, most = surplus-1, most-1 {
+	for surplus := m.count(uid, living) - size(set); surplus > 0 && most > 0; surplus, most = surplus-1, most-1 {
 		pods := slices.Clone(last(m.pods))
 		victim := -1
 		for i, pod := range pods {
@@ -176,7 +177,7 @@ func (m *model) runSet(uid types.UID, version, most int) {
 	terminating := m.count(uid, func(p modelPod) bool { return p.terminating })
 	ready := m.count(uid, func(p modelPod) bool { return p.ready && !p.terminating })
 	status := appsv1.ReplicaSetStatus{
-		Replicas: m.count(uid, active_), ReadyReplicas: ready, AvailableReplicas: ready, TerminatingReplicas: &terminating,
+		Replicas: m.count(uid, living), ReadyReplicas: ready, AvailableReplicas: ready, TerminatingReplicas: &terminating,
 		ObservedGeneration: max(is.Status.ObservedGeneration, set.Generation),
 	}
 	if !apiequality.Semantic.DeepEqual(is.Status, status) {
@@ -188,7 +189,7 @@ func (m *model) runSet(uid types.UID, version, most int) {
 	}
 }
 
-func active_(p modelPod) bool { return !p.terminating }
+func living(p modelPod) bool { return !p.terminating }
 
 func (m *model) count(uid types.UID, which func(modelPod) bool) int32 {
 	var n int32
@@ -212,7 +213,7 @@ func (m *model) kubelet(pick func(modelPod) bool) {
 	changed := false
 	pods = slices.DeleteFunc(pods, func(p modelPod) bool { return p.terminating && pick(p) })
 	for i, p := range pods {
-		if !p.ready && !p.terminating && m.keepGoing(p.version) && pick(p) {
+		if !p.ready && !p.terminating && p.version != broken && pick(p) {
 			pods[i].ready = true
 			changed = true
 		}

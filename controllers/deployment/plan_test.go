@@ -4,6 +4,7 @@
 package deployment
 
 import (
+	"maps"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -198,11 +199,7 @@ func TestUnknownStrategyIsAnError(t *testing.T) {
 
 func TestScalingKeepsProportions(t *testing.T) {
 	resized := func(from int32) func(*appsv1.ReplicaSet) {
-		return func(s *appsv1.ReplicaSet) {
-			for key, text := range sized(s, boundsOf(deployment(from))) {
-				s.Annotations[key] = text
-			}
-		}
+		return func(s *appsv1.ReplicaSet) { maps.Copy(s.Annotations, sized(s, boundsOf(deployment(from)))) }
 	}
 	for _, c := range []struct {
 		name     string

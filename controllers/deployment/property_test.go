@@ -80,7 +80,7 @@ func TestRollingUpdateKeepsItsBoundsInAnyOrderOfEvents(t *testing.T) {
 		}
 		b := boundsOf(m.deployment())
 		m.changed = func(what string) {
-			if pods := m.count("", active_); pods > b.most() {
+			if pods := m.count("", living); pods > b.most() {
 				t.Fatalf("%s: %d Pods, at most %d are allowed", what, pods, b.most())
 			}
 			if ready := m.count("", func(p modelPod) bool { return p.ready && !p.terminating }); ready < b.least() {
@@ -110,7 +110,7 @@ func TestNoPodIsMadeBeyondTheSurgeWhateverUsersDo(t *testing.T) {
 		// controllers may act on what they know of before.
 		allowed := boundsOf(m.deployment()).most()
 		m.changed = func(what string) {
-			if pods := m.count("", active_); pods > allowed {
+			if pods := m.count("", living); pods > allowed {
 				t.Fatalf("%s: %d Pods, at most %d are allowed", what, pods, allowed)
 			}
 		}

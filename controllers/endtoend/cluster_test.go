@@ -66,7 +66,7 @@ func (c *cluster) manage() {
 			c.t.Fatal(err)
 		}
 	}
-	ctx, stop := context.WithCancel(context.Background()) //nolint:usetesting // the test's own context ends before its clean-up
+	ctx, stop := context.WithCancel(context.Background()) // that of the test ends before its clean-up
 	done := make(chan error, 1)
 	go func() { done <- mgr.Run(ctx) }()
 	c.t.Cleanup(func() {

@@ -253,6 +253,16 @@ func TestReplicaSetsAreAdoptedAndReleased(t *testing.T) {
 		}
 		return "the set that does not match any more is not released"
 	})
+	c.rolledOut("web") // with a set of its own by now
+	c.kubectl("label", "replicaset", set.Name, "app=web", "--overwrite")
+	c.eventually(func() string { // it is the older one with the template, and so the other one goes
+		for _, s := range c.sets() {
+			if owner := object.ControllerOf(s.OwnerReferences); owner == nil || (s.UID == set.UID) != (*s.Spec.Replicas == 2) || s.Status.Replicas != *s.Spec.Replicas {
+				return fmt.Sprintf("the set that matches again has not taken over: %s has %d of %d", s.Name, s.Status.Replicas, *s.Spec.Replicas)
+			}
+		}
+		return ""
+	})
 }
 
 func TestNameThatAnotherSetHasIsACollision(t *testing.T) {
