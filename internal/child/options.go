@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// Binary is the name of the program that is the child.
+const Binary = "setpoint-controlplane"
+
 // Options say which control plane is started. Path is needed.
 type Options struct {
 	// Path is the setpoint-controlplane binary.

@@ -6,6 +6,7 @@ package controlplanetest
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -18,12 +19,21 @@ func need(t testing.TB) {
 	}
 }
 
-// find returns the path of a binary: what an environment variable says, else what
-// is in the folder bin of the repository that the test runs in.
-func find(variable, name string) (string, error) {
+// variables are where make says that it has built the binaries.
+var variables = map[string]string{
+	"setpoint":              "SETPOINT_BIN",
+	"setpoint-controlplane": "SETPOINT_CONTROLPLANE_BIN",
+	"kubectl":               "KUBECTL",
+}
+
+// Binary returns the path of one of the binaries that make builds: setpoint,
+// setpoint-controlplane or kubectl.
+func Binary(name string) (string, error) {
+	variable := variables[name]
 	if path := os.Getenv(variable); path != "" {
-		if _, err := os.Stat(path); err != nil {
-			return "", fmt.Errorf("looking for %s, as %s says: %w; run make build", name, variable, err)
+		path, err := exec.LookPath(path)
+		if err != nil {
+			return "", fmt.Errorf("looking for %s, as $%s says: %w; run make build kubectl", name, variable, err)
 		}
 		return path, nil
 	}
@@ -38,9 +48,9 @@ func find(variable, name string) (string, error) {
 		}
 		path := filepath.Join(dir, "bin", name)
 		if _, err := os.Stat(path); err != nil {
-			return "", fmt.Errorf("looking for %s: %w; run make build kubectl, or set %s", name, err, variable)
+			return "", fmt.Errorf("looking for %s: %w; run make build kubectl, or set $%s", name, err, variable)
 		}
 		return path, nil
 	}
-	return "", fmt.Errorf("looking for %s: the test does not run in the repository; set %s", name, variable)
+	return "", fmt.Errorf("looking for %s: the test does not run in the repository; set $%s", name, variable)
 }

@@ -82,7 +82,7 @@ func Start(t testing.TB, o Options) *Cluster {
 }
 
 func start(ctx context.Context, dir string, o Options) (*Cluster, error) {
-	path, err := find("SETPOINT_CONTROLPLANE_BIN", "setpoint-controlplane")
+	path, err := Binary(child.Binary)
 	if err != nil {
 		return nil, err
 	}

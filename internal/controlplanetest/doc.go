@@ -23,8 +23,8 @@
 // done here, unless a test asks for Bare: nodes are freed of the taint that they
 // are born with, and [Cluster.Namespace] makes the default ServiceAccount.
 //
-// The binaries are looked for in the environment variables
-// SETPOINT_CONTROLPLANE_BIN and SETPOINT_KUBECTL_BIN, else in the folder bin of the
+// The binaries are those that the environment variables SETPOINT_CONTROLPLANE_BIN
+// and KUBECTL name, as make sets them, else those in the folder bin of the
 // repository. A test without them fails and says how to build them; with -short it
 // is skipped.
 package controlplanetest

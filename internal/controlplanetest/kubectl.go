@@ -18,7 +18,7 @@ const kubectlTimeout = 2 * time.Minute
 // Kubectl runs kubectl as administrator and returns what it wrote to standard
 // output. The error holds what it wrote to standard error.
 func (c *Cluster) Kubectl(args ...string) (string, error) {
-	path, err := find("SETPOINT_KUBECTL_BIN", "kubectl")
+	path, err := Binary("kubectl")
 	if err != nil {
 		return "", err
 	}
