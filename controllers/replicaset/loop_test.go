@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -68,13 +69,20 @@ func podKey(name string) object.Key { return object.Key{Namespace: web.Namespace
 // would; kill ends the process without a word.
 func start(t *testing.T, s *server, o Options) (stop, kill func()) {
 	t.Helper()
+	_, stop, kill = startController(t, s, o)
+	return stop, kill
+}
+
+// startController is start for who looks at the controller.
+func startController(t *testing.T, s *server, o Options) (c *controller.Controller, stop, kill func()) {
+	t.Helper()
 	p := &process{server: s}
 	mgr, err := manager.New(&rest.Config{Host: "http://server", Transport: p},
 		manager.Log(slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(mgr, o)
+	c, err = New(mgr, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +102,7 @@ func start(t *testing.T, s *server, o Options) (stop, kill func()) {
 		<-ended
 	}
 	t.Cleanup(stop)
-	return stop, func() {
+	return c, stop, func() {
 		p.kill()
 		stop()
 	}
@@ -514,14 +522,20 @@ func TestPodsOfOtherNamespacesAreNobodysBusiness(t *testing.T) {
 }
 
 func TestAnInvalidSelectorIsNotRetried(t *testing.T) {
-	run(t, func(s *server) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
 		set := webSet(3)
 		set.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Around"}}}
 		s.addSet(set)
-	}, func(t *testing.T, s *server) {
+		c, stop, _ := startController(t, s, Options{})
+		settle()
 		if writes := append(s.asked("pods", "create"), s.asked("replicasets/status", "update")...); len(writes) != 0 {
 			t.Errorf("something was written: %v", writes)
 		}
+		if n := c.Queue().Stats().Retries; n != 0 {
+			t.Errorf("it was retried %d times", n)
+		}
+		stop()
 	})
 }
 
@@ -602,24 +616,47 @@ func TestAStatusGoesOntoTheNewestReplicaSetAfterAConflict(t *testing.T) {
 	})
 }
 
+func TestTheStatusFollowsReadinessAndEndOfPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.addSet(webSet(1))
+		s.addPod(webPod("a"))
+		stop, _ := start(t, s, Options{})
+		settle()
+		becomes := func(ready corev1.ConditionStatus) {
+			s.changePod(podKey("a"), func(pod *corev1.Pod) {
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.Now()}}
+			})
+			settle()
+		}
+		becomes(corev1.ConditionTrue)
+		if got := s.set(web).Status.ReadyReplicas; got != 1 {
+			t.Errorf("%d are ready, want the Pod that became so", got)
+		}
+		becomes(corev1.ConditionFalse)
+		if got := s.set(web).Status.ReadyReplicas; got != 0 {
+			t.Errorf("%d are ready, want none any more", got)
+		}
+		s.changePod(podKey("a"), func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed })
+		settle()
+		if n := len(s.allPods()); n != 2 {
+			t.Errorf("there are %d Pods, want one in place of the one that failed", n)
+		}
+		s.changePod(object.KeyOf(s.allPods()[1]), func(pod *corev1.Pod) { pod.DeletionTimestamp = new(metav1.Now()) })
+		settle()
+		if n := len(s.allPods()); n != 3 {
+			t.Errorf("there are %d Pods, want one in place of the one that is being deleted", n)
+		}
+		stop()
+	})
+}
+
 func TestChangesThatDoNotMatterStartNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.addSet(webSet(1))
 		s.addPod(webPod("a"))
-		p := &process{server: s}
-		mgr, err := manager.New(&rest.Config{Host: "http://server", Transport: p}, manager.Log(slog.New(slog.DiscardHandler)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := New(mgr, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := mgr.Add(c); err != nil {
-			t.Fatal(err)
-		}
-		go func() { _ = mgr.Run(t.Context()) }()
+		c, stop, _ := startController(t, s, Options{})
 		settle()
 		before := c.Queue().Stats().Adds
 		s.changePod(podKey("a"), func(pod *corev1.Pod) { pod.Spec.NodeName = "node-1" })
@@ -629,5 +666,6 @@ func TestChangesThatDoNotMatterStartNoRun(t *testing.T) {
 		if adds := c.Queue().Stats().Adds - before; adds != 0 {
 			t.Errorf("%d runs were asked for, want none", adds)
 		}
+		stop()
 	})
 }
