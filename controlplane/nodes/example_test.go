@@ -68,9 +68,10 @@ func ExampleRun() {
 		fmt.Println(status.Phase)
 		if status.Phase == corev1.PodFailed {
 			fmt.Println("exit code", status.ContainerStatuses[0].State.Terminated.ExitCode)
-			watch.Stop()
+			break
 		}
 	}
+	watch.Stop()
 
 	cancel()
 	fmt.Println("ended:", <-ended)
