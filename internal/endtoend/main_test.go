@@ -1,0 +1,39 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endtoend_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+)
+
+var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 3}}
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+// patience is how long a test waits for something that takes milliseconds on an
+// idle machine.
+const patience = 2 * time.Minute
+
+// seedVariable has a test make the choices of an earlier run again.
+const seedVariable = "SETPOINT_TEST_SEED"
+
+// choices returns a source of choices, and says how to make the same ones again.
+func choices(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv(seedVariable); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("$%s: %v", seedVariable, err)
+		}
+	}
+	t.Logf("the same choices again: %s=%d", seedVariable, seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}

@@ -1,0 +1,64 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endtoend_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+)
+
+// outage is how long the server is away: longer than any first retry, and than
+// the time in which a broken connection is noticed.
+const outage = 20 * time.Second
+
+// maxOutageLines is how much the manager may have to say of an outage: a line for
+// each of its informers and controllers when it begins, and when it ends, and for
+// the runs that it cut short. One that logged each retry would say thousands.
+const maxOutageLines = 100
+
+func TestAServerThatIsAwayInTheMiddleOfARolloutIsWaitedFor(t *testing.T) {
+	cluster := controlplanetest.Start(t, controlplanetest.Options{Nodes: 3, Restartable: true})
+	r := deploy(t, cluster, cluster.Namespace(t))
+	w := watchPods(t, cluster.Client, r.key.Namespace)
+	m := manage(t, cluster)
+	r.converged(w)
+	w.holds(inBounds)
+
+	r.next()
+	begin, err := w.seen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.until(t, "the middle of a rollout", nil, func(_ map[types.UID]*corev1.Pod, changes int) bool { return changes >= begin+30 })
+	said := m.lines.count.Load()
+	cluster.Kill()
+	select {
+	case <-time.After(outage):
+	case <-m.ended:
+		t.Fatalf("the manager ended with the server: %v", m.err)
+	}
+	if err := cluster.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	back := time.Now()
+	r.converged(w)
+	t.Logf("rolled out %s after the server was back", time.Since(back).Round(10*time.Millisecond))
+
+	select {
+	case <-m.ended:
+		t.Errorf("the manager ended: %v", m.err)
+	default:
+	}
+	if lines := m.lines.count.Load() - said; lines > maxOutageLines {
+		t.Errorf("the manager logged %d lines about one outage, at most %d are useful", lines, maxOutageLines)
+	}
+	if _, err := w.seen(); err != nil {
+		t.Error(err)
+	}
+}
