@@ -328,6 +328,9 @@ func TestSurplusPodsAreDeletedByUID(t *testing.T) {
 		if status := s.set(web).Status; left != 1 || status.Replicas != 1 || *status.TerminatingReplicas != 2 {
 			t.Errorf("%d active Pods and status %v, want 1 and 2 that terminate", left, status)
 		}
+		if n := len(s.asked("replicasets/status", "update")); n != 1 {
+			t.Errorf("the status was written %d times for one run, want once", n)
+		}
 	})
 }
 
@@ -566,6 +569,30 @@ func TestAPodBecomesAvailableAfterMinReadySecondsWithoutAnyEvent(t *testing.T) {
 		if n := len(s.asked("replicasets/status", "update")); n != 3 {
 			t.Errorf("the status was written %d times, want 3", n)
 		}
+	})
+}
+
+func TestAPodThatWasUnreadyUnseenMustBeReadyForAsLongAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		set := webSet(1)
+		set.Spec.MinReadySeconds = 30
+		s.addSet(set)
+		pod := webPod("a")
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+		s.addPod(pod)
+		stop, _ := start(t, s, Options{})
+		settle()
+		// It was unready for a moment: what is seen is ready before and after.
+		s.changePod(podKey("a"), func(pod *corev1.Pod) { pod.Status.Conditions[0].LastTransitionTime = metav1.Now() })
+		for _, want := range []int32{0, 1} {
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+			if got := s.set(web).Status.AvailableReplicas; got != want {
+				t.Errorf("%d are available, want %d", got, want)
+			}
+		}
+		stop()
 	})
 }
 

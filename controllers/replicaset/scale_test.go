@@ -5,9 +5,12 @@ package replicaset
 
 import (
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestPlan(t *testing.T) {
@@ -44,33 +47,50 @@ func TestAPodThatIsDeletedEndsSlowlyOnANodeOrWithAFinalizer(t *testing.T) {
 	}
 }
 
-func TestCrowdsAreCountedOverAllReplicaSetsOfTheOwner(t *testing.T) {
-	// Two ReplicaSets of one Deployment share node-1; the Pod there goes, though it
-	// has been ready for longer.
+func TestCrowdsAreThoseOfAllReplicaSetsOfAnOwnerOrOfOneWithout(t *testing.T) {
 	deployment := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "shop", UID: "deployment-uid", Controller: new(true)}
-	run(t, func(s *server) {
-		set := webSet(1)
-		set.OwnerReferences = []metav1.OwnerReference{deployment}
-		s.addSet(set)
-		sibling := webSet(1)
-		sibling.Name, sibling.UID, sibling.OwnerReferences = "api", "api-uid", set.OwnerReferences
-		sibling.Spec.Selector.MatchLabels = map[string]string{"app": "api"}
-		s.addSet(sibling)
-		for name, node := range map[string]string{"web-a": "node-1", "web-b": "node-2", "api-a": "node-1"} {
-			pod := goodPod(name)
-			pod.Namespace, pod.UID = web.Namespace, ""
-			pod.Labels = map[string]string{"app": name[:3]}
-			owner := set
-			if name == "api-a" {
-				owner = sibling
-			}
-			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, replicaSets.GroupVersionKind())}
-			onNode(node)(pod)
-			s.addPod(pod)
-		}
-	}, func(t *testing.T, s *server) {
-		if asked := s.asked("pods", "delete"); len(asked) != 1 || asked[0].key.Name != "web-a" {
-			t.Errorf("deleted were %v, want web-a, which shares its node", asked)
-		}
-	})
+	// The Pod on node-2 is the youngest and would go, were it not for the crowd.
+	for name, c := range map[string]struct {
+		owners   []metav1.OwnerReference
+		replicas int32
+		pods     map[string]string // to nodes
+		deleted  string
+	}{
+		"of a Deployment": {[]metav1.OwnerReference{deployment}, 1, map[string]string{"web-a": "node-1", "web-z": "node-2", "api-a": "node-1", "old-a": "node-1"}, "web-a"},
+		"of nobody":       {nil, 2, map[string]string{"web-a": "node-1", "web-b": "node-1", "web-z": "node-2", "api-a": "node-2", "old-a": "node-2"}, "web-a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(s *server) {
+				sets := map[string]*appsv1.ReplicaSet{}
+				for _, app := range []string{"web", "api", "old"} {
+					set := webSet(1)
+					set.Name, set.UID, set.OwnerReferences = app, types.UID(app+"-uid"), c.owners
+					set.Spec.Selector.MatchLabels = map[string]string{"app": app}
+					if app == "web" {
+						*set.Spec.Replicas = c.replicas
+					}
+					sets[app] = s.addSet(set)
+				}
+				now := time.Now()
+				for name, node := range c.pods {
+					pod := goodPod(name)
+					pod.Namespace, pod.Labels, pod.Spec.NodeName = web.Namespace, map[string]string{"app": name[:3]}, node
+					pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(sets[name[:3]], replicaSets.GroupVersionKind())}
+					age := time.Hour
+					switch name {
+					case "web-b":
+						age = 48 * time.Hour
+					case "web-z":
+						age = time.Minute
+					}
+					pod.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-age))
+					s.addPod(pod)
+				}
+			}, func(t *testing.T, s *server) {
+				if asked := s.asked("pods", "delete"); len(asked) != 1 || asked[0].key.Name != c.deleted {
+					t.Errorf("deleted were %v, want %s, which is in a crowd", asked, c.deleted)
+				}
+			})
+		})
+	}
 }
