@@ -70,9 +70,7 @@ func (q *Queue[K]) doneGet(key K) (Item[K], bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.finish(key, now)
-	item, ok := q.take(now)
-	q.signal(q.wakeups()) // if finish made a key ready and this worker took another
-	return item, ok
+	return q.take(now) // nobody to wake: finish makes one key ready at most, and take takes one
 }
 
 // take waits for a key to be ready and begins its run.

@@ -24,9 +24,8 @@ type Options[K comparable] struct {
 	// any, and in order of arrival within a group, so that a group of 100,000
 	// keys does not delay a group of one. Nil is one group for all.
 	//
-	// It is called once each time a key enters an empty place in the queue, with
-	// the queue's lock held: it must be quick and must not call the queue. It
-	// must give the same answer for the same key.
+	// It is called when a key comes that the queue does not hold, with the queue's
+	// lock held: it must be quick and must not call the queue.
 	Fair func(K) string
 
 	// AgeStep is how long a key waits to be worth one level of priority more.

@@ -65,7 +65,6 @@ func (q *Queue[K]) dropDelayed() {
 	}
 	for _, e := range d.heap {
 		e.waits = notWaiting
-		e.adds = 0
 		q.causes.put(&e.causes)
 		q.counts.ignored++
 		if !e.running {
