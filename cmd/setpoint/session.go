@@ -33,9 +33,10 @@ type session struct {
 	progress *progress
 	command  []string // to run; empty: stay until a signal
 
-	child  atomic.Pointer[child.Process]
-	ready  child.Endpoints
-	config *rest.Config
+	child   atomic.Pointer[child.Process]
+	running atomic.Pointer[os.Process] // the command
+	ready   child.Endpoints
+	config  *rest.Config
 
 	stopManager context.CancelFunc
 	managed     chan error // one value when the manager has ended
@@ -231,6 +232,7 @@ func (s *session) serve(ctx context.Context) error {
 	if err := command.Start(); err != nil {
 		return fmt.Errorf("running %s: %w", s.command[0], err)
 	}
+	s.running.Store(command.Process)
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
 	asked, dead := ctx.Done(), s.child.Load().Done()
@@ -265,6 +267,16 @@ func exitStatus(err error) error {
 		return statusError(signalStatus(status.Signal()))
 	}
 	return statusError(exit.ExitCode())
+}
+
+// kill ends what other processes there are, at once.
+func (s *session) kill() {
+	if command := s.running.Load(); command != nil {
+		_ = command.Kill()
+	}
+	if process := s.child.Load(); process != nil {
+		process.Kill()
+	}
 }
 
 // stop ends everything, in the opposite order of its start.

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// untilSignal returns a context that ends with the first signal. The second one
-// ends the process at once, after atOnce has been called, if it is given.
-func untilSignal(ctx context.Context, w *world, atOnce ...func()) (context.Context, func()) {
+// untilSignal returns a context that ends with the first signal, after first has
+// been called. The second one ends the process at once, after second has been.
+func untilSignal(ctx context.Context, w *world, first, second func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals, stop := w.signals()
 	done := make(chan struct{})
@@ -21,12 +21,11 @@ func untilSignal(ctx context.Context, w *world, atOnce ...func()) (context.Conte
 		case <-done:
 			return
 		}
+		first()
 		cancel()
 		select {
 		case s := <-signals:
-			for _, f := range atOnce {
-				f()
-			}
+			second()
 			w.exit(signalStatus(s))
 		case <-done:
 		}

@@ -108,10 +108,8 @@ func (u *up) run(ctx context.Context, command []string) error {
 		progress: &progress{out: u.w.stderr, live: u.w.terminal},
 	}
 	ctx, done := untilSignal(ctx, u.w, func() {
-		if process := s.child.Load(); process != nil {
-			process.Kill()
-		}
-	})
+		fmt.Fprintln(u.w.stderr, "Stopping. Ctrl-C again ends everything at once.")
+	}, s.kill)
 	defer done()
 
 	began := time.Now()
