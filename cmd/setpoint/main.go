@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,7 @@ type world struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	terminal       bool // stderr is one
+	interactive    bool // a terminal sends Ctrl-C to this process and its children alike
 	getenv         func(string) string
 	environ        []string
 	executable     string                                   // path of this program
@@ -44,13 +46,17 @@ func main() {
 	}
 	w := &world{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		terminal:   term.IsTerminal(int(os.Stderr.Fd())),
-		getenv:     os.Getenv,
-		environ:    os.Environ(),
-		executable: executable,
+		terminal:    term.IsTerminal(int(os.Stderr.Fd())),
+		interactive: slices.ContainsFunc([]*os.File{os.Stdin, os.Stdout, os.Stderr}, func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }),
+		getenv:      os.Getenv,
+		environ:     os.Environ(),
+		executable:  executable,
 		signals: func() (<-chan os.Signal, func()) {
 			c := make(chan os.Signal, 2)
 			signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+			if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+				signal.Notify(c, syscall.SIGHUP)
+			}
 			return c, func() { signal.Stop(c) }
 		},
 		exit: os.Exit,
@@ -59,7 +65,8 @@ func main() {
 }
 
 // run runs the command line and returns the status to exit with: 0 is well, 1 is
-// an error that was said on standard error, anything else is the status of the
+// an error that was said on standard error, 128 and a signal's number is the wish
+// to end before what was asked for was done, anything else is the status of the
 // command that "setpoint up" ran.
 func run(ctx context.Context, w *world, args []string) int {
 	root := &cobra.Command{

@@ -53,7 +53,7 @@ meanwhile.
 			if err != nil {
 				return err
 			}
-			ctx, stop := untilSignal(c.Context(), w, func() { log.Info("stopping") }, func() {})
+			ctx, stop := untilSignal(c.Context(), w, interruption{first: func() { log.Info("stopping") }, second: func() {}})
 			defer stop()
 			log.Info("managing", "server", m.Client().Server(), "controllers", names(entries))
 			err = m.Run(ctx)

@@ -31,12 +31,11 @@ import (
 type session struct {
 	w        *world
 	progress *progress
-	command  []string // to run; empty: stay until a signal
+	command  *command // to run; nil: stay until a signal
 
-	child   atomic.Pointer[child.Process]
-	running atomic.Pointer[os.Process] // the command
-	ready   child.Endpoints
-	config  *rest.Config
+	child  atomic.Pointer[child.Process]
+	ready  child.Endpoints
+	config *rest.Config
 
 	stopManager context.CancelFunc
 	managed     chan error // one value when the manager has ended
@@ -76,9 +75,10 @@ func (s *session) start(ctx context.Context, u *up, binary string, entries []reg
 		return err
 	}
 	if u.kubeconfig != "" {
-		if err := s.writeKubeconfig(u.kubeconfig); err != nil {
+		if err := publish(s.ready.Kubeconfig, u.kubeconfig); err != nil {
 			return err
 		}
+		s.kubeconfig = u.kubeconfig
 	}
 	s.progress.end(manager)
 	return nil
@@ -145,29 +145,6 @@ func unusableNode(ctx context.Context, c *client.Client, want int) (string, erro
 	return "", nil
 }
 
-// writeKubeconfig copies the kubeconfig to where the user wants it, in one step,
-// readable by its owner alone.
-func (s *session) writeKubeconfig(file string) error {
-	data, err := os.ReadFile(s.ready.Kubeconfig)
-	if err != nil {
-		return fmt.Errorf("writing the kubeconfig: %w", err)
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(file), ".kubeconfig-") // 0600
-	if err != nil {
-		return fmt.Errorf("writing the kubeconfig: %w", err)
-	}
-	_, err = temporary.Write(data)
-	err = errors.Join(err, temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("writing the kubeconfig: %w", err), os.Remove(temporary.Name()))
-	}
-	s.kubeconfig = file
-	return nil
-}
-
 // path is where the user finds the kubeconfig.
 func (s *session) path() string {
 	if s.kubeconfig == "" {
@@ -181,7 +158,7 @@ func (s *session) path() string {
 
 // say tells a person what to do next.
 func (s *session) say(took time.Duration) {
-	if len(s.command) > 0 {
+	if s.command != nil {
 		return
 	}
 	kubectl := "kubectl"
@@ -215,7 +192,7 @@ Ctrl-C stops everything.
 // serve runs the command, or stays until ctx ends. A part that dies meanwhile is
 // an error.
 func (s *session) serve(ctx context.Context) error {
-	if len(s.command) == 0 {
+	if s.command == nil {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -226,53 +203,13 @@ func (s *session) serve(ctx context.Context) error {
 			return fmt.Errorf("the control plane ended: %w", s.child.Load().Err())
 		}
 	}
-	command := exec.Command(s.command[0], s.command[1:]...)
-	command.Stdin, command.Stdout, command.Stderr = s.w.stdin, s.w.stdout, s.w.stderr
-	command.Env = append(slices.Clone(s.w.environ), "KUBECONFIG="+s.path())
-	if err := command.Start(); err != nil {
-		return fmt.Errorf("running %s: %w", s.command[0], err)
-	}
-	s.running.Store(command.Process)
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
-	asked, dead := ctx.Done(), s.child.Load().Done()
-	var failure error
-	for {
-		select {
-		case err := <-ended:
-			if failure != nil {
-				return failure
-			}
-			return exitStatus(err)
-		case <-asked:
-			// A Ctrl-C at a terminal has reached the command too; a signal to
-			// this process alone has not.
-			asked = nil
-			_ = command.Process.Signal(syscall.SIGTERM)
-		case <-dead:
-			dead = nil
-			failure = fmt.Errorf("the control plane ended while %s ran: %w", s.command[0], s.child.Load().Err())
-			_ = command.Process.Signal(syscall.SIGTERM)
-		}
-	}
+	return s.command.run(ctx, s.path(), s.child.Load())
 }
 
-// exitStatus turns the end of a command into this program's.
-func exitStatus(err error) error {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return err
-	}
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return statusError(signalStatus(status.Signal()))
-	}
-	return statusError(exit.ExitCode())
-}
-
-// kill ends what other processes there are, at once.
+// kill ends everything at once.
 func (s *session) kill() {
-	if command := s.running.Load(); command != nil {
-		_ = command.Kill()
+	if s.command != nil {
+		s.command.signal(syscall.SIGKILL)
 	}
 	if process := s.child.Load(); process != nil {
 		process.Kill()
@@ -283,7 +220,7 @@ func (s *session) kill() {
 func (s *session) stop() error {
 	var errs []error
 	if s.kubeconfig != "" {
-		errs = append(errs, os.Remove(s.kubeconfig))
+		errs = append(errs, withdraw(s.kubeconfig))
 	}
 	if s.stopManager != nil {
 		s.stopManager()

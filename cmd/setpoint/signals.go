@@ -5,32 +5,63 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"syscall"
 )
 
-// untilSignal returns a context that ends with the first signal, after first has
-// been called. The second one ends the process at once, after second has been.
-func untilSignal(ctx context.Context, w *world, first, second func()) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
+// signaledError is why a context ended that untilSignal made.
+type signaledError struct{ signal os.Signal }
+
+func (e signaledError) Error() string { return "stopped by signal: " + e.signal.String() }
+
+// An interruption is what a command does about signals, beside what it always does.
+type interruption struct {
+	// pass reports whether a signal is meant for somebody else. It may be nil.
+	pass func(os.Signal) bool
+	// first is called with the first signal, before the context ends.
+	first func()
+	// second is called before the second signal ends the process.
+	second func()
+}
+
+// untilSignal returns a context that ends with the first signal, which is its
+// cause. The second one ends the process at once.
+func untilSignal(ctx context.Context, w *world, i interruption) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	signals, stop := w.signals()
 	done := make(chan struct{})
 	go func() {
-		select {
-		case <-signals:
-		case <-done:
-			return
-		}
-		first()
-		cancel()
-		select {
-		case s := <-signals:
-			second()
-			w.exit(signalStatus(s))
-		case <-done:
+		asked := false
+		for {
+			select {
+			case s := <-signals:
+				switch {
+				case i.pass != nil && i.pass(s):
+				case !asked:
+					asked = true
+					i.first()
+					cancel(signaledError{s})
+				default:
+					i.second()
+					w.exit(signalStatus(s))
+					return
+				}
+			case <-done:
+				return
+			}
 		}
 	}()
-	return ctx, func() { stop(); cancel(); close(done) }
+	return ctx, func() { stop(); cancel(nil); close(done) }
+}
+
+// signalOf returns the signal that ended a context of untilSignal.
+func signalOf(ctx context.Context) (os.Signal, bool) {
+	var e signaledError
+	if errors.As(context.Cause(ctx), &e) {
+		return e.signal, true
+	}
+	return nil, false
 }
 
 // signalStatus is the exit status of a process that a signal ended, as shells have

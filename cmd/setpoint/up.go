@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -48,6 +47,7 @@ ones, simulated nodes that run Pods in name only, and Setpoint's controllers.
 
 Without COMMAND it stays until Ctrl-C. With COMMAND it runs that when all is
 ready, with KUBECONFIG set, stops everything after it, and exits with its status.
+While COMMAND runs, Ctrl-C is for COMMAND.
 
 The cluster is gone afterwards, unless --data-dir keeps it. A second Ctrl-C ends
 everything at once.
@@ -73,7 +73,7 @@ everything at once.
 	f.StringVar(&u.dataDir, "data-dir", "", "keep the cluster in this `directory` (default: temporary)")
 	f.IntVar(&u.port, "port", 0, "port of the API server (default: a free one)")
 	f.Var(u.gates, "feature-gates", "Kubernetes feature `gates`, such as A=true,B=false")
-	f.StringVar(&u.kubeconfig, "kubeconfig", "", "write the kubeconfig to this `file` once all is ready; it is removed at the end")
+	f.StringVar(&u.kubeconfig, "kubeconfig", "", "write the kubeconfig to this `file` once all is ready; it is removed at the end. One with other clusters is refused")
 	f.StringVar(&u.binary, "controlplane", "", "`path` of setpoint-controlplane (default: $SETPOINT_CONTROLPLANE_BIN, else beside this program, else in PATH)")
 	controllersFlag(c, &u.controllers)
 	u.log.flags(f, c)
@@ -102,38 +102,43 @@ func (u *up) run(ctx context.Context, command []string) error {
 			return fmt.Errorf("running %s: %w", command[0], err)
 		}
 	}
+	if u.kubeconfig != "" {
+		if err := claim(u.kubeconfig); err != nil {
+			return err
+		}
+	}
 
 	s := &session{
-		w: u.w, command: command, managed: make(chan error, 1),
+		w: u.w, managed: make(chan error, 1),
 		progress: &progress{out: u.w.stderr, live: u.w.terminal},
 	}
-	ctx, done := untilSignal(ctx, u.w, func() {
-		fmt.Fprintln(u.w.stderr, "Stopping. Ctrl-C again ends everything at once.")
-	}, s.kill)
+	if len(command) > 0 {
+		s.command = newCommand(u.w, command)
+	}
+	ctx, done := untilSignal(ctx, u.w, interruption{
+		pass: func(sig os.Signal) bool {
+			return sig == os.Interrupt && u.w.interactive && s.command != nil && s.command.running.Load()
+		},
+		first:  func() { fmt.Fprintln(u.w.stderr, "Stopping. Ctrl-C again ends everything at once.") },
+		second: s.kill,
+	})
 	defer done()
 
 	began := time.Now()
 	err = s.start(ctx, u, binary, entries, log)
 	s.progress.close()
-	if err != nil {
-		return errors.Join(withoutStop(ctx, err), s.stop())
+	if err == nil {
+		s.say(time.Since(began))
+		err = s.serve(ctx)
+	} else if sig, asked := signalOf(ctx); asked {
+		err = statusError(signalStatus(sig)) // what was asked for was not done
 	}
-	s.say(time.Since(began))
-	err = s.serve(ctx)
 	if failure := s.stop(); failure != nil {
 		// The command's status is its own; that the end was not clean is said.
 		fmt.Fprintln(u.w.stderr, "setpoint: stopping:", failure)
 		if err == nil {
 			err = statusError(1)
 		}
-	}
-	return err
-}
-
-// withoutStop leaves out an error that only says that a stop was asked for.
-func withoutStop(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil
 	}
 	return err
 }
