@@ -85,11 +85,13 @@
 //
 // # What it costs
 //
-// An add, a get and a done with a cause, a priority and all statistics take 175 to 220 ns
-// on a machine where client-go's plain queue, which has none of them, takes 140 to 190.
-// In a profile half of that is reading the clock, three times a key; the rest is shared
-// by the lock, also three times, and the map from key to entry, which is read at each
-// add and each done and written when a key comes and goes. What was done about it:
+// With object keys, an add, a get and a done with a cause, a priority and all statistics
+// take 0.9 of the time of client-go's plain queue, which has none of them, and 0.4 of
+// that queue with metrics; through Items 0.8. With short strings as keys, which are
+// cheap to hash, it is 1.4 of the plain queue, and 1.2 through Items. In a profile 40 %
+// to half of it is reading the clock, three times a key; the rest is shared by the
+// lock, also three times, and the map from key to entry, which is read at each add and
+// each done and written when a key comes and goes. What was done about it:
 //
 //   - Items ends a key and takes the next in one step: one reading and one lock less.
 //   - Only the monotonic clock is read, which is half of time.Now.

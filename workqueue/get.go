@@ -128,6 +128,7 @@ func (q *Queue[K]) finish(key K, now int64) {
 	case forWorker:
 		q.pending--
 		q.ready.push(e)
+	case untilDue: // the timer sees to it
 	}
 	q.closeIfDrained()
 }

@@ -87,7 +87,7 @@ type TokenBucket[K comparable] struct {
 
 	mu    sync.Mutex
 	start time.Time
-	full  time.Duration // since start: when the bucket is full again
+	full  int64 // nanoseconds since start: when the bucket is full again
 }
 
 // maxBucket keeps the arithmetic of a bucket within 64 bits: 36 years.
@@ -97,17 +97,17 @@ const maxBucket = 1 << 60
 // virtual scheduling form of the generic cell rate algorithm (ITU-T I.371): one
 // time stands for the whole state of the bucket.
 func (b *TokenBucket[K]) When(K) time.Duration {
-	every := time.Duration(min(float64(time.Second)/positive(b.PerSecond, DefaultPerSecond), maxBucket))
-	burst := min(time.Duration(positive(b.Burst, DefaultBurst)), maxBucket/max(every, 1))
+	every := int64(min(float64(time.Second)/positive(b.PerSecond, DefaultPerSecond), maxBucket))
+	whole := every * min(int64(positive(b.Burst, DefaultBurst)), maxBucket/max(every, 1))
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.start.IsZero() {
 		b.start = time.Now()
 	}
-	now := time.Since(b.start)
+	now := int64(time.Since(b.start))
 	b.full = min(max(b.full, now), maxBucket) + every
-	return max(b.full-now-burst*every, 0)
+	return time.Duration(max(b.full-now-whole, 0))
 }
 
 // Forget does nothing: a token is not given back.

@@ -5,6 +5,7 @@ package workqueue
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,18 +14,19 @@ import (
 
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	how := Add{Cause: Cause{Source: "pods", Verb: Updated, Ref: object.Ref{Kind: "Pod"}, Version: "4711"}}
-	for name, fair := range map[string]func(object.Key) string{
+	name := strings.Repeat("w", 50)
+	for test, fair := range map[string]func(object.Key) string{
 		"in order": nil,
 		"fair":     func(k object.Key) string { return k.Namespace },
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test, func(t *testing.T) {
 			q := New(Options[object.Key]{Fair: fair, Limiter: &Exponential[object.Key]{Base: time.Hour}})
 			defer q.ShutDown()
 			round := func() {
 				for i := range 50 {
 					how.Priority = Priority(i % 5)
 					how.RateLimited = i%10 == 0
-					q.AddWith(how, object.Key{Namespace: []string{"a", "b", "c"}[i%3], Name: "web"[:i%3]})
+					q.AddWith(how, object.Key{Namespace: []string{"a", "b", "c"}[i%3], Name: name[:i+1]})
 				}
 				for q.Len() > 0 {
 					item, _ := q.Get()

@@ -17,7 +17,7 @@ func addAt(q *workqueue.Queue[string], p workqueue.Priority, keys ...string) {
 	q.AddWith(workqueue.Add{Priority: p}, keys...)
 }
 
-// numbered returns prefix0, prefix1, …
+// numbered returns n keys: prefix0, prefix1 and so on.
 func numbered(prefix string, n int) []string {
 	var keys []string
 	for i := range n {
