@@ -41,7 +41,7 @@ func startCluster(ctx context.Context, bin string) (*cluster, error) {
 	}
 	c := &cluster{dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig")}
 	// Without a scheduler: Pods are created, not run, and nobody else works.
-	c.command = exec.Command(filepath.Join(bin, "setpoint-controlplane"), "--lifeline", "--no-scheduler", "--kubeconfig", c.kubeconfig)
+	c.command = exec.CommandContext(context.Background(), filepath.Join(bin, "setpoint-controlplane"), "--lifeline", "--no-scheduler", "--kubeconfig", c.kubeconfig)
 	c.command.Stderr = os.Stderr
 	if c.lifeline, err = c.command.StdinPipe(); err != nil {
 		return nil, errors.Join(err, c.stop())

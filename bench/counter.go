@@ -55,7 +55,7 @@ func (p *podCounter) watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer watch.Close()
+	defer func() { _ = watch.Close() }()
 	for {
 		event, err := watch.Next()
 		if errors.Is(err, io.EOF) {

@@ -31,8 +31,8 @@ func startProcess(dir, name string, args ...string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	command := exec.Command(name, args...)
+	defer func() { _ = file.Close() }()                                 // the child has its own
+	command := exec.CommandContext(context.Background(), name, args...) // ended by stop
 	command.Stdout, command.Stderr = file, file
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w; is it built? see \"make help\"", name, err)

@@ -88,12 +88,6 @@ func (d *deltas) pop() *delta {
 	return first
 }
 
-func (d *deltas) len() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.waiting)
-}
-
 // close lets go of what waits and takes nothing more.
 func (d *deltas) close() {
 	d.mu.Lock()

@@ -113,7 +113,7 @@ func Informer[T object.Object](p Provider, options ...InformerOption) SharedInfo
 	return SharedInformer[T]{f.informer(c, fmt.Sprintf("%T", sample), func() object.Object { return object.New[T]() })}
 }
 
-func (f *Factory) informer(c choice, typ string, make func() object.Object) *informer {
+func (f *Factory) informer(c choice, typ string, empty func() object.Object) *informer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := selection{kind: c.kind, typ: typ, selection: c.selection}
@@ -123,7 +123,7 @@ func (f *Factory) informer(c choice, typ string, make func() object.Object) *inf
 	if c.transform != nil {
 		key.typ = fmt.Sprintf("%s with transform %d", typ, len(f.informers))
 	}
-	source := &serverSource{client: f.client, kind: c.kind, selection: c.selection, new: make, transform: c.transform}
+	source := &serverSource{client: f.client, kind: c.kind, selection: c.selection, new: empty, transform: c.transform}
 	i := newInformer(client.Plural(c.kind), source, f.log)
 	i.kind = object.Ref{Group: c.kind.Group, Kind: c.kind.Kind}
 	i.partial = c.selection.Namespace != "" || c.selection.Labels != "" || c.selection.Fields != ""

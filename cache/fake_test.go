@@ -170,13 +170,16 @@ var (
 	errExpired       = apierrors.NewResourceExpired("too old resource version")
 	errNoWatchList   = apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil)
 	errNoConnection  = errors.New("connection reset")
-	errTooLarge      = apierrors.NewTimeoutError("Too large resource version: 9, current: 1", 1)
+	errTooLarge      = tooLarge()
 	podResource      = schema.GroupResource{Resource: "pods"}
 	errForbiddenList = apierrors.NewForbidden(podResource, "", errors.New("no"))
 )
 
-func init() {
-	errTooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+// tooLarge is what a server answers that is asked for a version of its future.
+func tooLarge() error {
+	err := apierrors.NewTimeoutError("Too large resource version: 9, current: 1", 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	return err
 }
 
 // newTestInformer returns an informer of Pods that reads from a script.

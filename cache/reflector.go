@@ -160,12 +160,12 @@ func (r *reflector) watchList(ctx context.Context) error {
 	if err != nil {
 		return r.mayForget(fmt.Errorf("listing by watch: %w", err))
 	}
-	defer w.close()
+	defer func() { _ = w.close() }()
 	state := map[object.Key]object.Object{}
 	for {
 		kind, o, err := w.next()
 		if err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = errors.New("the server ended the watch before it had sent the whole state")
 			}
 			return r.mayForget(fmt.Errorf("listing by watch: %w", err))
@@ -214,7 +214,7 @@ func (r *reflector) follow(ctx context.Context) error {
 	if err != nil {
 		return r.afterWatch(err)
 	}
-	defer w.close()
+	defer func() { _ = w.close() }()
 	r.sink.trouble(nil)
 	return r.consume(ctx, w)
 }
@@ -229,7 +229,7 @@ func (r *reflector) consume(ctx context.Context, w stream) error {
 	for {
 		kind, o, err := w.next()
 		if err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				if events == 0 && time.Since(began) < shortWatch {
 					return fmt.Errorf("watching: %w", errShortWatch)
 				}

@@ -168,8 +168,8 @@ func TestBackoffGrowsIsJitteredAndStartsAgainAfterHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, random := range []float64{0, 0.5, 0.999} {
 			b := backoff{random: func() float64 { return random }}
-			for _, most := range []time.Duration{800, 1600, 3200, 6400, 12800, 25600, 30000, 30000} {
-				most *= time.Millisecond
+			for _, ms := range []int{800, 1600, 3200, 6400, 12800, 25600, 30000, 30000} {
+				most := time.Duration(ms) * time.Millisecond
 				began := time.Now()
 				if err := b.wait(t.Context(), 0); err != nil {
 					t.Fatal(err)

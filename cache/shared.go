@@ -31,7 +31,7 @@ func (s SharedInformer[T]) Get(key object.Key) (T, error) {
 	item := s.Snapshot().Get(key)
 	if !item.Exists() {
 		var none T
-		return none, &notFound{kind: s.informer.name, key: key}
+		return none, &notFoundError{kind: s.informer.name, key: key}
 	}
 	return item.Object()
 }
@@ -97,7 +97,7 @@ func (s SharedInformer[T]) Trouble() error {
 
 // Handle returns the informer without its type, for code that treats informers of
 // all kinds alike.
-func (s SharedInformer[T]) Handle() Handle { return Handle{s.informer} }
+func (s SharedInformer[T]) Handle() Handle { return Handle(s) }
 
 // Handle is an informer whose type is not known. It is comparable: two Handles are
 // equal if they are of one informer.
@@ -168,17 +168,17 @@ type Status struct {
 	Handlers []HandlerStatus
 }
 
-// notFound is made often, by reconciles of objects that are gone, and seldom
+// notFoundError is made often, by reconciles of objects that are gone, and seldom
 // read: its text is put together when somebody asks.
-type notFound struct {
+type notFoundError struct {
 	kind string
 	key  object.Key
 }
 
-func (e *notFound) Error() string { return fmt.Sprintf("%s %q not found", e.kind, e.key) }
+func (e *notFoundError) Error() string { return fmt.Sprintf("%s %q not found", e.kind, e.key) }
 
 // Status makes it an apierrors.APIStatus.
-func (e *notFound) Status() metav1.Status {
+func (e *notFoundError) Status() metav1.Status {
 	return metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: e.Error(), Details: &metav1.StatusDetails{Name: e.key.Name, Kind: e.kind},

@@ -134,7 +134,9 @@ func TestServerThatCannotBeReachedLeavesNothingOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	listener.Close()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
 	var r recorder
 	_, err = client.For[*corev1.Pod](newClient(t, &rest.Config{Host: "http://" + address})).
 		Create(client.WithRecorder(t.Context(), &r), pod("a"))

@@ -39,8 +39,7 @@ func (e *unansweredError) Unwrap() error { return e.cause }
 // unanswered wraps an error of the transport. net/http puts the whole URL into
 // its errors; what was asked for is said in our words instead.
 func (r *Request) unanswered(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	return &unansweredError{request: r.String(), server: r.client.Server(), cause: err}
@@ -54,8 +53,7 @@ func Unanswered(err error) bool {
 	if err == nil || Unreachable(err) {
 		return false
 	}
-	var u *unansweredError
-	if errors.As(err, &u) {
+	if _, ok := errors.AsType[*unansweredError](err); ok {
 		return true
 	}
 	var status apierrors.APIStatus

@@ -60,8 +60,9 @@ func Example() {
 	go func() { done <- factory.Run(ctx) }()
 	fmt.Println(labeller.Run(ctx))
 	server.Close()
-	<-done
+	fmt.Println(<-done)
 	// Output:
 	// team-a/web has its label
+	// <nil>
 	// <nil>
 }

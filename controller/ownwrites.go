@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -93,11 +94,7 @@ func (o *ownWrites) note(key object.Key, what string) {
 func (c *Controller) Waiting() map[object.Key]string {
 	c.own.mu.Lock()
 	defer c.own.mu.Unlock()
-	all := make(map[object.Key]string, len(c.own.waiting))
-	for key, what := range c.own.waiting {
-		all[key] = what
-	}
-	return all
+	return maps.Clone(c.own.waiting)
 }
 
 // unseenWrite is a write that an informer has not seen.

@@ -188,7 +188,7 @@ func (m *Manager) waitForServer(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		advice := ""
+		var advice string
 		switch {
 		case err == nil, apierrors.IsForbidden(err):
 			if said != "" {
@@ -204,7 +204,7 @@ func (m *Manager) waitForServer(ctx context.Context) error {
 		}
 		if advice != said {
 			said = advice
-			m.log.Warn(advice+" Trying again until it works.", "server", m.client.Server(), "error", err)
+			m.log.Warn("waiting for the server", "reason", advice, "server", m.client.Server(), "error", err)
 		}
 		timer := time.NewTimer(pause)
 		select {

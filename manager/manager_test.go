@@ -154,7 +154,7 @@ func TestServerThatIsNotThereIsWaitedForAndSaidOnce(t *testing.T) {
 	if err != nil {
 		t.Skipf("the port was taken by another process meanwhile: %v", err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })}
+	server := &http.Server{ReadHeaderTimeout: deadline, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })}
 	go func() { _ = server.Serve(again) }()
 	defer server.Close()
 	select {

@@ -19,7 +19,7 @@ type Version string
 // ParseVersion checks that s is empty or a decimal number without leading zeros.
 // "0", which asks a server for any version, is before all that a server sends.
 func ParseVersion(s string) (Version, error) {
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' || (s[i] == '0' && i == 0 && len(s) > 1) {
 			return "", fmt.Errorf("resourceVersion %q is not a decimal number", s)
 		}

@@ -5,6 +5,7 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -115,8 +116,10 @@ func (*skipped) UnmarshalJSON([]byte) error { return nil }
 // malformed marks syntax errors; errors of the transport stay what they are.
 func malformed(err error) error {
 	err = unexpected(err)
-	switch err.(type) {
-	case *json.SyntaxError, *json.UnmarshalTypeError:
+	if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if _, kind := errors.AsType[*json.UnmarshalTypeError](err); kind {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return err

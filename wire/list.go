@@ -48,7 +48,7 @@ func listProtobuf(body io.Reader, limit int, item func([]byte) error) (ListMeta,
 	whole := false
 	for { // the fields of runtime.Unknown
 		number, size, err := r.field()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			if !whole {
 				return meta, fmt.Errorf("reading list: %w", io.ErrUnexpectedEOF)
 			}

@@ -6,6 +6,7 @@ package wire
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -45,7 +46,7 @@ func (r *protobufReader) field() (protowire.Number, uint64, error) {
 		start := r.offset
 		tag, err := binary.ReadUvarint(r)
 		if err != nil {
-			if r.offset == start && err == io.EOF {
+			if r.offset == start && errors.Is(err, io.EOF) {
 				return 0, 0, io.EOF
 			}
 			return 0, 0, fmt.Errorf("%w: tag: %w", ErrMalformed, unexpected(err))
@@ -54,10 +55,9 @@ func (r *protobufReader) field() (protowire.Number, uint64, error) {
 		if number < protowire.MinValidNumber {
 			return 0, 0, fmt.Errorf("%w: field number %d", ErrMalformed, number)
 		}
-		size := uint64(0)
 		switch typ {
 		case protowire.BytesType:
-			size, err = binary.ReadUvarint(r)
+			size, err := binary.ReadUvarint(r)
 			if err != nil {
 				return 0, 0, fmt.Errorf("%w: size: %w", ErrMalformed, unexpected(err))
 			}

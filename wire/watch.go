@@ -113,7 +113,7 @@ func (w *WatchReader) nextJSON() (Event, error) {
 	frame.Object = rawJSON(w.buffer[:0])
 	w.json.refill()
 	if err := w.json.in.Decode(&frame); err != nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return Event{}, io.EOF
 		}
 		return Event{}, fmt.Errorf("reading watch event: %w", malformed(err))

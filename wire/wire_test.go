@@ -133,7 +133,7 @@ func TestListHandsOutEveryItemAndTheListsOwnMetadata(t *testing.T) {
 func TestListCutAnywhereIsUnexpectedEOFAndItemsBeforeItAreWhole(t *testing.T) {
 	encodings(t, func(t *testing.T, e wire.Encoding) {
 		body := list(t, e, 3)
-		for cut := range len(body) {
+		for cut := range body {
 			items := 0
 			_, err := wire.List(bytes.NewReader(body[:cut]), e, 0, func(raw []byte) error {
 				items++
@@ -215,7 +215,7 @@ func TestWatchHandsOutEvents(t *testing.T) {
 				t.Errorf("event %d is of %s", i, p.Name)
 			}
 		}
-		if _, err := r.Next(); err != io.EOF {
+		if _, err := r.Next(); !errors.Is(err, io.EOF) {
 			t.Errorf("after the last event: %v, want EOF", err)
 		}
 	})

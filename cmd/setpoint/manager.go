@@ -5,6 +5,7 @@ package main
 
 import (
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -77,11 +78,12 @@ func controllersFlag(c *cobra.Command, into *[]string) {
 }
 
 func controllerHelp() string {
-	text := "The controllers are"
+	var text strings.Builder
+	text.WriteString("The controllers are")
 	for _, e := range registry.Known() {
-		text += "\n  " + e.Name + ": " + e.Summary
+		text.WriteString("\n  " + e.Name + ": " + e.Summary)
 	}
-	return text
+	return text.String()
 }
 
 func names(entries []registry.Entry) []string {

@@ -119,10 +119,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.watch(w, r)
 		return
 	}
-	body, err := io.ReadAll(r.Body)
-	if err == nil {
-		body, err = asJSON(r.Header.Get("Content-Type"), body)
-	}
+	body, err := readJSON(r)
 	if err != nil {
 		writeStatus(w, status(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error()))
 		return
@@ -134,10 +131,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, code, answer)
 }
 
-// asJSON turns the protobuf of a built-in kind into JSON.
-func asJSON(contentType string, body []byte) ([]byte, error) {
-	if encoding, err := wire.EncodingOf(contentType); err != nil || encoding != wire.Protobuf {
-		return body, nil // patches have media types of their own
+// readJSON reads a request's body, and turns the protobuf of a built-in kind into
+// JSON. Patches have media types of their own and are JSON.
+func readJSON(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.Header.Get("Content-Type") != wire.Protobuf.MediaType() {
+		return body, err
 	}
 	apiVersion, kind, raw, err := wire.Protobuf.Open(body)
 	if err != nil {
