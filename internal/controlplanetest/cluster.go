@@ -135,7 +135,7 @@ func (c *Cluster) connect() error {
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig of the control plane: %w", err)
 	}
-	if err := os.WriteFile(c.Kubeconfig, text, 0o600); err != nil {
+	if err := os.WriteFile(c.Kubeconfig, text, 0o600); err != nil { //nolint:gosec // the path is one that this package made
 		return fmt.Errorf("copying the kubeconfig of the control plane: %w", err)
 	}
 	if c.Config, err = clientcmd.RESTConfigFromKubeConfig(text); err != nil {

@@ -38,7 +38,9 @@ func areFree(ctx context.Context, first, n int) bool {
 		if err != nil {
 			return false
 		}
-		l.Close()
+		if l.Close() != nil {
+			return false
+		}
 	}
 	return true
 }

@@ -46,6 +46,7 @@ func (s *Shared) Get(t testing.TB) *Cluster {
 	t.Helper()
 	need(t)
 	s.once.Do(func() {
+		//nolint:usetesting // the directory outlives the test that happens to be the first
 		if s.dir, s.err = os.MkdirTemp("", "controlplanetest-"); s.err != nil {
 			return
 		}
