@@ -24,18 +24,21 @@ type delta struct {
 
 // deltas is the queue before one handler. It holds one delta an object, in the
 // order in which the objects first changed; later changes are merged into the
-// delta that waits.
+// delta that waits. A handler that is to be told of every change has nothing
+// merged.
 type deltas struct {
+	every   bool
 	mu      sync.Mutex
-	waiting map[object.Key]*delta
+	count   int
+	waiting map[object.Key]*delta // empty if every
 	ring    delta // sentinel: ring.after is the first, ring.before the last
 	closed  bool
 	wake    chan struct{} // has room for one
 	merged  uint64
 }
 
-func newDeltas() *deltas {
-	d := &deltas{waiting: map[object.Key]*delta{}, wake: make(chan struct{}, 1)}
+func newDeltas(every bool) *deltas {
+	d := &deltas{every: every, waiting: map[object.Key]*delta{}, wake: make(chan struct{}, 1)}
 	d.ring.before, d.ring.after = &d.ring, &d.ring
 	return d
 }
@@ -60,7 +63,10 @@ func (d *deltas) push(n *delta) (dropped bool) {
 		}
 		return false
 	}
-	d.waiting[n.key] = n
+	if !d.every {
+		d.waiting[n.key] = n
+	}
+	d.count++
 	n.before, n.after = d.ring.before, &d.ring
 	n.before.after, n.after.before = n, n
 	select {
@@ -71,7 +77,10 @@ func (d *deltas) push(n *delta) (dropped bool) {
 }
 
 func (d *deltas) unlink(n *delta) {
-	delete(d.waiting, n.key)
+	if !d.every {
+		delete(d.waiting, n.key)
+	}
+	d.count--
 	n.before.after, n.after.before = n.after, n.before
 	n.before, n.after = nil, nil
 }
@@ -94,6 +103,7 @@ func (d *deltas) close() {
 	defer d.mu.Unlock()
 	d.closed = true
 	clear(d.waiting)
+	d.count = 0
 	d.ring.before, d.ring.after = &d.ring, &d.ring
 }
 

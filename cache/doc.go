@@ -32,7 +32,8 @@
 // oldest state that it knows to the newest. A handler that blocks for ever
 // therefore holds memory in proportion to the number of objects, never to the
 // number of changes, and delays nobody else. An object that came and went unseen
-// is not told of.
+// is not told of. A handler that wakes a reader of snapshots asks for every change
+// instead, see [HandlerOptions].
 //
 // Names are addresses and UIDs are identities: where an object was deleted and
 // another one created under its name between two events, the event is [Replaced],

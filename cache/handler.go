@@ -26,6 +26,12 @@ type HandlerOptions struct {
 	// Resync has the handler told of every object in this period, changed or
 	// not. 0 is never; below a second is a second.
 	Resync time.Duration
+	// Every has the handler told of every change by itself; nothing is merged.
+	// It is for a handler that wakes somebody who reads snapshots. Merged changes
+	// that lead back to what the handler knew are not told of, and somebody who
+	// read a snapshot in between would stay with what it saw. What waits for such
+	// a handler grows with the changes: it must be quick.
+	Every bool
 }
 
 // Registration is a handler that has been added.
@@ -52,7 +58,7 @@ func (r *Registration) Synced() <-chan struct{} { return r.synced }
 // HandlerStatus is what can be seen of a handler from outside.
 type HandlerStatus struct {
 	Name    string
-	Waiting int           // objects with a change that it has not been told of
+	Waiting int           // changes that it has not been told of
 	Merged  uint64        // changes that were merged into one that waited
 	Handled uint64        // events that it has been told of
 	Panics  uint64        // events in which it panicked
@@ -64,7 +70,7 @@ type HandlerStatus struct {
 func (r *Registration) Status() HandlerStatus {
 	s := HandlerStatus{Name: r.name, Handled: r.handled.Load(), Panics: r.panics.Load()}
 	r.queue.mu.Lock()
-	s.Waiting, s.Merged = len(r.queue.waiting), r.queue.merged
+	s.Waiting, s.Merged = r.queue.count, r.queue.merged
 	r.queue.mu.Unlock()
 	if began := r.busy.Load(); began != 0 {
 		s.Busy = time.Since(time.Unix(0, began))

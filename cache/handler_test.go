@@ -203,6 +203,32 @@ func TestMergedChangesGoFromTheOldestKnownToTheNewest(t *testing.T) {
 	})
 }
 
+func TestAHandlerThatAsksForEveryChangeIsToldOfEachOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(added(pod("a", "1")), allSent("5"))
+		_, informer := newTestInformer(t, w)
+		gate := make(chan struct{}, 100)
+		var l told
+		r := add(t, informer, func(e Event[*corev1.Pod]) { <-gate; l.handler(e) }, HandlerOptions{Every: true})
+		defer start(t, informer)()
+		synctest.Wait() // blocks in the first one
+		w.events <- modified(pod("a", "6"))
+		w.events <- modified(pod("a", "7"))
+		w.events <- added(pod("b", "8"))
+		w.events <- deleted(pod("b", "9"))
+		synctest.Wait()
+		if s := r.Status(); s.Waiting != 4 || s.Merged != 0 {
+			t.Errorf("%d wait and %d were merged, want 4 and none", s.Waiting, s.Merged)
+		}
+		close(gate)
+		synctest.Wait()
+		want(t, "told", l.take(), "Added a 1 initial\nUpdated a 1→6\nUpdated a 6→7\nAdded b 8\nDeleted b 9")
+		if s := r.Status(); s.Waiting != 0 {
+			t.Errorf("%d wait still", s.Waiting)
+		}
+	})
+}
+
 func TestRemoveWorksFromAnywhereAndMoreThanOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watching(added(pod("a", "1")), allSent("5"))

@@ -102,7 +102,7 @@ func (i *informer) startHandler(r *Registration) {
 
 func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registration, error) {
 	r := &Registration{
-		informer: i, name: o.Name, queue: newDeltas(), call: call, synced: make(chan struct{}),
+		informer: i, name: o.Name, queue: newDeltas(o.Every), call: call, synced: make(chan struct{}),
 		resync: o.Resync, stop: func() {},
 	}
 	r.initial.Store(1) // the informer's own sync

@@ -101,7 +101,7 @@ func watch[T object.Object](c *Controller, informer cache.SharedInformer[T], pre
 				how.Priority = workqueue.Low
 			}
 			mapping(e, func(key object.Key) { c.queue.AddWith(how, key) })
-		}, cache.HandlerOptions{Name: c.name})
+		}, cache.HandlerOptions{Name: c.name, Every: true})
 		if err != nil {
 			return nil, err
 		}
