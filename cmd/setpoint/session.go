@@ -60,7 +60,7 @@ func (s *session) start(ctx context.Context, u *up, binary string, entries []reg
 		return err
 	}
 
-	manager := fmt.Sprintf("manager (%d controllers)", len(entries))
+	manager := "manager of " + plural(len(entries), "controller")
 	s.progress.begin(manager)
 	m, err := newManager(s.config, entries, log)
 	if err != nil {
@@ -82,6 +82,14 @@ func (s *session) start(ctx context.Context, u *up, binary string, entries []reg
 	}
 	s.progress.end(manager)
 	return nil
+}
+
+// plural is a number with what it counts.
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // waitUntilUsable waits until a Pod could be created and scheduled, as far as the

@@ -200,10 +200,7 @@ func (g gatesFlag) Set(text string) error {
 // describe is what a component is called in the progress.
 func (u *up) describe(component string) string {
 	if component == "nodes" {
-		if u.nodes == 1 {
-			return "1 simulated node"
-		}
-		return fmt.Sprintf("%d simulated nodes", u.nodes)
+		return plural(u.nodes, "simulated node")
 	}
 	return component
 }
