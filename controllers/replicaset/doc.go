@@ -44,10 +44,12 @@
 //   - A Pod is deleted by its UID, never by its name alone.
 //   - A status that has not changed is not written.
 //
-// Not covered by the first point: a process that is killed while the server works
-// on its creates. The server drops a request whose connection breaks, and a
-// new process begins with a state no older than its own first request; what the
-// server has then not finished, and finishes nevertheless, is surplus, and is deleted.
+// Not covered by the first point is a request that the server carries out when nobody
+// expects it any more: one of a process that was killed meanwhile, although the server
+// drops a request whose connection breaks and a new process begins with a state no older
+// than its own first request; or one that was sent again under its name, while the
+// Pod of the second request has already ended and been removed. Such a Pod is surplus,
+// and is deleted.
 //
 // # Where it differs from upstream
 //

@@ -4,6 +4,7 @@
 package replicaset
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -23,12 +25,17 @@ type chaos struct {
 	t      *testing.T
 	random *rand.Rand
 	server *server
-	want   map[object.Key]int // replicas
+	want   map[object.Key]int      // replicas
+	ended  map[types.UID]time.Time // when Pods failed, or began to be deleted
 	calm   bool
 }
 
+// longestStall is how long a server may sit on a request. Pods that have ended or are
+// being deleted stay for longer than that.
+const longestStall = 5 * time.Second
+
 func newChaos(t *testing.T, seed uint64) *chaos {
-	c := &chaos{t: t, random: rand.New(rand.NewPCG(seed, 1)), server: newServer(), want: map[object.Key]int{}}
+	c := &chaos{t: t, random: rand.New(rand.NewPCG(seed, 1)), server: newServer(), want: map[object.Key]int{}, ended: map[types.UID]time.Time{}}
 	c.server.lag = func() time.Duration {
 		if c.calm {
 			return 0
@@ -41,6 +48,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		key := object.Key{Namespace: pod.Namespace, Name: owner.Name}
 		if now := c.server.active(owner.UID); now > c.want[key] {
 			t.Errorf("at %v: Pod %s is number %d of %d", time.Now().Format(time.StampMilli), pod.Name, now, c.want[key])
+			c.trace(owner.UID)
 		}
 	}
 	return c
@@ -59,7 +67,7 @@ func (c *chaos) fate(request) fate {
 	case 0:
 		return fate{takes: takes, lose: true}
 	case 1:
-		return fate{stalled: time.Duration(c.random.ExpFloat64() * float64(3*time.Second))}
+		return fate{stalled: min(longestStall, time.Duration(c.random.ExpFloat64()*float64(3*time.Second)))}
 	case 2:
 		return fate{refuse: forbidden("")}
 	case 3:
@@ -92,14 +100,16 @@ func (c *chaos) meddle() {
 		}
 	case 1:
 		if some != nil {
+			c.ends(some)
 			s.endPod(some)
 		}
 	case 2:
-		if some != nil {
+		if some != nil && time.Since(c.ended[some.UID]) > longestStall {
 			s.dropPod(some)
 		}
 	case 3:
 		if some != nil && some.DeletionTimestamp == nil {
+			c.ends(some)
 			some.Status.Phase = corev1.PodFailed
 			s.putPod("MODIFIED", some)
 		}
@@ -113,6 +123,27 @@ func (c *chaos) meddle() {
 		if some != nil {
 			some.Labels = map[string]string{"app": "quarantine"}
 			s.putPod("MODIFIED", some)
+		}
+	}
+}
+
+// ends notes that a Pod does not count any more.
+func (c *chaos) ends(pod *corev1.Pod) {
+	if _, known := c.ended[pod.UID]; !known {
+		c.ended[pod.UID] = time.Now()
+	}
+}
+
+// trace logs what happened to the Pods of an owner. The server is locked.
+func (c *chaos) trace(owner types.UID) {
+	for _, change := range c.server.history["pods"] {
+		var pod corev1.Pod
+		if err := json.Unmarshal(change.object, &pod); err != nil {
+			c.t.Fatal(err)
+		}
+		if ref := metav1.GetControllerOfNoCopy(&pod); ref != nil && ref.UID == owner {
+			c.t.Logf("%s %s %s (%s), %s, node %q, deleted %v, seen %s", change.at.Format("05.000"), change.kind, pod.Name, pod.UID,
+				pod.Status.Phase, pod.Spec.NodeName, pod.DeletionTimestamp != nil, change.seen.Format("05.000"))
 		}
 	}
 }

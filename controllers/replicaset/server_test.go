@@ -73,6 +73,7 @@ type change struct {
 	version int
 	kind    string
 	object  json.RawMessage
+	at      time.Time
 	seen    time.Time // when watches show it
 }
 
@@ -411,11 +412,12 @@ func (s *server) changed(kind, resource string, o any) {
 	if err != nil {
 		panic(err)
 	}
-	seen := time.Now()
+	now := time.Now()
+	seen := now
 	if s.lag != nil {
 		seen = seen.Add(s.lag())
 	}
-	s.history[resource] = append(s.history[resource], change{s.version, kind, data, seen})
+	s.history[resource] = append(s.history[resource], change{s.version, kind, data, now, seen})
 	close(s.more)
 	s.more = make(chan struct{})
 }
