@@ -31,7 +31,7 @@ type deltas struct {
 	mu      sync.Mutex
 	count   int
 	waiting map[object.Key]*delta // empty if every
-	ring    delta // sentinel: ring.after is the first, ring.before the last
+	ring    delta                 // sentinel: ring.after is the first, ring.before the last
 	closed  bool
 	wake    chan struct{} // has room for one
 	merged  uint64
