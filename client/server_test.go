@@ -1,0 +1,126 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+var shared controlplanetest.Shared
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+func get(t *testing.T, c *client.Client, path string, into any) {
+	t.Helper()
+	answer, err := c.Request(http.MethodGet).Path(path).Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(answer.Body, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// What the client knows of built-in kinds without asking is what a real server
+// says when asked.
+func TestBuiltInKindsAreWhereTheServerHasThem(t *testing.T) {
+	c := shared.Get(t).Client
+	paths := []string{"/api/v1"}
+	var groups metav1.APIGroupList
+	get(t, c, "/apis", &groups)
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			paths = append(paths, "/apis/"+version.GroupVersion)
+		}
+	}
+	compared := 0
+	for _, path := range paths {
+		var list metav1.APIResourceList
+		get(t, c, path, &list)
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			kind := version.WithKind(r.Kind)
+			if strings.Contains(r.Name, "/") || !scheme.Scheme.Recognizes(kind) {
+				continue
+			}
+			want := object.Resource{Group: kind.Group, Version: kind.Version, Plural: r.Name, Kind: r.Kind, Namespaced: r.Namespaced}
+			got, err := c.Resolve(t.Context(), kind)
+			if err != nil || got != want {
+				t.Errorf("%s: %+v, %v; the server says %+v", kind, got, err, want)
+			}
+			compared++
+		}
+	}
+	if compared < 50 {
+		t.Errorf("only %d kinds were compared", compared)
+	}
+}
+
+func TestEveryVerbAgainstARealServer(t *testing.T) {
+	cluster := shared.Get(t)
+	namespace := cluster.Namespace(t)
+	var written recorder
+	ctx := client.WithRecorder(t.Context(), &written)
+	view := client.For[*corev1.ConfigMap](cluster.Client)
+	key := object.Key{Namespace: namespace, Name: "a"}
+
+	made, err := view.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}, Data: map[string]string{"x": "1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := written.one(t)
+	same, err := view.Update(ctx, made)
+	if err != nil || same.ResourceVersion != made.ResourceVersion {
+		t.Fatalf("%v, %v", same, err)
+	}
+	if w := written.one(t); !w.Version.IsZero() {
+		t.Errorf("an update that changed nothing made version %s", w.Version)
+	}
+	applied, err := view.Apply(ctx, key, "test", map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"y": "2"},
+	})
+	if err != nil || applied.Data["x"] != "1" || applied.Data["y"] != "2" {
+		t.Fatalf("%v, %v", applied, err)
+	}
+	second := written.one(t)
+	if !second.Version.AtLeast(first.Version) || second.Version == first.Version {
+		t.Errorf("versions %s and %s", first.Version, second.Version)
+	}
+	if !slices.ContainsFunc(applied.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == "test" }) {
+		t.Error("the field manager is not there")
+	}
+	if _, err := view.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dry"}}, client.DryRun()); err != nil {
+		t.Fatal(err)
+	}
+	if len(written) != 0 {
+		t.Errorf("a dry run was recorded: %+v", written)
+	}
+	list, version, err := view.List(ctx, client.Selection{Namespace: namespace, Fields: "metadata.name=a"})
+	if err != nil || len(list) != 1 || !version.AtLeast(second.Version) {
+		t.Fatalf("%d objects at %s, %v", len(list), version, err)
+	}
+	if err := view.DeleteCollection(ctx, client.Selection{Namespace: namespace, Fields: "metadata.name=a"}); err != nil {
+		t.Fatal(err)
+	}
+	if w := written.one(t); w.Verb != "deletecollection" || !w.Unknown {
+		t.Errorf("%+v", w)
+	}
+}
