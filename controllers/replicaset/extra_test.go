@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,12 +31,24 @@ type chaos struct {
 	calm   bool
 }
 
+// lockedSource is a source of randomness for several goroutines.
+type lockedSource struct {
+	mu     sync.Mutex
+	source rand.Source
+}
+
+func (l *lockedSource) Uint64() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.source.Uint64()
+}
+
 // longestStall is how long a server may sit on a request. Pods that have ended or are
 // being deleted stay for longer than that.
 const longestStall = 5 * time.Second
 
 func newChaos(t *testing.T, seed uint64) *chaos {
-	c := &chaos{t: t, random: rand.New(rand.NewPCG(seed, 1)), server: newServer(), want: map[object.Key]int{}, ended: map[types.UID]time.Time{}}
+	c := &chaos{t: t, random: rand.New(&lockedSource{source: rand.NewPCG(seed, 1)}), server: newServer(), want: map[object.Key]int{}, ended: map[types.UID]time.Time{}}
 	c.server.lag = func() time.Duration {
 		if c.calm {
 			return 0
