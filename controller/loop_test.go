@@ -500,3 +500,33 @@ func TestOwnerReferenceMarksTheManagingController(t *testing.T) {
 		t.Errorf("%+v", ref)
 	}
 }
+
+// An informer of some objects only cannot see a write to the others. That must not
+// hold the key for ever, whether the answer came or was lost.
+func TestWriteThatTheInformerDoesNotSelectIsNotWaitedForForEver(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprintf("answer lost %v", lost), func(t *testing.T) {
+			var creates atomic.Int64
+			f := newFixture(t, func(s *fakeapi.Server) {
+				s.LoseAnswer = func(verb string, _ *http.Request) bool { return lost && verb == "create" && creates.Add(1) == 1 }
+			})
+			f.add("parent")
+			// Nothing that is written below is of this namespace.
+			elsewhere := cache.Informer[*corev1.Pod](f.factory, cache.InNamespace("ns"))
+			runs := make(chan struct{}, 100)
+			c := controller.New("test", func(ctx context.Context, req controller.Request) (controller.Result, error) {
+				runs <- struct{}{}
+				if len(runs) > 1 {
+					return controller.Result{}, nil
+				}
+				_, err := client.For[*corev1.Pod](f.client).Create(ctx,
+					&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "other", GenerateName: "child-"}})
+				return controller.Result{After: time.Millisecond}, err
+			}, controller.For(elsewhere), controller.Client(f.client), quiet())
+			controller.Impatient(c, 20*time.Millisecond)
+			f.run(c)
+			waitFor(t, "two runs", func() bool { return len(runs) > 1 })
+			waitFor(t, "nothing to be held back", func() bool { return len(c.Waiting()) == 0 })
+		})
+	}
+}

@@ -48,6 +48,7 @@ func (w *writes) take() []client.Write {
 // have not seen.
 type ownWrites struct {
 	controller *Controller
+	patience   time.Duration // ownWriteWait, or what a test waits
 	tasks      sync.WaitGroup
 
 	mu      sync.Mutex
@@ -56,6 +57,7 @@ type ownWrites struct {
 
 func (o *ownWrites) init(c *Controller) {
 	o.controller = c
+	o.patience = ownWriteWait
 	o.waiting = map[object.Key]string{}
 }
 
@@ -180,7 +182,7 @@ func (w *unseenWrite) settle(ctx context.Context, c *Controller) bool {
 	}
 	for asked := 0; ; asked++ {
 		appears, giveUp := w.appears()
-		timer := time.NewTimer(ownWriteWait)
+		timer := time.NewTimer(c.own.patience)
 		select {
 		case <-appears:
 			timer.Stop()
@@ -212,8 +214,8 @@ func (w *unseenWrite) hidden(ctx context.Context, c *Controller) bool {
 	if c.client == nil {
 		return true
 	}
-	_, err := w.read(ctx, c)
-	return err == nil || apierrors.IsNotFound(err)
+	_, _, err := w.ask(ctx, c)
+	return err == nil
 }
 
 // read gets the object's metadata from the server.

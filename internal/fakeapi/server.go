@@ -116,7 +116,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if verb == "watch" {
-		s.watch(w, r)
+		s.watch(w, r, key.Namespace)
 		return
 	}
 	body, err := readJSON(r)
@@ -300,7 +300,8 @@ func (s *Server) list(namespace string) map[string]any {
 	}
 }
 
-func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, namespace string) {
+	selects := func(o map[string]any) bool { return namespace == "" || meta(o)["namespace"] == namespace }
 	w.Header().Set("Content-Type", "application/json")
 	out := json.NewEncoder(w)
 	flush := http.NewResponseController(w)
@@ -309,7 +310,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	var first []watchEvent
 	if r.URL.Query().Get("sendInitialEvents") == "true" {
 		for _, o := range s.objects {
-			first = append(first, watchEvent{"ADDED", o})
+			if selects(o) {
+				first = append(first, watchEvent{"ADDED", o})
+			}
 		}
 		next = s.version
 		first = append(first, watchEvent{"BOOKMARK", map[string]any{
@@ -335,7 +338,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 		}
 		s.mu.Unlock()
 		for _, e := range now {
-			if out.Encode(e) != nil {
+			if selects(e.Object) && out.Encode(e) != nil {
 				return
 			}
 		}
