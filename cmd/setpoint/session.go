@@ -100,10 +100,9 @@ func (s *session) waitUntilUsable(ctx context.Context, u *up, entries []registry
 	runs := func(name string) bool {
 		return slices.ContainsFunc(entries, func(e registry.Entry) bool { return e.Alias == name })
 	}
-	missing := ""
 	for {
 		var err error
-		missing = ""
+		missing := ""
 		if runs("serviceaccount") {
 			_, err = client.For[*corev1.ServiceAccount](c).Get(ctx, object.Key{Namespace: "default", Name: "default"})
 			if apierrors.IsNotFound(err) {

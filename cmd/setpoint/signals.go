@@ -57,11 +57,8 @@ func untilSignal(ctx context.Context, w *world, i interruption) (context.Context
 
 // signalOf returns the signal that ended a context of untilSignal.
 func signalOf(ctx context.Context) (os.Signal, bool) {
-	var e signaledError
-	if errors.As(context.Cause(ctx), &e) {
-		return e.signal, true
-	}
-	return nil, false
+	e, ok := errors.AsType[signaledError](context.Cause(ctx))
+	return e.signal, ok
 }
 
 // signalStatus is the exit status of a process that a signal ended, as shells have
