@@ -44,6 +44,8 @@ func runScripts(t *testing.T, dir string) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
+		// A script that waits in vain is to say so, and not the whole run.
+		Deadline: time.Now().Add(3 * deadline),
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SETPOINT_CONTROLPLANE_BIN", filepath.Join(bin, "setpoint-controlplane"))
 			// Behind the test's own setpoint; kubectl is there.
