@@ -48,7 +48,7 @@
 // expects it any more: one of a process that was killed meanwhile, although the server
 // drops a request whose connection breaks and a new process begins with a state no older
 // than its own first request; or one that was sent again under its name, while the
-// Pod of the second request has already ended and been removed. Such a Pod is surplus,
+// Pod of the second request has already ended, or left, and been removed. Such a Pod is surplus,
 // and is deleted.
 //
 // # Where it differs from upstream

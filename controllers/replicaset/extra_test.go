@@ -27,7 +27,7 @@ type chaos struct {
 	random *rand.Rand
 	server *server
 	want   map[object.Key]int      // replicas
-	ended  map[types.UID]time.Time // when Pods failed, or began to be deleted
+	ended  map[types.UID]time.Time // when Pods failed, left, or began to be deleted
 	calm   bool
 }
 
@@ -43,8 +43,8 @@ func (l *lockedSource) Uint64() uint64 {
 	return l.source.Uint64()
 }
 
-// longestStall is how long a server may sit on a request. Pods that have ended or are
-// being deleted stay for longer than that.
+// longestStall is how long a server may sit on a request. Pods that count no more stay
+// for longer than that, see the package's documentation.
 const longestStall = 5 * time.Second
 
 func newChaos(t *testing.T, seed uint64) *chaos {
@@ -112,12 +112,12 @@ func (c *chaos) meddle() {
 			break
 		}
 	case 1:
-		if some != nil {
+		if some != nil && !c.resting(some) {
 			c.ends(some)
 			s.endPod(some)
 		}
 	case 2:
-		if some != nil && time.Since(c.ended[some.UID]) > longestStall {
+		if some != nil && !c.resting(some) {
 			s.dropPod(some)
 		}
 	case 3:
@@ -134,6 +134,7 @@ func (c *chaos) meddle() {
 		}
 	case 6: // a Pod leaves
 		if some != nil {
+			c.ends(some)
 			some.Labels = map[string]string{"app": "quarantine"}
 			s.putPod("MODIFIED", some)
 		}
@@ -145,6 +146,12 @@ func (c *chaos) ends(pod *corev1.Pod) {
 	if _, known := c.ended[pod.UID]; !known {
 		c.ended[pod.UID] = time.Now()
 	}
+}
+
+// resting reports whether a Pod that counts no more is to stay for now.
+func (c *chaos) resting(pod *corev1.Pod) bool {
+	ended, known := c.ended[pod.UID]
+	return known && time.Since(ended) <= longestStall
 }
 
 // trace logs what happened to the Pods of an owner. The server is locked.
