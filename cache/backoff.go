@@ -27,8 +27,9 @@ type backoff struct {
 }
 
 // wait sleeps before the next try. It returns early with ctx's error when that
-// ends. least is what the server asked for, 0 if nothing.
-func (b *backoff) wait(ctx context.Context, least time.Duration) error {
+// ends, and without one when early is closed. least is what the server asked for,
+// 0 if nothing.
+func (b *backoff) wait(ctx context.Context, least time.Duration, early <-chan struct{}) error {
 	if now := time.Now(); now.Sub(b.failed) > backoffReset {
 		b.next = 0
 	}
@@ -47,10 +48,11 @@ func (b *backoff) wait(ctx context.Context, least time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
+	case <-early:
 	case <-timer.C:
-		b.failed = time.Now()
-		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	b.failed = time.Now()
+	return nil
 }

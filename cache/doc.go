@@ -46,6 +46,9 @@
 //
 //	pods := cache.Informer[*corev1.Pod](factory)
 //
+// When a server goes, its informers try again on their own, with growing pauses.
+// The first one that reaches it wakes the others.
+//
 // # Versions
 //
 // An informer knows up to which resourceVersion it has seen its kind.

@@ -27,6 +27,7 @@ type Factory struct {
 
 	mu        sync.Mutex
 	informers map[selection]*informer
+	server    pulse
 	running   context.Context // nil: Run has not been called
 	tasks     sync.WaitGroup
 }
@@ -125,6 +126,7 @@ func (f *Factory) informer(c choice, typ string, empty func() object.Object) *in
 	}
 	source := &serverSource{client: f.client, kind: c.kind, selection: c.selection, new: empty, transform: c.transform}
 	i := newInformer(client.Plural(c.kind), source, f.log)
+	i.reflect.server = &f.server
 	i.kind = object.Ref{Group: c.kind.Group, Kind: c.kind.Kind}
 	i.partial = c.selection.Namespace != "" || c.selection.Labels != "" || c.selection.Fields != ""
 	f.informers[key] = i

@@ -275,15 +275,21 @@ func (i *informer) trouble(err error) {
 		now.since = before.since
 	}
 	i.problem.Store(now)
-	if before != nil && before.class == now.class {
+	if before != nil && alike(before.class, now.class) {
 		return
 	}
-	if i.said.class == now.class && time.Since(i.said.at) < sayAgain {
+	if alike(i.said.class, now.class) && time.Since(i.said.at) < sayAgain {
 		return
 	}
 	i.said = said{class: now.class, at: time.Now(), open: true}
 	i.log.Warn("cannot watch; trying again until it works", "kind", i.name, "reason", now.class, "error", err)
 }
+
+// alike reports whether two reasons are one for a reader of the log: a server that
+// goes breaks connections first and takes none after.
+func alike(a, b string) bool { return a == b || (isConnection(a) && isConnection(b)) }
+
+func isConnection(class string) bool { return class == unreachable || class == noConnection }
 
 // The classes of problems. One line is logged for each change of class.
 func class(err error) string {
@@ -297,7 +303,7 @@ func class(err error) string {
 	case apierrors.IsTooManyRequests(err):
 		return "the server is overloaded"
 	case client.Unreachable(err):
-		return "the server cannot be reached"
+		return unreachable
 	case errors.Is(err, errShortWatch):
 		return "watches end at once"
 	case isUndecodable(err):
@@ -307,8 +313,13 @@ func class(err error) string {
 	if errors.As(err, &status) {
 		return fmt.Sprintf("the server answers %d", status.Status().Code)
 	}
-	return "the connection fails"
+	return noConnection
 }
+
+const (
+	unreachable  = "the server cannot be reached"
+	noConnection = "the connection fails"
+)
 
 // NotSyncedError says why a wait for an informer was given up.
 type NotSyncedError struct {

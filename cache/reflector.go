@@ -42,6 +42,8 @@ type sink interface {
 type reflector struct {
 	source source
 	sink   sink
+	server *pulse // of others that read from the same server; may be nil
+	lost   bool   // the last try did not reach the server
 
 	version  object.Version // up to which the sink has been told
 	complete bool           // the sink has been given a whole state, at version
@@ -60,6 +62,7 @@ var (
 // run reads until ctx ends.
 func (r *reflector) run(ctx context.Context) {
 	for ctx.Err() == nil {
+		reached := r.server.next()
 		err := r.step(ctx)
 		if err == nil || ctx.Err() != nil {
 			continue
@@ -72,7 +75,11 @@ func (r *reflector) run(ctx context.Context) {
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 			least = time.Duration(seconds) * time.Second
 		}
-		_ = r.backoff.wait(ctx, least)
+		// What another's success says of the server says nothing of a refusal.
+		if r.lost = isConnection(class(err)); !r.lost {
+			reached = nil
+		}
+		_ = r.backoff.wait(ctx, least, reached)
 	}
 }
 
@@ -140,7 +147,16 @@ func (r *reflector) list(ctx context.Context) error {
 func (r *reflector) whole(all []object.Object, version object.Version) {
 	r.sink.replace(all, version)
 	r.version, r.complete, r.forgot = version, true, false
+	r.well()
+}
+
+// well notes that the server answers as it should.
+func (r *reflector) well() {
 	r.sink.trouble(nil)
+	if r.lost {
+		r.lost = false
+		r.server.beat()
+	}
 }
 
 // watchList gets the whole state as the first events of a watch, and goes on
@@ -215,7 +231,7 @@ func (r *reflector) follow(ctx context.Context) error {
 		return r.afterWatch(err)
 	}
 	defer func() { _ = w.close() }()
-	r.sink.trouble(nil)
+	r.well()
 	return r.consume(ctx, w)
 }
 

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -171,7 +172,7 @@ func TestBackoffGrowsIsJitteredAndStartsAgainAfterHealth(t *testing.T) {
 			for _, ms := range []int{800, 1600, 3200, 6400, 12800, 25600, 30000, 30000} {
 				most := time.Duration(ms) * time.Millisecond
 				began := time.Now()
-				if err := b.wait(t.Context(), 0); err != nil {
+				if err := b.wait(t.Context(), 0, nil); err != nil {
 					t.Fatal(err)
 				}
 				pause := time.Since(began)
@@ -181,7 +182,7 @@ func TestBackoffGrowsIsJitteredAndStartsAgainAfterHealth(t *testing.T) {
 			}
 			time.Sleep(backoffReset + time.Second)
 			began := time.Now()
-			_ = b.wait(t.Context(), 0)
+			_ = b.wait(t.Context(), 0, nil)
 			if pause := time.Since(began); pause > backoffFirst {
 				t.Errorf("after health: waited %s, want at most %s", pause, backoffFirst)
 			}
@@ -323,4 +324,48 @@ func TestTroubleIsLoggedOnceForEachReason(t *testing.T) {
 			t.Errorf("%d lines:\n%s", n, log.String())
 		}
 	})
+}
+
+func TestWhoReachesTheServerWakesThoseWhoWaitForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const outage = 10 * time.Minute
+		began := time.Now()
+		var server pulse
+		back := make([]time.Duration, 5)
+		for n := range back {
+			source := &outageSource{scripted: scripted{t: t}, until: began.Add(outage)}
+			informer := SharedInformer[*corev1.Pod]{newInformer("pods", source, slog.New(slog.DiscardHandler))}
+			informer.informer.reflect.server = &server
+			// Each one is deep in backoff, at a moment of its own.
+			informer.informer.reflect.backoff.random = func() float64 { return 0.9 - 0.1*float64(n) }
+			defer start(t, informer)()
+			go func() {
+				<-informer.Synced()
+				back[n] = time.Since(began) - outage
+			}()
+		}
+		time.Sleep(outage + time.Minute)
+		synctest.Wait()
+		for n := range back {
+			if back[n] == 0 || back[n] != back[0] {
+				t.Errorf("back after the outage: %v; want all with the first", back)
+				break
+			}
+		}
+	})
+}
+
+// outageSource cannot be reached for a while.
+type outageSource struct {
+	scripted
+	until time.Time
+}
+
+func (s *outageSource) watch(ctx context.Context, _ client.WatchOptions) (stream, error) {
+	if time.Now().Before(s.until) {
+		return nil, errNoConnection
+	}
+	w := watching(allSent("5"))
+	w.ctx = ctx
+	return w, nil
 }
