@@ -46,7 +46,16 @@ type observed struct {
 	sets      cache.SharedInformer[*appsv1.ReplicaSet]
 	pods      cache.SharedInformer[*corev1.Pod]
 	changed   chan struct{}
-	ever      map[types.UID]bool // Pods that were seen, filled by the informer
+
+	mu   sync.Mutex
+	ever map[types.UID]bool // Pods that were seen, filled by the informer
+}
+
+// made returns how many Pods have ever been seen.
+func (o *observed) made() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.ever)
 }
 
 func observe(t *testing.T) *observed {
@@ -67,7 +76,9 @@ func observe(t *testing.T) *observed {
 		t.Fatal(err)
 	}
 	_, err = o.pods.AddHandler(func(e cache.Event[*corev1.Pod]) {
+		o.mu.Lock()
 		o.ever[e.Item().Meta().UID] = true
+		o.mu.Unlock()
 		signal()
 	}, cache.HandlerOptions{})
 	if err != nil {
@@ -189,7 +200,7 @@ func TestClusterAReplicaSetComesAliveScalesAndGoes(t *testing.T) {
 	runController(t, o.cluster.Config)
 	o.create(10)
 	o.until("ten available replicas", func() bool { return o.status().AvailableReplicas == 10 })
-	if n := len(o.ever); n != 10 {
+	if n := o.made(); n != 10 {
 		t.Errorf("%d Pods were made for 10", n)
 	}
 	if note := o.told("SuccessfulCreate"); !strings.HasPrefix(note, "Created pod: web-") {
@@ -204,7 +215,7 @@ func TestClusterAReplicaSetComesAliveScalesAndGoes(t *testing.T) {
 		t.Errorf("SuccessfulDelete says %q", note)
 	}
 	o.kubectl("delete", "pod", "--all", "--wait=false")
-	o.until("three others", func() bool { return o.status().AvailableReplicas == 3 && len(o.ever) == 13 })
+	o.until("three others", func() bool { return o.status().AvailableReplicas == 3 && o.made() == 13 })
 }
 
 func TestClusterPodsAreReleasedAndAdopted(t *testing.T) {
@@ -219,7 +230,7 @@ func TestClusterPodsAreReleasedAndAdopted(t *testing.T) {
 	o.kubectl("label", "pod", name, "app=quarantine", "--overwrite")
 	o.until("the Pod released and another one in its place", func() bool {
 		item := o.pods.Snapshot().Get(object.Key{Namespace: o.namespace, Name: name})
-		return item.Exists() && item.Meta().Controller() == nil && o.status().AvailableReplicas == 1 && len(o.ever) == 2
+		return item.Exists() && item.Meta().Controller() == nil && o.status().AvailableReplicas == 1 && o.made() == 2
 	})
 	o.kubectl("scale", "rs/web", "--replicas=2")
 	o.until("two replicas", func() bool { return o.status().AvailableReplicas == 2 })
@@ -264,7 +275,7 @@ func TestClusterAQuotaIsReportedAndCreatingGoesOnWhenItIsLifted(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.until("five replicas and no failure", func() bool { s := o.status(); return s.Replicas == 5 && len(s.Conditions) == 0 })
-	if n := len(o.ever); n != 5 {
+	if n := o.made(); n != 5 {
 		t.Errorf("%d Pods were made for 5", n)
 	}
 }
@@ -333,7 +344,7 @@ func TestClusterNoPodTooManyIsMadeOverKilledProcessesAndLostAnswers(t *testing.T
 	}
 	runController(t, o.cluster.Config)
 	o.until("all replicas available", func() bool { return o.status().AvailableReplicas == replicas })
-	if n := len(o.ever); n != replicas {
+	if n := o.made(); n != replicas {
 		t.Errorf("%d Pods were made for %d", n, replicas)
 	}
 }
