@@ -305,8 +305,10 @@ func TestClusterANamespaceThatTerminatesIsLeftAlone(t *testing.T) {
 		}
 		n++
 	}
-	// The first run, and the one that follows the status it wrote.
-	if n > 2 {
+	// One a run: the first, the one that follows the status it wrote, and whatever
+	// else the cluster says of the ReplicaSet meanwhile. A slow start that went on
+	// would have sent all 50 in the first.
+	if n > 10 {
 		t.Errorf("%d creates were sent, want one a run", n)
 	}
 }

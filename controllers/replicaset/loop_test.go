@@ -202,6 +202,8 @@ func TestCreatingStartsSlowlyAndStopsWithTheFirstBatchThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.fate = func(ask request) fate {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			if ask.resource == "pods" && ask.verb == "create" && len(s.pods) >= 3 {
 				return fate{refuse: forbidden("")}
 			}
