@@ -247,6 +247,7 @@ func TestRunSeesItsOwnDeletes(t *testing.T) {
 	f := newFixture(t)
 	f.add("parent")
 	f.add("victim")
+	waitFor(t, "the informer to see the victim", func() bool { return f.pods.Snapshot().Get(key("victim")).Exists() })
 	seen := make(chan bool, 100)
 	var c *controller.Controller
 	c = controller.New("test", func(ctx context.Context, req controller.Request) (controller.Result, error) {
