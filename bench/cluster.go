@@ -4,14 +4,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -21,80 +17,46 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/child"
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// cluster is a control plane in a process of its own, without nodes and without
-// controllers.
+// cluster is a control plane in a process of its own, without nodes, without
+// scheduler and without controllers: Pods are created, not run, and nobody works but
+// who is measured.
 type cluster struct {
-	dir        string
+	dir        string // for what a candidate writes
 	kubeconfig string
 	client     *client.Client
-	command    *exec.Cmd
-	lifeline   io.Closer
+	process    *child.Process
 }
 
 func startCluster(ctx context.Context, bin string) (*cluster, error) {
-	dir, err := os.MkdirTemp("", "setpoint-bench-")
+	process, err := child.Start(ctx, child.Options{Path: filepath.Join(bin, "setpoint-controlplane"), NoScheduler: true})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; run \"make build\" first", err)
 	}
-	c := &cluster{dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig")}
-	// Without a scheduler: Pods are created, not run, and nobody else works.
-	c.command = exec.CommandContext(context.Background(), filepath.Join(bin, "setpoint-controlplane"), "--lifeline", "--no-scheduler", "--kubeconfig", c.kubeconfig)
-	c.command.Stderr = os.Stderr
-	if c.lifeline, err = c.command.StdinPipe(); err != nil {
-		return nil, errors.Join(err, c.stop())
-	}
-	lines, err := c.command.StdoutPipe()
-	if err != nil {
-		return nil, errors.Join(err, c.stop())
-	}
-	if err := c.command.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the control plane: %w; run \"make build\" first", err), c.stop())
-	}
-	if err := ready(lines); err != nil {
-		return nil, errors.Join(err, c.stop())
-	}
+	c := &cluster{process: process, kubeconfig: process.Endpoints().Kubeconfig}
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
+	if err == nil {
+		c.client, err = client.New(config)
+	}
+	if err == nil {
+		c.dir, err = os.MkdirTemp("", "setpoint-bench-")
+	}
 	if err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
-	if c.client, err = client.New(config); err != nil {
-		return nil, errors.Join(err, c.stop())
-	}
-	return c, ctx.Err()
+	return c, nil
 }
 
-// ready reads the control plane's progress until it is ready, and goes on reading
-// so that it is never blocked.
-func ready(lines io.Reader) error {
-	in := bufio.NewScanner(lines)
-	for in.Scan() {
-		var line struct{ State, Component, Error string }
-		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
-			return fmt.Errorf("reading the control plane's progress: %w", err)
-		}
-		switch {
-		case line.State == "ready" && line.Component == "":
-			go func() { _, _ = io.Copy(io.Discard, lines) }()
-			return nil
-		case line.State == "failed":
-			return fmt.Errorf("starting the control plane: %s", line.Error)
-		}
-	}
-	return errors.Join(errors.New("the control plane ended before it was ready"), in.Err())
-}
-
-// stop ends the control plane and removes what it left.
+// stop ends the control plane and removes what was written.
 func (c *cluster) stop() error {
-	if c.command.Process != nil {
-		_ = c.lifeline.Close()
-		timer := time.AfterFunc(30*time.Second, func() { _ = c.command.Process.Kill() })
-		_ = c.command.Wait()
-		timer.Stop()
+	err := c.process.Stop()
+	if c.dir != "" {
+		err = errors.Join(err, os.RemoveAll(c.dir))
 	}
-	return os.RemoveAll(c.dir)
+	return err
 }
 
 // poll asks until f says that it is done.

@@ -66,36 +66,6 @@ func start(t *testing.T, o Options) *manager.Manager {
 	return mgr
 }
 
-// await waits until an object is as it should be, and returns it.
-func await[T object.Object](t *testing.T, mgr *manager.Manager, key object.Key, what string, holds func(T) bool) T {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	changed := make(chan struct{}, 1)
-	informer := cache.Informer[T](mgr)
-	handler, err := informer.AddHandler(func(cache.Event[T]) {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}, cache.HandlerOptions{Name: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer handler.Remove()
-	for {
-		o, err := informer.Get(key)
-		if err == nil && holds(o) {
-			return o
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			t.Fatalf("%s: not so after %s; now %v (%v)", what, patience, o, err)
-		}
-	}
-}
-
 // newNode creates a node without a kubelet, which is gone after the test. It is
 // alone in its zone, and posts one status.
 func newNode(t *testing.T, mgr *manager.Manager, ready corev1.ConditionStatus) *corev1.Node {
@@ -234,16 +204,16 @@ func TestTaintsFollowConditionsAndCordonOnARealServer(t *testing.T) {
 	mgr := start(t, Options{})
 	node := newNode(t, mgr, corev1.ConditionFalse)
 	key := object.KeyOf(node)
-	await(t, mgr, key, "the taint of a node that is not ready", tainted("node.kubernetes.io/not-ready:NoSchedule"))
+	controlplanetest.Await(t, mgr, key, "the taint of a node that is not ready", tainted("node.kubernetes.io/not-ready:NoSchedule"))
 	post(t, mgr, node.Name, corev1.NodeReady, corev1.ConditionTrue)
-	await(t, mgr, key, "no taint on a ready node", tainted())
+	controlplanetest.Await(t, mgr, key, "no taint on a ready node", tainted())
 	post(t, mgr, node.Name, corev1.NodeDiskPressure, corev1.ConditionTrue)
 	cordon(t, mgr, node.Name, true)
-	await(t, mgr, key, "two taints", tainted("node.kubernetes.io/disk-pressure:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule"))
+	controlplanetest.Await(t, mgr, key, "two taints", tainted("node.kubernetes.io/disk-pressure:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule"))
 	cordon(t, mgr, node.Name, false)
-	await(t, mgr, key, "one taint", tainted("node.kubernetes.io/disk-pressure:NoSchedule"))
+	controlplanetest.Await(t, mgr, key, "one taint", tainted("node.kubernetes.io/disk-pressure:NoSchedule"))
 	post(t, mgr, node.Name, corev1.NodeDiskPressure, corev1.ConditionFalse)
-	node = await(t, mgr, key, "no taint", tainted())
+	node = controlplanetest.Await(t, mgr, key, "no taint", tainted())
 	if node.Labels[labelOSBeta] != "linux" || node.Labels[labelArchBeta] != "arm64" {
 		t.Errorf("labels %v, want the beta ones too", node.Labels)
 	}
@@ -254,7 +224,7 @@ func TestHeartbeatsCostNoRunAndNoWrite(t *testing.T) {
 	node := newNode(t, mgr, corev1.ConditionTrue)
 	other := newNode(t, mgr, corev1.ConditionTrue)
 	for _, n := range []*corev1.Node{node, other} {
-		await(t, mgr, object.KeyOf(n), "taints and labels", func(n *corev1.Node) bool { return tainted()(n) && n.Labels[labelOSBeta] != "" })
+		controlplanetest.Await(t, mgr, object.KeyOf(n), "taints and labels", func(n *corev1.Node) bool { return tainted()(n) && n.Labels[labelOSBeta] != "" })
 	}
 	var last *corev1.Node
 	for range 20 {
@@ -262,7 +232,7 @@ func TestHeartbeatsCostNoRunAndNoWrite(t *testing.T) {
 	}
 	// What comes after the heartbeats has been worked on, so they have been too.
 	cordon(t, mgr, other.Name, true)
-	await(t, mgr, object.KeyOf(other), "the later change", tainted("node.kubernetes.io/unschedulable:NoSchedule"))
+	controlplanetest.Await(t, mgr, object.KeyOf(other), "the later change", tainted("node.kubernetes.io/unschedulable:NoSchedule"))
 	now, err := client.For[*corev1.Node](mgr.Client()).Get(t.Context(), object.KeyOf(node))
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +274,7 @@ func TestASilentNodeItsTaintsItsPodsAndItsReturn(t *testing.T) {
 	pod := newPod(t, mgr, ns, "bound", silent.Name)
 	safe := newPod(t, mgr, ns, "safe", alive.Name)
 
-	node := await(t, mgr, object.KeyOf(silent), "both taints of an unreachable node",
+	node := controlplanetest.Await(t, mgr, object.KeyOf(silent), "both taints of an unreachable node",
 		tainted("node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/unreachable:NoExecute"))
 	for _, kind := range kubeletConditions {
 		want := reasonNever
@@ -315,20 +285,20 @@ func TestASilentNodeItsTaintsItsPodsAndItsReturn(t *testing.T) {
 			t.Errorf("condition %s is %v, want Unknown, %s", kind, c, want)
 		}
 	}
-	await(t, mgr, object.KeyOf(pod), "the Pod is marked not ready", podReady(corev1.ConditionFalse))
+	controlplanetest.Await(t, mgr, object.KeyOf(pod), "the Pod is marked not ready", podReady(corev1.ConditionFalse))
 
 	// A Pod that gets there later is marked too.
 	late := newPod(t, mgr, ns, "late", "")
 	bind(t, mgr, late, silent.Name)
-	await(t, mgr, object.KeyOf(late), "the late Pod is marked not ready", podReady(corev1.ConditionFalse))
+	controlplanetest.Await(t, mgr, object.KeyOf(late), "the late Pod is marked not ready", podReady(corev1.ConditionFalse))
 
 	beats(t, mgr, silent.Name)
 	post(t, mgr, silent.Name, corev1.NodeReady, corev1.ConditionTrue)
-	await(t, mgr, object.KeyOf(silent), "no taints after the return", tainted())
-	if now := await(t, mgr, object.KeyOf(safe), "the other node's Pod", func(*corev1.Pod) bool { return true }); !podReady(corev1.ConditionTrue)(now) {
+	controlplanetest.Await(t, mgr, object.KeyOf(silent), "no taints after the return", tainted())
+	if now := controlplanetest.Await(t, mgr, object.KeyOf(safe), "the other node's Pod", func(*corev1.Pod) bool { return true }); !podReady(corev1.ConditionTrue)(now) {
 		t.Errorf("the Pod of the node that is alive has conditions %v", now.Status.Conditions)
 	}
-	if now := await(t, mgr, object.KeyOf(alive), "the other node", func(*corev1.Node) bool { return true }); readyStatus(now) != corev1.ConditionTrue {
+	if now := controlplanetest.Await(t, mgr, object.KeyOf(alive), "the other node", func(*corev1.Node) bool { return true }); readyStatus(now) != corev1.ConditionTrue {
 		t.Errorf("the node that is alive is %s", readyStatus(now))
 	}
 
@@ -341,11 +311,11 @@ func TestWithEveryNodeSilentNoExecuteTaintsAreLiftedOnARealServer(t *testing.T) 
 	mgr := start(t, hasty)
 	node := newNode(t, mgr, corev1.ConditionUnknown)
 	alive := newNode(t, mgr, corev1.ConditionTrue)
-	await(t, mgr, object.KeyOf(node), "the taint while another node is ready",
+	controlplanetest.Await(t, mgr, object.KeyOf(node), "the taint while another node is ready",
 		tainted("node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/unreachable:NoExecute"))
 	// The other one falls silent too.
 	for _, n := range []*corev1.Node{node, alive} {
-		await(t, mgr, object.KeyOf(n), "no NoExecute taint with every node down", tainted("node.kubernetes.io/unreachable:NoSchedule"))
+		controlplanetest.Await(t, mgr, object.KeyOf(n), "no NoExecute taint with every node down", tainted("node.kubernetes.io/unreachable:NoSchedule"))
 	}
 }
 

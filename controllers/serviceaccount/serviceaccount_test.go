@@ -8,13 +8,11 @@ import (
 	"log/slog"
 	"os"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
@@ -28,9 +26,6 @@ import (
 var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 1, Bare: true}}
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
-
-// patience is how long a test waits for what should come within milliseconds.
-const patience = 30 * time.Second
 
 // prepare returns a manager on the test's cluster, and what starts it with a
 // controller. It ends with the test.
@@ -71,53 +66,23 @@ func start(t *testing.T) *manager.Manager {
 	return mgr
 }
 
-// await waits until an object is as it should be, and returns it.
-func await[T object.Object](t *testing.T, mgr *manager.Manager, key object.Key, what string, holds func(T) bool) T {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	changed := make(chan struct{}, 1)
-	informer := cache.Informer[T](mgr)
-	handler, err := informer.AddHandler(func(cache.Event[T]) {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}, cache.HandlerOptions{Name: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer handler.Remove()
-	for {
-		o, err := informer.Get(key)
-		if err == nil && holds(o) {
-			return o
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			t.Fatalf("%s: not so after %s; now %v (%v)", what, patience, o, err)
-		}
-	}
-}
-
 func exists[T object.Object](T) bool { return true }
 
 func TestEveryNamespaceHasADefaultAccount(t *testing.T) {
 	mgr := start(t)
 	for _, name := range []string{"default", "kube-system", shared.Get(t).Namespace(t), shared.Get(t).Namespace(t)} {
-		await(t, mgr, object.Key{Namespace: name, Name: "default"}, "the account of "+name, exists[*corev1.ServiceAccount])
+		controlplanetest.Await(t, mgr, object.Key{Namespace: name, Name: "default"}, "the account of "+name, exists[*corev1.ServiceAccount])
 	}
 }
 
 func TestADeletedDefaultAccountComesBack(t *testing.T) {
 	mgr := start(t)
 	key := object.Key{Namespace: shared.Get(t).Namespace(t), Name: "default"}
-	first := await(t, mgr, key, "the account", exists[*corev1.ServiceAccount])
+	first := controlplanetest.Await(t, mgr, key, "the account", exists[*corev1.ServiceAccount])
 	if err := client.For[*corev1.ServiceAccount](mgr.Client()).Delete(t.Context(), key, client.IfUID(first.UID)); err != nil {
 		t.Fatal(err)
 	}
-	await(t, mgr, key, "another account", func(sa *corev1.ServiceAccount) bool { return sa.UID != first.UID })
+	controlplanetest.Await(t, mgr, key, "another account", func(sa *corev1.ServiceAccount) bool { return sa.UID != first.UID })
 }
 
 func TestOtherAccountsAreNotRecreated(t *testing.T) {
@@ -131,7 +96,7 @@ func TestOtherAccountsAreNotRecreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What comes later has been worked on, so what came before has been too.
-	await(t, mgr, object.Key{Namespace: shared.Get(t).Namespace(t), Name: "default"}, "the account of a later namespace", exists[*corev1.ServiceAccount])
+	controlplanetest.Await(t, mgr, object.Key{Namespace: shared.Get(t).Namespace(t), Name: "default"}, "the account of a later namespace", exists[*corev1.ServiceAccount])
 	if _, err := accounts.Get(t.Context(), key); !apierrors.IsNotFound(err) {
 		t.Errorf("the account builder: %v, want that it is gone", err)
 	}
@@ -142,16 +107,16 @@ func TestATerminatingNamespaceIsLeftAlone(t *testing.T) {
 	accounts := client.For[*corev1.ServiceAccount](mgr.Client())
 	name := shared.Get(t).Namespace(t)
 	key := object.Key{Namespace: name, Name: "default"}
-	await(t, mgr, key, "the account", exists[*corev1.ServiceAccount])
+	controlplanetest.Await(t, mgr, key, "the account", exists[*corev1.ServiceAccount])
 	// No namespace controller runs: it stays terminating.
 	if err := client.For[*corev1.Namespace](mgr.Client()).Delete(t.Context(), object.Key{Name: name}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, mgr, object.Key{Name: name}, "the namespace terminates", func(ns *corev1.Namespace) bool { return ns.DeletionTimestamp != nil })
+	controlplanetest.Await(t, mgr, object.Key{Name: name}, "the namespace terminates", func(ns *corev1.Namespace) bool { return ns.DeletionTimestamp != nil })
 	if err := accounts.Delete(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	await(t, mgr, object.Key{Namespace: shared.Get(t).Namespace(t), Name: "default"}, "the account of a later namespace", exists[*corev1.ServiceAccount])
+	controlplanetest.Await(t, mgr, object.Key{Namespace: shared.Get(t).Namespace(t), Name: "default"}, "the account of a later namespace", exists[*corev1.ServiceAccount])
 	if _, err := accounts.Get(t.Context(), key); !apierrors.IsNotFound(err) {
 		t.Errorf("the account of the terminating namespace: %v, want that it is gone", err)
 	}
@@ -172,7 +137,7 @@ func TestABarePodIsScheduledWithNoOtherControllersThanThisAndNodeLifecycle(t *te
 	run(accounts, nodes)
 
 	name := shared.Get(t).Namespace(t)
-	await(t, mgr, object.Key{Namespace: name, Name: "default"}, "the account", exists[*corev1.ServiceAccount])
+	controlplanetest.Await(t, mgr, object.Key{Namespace: name, Name: "default"}, "the account", exists[*corev1.ServiceAccount])
 	pod, err := client.For[*corev1.Pod](mgr.Client()).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "bare"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
@@ -180,7 +145,7 @@ func TestABarePodIsScheduledWithNoOtherControllersThanThisAndNodeLifecycle(t *te
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, mgr, object.KeyOf(pod), "the Pod runs on a node", func(pod *corev1.Pod) bool {
+	controlplanetest.Await(t, mgr, object.KeyOf(pod), "the Pod runs on a node", func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodRunning
 	})
 }

@@ -33,6 +33,10 @@ type Options struct {
 	// Nodes is how many nodes are simulated.
 	Nodes int
 
+	// NoScheduler leaves kube-scheduler out: Pods are created, and nobody runs
+	// them.
+	NoScheduler bool
+
 	// FeatureGates are passed on to Kubernetes.
 	FeatureGates map[string]bool
 
@@ -81,6 +85,9 @@ func (o Options) args() []string {
 			gates = append(gates, name+"="+strconv.FormatBool(o.FeatureGates[name]))
 		}
 		args = append(args, "--feature-gates", strings.Join(gates, ","))
+	}
+	if o.NoScheduler {
+		args = append(args, "--no-scheduler")
 	}
 	return args
 }

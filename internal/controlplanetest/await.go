@@ -1,0 +1,48 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplanetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Patience is how long Await waits. It bounds a test that fails, and says nothing of
+// how long anything takes.
+const Patience = time.Minute
+
+// Await waits until an object is as it should be, as an informer of p sees it, and
+// returns it. The factory of p must be running.
+func Await[T object.Object](t testing.TB, p cache.Provider, key object.Key, what string, holds func(T) bool) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	changed := make(chan struct{}, 1)
+	informer := cache.Informer[T](p)
+	handler, err := informer.AddHandler(func(cache.Event[T]) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}, cache.HandlerOptions{Name: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer handler.Remove()
+	for {
+		o, err := informer.Get(key)
+		if err == nil && holds(o) {
+			return o
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("%s: not so after %s; now %v (%v)", what, Patience, o, err)
+		}
+	}
+}
