@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -110,7 +111,7 @@ func (c *Client) Resolve(ctx context.Context, kind schema.GroupVersionKind) (obj
 		}
 	}
 	for _, r := range list.APIResources {
-		if r.Kind != kind.Kind || isSubresource(r.Name) {
+		if r.Kind != kind.Kind || strings.Contains(r.Name, "/") { // a subresource
 			continue
 		}
 		resource := object.Resource{Group: kind.Group, Version: kind.Version, Plural: r.Name, Kind: r.Kind, Namespaced: r.Namespaced}
@@ -123,15 +124,6 @@ func (c *Client) Resolve(ctx context.Context, kind schema.GroupVersionKind) (obj
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: fmt.Sprintf("the server serves no kind %s in %s", kind.Kind, kind.GroupVersion()),
 	}}
-}
-
-func isSubresource(name string) bool {
-	for i := range len(name) {
-		if name[i] == '/' {
-			return true
-		}
-	}
-	return false
 }
 
 // Plural returns the name of a kind as kubectl prints it, without asking a

@@ -65,6 +65,15 @@ type event struct {
 	at     time.Time
 }
 
+// namespace is where the Event object lives: that of what it is about, or default
+// for what is cluster-scoped.
+func (e *event) namespace() string {
+	if e.about.Namespace == "" {
+		return metav1.NamespaceDefault
+	}
+	return e.about.Namespace
+}
+
 // NewRecorder returns a recorder of events that name controller as their source.
 // instance tells apart the processes that run it.
 func NewRecorder(c *client.Client, controller, instance string, log *slog.Logger) *Recorder {
@@ -158,12 +167,8 @@ func (r *Recorder) write(ctx context.Context, e event) {
 }
 
 func (r *Recorder) create(ctx context.Context, e event, d decision) error {
-	namespace := e.about.Namespace
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault // where events of cluster-scoped objects live
-	}
 	_, err := r.client.Create(ctx, &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: d.name},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: e.namespace(), Name: d.name},
 		EventTime:           metav1.NewMicroTime(e.at),
 		ReportingController: r.controller,
 		ReportingInstance:   r.instance,
@@ -182,10 +187,6 @@ func (r *Recorder) count(ctx context.Context, e event, d decision) error {
 	if err != nil {
 		return err
 	}
-	namespace := e.about.Namespace
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
-	_, err = r.client.Patch(ctx, object.Key{Namespace: namespace, Name: d.name}, patch)
+	_, err = r.client.Patch(ctx, object.Key{Namespace: e.namespace(), Name: d.name}, patch)
 	return err
 }

@@ -4,6 +4,8 @@
 package controller
 
 import (
+	"strings"
+
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -63,12 +65,11 @@ func (c *Controller) owner(m *object.Meta) object.Key {
 
 // groupOf returns the group of "group/version", and "" of "version".
 func groupOf(apiVersion string) string {
-	for i := range len(apiVersion) {
-		if apiVersion[i] == '/' {
-			return apiVersion[:i]
-		}
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		return ""
 	}
-	return ""
+	return group
 }
 
 // Watches has other objects looked at when one of informer changes: those whose
