@@ -36,7 +36,7 @@ func (i Item[T]) Exists() bool { return i.entry != nil }
 
 // Meta returns the object's metadata, without decoding the object. It is
 // read-only and must not be asked of an Item that does not exist.
-func (i Item[T]) Meta() *object.Meta { return &i.entry.meta }
+func (i Item[T]) Meta() object.Meta { return i.entry.meta }
 
 // Object returns the object. It is shared and read-only. The error says that the
 // object cannot be decoded.

@@ -133,12 +133,13 @@ func (h Handle) Gone(key object.Key, uid types.UID) (<-chan struct{}, func()) {
 // namespace, labels or fields.
 func (h Handle) Partial() bool { return h.informer.partial }
 
-// Meta returns the metadata of an object of the newest state, or nil.
-func (h Handle) Meta(key object.Key) *object.Meta {
+// Meta returns the metadata of an object of the newest state, and whether there is
+// one.
+func (h Handle) Meta(key object.Key) (object.Meta, bool) {
 	if e := h.informer.store.current.Load().get(key); e != nil {
-		return &e.meta
+		return e.meta, true
 	}
-	return nil
+	return object.Meta{}, false
 }
 
 // Trouble is as [SharedInformer.Trouble].

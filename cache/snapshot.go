@@ -77,7 +77,7 @@ func (s Snapshot[T]) Orphans(namespace string) iter.Seq2[object.Key, Item[T]] {
 func Matching[T object.Object](items iter.Seq2[object.Key, Item[T]], selector labels.Selector) iter.Seq2[object.Key, Item[T]] {
 	return func(yield func(object.Key, Item[T]) bool) {
 		for key, item := range items {
-			if selector.Matches(labels.Set(item.Meta().Labels)) && !yield(key, item) {
+			if selector.Matches(item.Meta().Labels) && !yield(key, item) {
 				return
 			}
 		}

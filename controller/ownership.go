@@ -67,7 +67,7 @@ func (c *Claim[T]) Of(ctx context.Context, items ...iter.Seq2[object.Key, cache.
 
 func (c *Claim[T]) claim(ctx context.Context, item cache.Item[T]) (bool, error) {
 	m := item.Meta()
-	matches := c.Selector.Matches(labels.Set(m.Labels))
+	matches := c.Selector.Matches(m.Labels)
 	ownerGoes := c.Owner.GetDeletionTimestamp() != nil
 	if ref := m.Controller(); ref != nil {
 		switch {
@@ -94,7 +94,7 @@ func (c *Claim[T]) claim(ctx context.Context, item cache.Item[T]) (bool, error) 
 }
 
 // adopt makes the owner the managing controller of an object.
-func (c *Claim[T]) adopt(ctx context.Context, m *object.Meta) error {
+func (c *Claim[T]) adopt(ctx context.Context, m object.Meta) error {
 	if !c.checked {
 		c.checked = true
 		c.refused = c.mayAdopt(ctx)
@@ -130,7 +130,7 @@ func (c *Claim[T]) mayAdopt(ctx context.Context) error {
 }
 
 // release takes the owner's reference out of an object.
-func (c *Claim[T]) release(ctx context.Context, m *object.Meta) error {
+func (c *Claim[T]) release(ctx context.Context, m object.Meta) error {
 	patch, err := client.StrategicPatch(map[string]any{"metadata": map[string]any{
 		"ownerReferences": []any{map[string]any{"$patch": "delete", "uid": c.Owner.GetUID()}},
 		"uid":             m.UID,

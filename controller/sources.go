@@ -51,7 +51,7 @@ func Owns[T object.Object](informer cache.SharedInformer[T], predicates ...Predi
 }
 
 // owner returns the key of the managing controller if it is of the primary kind.
-func (c *Controller) owner(m *object.Meta) object.Key {
+func (c *Controller) owner(m object.Meta) object.Key {
 	ref := m.Controller()
 	if ref == nil {
 		return object.Key{}

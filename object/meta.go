@@ -22,23 +22,24 @@ type Object interface {
 // New returns an empty T.
 func New[T Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
 
-// Meta is what can be known of an object without decoding its spec and status.
-// It is read-only: maps and slices are shared with the cache.
+// Meta is what selects an object and relates it to others: what is known of it
+// without decoding it. Annotations are not part of it, since they can be as large
+// as the rest of the object. A Meta is a value; the slices in it are shared and
+// read-only.
 type Meta struct {
 	Key
 	UID             types.UID
 	Version         Version
 	Generation      int64
-	Labels          map[string]string
-	Annotations     map[string]string
+	Labels          Labels
 	OwnerReferences []metav1.OwnerReference
 	Finalizers      []string
 	Created         time.Time
 	Deleted         time.Time // zero while the object is not being deleted
 }
 
-// MetaOf returns the metadata of a decoded object. The maps and slices are the
-// object's own. A resourceVersion that is no number yields a zero Version.
+// MetaOf returns the metadata of a decoded object. The slices are the object's own.
+// A resourceVersion that is no number yields a zero Version.
 func MetaOf(o metav1.Object) Meta {
 	version, _ := ParseVersion(o.GetResourceVersion())
 	m := Meta{
@@ -46,8 +47,7 @@ func MetaOf(o metav1.Object) Meta {
 		UID:             o.GetUID(),
 		Version:         version,
 		Generation:      o.GetGeneration(),
-		Labels:          o.GetLabels(),
-		Annotations:     o.GetAnnotations(),
+		Labels:          LabelsOf(o.GetLabels()),
 		OwnerReferences: o.GetOwnerReferences(),
 		Finalizers:      o.GetFinalizers(),
 		Created:         o.GetCreationTimestamp().Time,
@@ -60,11 +60,11 @@ func MetaOf(o metav1.Object) Meta {
 
 // Deleting reports whether the object has a deletion timestamp: it will go once
 // its grace period has ended and its finalizers are gone.
-func (m *Meta) Deleting() bool { return !m.Deleted.IsZero() }
+func (m Meta) Deleting() bool { return !m.Deleted.IsZero() }
 
 // Controller returns the owner reference that is marked as the managing
 // controller, or nil. The result is read-only.
-func (m *Meta) Controller() *metav1.OwnerReference { return ControllerOf(m.OwnerReferences) }
+func (m Meta) Controller() *metav1.OwnerReference { return ControllerOf(m.OwnerReferences) }
 
 // ControllerOf returns the reference among refs that is marked as the managing
 // controller, or nil. The result points into refs.

@@ -46,12 +46,12 @@ func (r *reconciler) orphaned(e cache.Event[*appsv1.ReplicaSet], add func(object
 	if m.Controller() != nil || m.Deleting() {
 		return
 	}
-	if e.Kind == cache.Updated && e.Old.Meta().Controller() == nil && maps.Equal(e.Old.Meta().Labels, m.Labels) {
+	if e.Kind == cache.Updated && e.Old.Meta().Controller() == nil && e.Old.Meta().Labels == m.Labels {
 		return
 	}
 	snapshot := r.deployments.Snapshot()
 	values := []string{anyLabels}
-	for key, label := range m.Labels {
+	for key, label := range m.Labels.All() {
 		values = append(values, key+"="+label)
 	}
 	for _, wanted := range values {

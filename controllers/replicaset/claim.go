@@ -47,7 +47,7 @@ func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod]
 	}
 	if !d.deleting() {
 		for _, item := range orphans(snapshot, d.key.Namespace, d.selector) {
-			if !d.selector.Matches(labels.Set(item.Meta().Labels)) {
+			if !d.selector.Matches(item.Meta().Labels) {
 				continue
 			}
 			pod, err := item.Object()

@@ -78,8 +78,8 @@ func newMatches(sets cache.SharedInformer[*appsv1.ReplicaSet], pods cache.Shared
 		if m.Controller() != nil {
 			return nil, nil
 		}
-		values := make([]string, 0, len(m.Labels))
-		for key, value := range m.Labels {
+		values := make([]string, 0, m.Labels.Len())
+		for key, value := range m.Labels.All() {
 			values = append(values, pairValue(m.Namespace, key, value))
 		}
 		return values, nil
@@ -97,7 +97,7 @@ func orphans(pods cache.Snapshot[*corev1.Pod], namespace string, selector labels
 }
 
 // sets calls add for the ReplicaSets whose selectors match a Pod.
-func (m *matches) sets(pod *object.Meta, add func(object.Key)) {
+func (m *matches) sets(pod object.Meta, add func(object.Key)) {
 	snapshot := m.replicaSets.Snapshot()
 	try := func(value string) {
 		for key, item := range snapshot.Index(bySelector, value) {
@@ -106,13 +106,13 @@ func (m *matches) sets(pod *object.Meta, add func(object.Key)) {
 				continue // its own run says so
 			}
 			selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
-			if err == nil && selector.Matches(labels.Set(pod.Labels)) {
+			if err == nil && selector.Matches(pod.Labels) {
 				add(key)
 			}
 		}
 	}
 	try(pairValue(pod.Namespace, "", ""))
-	for key, value := range pod.Labels {
+	for key, value := range pod.Labels.All() {
 		try(pairValue(pod.Namespace, key, value))
 	}
 }

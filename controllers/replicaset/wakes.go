@@ -4,8 +4,6 @@
 package replicaset
 
 import (
-	"maps"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +18,7 @@ import (
 //
 // An owner is found by the name in the reference. That it is the one with the UID is
 // for the run to see, which looks for its Pods by UID.
-func wakes(kind object.Resource, matching func(*object.Meta, func(object.Key))) func(cache.Event[*corev1.Pod], func(object.Key)) {
+func wakes(kind object.Resource, matching func(object.Meta, func(object.Key))) func(cache.Event[*corev1.Pod], func(object.Key)) {
 	return func(e cache.Event[*corev1.Pod], add func(object.Key)) {
 		if e.Kind == cache.Updated && !matters(e.Old, e.New) {
 			return
@@ -48,7 +46,7 @@ func wakes(kind object.Resource, matching func(*object.Meta, func(object.Key))) 
 
 // owner returns the key of a Pod's managing controller if it is of a kind, or else
 // the zero Key.
-func owner(m *object.Meta, kind object.Resource) object.Key {
+func owner(m object.Meta, kind object.Resource) object.Key {
 	ref := m.Controller()
 	if ref == nil || ref.Kind != kind.Kind {
 		return object.Key{}
@@ -81,11 +79,11 @@ func matters(old, now cache.Item[*corev1.Pod]) bool {
 
 // sameClaim reports whether two states of a Pod are the same to those who may want
 // it.
-func sameClaim(old, now *object.Meta) bool {
-	return controllerUID(old) == controllerUID(now) && maps.Equal(old.Labels, now.Labels)
+func sameClaim(old, now object.Meta) bool {
+	return controllerUID(old) == controllerUID(now) && old.Labels == now.Labels
 }
 
-func controllerUID(m *object.Meta) types.UID {
+func controllerUID(m object.Meta) types.UID {
 	if ref := m.Controller(); ref != nil {
 		return ref.UID
 	}
