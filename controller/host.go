@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/setpoint-io/setpoint/cache"
@@ -18,4 +19,12 @@ type Host interface {
 	// Recorder returns a recorder of events that name a controller as their source.
 	Recorder(controller string) *Recorder
 	Logger() *slog.Logger
+}
+
+// Runnable is what a host runs: a *[Controller], or anything else that works until
+// its context ends. Run returns an error only if it cannot work at all; the host
+// then stops as a whole.
+type Runnable interface {
+	Name() string
+	Run(context.Context) error
 }

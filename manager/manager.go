@@ -21,13 +21,8 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 )
 
-// Runnable is what a manager runs: a *controller.Controller, or anything else
-// that works until its context ends. Run returns an error only if it cannot work
-// at all; the manager then stops as a whole.
-type Runnable interface {
-	Name() string
-	Run(context.Context) error
-}
+// Runnable is what a manager runs.
+type Runnable = controller.Runnable
 
 // eventFlush is how long events that wait are still written when the manager
 // stops.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
@@ -28,9 +30,13 @@ type Entry struct {
 	Alias   string // short for Name, such as "deployment"
 	Summary string // what it does, in a few words
 
+	// Rights returns what the controller must be allowed to do, and nothing more.
+	// nil for one that has not declared it.
+	Rights func() []rbacv1.PolicyRule
+
 	// New makes the controller, with its informers and events from h. It does
 	// not start it.
-	New func(h controller.Host, o Options) (*controller.Controller, error)
+	New func(h controller.Host, o Options) (controller.Runnable, error)
 }
 
 // Known returns all built-in controllers in the order of their names. The caller
@@ -40,28 +46,28 @@ func Known() []Entry {
 		{
 			Name: deployment.Name, Alias: "deployment",
 			Summary: "rolls Deployments out and back, by way of ReplicaSets",
-			New: func(h controller.Host, o Options) (*controller.Controller, error) {
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return deployment.New(h, deployment.Options{Workers: o.Workers})
 			},
 		},
 		{
 			Name: nodelifecycle.Name, Alias: "nodelifecycle",
 			Summary: "tells which Nodes are alive, and taints those that are not",
-			New: func(h controller.Host, o Options) (*controller.Controller, error) {
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return nodelifecycle.New(h, nodelifecycle.Options{Workers: o.Workers})
 			},
 		},
 		{
 			Name: replicaset.Name, Alias: "replicaset",
 			Summary: "keeps as many Pods as each ReplicaSet wants",
-			New: func(h controller.Host, o Options) (*controller.Controller, error) {
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return replicaset.New(h, replicaset.Options{Workers: o.Workers})
 			},
 		},
 		{
 			Name: serviceaccount.Name, Alias: "serviceaccount",
 			Summary: "makes the ServiceAccount default in every Namespace",
-			New: func(h controller.Host, o Options) (*controller.Controller, error) {
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return serviceaccount.New(h, serviceaccount.Options{Workers: o.Workers})
 			},
 		},
