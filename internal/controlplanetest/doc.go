@@ -19,6 +19,10 @@
 //
 // A test that kills the control plane has one for itself, by [Start].
 //
+// Tests connect as administrator, but for those that show what a controller may do
+// with the rights that it declares: [Cluster.Restricted] connects as somebody who has
+// only these.
+//
 // No controller runs in it. What the built-in ones do for every Pod is therefore
 // done here, unless a test asks for Bare: nodes are freed of the taint that they
 // are born with, and [Cluster.Namespace] makes the default ServiceAccount.
