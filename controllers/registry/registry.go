@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -22,6 +23,26 @@ type Options struct {
 	// Workers is how many keys each controller works on at a time. 0 is each
 	// one's default.
 	Workers int
+
+	// ServiceAccountKey is the private key that signs the tokens of service
+	// accounts, in PEM. The API server must know its public half. Empty: nobody
+	// makes such tokens.
+	ServiceAccountKey []byte
+
+	// RootCA are the certificates, in PEM, by which Pods know the API server.
+	// Empty: nobody tells them.
+	RootCA []byte
+}
+
+// NotConfiguredError is the error for a controller that cannot work with the
+// options that it was given. A manager leaves it out and runs the others.
+type NotConfiguredError struct {
+	Controller string
+	Lacks      string // what is not there, such as "a private key for service accounts"
+}
+
+func (e *NotConfiguredError) Error() string {
+	return fmt.Sprintf("%s is not configured: it lacks %s", e.Controller, e.Lacks)
 }
 
 // Entry is a controller that can be run.
@@ -35,7 +56,8 @@ type Entry struct {
 	Rights func() []rbacv1.PolicyRule
 
 	// New makes the controller, with its informers and events from h. It does
-	// not start it.
+	// not start it. The error is a *NotConfiguredError where o lacks something
+	// without which the controller has no work.
 	New func(h controller.Host, o Options) (controller.Runnable, error)
 }
 
@@ -46,6 +68,7 @@ func Known() []Entry {
 		{
 			Name: deployment.Name, Alias: "deployment",
 			Summary: "rolls Deployments out and back, by way of ReplicaSets",
+			Rights:  deployment.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return deployment.New(h, deployment.Options{Workers: o.Workers})
 			},
@@ -53,6 +76,7 @@ func Known() []Entry {
 		{
 			Name: nodelifecycle.Name, Alias: "nodelifecycle",
 			Summary: "tells which Nodes are alive, and taints those that are not",
+			Rights:  nodelifecycle.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return nodelifecycle.New(h, nodelifecycle.Options{Workers: o.Workers})
 			},
@@ -60,6 +84,7 @@ func Known() []Entry {
 		{
 			Name: replicaset.Name, Alias: "replicaset",
 			Summary: "keeps as many Pods as each ReplicaSet wants",
+			Rights:  replicaset.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return replicaset.New(h, replicaset.Options{Workers: o.Workers})
 			},
@@ -67,6 +92,7 @@ func Known() []Entry {
 		{
 			Name: serviceaccount.Name, Alias: "serviceaccount",
 			Summary: "makes the ServiceAccount default in every Namespace",
+			Rights:  serviceaccount.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return serviceaccount.New(h, serviceaccount.Options{Workers: o.Workers})
 			},
