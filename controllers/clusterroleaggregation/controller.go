@@ -1,0 +1,143 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterroleaggregation
+
+import (
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Name is the controller's name, and that of the field manager it writes as.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "clusterrole-aggregation-controller"
+
+// defaultWorkers is upstream's number.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/app/rbac.go.
+const defaultWorkers = 5
+
+// Options changes how the controller works. The zero value is upstream's choice.
+type Options struct {
+	// Workers is how many ClusterRoles are worked on at a time. 0 is 5.
+	Workers int
+}
+
+// Rights returns what the controller must be allowed to do. It writes rules that
+// are more than these, hence escalate. The caller owns the result.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{
+		APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"},
+		Verbs: []string{"list", "watch", "patch", "escalate"},
+	}}
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	}
+	if o.Workers == 0 {
+		o.Workers = defaultWorkers
+	}
+	r := &reconciler{
+		roles:  cache.Informer[*rbacv1.ClusterRole](h),
+		writer: client.For[*rbacv1.ClusterRole](h.Client()),
+	}
+	if err := r.roles.AddIndex(sums, isSum); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	return controller.New(Name, r.reconcile,
+		controller.Watches(r.roles, r.sumsWith),
+		controller.Workers(o.Workers),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+// The index sums has the roles with an aggregationRule, under one value.
+const (
+	sums = "clusterroleaggregation/sums"
+	aSum = "sum"
+)
+
+func isSum(item cache.Item[*rbacv1.ClusterRole]) ([]string, error) {
+	role, err := item.Object()
+	if err != nil || role.AggregationRule == nil {
+		return nil, err
+	}
+	return []string{aSum}, nil
+}
+
+type reconciler struct {
+	roles  cache.SharedInformer[*rbacv1.ClusterRole]
+	writer client.Typed[*rbacv1.ClusterRole]
+}
+
+// sumsWith adds the sums that a change can concern: the role itself, and those that
+// it is or was part of.
+func (r *reconciler) sumsWith(e cache.Event[*rbacv1.ClusterRole], add func(object.Key)) {
+	for key, item := range r.roles.Snapshot().Index(sums, aSum) {
+		if key == e.Key() {
+			add(key)
+			continue
+		}
+		role, err := item.Object()
+		if err != nil {
+			add(key) // a run reports it
+			continue
+		}
+		selectors, err := selectorsOf(role)
+		if err != nil {
+			continue // its own run has reported it
+		}
+		for _, selector := range selectors {
+			if e.New.Exists() && selector.Matches(e.New.Meta().Labels) || e.Old.Exists() && selector.Matches(e.Old.Meta().Labels) {
+				add(key)
+				break
+			}
+		}
+	}
+}
+
+// reconcile makes the rules of a sum what its parts say.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	snapshot := r.roles.Snapshot()
+	item := snapshot.Get(req.Key)
+	if !item.Exists() {
+		return controller.Result{}, nil
+	}
+	role, err := item.Object()
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if role.AggregationRule == nil {
+		return controller.Result{}, nil
+	}
+	selectors, err := selectorsOf(role)
+	if err != nil {
+		return controller.Result{}, controller.Terminal(err)
+	}
+	var parts [][]*rbacv1.ClusterRole
+	for _, selector := range selectors {
+		part, err := cache.Objects(cache.Matching(snapshot.All(), selector))
+		if err != nil {
+			return controller.Result{}, err
+		}
+		parts = append(parts, part)
+	}
+	rules := union(role.Name, parts)
+	if same(rules, role.Rules) {
+		return controller.Result{}, nil
+	}
+	if _, err := r.writer.Apply(ctx, req.Key, Name, configurationOf(role, rules), client.Force()); err != nil {
+		return controller.Result{}, fmt.Errorf("applying the rules of cluster role %s: %w", role.Name, err)
+	}
+	return controller.Result{}, nil
+}
