@@ -7,9 +7,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/json"
@@ -113,81 +113,79 @@ func (e Encoding) Decode(raw []byte, o runtime.Object) error {
 // itself. apiVersion and kind are what the body says of itself.
 func (e Encoding) Open(body []byte) (apiVersion, kind string, raw []byte, err error) {
 	if e == Protobuf {
-		return openProtobuf(body)
+		v, k, raw, err := openProtobuf(body)
+		return string(v), string(k), raw, err
 	}
-	var t struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
+	var s scanner
+	whole, err := s.scan(body)
+	if err == nil && !whole {
+		err = fmt.Errorf("%w: %w", ErrMalformed, io.ErrUnexpectedEOF)
 	}
-	if err := json.UnmarshalCaseSensitivePreserveInts(body, &t); err != nil {
-		return "", "", nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	if err != nil {
+		return "", "", nil, err
 	}
-	return t.APIVersion, t.Kind, body, nil
+	m := walker{data: body}
+	m.peek()
+	v, k := m.typeMeta()
+	m.end()
+	if m.err != nil {
+		return "", "", nil, m.err
+	}
+	return string(v), string(k), body, nil
 }
 
-func openProtobuf(body []byte) (apiVersion, kind string, raw []byte, err error) {
+// typeMeta walks over an object for its apiVersion and kind. Of several the last is
+// meant, as for all decoders.
+func (m *walker) typeMeta() (apiVersion, kind []byte) {
+	in := walk(m.data, m.at)
+	for in.next() {
+		switch string(in.name) {
+		case "apiVersion":
+			apiVersion = in.textOrNull()
+		case "kind":
+			kind = in.textOrNull()
+		default:
+			in.skip()
+		}
+	}
+	m.follow(&in)
+	return apiVersion, kind
+}
+
+func openProtobuf(body []byte) (apiVersion, kind, raw []byte, err error) {
 	rest, found := bytes.CutPrefix(body, protobufMagic)
 	if !found {
-		return "", "", nil, fmt.Errorf("%w: the protobuf prefix is missing", ErrMalformed)
+		return nil, nil, nil, fmt.Errorf("%w: the protobuf prefix is missing", ErrMalformed)
 	}
 	// runtime.Unknown: 1 typeMeta, 2 raw, 3 contentEncoding, 4 contentType.
-	err = fields(rest, func(number protowire.Number, value []byte) (err error) {
-		switch number {
+	m := message{data: rest}
+	for m.next() {
+		switch m.number {
 		case 1:
-			apiVersion, kind, err = typeMeta(value)
+			apiVersion, kind, m.err = typeMeta(m.text())
 		case 2:
-			raw = value
+			raw = m.text()
 		case 3:
-			if len(value) > 0 {
-				err = fmt.Errorf("%w: object is encoded as %q", ErrMalformed, value)
+			if encoding := m.text(); len(encoding) > 0 {
+				m.err = fmt.Errorf("%w: object is encoded as %q", ErrMalformed, encoding)
 			}
 		}
-		return err
-	})
-	return apiVersion, kind, raw, err
+	}
+	return apiVersion, kind, raw, m.err
 }
 
 // typeMeta reads runtime.TypeMeta: 1 apiVersion, 2 kind.
-func typeMeta(message []byte) (apiVersion, kind string, err error) {
-	err = fields(message, func(number protowire.Number, value []byte) error {
-		switch number {
+func typeMeta(encoded []byte) (apiVersion, kind []byte, err error) {
+	m := message{data: encoded}
+	for m.next() {
+		switch m.number {
 		case 1:
-			apiVersion = string(value)
+			apiVersion = m.text()
 		case 2:
-			kind = string(value)
+			kind = m.text()
 		}
-		return nil
-	})
-	return apiVersion, kind, err
-}
-
-// fields calls each with the length-delimited fields of a message and passes
-// over all others.
-func fields(message []byte, each func(protowire.Number, []byte) error) error {
-	for len(message) > 0 {
-		number, typ, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
-		}
-		message = message[n:]
-		if typ == protowire.BytesType {
-			value, n := protowire.ConsumeBytes(message)
-			if n < 0 {
-				return fmt.Errorf("%w: field %d: %w", ErrMalformed, number, protowire.ParseError(n))
-			}
-			if err := each(number, value); err != nil {
-				return err
-			}
-			message = message[n:]
-			continue
-		}
-		n = protowire.ConsumeFieldValue(number, typ, message)
-		if n < 0 {
-			return fmt.Errorf("%w: field %d: %w", ErrMalformed, number, protowire.ParseError(n))
-		}
-		message = message[n:]
 	}
-	return nil
+	return apiVersion, kind, m.err
 }
 
 // Seal puts a protobuf message into the envelope that [Encoding.Open] takes off.

@@ -4,123 +4,185 @@
 package wire
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+
+	"sigs.k8s.io/json"
 )
 
 // jsonReader reads a JSON document as a stream, one value at a time, and none
-// larger than the limit.
+// larger than the limit. Its memory is one buffer, which holds what has arrived and
+// was not handed out yet, and grows to the largest value.
 type jsonReader struct {
-	budget *budget
-	in     *json.Decoder
-	raw    json.RawMessage // reused
+	in     io.Reader
+	limit  int
+	buffer []byte
+	at     int   // buffer[at:] is still to be read
+	err    error // of in; told once what arrived before it has been read
+	scan   scanner
 }
 
-// budget stops a reader that asks for too much at once: encoding/json gathers a
-// value whole before it hands it out, however long it is.
-type budget struct {
-	in    io.Reader
-	limit int
-	left  int
+// newJSONReader reads from in with a buffer of size bytes, at first.
+func newJSONReader(in io.Reader, limit, size int) *jsonReader {
+	return &jsonReader{in: in, limit: limit, buffer: make([]byte, 0, size)}
 }
 
-func (b *budget) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("%w: limit %d", ErrTooLarge, b.limit)
+// more waits for more bytes. The error of a body that ends is io.EOF.
+func (r *jsonReader) more() error {
+	if r.err != nil {
+		return r.err
 	}
-	if len(p) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.in.Read(p)
-	b.left -= n
-	return n, err
-}
-
-func newJSONReader(in io.Reader, limit int) *jsonReader {
-	b := &budget{in: in, limit: limit, left: limit}
-	return &jsonReader{budget: b, in: json.NewDecoder(b)}
-}
-
-// refill is called before each value: the limit is one value's.
-func (r *jsonReader) refill() { r.budget.left = r.budget.limit }
-
-func (r *jsonReader) more() bool { r.refill(); return r.in.More() }
-
-func (r *jsonReader) delim(want json.Delim) error {
-	r.refill()
-	token, err := r.in.Token()
-	if err != nil {
-		return malformed(err)
-	}
-	if token != want {
-		return fmt.Errorf("%w: want %v, have %v", ErrMalformed, want, token)
-	}
-	return nil
-}
-
-func (r *jsonReader) name() (string, error) {
-	r.refill()
-	token, err := r.in.Token()
-	if err != nil {
-		return "", malformed(err)
-	}
-	name, ok := token.(string)
-	if !ok {
-		return "", fmt.Errorf("%w: want a name, have %v", ErrMalformed, token)
-	}
-	return name, nil
-}
-
-func (r *jsonReader) value(into any) error {
-	r.refill()
-	if err := r.in.Decode(into); err != nil {
-		return fmt.Errorf("reading list: %w", malformed(err))
-	}
-	return nil
-}
-
-// each reads an array, or null, and calls item with each element.
-func (r *jsonReader) each(item func([]byte) error) error {
-	r.refill()
-	token, err := r.in.Token()
-	if err != nil {
-		return fmt.Errorf("reading list: %w", malformed(err))
-	}
-	if token == nil {
-		return nil // "items": null is an empty list
-	}
-	if token != json.Delim('[') {
-		return fmt.Errorf("reading list: %w: items is no array", ErrMalformed)
-	}
-	for r.more() {
-		if err := r.value(&r.raw); err != nil {
-			return err
-		}
-		if err := item(r.raw); err != nil {
-			return err
+	if len(r.buffer) == cap(r.buffer) {
+		if r.at > 0 {
+			r.buffer = r.buffer[:copy(r.buffer, r.buffer[r.at:])]
+			r.at = 0
+		} else {
+			// One byte beyond the limit tells a value that is too large.
+			size := max(min(2*cap(r.buffer), r.limit+1), cap(r.buffer)+1)
+			r.buffer = append(make([]byte, 0, size), r.buffer...)
 		}
 	}
-	if err := r.delim(']'); err != nil {
-		return fmt.Errorf("reading list: %w", err)
+	const attempts = 100 // of a reader that returns nothing. Source: bufio
+	for range attempts {
+		var n int
+		n, r.err = r.in.Read(r.buffer[len(r.buffer):cap(r.buffer)])
+		r.buffer = r.buffer[:len(r.buffer)+n]
+		if n > 0 {
+			return nil
+		}
+		if r.err != nil {
+			return r.err
+		}
+	}
+	r.err = io.ErrNoProgress
+	return r.err
+}
+
+// peek passes over whitespace and returns the byte that comes then.
+func (r *jsonReader) peek() (byte, error) {
+	for {
+		for ; r.at < len(r.buffer); r.at++ {
+			if c := r.buffer[r.at]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+				return c, nil
+			}
+		}
+		if err := r.more(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// take reads one byte of the grammar.
+func (r *jsonReader) take(want byte) error {
+	c, err := r.peek()
+	if err != nil {
+		return unexpected(err)
+	}
+	if c != want {
+		return fmt.Errorf("%w: want %q, have %q", ErrMalformed, want, c)
+	}
+	r.at++
+	return nil
+}
+
+// value reads a value whole. It is valid until the next call.
+func (r *jsonReader) value() ([]byte, error) {
+	if _, err := r.peek(); err != nil {
+		return nil, unexpected(err)
+	}
+	r.scan.reset()
+	for {
+		whole, err := r.scan.scan(r.buffer[r.at:])
+		if err != nil {
+			return nil, err
+		}
+		if r.scan.at > r.limit {
+			return nil, fmt.Errorf("%w: limit %d", ErrTooLarge, r.limit)
+		}
+		if whole {
+			value := r.buffer[r.at : r.at+r.scan.at]
+			r.at += len(value)
+			return value, nil
+		}
+		if err := r.more(); err != nil {
+			return nil, unexpected(err)
+		}
+	}
+}
+
+// decode reads a value into into.
+func (r *jsonReader) decode(into any) error {
+	value, err := r.value()
+	if err != nil {
+		return err
+	}
+	if err := json.UnmarshalCaseSensitivePreserveInts(value, into); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return nil
 }
 
-// skipped takes any value and keeps none of it.
-type skipped struct{}
+// members reads an object and calls member with the name of each member, of which
+// it reads the value.
+func (r *jsonReader) members(member func(name string) error) error {
+	return r.list('{', '}', func() error {
+		if c, err := r.peek(); err == nil && c != '"' {
+			return fmt.Errorf("%w: want a name, have %q", ErrMalformed, c)
+		}
+		var name string
+		if err := r.decode(&name); err != nil {
+			return err
+		}
+		if err := r.take(':'); err != nil {
+			return err
+		}
+		return member(name)
+	})
+}
 
-func (*skipped) UnmarshalJSON([]byte) error { return nil }
+// elements reads an array and calls element, which reads one.
+func (r *jsonReader) elements(element func() error) error { return r.list('[', ']', element) }
 
-// malformed marks syntax errors; errors of the transport stay what they are.
-func malformed(err error) error {
-	err = unexpected(err)
-	if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
+// list reads what stands between two brackets, apart by commas.
+func (r *jsonReader) list(opening, closing byte, each func() error) error {
+	if err := r.take(opening); err != nil {
+		return err
 	}
-	if _, kind := errors.AsType[*json.UnmarshalTypeError](err); kind {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	c, err := r.peek()
+	if err != nil {
+		return unexpected(err)
 	}
-	return err
+	if c == closing {
+		r.at++
+		return nil
+	}
+	for {
+		if err := each(); err != nil {
+			return err
+		}
+		c, err := r.peek()
+		if err != nil {
+			return unexpected(err)
+		}
+		r.at++
+		switch c {
+		case closing:
+			return nil
+		case ',':
+		default:
+			return fmt.Errorf("%w: want a comma or %q, have %q", ErrMalformed, closing, c)
+		}
+	}
+}
+
+// end reads to the end of the body, where nothing may come but whitespace.
+func (r *jsonReader) end() error {
+	c, err := r.peek()
+	if err == nil {
+		return fmt.Errorf("%w: %q behind the end", ErrMalformed, c)
+	}
+	if err != io.EOF { //nolint:errorlint // a reader's own, not wrapped
+		return err
+	}
+	return nil
 }

@@ -63,9 +63,11 @@ func listProtobuf(body io.Reader, limit int, item func([]byte) error) (ListMeta,
 			if err != nil {
 				return meta, fmt.Errorf("reading list: %w", unexpected(err))
 			}
-			if _, meta.Kind, err = typeMeta(value); err != nil {
+			_, kind, err := typeMeta(value)
+			if err != nil {
 				return meta, fmt.Errorf("reading list: %w", err)
 			}
+			meta.Kind = string(kind)
 		case 2:
 			if whole {
 				return meta, fmt.Errorf("reading list: %w: two lists in one body", ErrMalformed)
@@ -129,32 +131,46 @@ func (m *ListMeta) set(from *metav1.ListMeta) {
 
 func listJSON(body io.Reader, limit int, item func([]byte) error) (ListMeta, error) {
 	var meta ListMeta
-	r := newJSONReader(body, limit)
-	if err := r.delim('{'); err != nil {
-		return meta, fmt.Errorf("reading list: %w", err)
-	}
-	for r.more() {
-		name, err := r.name()
-		if err != nil {
-			return meta, fmt.Errorf("reading list: %w", err)
-		}
+	var enough error // of item
+	r := newJSONReader(body, limit, 64<<10)
+	items := false
+	err := r.members(func(name string) error {
 		switch name {
 		case "kind":
-			err = r.value(&meta.Kind)
+			return r.decode(&meta.Kind)
 		case "metadata":
 			var m metav1.ListMeta
-			err = r.value(&m)
+			err := r.decode(&m)
 			meta.set(&m)
+			return err
 		case "items":
-			err = r.each(item)
+			if items {
+				return fmt.Errorf("%w: two lists in one body", ErrMalformed)
+			}
+			items = true
+			if c, err := r.peek(); err == nil && c == 'n' {
+				return r.decode(new([]struct{})) // null is an empty list
+			}
+			return r.elements(func() error {
+				value, err := r.value()
+				if err != nil {
+					return err
+				}
+				enough = item(value)
+				return enough
+			})
 		default:
-			err = r.value(new(skipped))
+			_, err := r.value()
+			return err
 		}
-		if err != nil {
-			return meta, err
-		}
+	})
+	if enough != nil {
+		return meta, enough
 	}
-	if err := r.delim('}'); err != nil {
+	if err == nil {
+		err = r.end()
+	}
+	if err != nil {
 		return meta, fmt.Errorf("reading list: %w", err)
 	}
 	return meta, nil

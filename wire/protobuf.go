@@ -38,9 +38,12 @@ func (r *protobufReader) ReadByte() (byte, error) {
 	return b, err
 }
 
+// lastKnown is the last field with a meaning in the messages that are read here:
+// runtime.Unknown and the lists. All of them are length-delimited.
+const lastKnown = 4
+
 // field reads the next tag and returns the size of its value, which is still to
-// be read. Values that are not length-delimited are passed over: no message read
-// here has one that matters. io.EOF means that there was no further field.
+// be read. Values that are not length-delimited are passed over. io.EOF means that there was no further field.
 func (r *protobufReader) field() (protowire.Number, uint64, error) {
 	for {
 		start := r.offset
@@ -54,6 +57,9 @@ func (r *protobufReader) field() (protowire.Number, uint64, error) {
 		number, typ := protowire.DecodeTag(tag)
 		if number < protowire.MinValidNumber {
 			return 0, 0, fmt.Errorf("%w: field number %d", ErrMalformed, number)
+		}
+		if number <= lastKnown && typ != protowire.BytesType {
+			return 0, 0, fmt.Errorf("%w: field %d has wire type %d", ErrMalformed, number, typ)
 		}
 		switch typ {
 		case protowire.BytesType:

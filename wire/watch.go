@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // The types of watch events. Source: k8s.io/apimachinery/pkg/watch.
@@ -38,7 +36,13 @@ type WatchReader struct {
 	in       *bufio.Reader // protobuf
 	buffer   []byte
 	json     *jsonReader
+
+	apiVersion, kind string // of the last event
 }
+
+// small is the buffer of a watch that is idle, as most are, in bytes. It grows with
+// the events.
+const small = 4 << 10
 
 // NewWatchReader reads events from body. limit is the largest event in bytes; 0
 // means [DefaultLimit].
@@ -48,9 +52,9 @@ func NewWatchReader(body io.Reader, e Encoding, limit int) *WatchReader {
 	}
 	w := &WatchReader{encoding: e, limit: limit}
 	if e == Protobuf {
-		w.in = bufio.NewReaderSize(body, 32<<10)
+		w.in = bufio.NewReaderSize(body, small)
 	} else {
-		w.json = newJSONReader(body, limit)
+		w.json = newJSONReader(body, limit, small)
 	}
 	return w
 }
@@ -85,53 +89,77 @@ func (w *WatchReader) nextProtobuf() (Event, error) {
 		return Event{}, fmt.Errorf("reading watch event: %w", unexpected(err))
 	}
 	var event Event
-	err = fields(frame, func(number protowire.Number, value []byte) error {
-		switch number {
+	m := message{data: frame}
+	for m.next() {
+		switch m.number {
 		case 1:
-			event.Type = eventType(value)
+			event.Type = eventType(m.text())
 		case 2:
-			return fields(value, func(number protowire.Number, raw []byte) (err error) {
-				if number == 1 {
-					event.APIVersion, event.Kind, event.Object, err = openProtobuf(raw)
+			extension := message{data: m.text()}
+			for extension.next() {
+				if extension.number == 1 {
+					var apiVersion, kind []byte
+					apiVersion, kind, event.Object, extension.err = openProtobuf(extension.text())
+					event.APIVersion, event.Kind = w.typeMeta(apiVersion, kind)
 				}
-				return err
-			})
+			}
+			if m.err == nil {
+				m.err = extension.err
+			}
 		}
-		return nil
-	})
-	if err != nil {
-		return Event{}, fmt.Errorf("reading watch event: %w", err)
+	}
+	if m.err != nil {
+		return Event{}, fmt.Errorf("reading watch event: %w", m.err)
 	}
 	return event, nil
 }
 
+// nextJSON reads a frame: {"type": ..., "object": ...}.
 func (w *WatchReader) nextJSON() (Event, error) {
-	var frame struct {
-		Type   string
-		Object rawJSON
-	}
-	frame.Object = rawJSON(w.buffer[:0])
-	w.json.refill()
-	if err := w.json.in.Decode(&frame); err != nil {
-		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := w.json.peek(); err != nil {
+		if err == io.EOF { //nolint:errorlint // the body's own, not wrapped
 			return Event{}, io.EOF
 		}
-		return Event{}, fmt.Errorf("reading watch event: %w", malformed(err))
+		return Event{}, fmt.Errorf("reading watch event: %w", err)
 	}
-	w.buffer = frame.Object
-	apiVersion, kind, raw, err := JSON.Open(frame.Object)
+	frame, err := w.json.value()
 	if err != nil {
 		return Event{}, fmt.Errorf("reading watch event: %w", err)
 	}
-	return Event{Type: frame.Type, APIVersion: apiVersion, Kind: kind, Object: raw}, nil
+	var event Event
+	m := walk(frame, 0)
+	for m.next() {
+		switch string(m.name) {
+		case "type":
+			event.Type = eventType(m.textOrNull())
+		case "object":
+			from := m.at
+			apiVersion, kind := m.typeMeta()
+			event.APIVersion, event.Kind = w.typeMeta(apiVersion, kind)
+			event.Object = frame[from:m.at]
+		default:
+			m.skip()
+		}
+	}
+	if m.err != nil {
+		return Event{}, fmt.Errorf("reading watch event: %w", m.err)
+	}
+	if event.Object == nil {
+		return Event{}, fmt.Errorf("reading watch event: %w: it has no object", ErrMalformed)
+	}
+	return event, nil
 }
 
-// rawJSON is json.RawMessage that keeps its memory between events.
-type rawJSON []byte
-
-func (r *rawJSON) UnmarshalJSON(b []byte) error {
-	*r = append((*r)[:0], b...)
-	return nil
+// typeMeta saves two allocations an event: a watch speaks of one kind, nearly
+// always.
+func (w *WatchReader) typeMeta(apiVersion, kind []byte) (string, string) {
+	if string(apiVersion) != w.apiVersion {
+		w.apiVersion = string(apiVersion)
+	}
+	if string(kind) != w.kind {
+		w.kind = string(kind)
+	}
+	return w.apiVersion, w.kind
 }
 
 // eventType saves an allocation an event.

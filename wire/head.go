@@ -1,0 +1,223 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Head is what an object says of itself, read from its encoded bytes without
+// decoding the rest. Make one, and give it to [Encoding.ReadHead] again and again:
+// what it needs beside the object's own bytes is reused, so that reading protobuf
+// allocates nothing.
+//
+// A Head borrows: its fields point into the bytes that it was read from where they
+// can, and into memory of its own where a JSON string has escapes. It is valid as
+// long as those bytes are and until its next ReadHead. It is used by one goroutine.
+//
+// The metadata of an object is all that is looked into. Where it says something
+// that decoders of one encoding understand differently, such as a label whose value
+// is a number, that is an error and no guess: a Head says what a full decode says,
+// or nothing.
+type Head struct {
+	Namespace, Name, UID, ResourceVersion []byte
+
+	Generation int64
+	Created    time.Time // zero if unset; in the local time zone, as metav1.Time
+	Deleted    time.Time // zero while the object is not being deleted
+
+	encoding Encoding
+	raw      []byte
+	metadata span    // protobuf: the message, without its tag and length
+	field    span    // protobuf: the length that stands before metadata
+	labels   []label // ascending, each key once
+	unsorted bool    // labels are not in order yet
+	cut      []span  // what AppendSlim leaves out
+	family   []span  // what AppendFamily writes: see there
+	notes    span    // JSON: the value of annotations
+}
+
+// span is a part of Head.raw.
+type span struct{ from, to int }
+
+func (h *Head) bytes(s span) []byte { return h.raw[s.from:s.to] }
+
+type label struct{ key, value []byte }
+
+// ReadHead reads the metadata of one object without envelope, as [List] and
+// [WatchReader] hand it out. After an error h has no content. Owner references,
+// finalizers and annotations are read by their methods only, which have errors of
+// their own.
+//
+// In protobuf field 1 of every kind of an API server is its metadata; an object
+// that has it twice is refused, and so is JSON that names a member of metadata
+// twice.
+func (e Encoding) ReadHead(raw []byte, h *Head) error {
+	h.reset()
+	h.encoding, h.raw = e, raw
+	var err error
+	if e == Protobuf {
+		err = h.readProtobuf()
+	} else {
+		err = h.readJSON()
+	}
+	if err != nil {
+		h.reset()
+		return fmt.Errorf("reading metadata: %w", err)
+	}
+	h.sortLabels()
+	return nil
+}
+
+// reset empties h and keeps the memory that can be used again.
+func (h *Head) reset() {
+	*h = Head{labels: h.labels[:0], cut: h.cut[:0], family: h.family[:0]}
+}
+
+func (h *Head) addLabel(key, value []byte) {
+	if n := len(h.labels); n > 0 && bytes.Compare(h.labels[n-1].key, key) >= 0 {
+		h.unsorted = true
+	}
+	h.labels = append(h.labels, label{key, value})
+}
+
+// sortLabels brings the labels in order. API servers write them in order, others
+// need not. Of two labels with one key the last is meant, in both encodings.
+func (h *Head) sortLabels() {
+	if !h.unsorted {
+		return
+	}
+	slices.SortStableFunc(h.labels, func(a, b label) int { return bytes.Compare(a.key, b.key) })
+	kept := h.labels[:0]
+	for i, l := range h.labels {
+		if i+1 == len(h.labels) || !bytes.Equal(l.key, h.labels[i+1].key) {
+			kept = append(kept, l)
+		}
+	}
+	h.labels, h.unsorted = kept, false
+}
+
+// AppendLabels appends the labels in the form of [object.Labels].
+func (h *Head) AppendLabels(dst []byte) []byte {
+	for _, l := range h.labels {
+		dst = object.AppendLabel(dst, l.key, l.value)
+	}
+	return dst
+}
+
+// Owners returns the owner references, which are the caller's.
+func (h *Head) Owners() ([]metav1.OwnerReference, error) {
+	owners, err := pick(h, h.ownersProtobuf, h.ownersJSON)
+	if err != nil {
+		return nil, fmt.Errorf("reading owner references: %w", err)
+	}
+	return owners, nil
+}
+
+// Finalizers returns the finalizers, which are the caller's.
+func (h *Head) Finalizers() ([]string, error) {
+	finalizers, err := pick(h, h.finalizersProtobuf, h.finalizersJSON)
+	if err != nil {
+		return nil, fmt.Errorf("reading finalizers: %w", err)
+	}
+	return finalizers, nil
+}
+
+// Annotations returns the annotations, which are the caller's.
+func (h *Head) Annotations() (map[string]string, error) {
+	annotations, err := pick(h, h.annotationsProtobuf, h.annotationsJSON)
+	if err != nil {
+		return nil, fmt.Errorf("reading annotations: %w", err)
+	}
+	return annotations, nil
+}
+
+func pick[T any](h *Head, protobuf, json func() (T, error)) (T, error) {
+	if h.encoding == Protobuf {
+		return protobuf()
+	}
+	return json()
+}
+
+// AppendFamily appends what objects of one origin have in common, as it is
+// encoded: labels, owner references and finalizers. Two objects whose families are
+// equal bytes have equal ones; the other direction need not hold. It is what a
+// cache shares between the Pods of one ReplicaSet, without decoding any of it.
+func (h *Head) AppendFamily(dst []byte) []byte {
+	dst = append(dst, byte(h.encoding))
+	for _, s := range h.family {
+		if h.encoding == JSON { // protobuf fields say their lengths themselves
+			dst = binary.AppendUvarint(dst, uint64(s.to-s.from))
+		}
+		dst = append(dst, h.bytes(s)...)
+	}
+	return dst
+}
+
+// AppendSlim appends the object's bytes without managedFields: what decodes from
+// them is what decodes from all of them, but for managedFields, which are not
+// there.
+func (h *Head) AppendSlim(dst []byte) []byte {
+	if len(h.cut) == 0 {
+		return append(dst, h.raw...)
+	}
+	from := 0
+	if h.encoding == Protobuf {
+		size := h.metadata.to - h.metadata.from
+		for _, s := range h.cut {
+			size -= s.to - s.from
+		}
+		dst = append(dst, h.raw[:h.field.from]...)
+		dst = binary.AppendUvarint(dst, uint64(size))
+		from = h.metadata.from
+	}
+	for _, s := range h.cut {
+		dst = append(dst, h.raw[from:s.from]...)
+		from = s.to
+	}
+	return append(dst, h.raw[from:]...)
+}
+
+// Meta returns all of the metadata that an [object.Meta] has, as a copy: what
+// [object.MetaOf] says of the decoded object.
+func (h *Head) Meta() (object.Meta, error) {
+	owners, err := h.Owners()
+	if err != nil {
+		return object.Meta{}, err
+	}
+	finalizers, err := h.Finalizers()
+	if err != nil {
+		return object.Meta{}, err
+	}
+	version, _ := object.ParseVersion(string(h.ResourceVersion))
+	return object.Meta{
+		Key:             object.Key{Namespace: string(h.Namespace), Name: string(h.Name)},
+		UID:             types.UID(h.UID),
+		Version:         version,
+		Generation:      h.Generation,
+		Labels:          object.Labels(h.AppendLabels(nil)),
+		OwnerReferences: owners,
+		Finalizers:      finalizers,
+		Created:         h.Created,
+		Deleted:         h.Deleted,
+	}, nil
+}
+
+// grow appends a span, and makes the last one longer where it reaches to the new.
+func grow(spans []span, s span) []span {
+	if n := len(spans); n > 0 && spans[n-1].to == s.from {
+		spans[n-1].to = s.to
+		return spans
+	}
+	return append(spans, s)
+}

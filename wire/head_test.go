@@ -1,0 +1,282 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/randfill"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
+)
+
+// realMeta is metadata as a cluster has it.
+func realMeta(i int) metav1.ObjectMeta {
+	fields := metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:pod-template-hash":{}},` +
+		`"f:ownerReferences":{".":{},"k:{\"uid\":\"6e4c8a0e-3c6f-4d65-8c7e-2f1d2b1a9b11\"}":{}}},"f:spec":{"f:containers":` +
+		`{"k:{\"name\":\"app\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},` +
+		`"f:imagePullPolicy":{},"f:livenessProbe":{".":{},"f:failureThreshold":{},"f:httpGet":{".":{},"f:path":{},"f:port":{}}},` +
+		`"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}},` +
+		`"f:resources":{".":{},"f:limits":{".":{},"f:cpu":{},"f:memory":{}}},"f:terminationMessagePath":{}}},"f:dnsPolicy":{}}}`)}
+	when := metav1.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	return metav1.ObjectMeta{
+		Namespace: "team-a", Name: fmt.Sprintf("web-7d4b9c6f5-%05d", i), GenerateName: "web-7d4b9c6f5-",
+		UID: "0b6b5b2e-52d5-4b0a-8a5d-7f7d5d9a2c11", ResourceVersion: fmt.Sprint(4_000_000 + i), Generation: 3,
+		CreationTimestamp: when,
+		Labels: map[string]string{
+			"app": "web", "app.kubernetes.io/name": "web", "app.kubernetes.io/part-of": "shop", "pod-template-hash": "7d4b9c6f5", "tier": "front",
+		},
+		Annotations: map[string]string{"checksum/config": "5f70bf18a08660b5d3f0e0cc8e6d1a1b", "note": "größer <als> \"sonst\"\n"},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-7d4b9c6f5", UID: "6e4c8a0e-3c6f-4d65-8c7e-2f1d2b1a9b11",
+			Controller: new(true), BlockOwnerDeletion: new(true),
+		}},
+		Finalizers: []string{"example.com/guard"},
+		ManagedFields: []metav1.ManagedFieldsEntry{
+			{Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1", Time: &when, FieldsType: "FieldsV1", FieldsV1: &fields},
+			{Manager: "kubelet", Operation: "Update", APIVersion: "v1", Time: &when, FieldsType: "FieldsV1", FieldsV1: &fields, Subresource: "status"},
+		},
+	}
+}
+
+// realPod is about 5 KB of protobuf.
+func realPod(i int) *corev1.Pod {
+	container := func(name string) corev1.Container {
+		c := corev1.Container{
+			Name: name, Image: "registry.example.com/shop/" + name + "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+			Ports:                  []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
+			TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+			ImagePullPolicy: corev1.PullIfNotPresent,
+			LivenessProbe:   &corev1.Probe{PeriodSeconds: 10, FailureThreshold: 3, TimeoutSeconds: 1},
+			VolumeMounts:    []corev1.VolumeMount{{Name: "token", ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}},
+		}
+		for n := range 12 {
+			c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("SHOP_SETTING_%d", n), Value: "https://settings.shop.svc.cluster.local:8443/v1"})
+		}
+		return c
+	}
+	when := metav1.Date(2026, 3, 4, 5, 6, 9, 0, time.UTC)
+	p := &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: realMeta(i),
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{container("web"), container("proxy")}, NodeName: "node-17", ServiceAccountName: "web",
+			RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst, SchedulerName: "default-scheduler",
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "10.0.0.17", PodIP: "10.244.3.9", QOSClass: corev1.PodQOSBurstable},
+	}
+	for _, t := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: t, Status: corev1.ConditionTrue, LastTransitionTime: when})
+	}
+	return p
+}
+
+// realCustom is about 3 KB of JSON, as an API server writes custom resources.
+func realCustom(i int) *unstructured.Unstructured {
+	meta := realMeta(i)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&meta)
+	if err != nil {
+		panic(err)
+	}
+	rules := []any{}
+	for n := range 6 {
+		rules = append(rules, map[string]any{
+			"host": fmt.Sprintf("shop-%d.example.com", n), "weight": int64(10 * n), "enabled": n%2 == 0, "timeout": 2.5,
+			"match": map[string]any{"path": "/api/v1/orders", "headers": []any{"x-tenant", "x-request-id"}, "method": nil},
+		})
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "shop.example.com/v1", "kind": "Route", "metadata": fields,
+		"spec":   map[string]any{"rules": rules, "replicas": int64(3)},
+		"status": map[string]any{"observedGeneration": int64(3), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
+	}}
+}
+
+func marshal(t testing.TB, e wire.Encoding, o any) []byte {
+	t.Helper()
+	var raw []byte
+	var err error
+	if e == wire.Protobuf {
+		raw, err = o.(interface{ Marshal() ([]byte, error) }).Marshal()
+	} else {
+		raw, err = json.Marshal(o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// sameMeta compares what a Head says with what the decoder says.
+func sameMeta(t testing.TB, h *wire.Head, want object.Object) {
+	t.Helper()
+	have, err := h.Meta()
+	if err != nil {
+		return
+	}
+	meta := object.MetaOf(want)
+	if !reflect.DeepEqual(have, meta) {
+		t.Fatalf("metadata\n%+v\n%T has\n%+v", have, want, meta)
+	}
+	if version := want.GetResourceVersion(); version != string(h.ResourceVersion) {
+		t.Fatalf("resourceVersion %q, %T has %q", h.ResourceVersion, want, version)
+	}
+	annotations, err := h.Annotations()
+	if err == nil && !reflect.DeepEqual(annotations, want.GetAnnotations()) {
+		t.Fatalf("annotations\n%v\n%T has\n%v", annotations, want, want.GetAnnotations())
+	}
+}
+
+// sameHead holds ReadHead and AppendSlim against decoding raw into an object of
+// into's type. It reports whether both read it.
+func sameHead(t testing.TB, e wire.Encoding, raw []byte, into object.Object) bool {
+	t.Helper()
+	var h wire.Head
+	if e.ReadHead(raw, &h) != nil {
+		return false
+	}
+	full := reflect.New(reflect.TypeOf(into).Elem()).Interface().(object.Object)
+	slim := reflect.New(reflect.TypeOf(into).Elem()).Interface().(object.Object)
+	cut := h.AppendSlim(nil)
+	if e.Decode(raw, full) != nil {
+		return false
+	}
+	sameMeta(t, &h, full)
+	if err := e.Decode(cut, slim); err != nil {
+		t.Fatalf("%T without managedFields: %v\n%q\n%q", into, err, raw, cut)
+	}
+	full.SetManagedFields(nil)
+	if !reflect.DeepEqual(full, slim) {
+		t.Fatalf("%T without managedFields:\n%+v\nwant\n%+v", into, slim, full)
+	}
+	var again wire.Head
+	if err := e.ReadHead(cut, &again); err != nil {
+		t.Fatalf("head of the object without managedFields: %v", err)
+	}
+	if !bytes.Equal(again.AppendSlim(nil), cut) {
+		t.Fatal("managedFields were cut out twice")
+	}
+	if !bytes.Equal(again.AppendFamily(nil), h.AppendFamily(nil)) {
+		t.Fatal("without managedFields the object has another family")
+	}
+	return true
+}
+
+// The property of a Head, for every kind that an API server has.
+func TestHeadIsWhatTheDecoderSaysForEveryBuiltInKind(t *testing.T) {
+	fill := randfill.NewWithSeed(1).NilChance(0.3).NumElements(1, 3).MaxDepth(9).Funcs(
+		func(s *string, c randfill.Continue) { *s = text(c.Rand.Uint64()) },
+		func(x *metav1.Time, c randfill.Continue) { x.Time = time.Unix(c.Int63n(4e9), 0) },
+		func(x *metav1.FieldsV1, _ randfill.Continue) { x.Raw = []byte(`{"f:spec":{"f:x":{}}}`) },
+		func(x *runtime.RawExtension, _ randfill.Continue) { x.Raw = []byte(`{"a":1}`) },
+	)
+	kinds := 0
+	for kind := range scheme.Scheme.AllKnownTypes() {
+		typed, err := scheme.Scheme.New(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, ok := typed.(object.Object)
+		if !ok || kind.Version == runtime.APIVersionInternal {
+			continue
+		}
+		kinds++
+		for _, e := range []wire.Encoding{wire.Protobuf, wire.JSON} {
+			for range 5 {
+				// Metadata is filled whole; of the rest what the encoders accept.
+				var meta metav1.ObjectMeta
+				fill.Fill(&meta)
+				if kinds%2 == 0 {
+					meta.ManagedFields = nil
+				}
+				reflect.ValueOf(o).Elem().FieldByName("ObjectMeta").Set(reflect.ValueOf(meta))
+				raw := marshal(t, e, o)
+				if !sameHead(t, e, raw, o) {
+					var h wire.Head
+					t.Errorf("%s, %s: %v", kind, e, e.ReadHead(raw, &h))
+				}
+			}
+		}
+	}
+	if kinds < 100 {
+		t.Errorf("only %d kinds were compared", kinds)
+	}
+}
+
+// text is text that needs care in JSON.
+func text(seed uint64) string {
+	r := rand.New(rand.NewPCG(seed, 1))
+	parts := []string{"a", "web", "\"", "\\", "/", "\n", "\x01", "ü", "\u2028", "😀", "<b>", "{", "}", "[", "]", ",", ":", "null", "12", strings.Repeat("long ", 8)}
+	var b strings.Builder
+	for range r.IntN(6) {
+		b.WriteString(parts[r.IntN(len(parts))])
+	}
+	return b.String()
+}
+
+func TestHeadOfRealObjects(t *testing.T) {
+	pod := realPod(1)
+	now := metav1.Now().Rfc3339Copy()
+	pod.DeletionTimestamp = &now
+	for _, e := range []wire.Encoding{wire.Protobuf, wire.JSON} {
+		raw := marshal(t, e, pod)
+		if !sameHead(t, e, raw, pod) || !sameHead(t, e, raw, &metav1.PartialObjectMetadata{}) {
+			t.Errorf("%s was not read", e)
+		}
+	}
+	if !sameHead(t, wire.JSON, marshal(t, wire.JSON, realCustom(1)), &unstructured.Unstructured{}) {
+		t.Error("the custom resource was not read")
+	}
+}
+
+// fuzzHead adds seeds and runs the property on anything.
+func seeds(f *testing.F, e wire.Encoding) {
+	pod, deployment := realPod(1), &appsv1.Deployment{ObjectMeta: realMeta(2)}
+	pod.DeletionTimestamp = &metav1.Time{Time: time.Unix(1e9, 0)}
+	f.Add(marshal(f, e, pod))
+	f.Add(marshal(f, e, deployment))
+	f.Add(marshal(f, e, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "n", ManagedFields: []metav1.ManagedFieldsEntry{{}}}}))
+	f.Add(marshal(f, e, &corev1.ConfigMap{}))
+}
+
+func FuzzHeadProtobuf(f *testing.F) {
+	seeds(f, wire.Protobuf)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, into := range []object.Object{&corev1.Pod{}, &metav1.PartialObjectMetadata{}, &appsv1.Deployment{}} {
+			sameHead(t, wire.Protobuf, raw, into)
+		}
+	})
+}
+
+func FuzzHeadJSON(f *testing.F) {
+	seeds(f, wire.JSON)
+	f.Add(marshal(f, wire.JSON, realCustom(1)))
+	for _, s := range []string{
+		`{"metadata":null}`, `{"metadata":{}}`, `{}`, `null`, ` { "metadata" : { "managedFields" : null , "name" : "x" } } `,
+		`{"metadata":{"name":null,"labels":{"b":"1","a":null,"b":"2"},"annotations":null,"finalizers":["x"],"ownerReferences":[{"uid":"u","controller":null}]}}`,
+		`{"metadat\u0061":{"n\u0061me":"\ud83d\ude00","uid":"` + "\xff" + `","generation":-5,"creationTimestamp":"2026-01-02T03:04:05.5+01:00"}}`,
+		`{"metadata":{"name":"a","managedFields":[{}]},"spec":{"metadata":{"name":"b"}}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, into := range []object.Object{&corev1.Pod{}, &metav1.PartialObjectMetadata{}, &unstructured.Unstructured{}} {
+			sameHead(t, wire.JSON, raw, into)
+		}
+	})
+}
