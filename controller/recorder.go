@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -81,6 +82,12 @@ func NewRecorder(c *client.Client, controller, instance string, log *slog.Logger
 		client: client.For[*eventsv1.Event](c), controller: controller, instance: instance,
 		log: log.With("recorder", controller), queue: make(chan *event, recorderBacklog),
 	}
+}
+
+// EventRights returns what a Recorder must be allowed to do: write an event, and count
+// it on.
+func EventRights() rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{eventsv1.GroupName}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}
 }
 
 // Normal records something that is as it should be. reason is one word in

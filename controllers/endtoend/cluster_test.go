@@ -12,6 +12,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
@@ -48,20 +49,30 @@ func start(t *testing.T) *cluster {
 // manage runs the controllers until the test ends.
 func (c *cluster) manage() {
 	c.t.Helper()
+	c.run(c.Config, replicaSets, deployments)
+}
+
+func replicaSets(mgr *manager.Manager) (manager.Runnable, error) {
+	return replicaset.New(mgr, replicaset.Options{})
+}
+
+func deployments(mgr *manager.Manager) (manager.Runnable, error) {
+	return deployment.New(mgr, deployment.Options{})
+}
+
+// run runs controllers with the credentials of config until the test ends.
+func (c *cluster) run(config *rest.Config, parts ...func(*manager.Manager) (manager.Runnable, error)) {
+	c.t.Helper()
 	log := slog.New(slog.NewTextHandler(c.t.Output(), nil))
-	mgr, err := manager.New(c.Config, manager.Log(log))
+	mgr, err := manager.New(config, manager.Log(log))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	sets, err := replicaset.New(mgr, replicaset.Options{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	deployments, err := deployment.New(mgr, deployment.Options{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for _, part := range []manager.Runnable{sets, deployments} {
+	for _, make := range parts {
+		part, err := make(mgr)
+		if err != nil {
+			c.t.Fatal(err)
+		}
 		if err := mgr.Add(part); err != nil {
 			c.t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
@@ -43,16 +44,24 @@ var hasty = Options{
 // start runs the controller on the test's cluster, until the test ends.
 func start(t *testing.T, o Options) *manager.Manager {
 	t.Helper()
-	mgr, err := manager.New(shared.Get(t).Config, manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
+	return run(t, shared.Get(t).Config, func(mgr *manager.Manager) (manager.Runnable, error) { return New(mgr, o) })
+}
+
+// run runs controllers with the credentials of config until the test ends.
+func run(t *testing.T, config *rest.Config, controllers ...func(*manager.Manager) (manager.Runnable, error)) *manager.Manager {
+	t.Helper()
+	mgr, err := manager.New(config, manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(mgr, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := mgr.Add(c); err != nil {
-		t.Fatal(err)
+	for _, make := range controllers {
+		c, err := make(mgr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := mgr.Add(c); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -267,7 +276,18 @@ func TestATaintSetBySomebodyElseMeanwhileIsNotLost(t *testing.T) {
 }
 
 func TestASilentNodeItsTaintsItsPodsAndItsReturn(t *testing.T) {
-	mgr := start(t, hasty)
+	goesAndReturns(t, start(t, hasty))
+}
+
+func TestThereIsNoNeedOfOtherRightsThanThoseDeclared(t *testing.T) {
+	cluster := shared.Get(t)
+	run(t, cluster.Restricted(t, Rights()), func(mgr *manager.Manager) (manager.Runnable, error) { return New(mgr, hasty) })
+	goesAndReturns(t, run(t, cluster.Config))
+}
+
+// goesAndReturns has a node fall silent and come back, as mgr sees it.
+func goesAndReturns(t *testing.T, mgr *manager.Manager) {
+	t.Helper()
 	alive, silent := newNode(t, mgr, corev1.ConditionTrue), newNode(t, mgr, corev1.ConditionTrue)
 	beats(t, mgr, alive.Name)
 	ns := shared.Get(t).Namespace(t)

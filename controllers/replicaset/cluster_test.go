@@ -221,6 +221,19 @@ func TestClusterAReplicaSetComesAliveScalesAndGoes(t *testing.T) {
 func TestClusterPodsAreReleasedAndAdopted(t *testing.T) {
 	o := observe(t)
 	runController(t, o.cluster.Config)
+	o.releasesAndAdopts(t)
+}
+
+func TestClusterThereIsNoNeedOfOtherRightsThanThoseDeclared(t *testing.T) {
+	o := observe(t)
+	runController(t, o.cluster.Restricted(t, Rights()))
+	o.releasesAndAdopts(t)
+	o.told("SuccessfulCreate")
+	o.told("SuccessfulDelete")
+}
+
+// releasesAndAdopts has a ReplicaSet make Pods, give one up, and take it back.
+func (o *observed) releasesAndAdopts(t *testing.T) {
 	set := o.create(1)
 	o.until("a Pod", func() bool { return o.status().AvailableReplicas == 1 })
 	var name string

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
@@ -31,7 +32,13 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 // controller. It ends with the test.
 func prepare(t *testing.T) (*manager.Manager, func(...*controller.Controller)) {
 	t.Helper()
-	mgr, err := manager.New(shared.Get(t).Config, manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
+	return prepareAs(t, shared.Get(t).Config)
+}
+
+// prepareAs is prepare with the credentials of config.
+func prepareAs(t *testing.T, config *rest.Config) (*manager.Manager, func(...*controller.Controller)) {
+	t.Helper()
+	mgr, err := manager.New(config, manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +90,20 @@ func TestADeletedDefaultAccountComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	controlplanetest.Await(t, mgr, key, "another account", func(sa *corev1.ServiceAccount) bool { return sa.UID != first.UID })
+}
+
+func TestThereIsNoNeedOfOtherRightsThanThoseDeclared(t *testing.T) {
+	cluster := shared.Get(t)
+	restricted, run := prepareAs(t, cluster.Restricted(t, serviceaccount.Rights()))
+	c, err := serviceaccount.New(restricted, serviceaccount.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(c)
+	mgr, watch := prepare(t)
+	watch()
+	key := object.Key{Namespace: cluster.Namespace(t), Name: "default"}
+	controlplanetest.Await(t, mgr, key, "the account", exists[*corev1.ServiceAccount])
 }
 
 func TestOtherAccountsAreNotRecreated(t *testing.T) {
