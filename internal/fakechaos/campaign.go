@@ -1,0 +1,226 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakechaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Candidate is a cache that a campaign is held against.
+type Candidate interface {
+	// Version is up to which version the cache says it has come.
+	Version() string
+	// Contents is what it holds.
+	Contents() map[object.Key]Content
+	// Observers are those of the handlers there are.
+	Observers() []*Observer
+	// Disturb is called every now and then while the server rages: to add
+	// handlers, and to take them away.
+	Disturb(r *rand.Rand) error
+	// Quiet is called with true when the faults stop, and with false when they
+	// begin again: handlers that would never come to rest rest in between.
+	Quiet(yes bool)
+}
+
+// Content is an object in a cache.
+type Content struct {
+	Seen
+	Digest func() (uint64, error)
+}
+
+// Pace is how a campaign goes.
+type Pace struct {
+	Events int // changes in all
+	Round  int // changes from one quiet point to the next; 0 is 2000
+	Seed   uint64
+}
+
+// convergeWithin is how long a client has, in calm, to come to hold what is true. A
+// client that pauses for half a minute between tries, and is told to wait some
+// seconds by the last answer of the rage, needs less.
+const convergeWithin = 5 * time.Minute
+
+// Report is what a campaign found.
+type Report struct {
+	Events      int
+	Faults      map[Fault]int
+	Asked       Asked
+	Told        int // events that handlers were told
+	Snapshots   int // that were checked
+	QuietPoints int
+	Equal       int // quiet points at which the cache held what is true
+	Converge    []time.Duration
+	Lasted      time.Duration
+	Breaches    map[Breach]int
+	Texts       []string // the first breaches
+}
+
+// Run holds a candidate, which must be running, against a server. It is for a
+// testing/synctest bubble: it waits for minutes, many times.
+func Run(s *Server, j *Judge, c Candidate, pace Pace) (Report, error) {
+	if pace.Round == 0 {
+		pace.Round = 2000
+	}
+	random := rand.New(rand.NewPCG(pace.Seed, 3))
+	var report Report
+	began := time.Now()
+	for report.Events < pace.Events {
+		changes, err := s.round(min(pace.Round, pace.Events-report.Events), random, c)
+		if err != nil {
+			return report, err
+		}
+		report.Events += changes
+		report.QuietPoints++
+		calm := time.Now()
+		if s.converge(j, c) {
+			report.Equal++
+			report.Converge = append(report.Converge, time.Since(calm))
+		}
+		// Some clients are given the time to forget that they were in trouble.
+		time.Sleep(time.Duration(random.IntN(180)) * time.Second)
+		s.mu.Lock()
+		s.model.settle()
+		s.mu.Unlock()
+	}
+	report.Lasted = time.Since(began)
+	report.Faults = s.dice.counted()
+	s.mu.Lock()
+	report.Asked = s.asked
+	s.mu.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	report.Told, report.Snapshots, report.Breaches, report.Texts = j.told, j.snapshots, j.counts, j.texts
+	return report, nil
+}
+
+// round rages for a number of changes and is calm then.
+func (s *Server) round(changes int, random *rand.Rand, c Candidate) (made int, err error) {
+	s.dice.rage(true)
+	c.Quiet(false)
+	var outage time.Time
+	for made < changes {
+		s.mu.Lock()
+		before := s.model.changes
+		for range 1 + random.IntN(60) {
+			s.model.step()
+		}
+		made += s.model.changes - before
+		if s.dice.roll(Compacted, 10) {
+			s.model.compact()
+		}
+		if random.IntN(25) == 0 {
+			s.model.backup()
+		}
+		if random.IntN(15) == 0 {
+			s.noWatchList = !s.noWatchList
+		}
+		restored := s.dice.roll(Restored, 120)
+		if restored {
+			s.model.restore()
+			clear(s.pages)
+		}
+		s.changed()
+		s.mu.Unlock()
+		if restored || s.dice.roll(Outage, 50) {
+			s.network.refuse(true)
+			outage = time.Now().Add(time.Duration(random.IntN(40_000)) * time.Millisecond)
+		}
+		if err := c.Disturb(random); err != nil {
+			return made, err
+		}
+		time.Sleep(time.Duration(random.IntN(4000)) * time.Millisecond)
+		if time.Now().After(outage) {
+			s.network.refuse(false)
+		}
+	}
+	s.dice.rage(false)
+	s.network.refuse(false)
+	s.mu.Lock()
+	s.noWatchList = false
+	s.changed()
+	s.mu.Unlock()
+	c.Quiet(true)
+	return made, nil
+}
+
+// converge waits until the candidate holds what is true, and judges it.
+func (s *Server) converge(j *Judge, c Candidate) bool {
+	s.mu.Lock()
+	version, truth, objects := text(s.model.version), seen(s.model.objects), s.model.objects
+	s.mu.Unlock()
+	equal := func() bool {
+		have := c.Contents()
+		if c.Version() != version || len(have) != len(truth) {
+			return false
+		}
+		for key, o := range have {
+			if truth[key] != o.Seen {
+				return false
+			}
+		}
+		return !slices.ContainsFunc(c.Observers(), func(o *Observer) bool { return !o.is(truth) })
+	}
+	// Time stands still in a bubble while anything can go on, so a look between
+	// two of its steps is enough; there is nothing that a candidate could signal
+	// which would not have to be trusted.
+	for end := time.Now().Add(convergeWithin); !equal() && time.Now().Before(end); {
+		time.Sleep(100 * time.Millisecond)
+	}
+	good := true
+	have := map[object.Key]Seen{}
+	for key, o := range c.Contents() {
+		have[key] = o.Seen
+		if truth[key] != o.Seen {
+			continue
+		}
+		digest, err := o.Digest()
+		want, wantErr := Digest(objects[key].object)
+		if err != nil || wantErr != nil || digest != want {
+			good = false
+			j.Breach(NotEqual, "%s at %v has another content (%v, %v)", key, o.Seen, err, wantErr)
+		}
+	}
+	if v := c.Version(); v != version {
+		good = false
+		j.Breach(NotEqual, "the cache says that it has come to version %s, the server is at %s", v, version)
+	}
+	if d := difference(truth, have); len(have) != len(truth) || !strings.HasPrefix(d, "0 ") {
+		good = false
+		j.Breach(NotEqual, "%s", d)
+	}
+	for _, o := range c.Observers() {
+		o.judgeAtRest(truth)
+	}
+	return good
+}
+
+// String is a report for people.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d events, %d told, in %s of the bubble's time\n", r.Events, r.Told, r.Lasted.Round(time.Second))
+	fmt.Fprintf(&b, "%d quiet points, equal at %d", r.QuietPoints, r.Equal)
+	if len(r.Converge) > 0 {
+		sorted := slices.Sorted(slices.Values(r.Converge))
+		fmt.Fprintf(&b, " after %s (median) to %s", sorted[len(sorted)/2].Round(time.Millisecond), sorted[len(sorted)-1].Round(time.Millisecond))
+	}
+	fmt.Fprintf(&b, "; %d snapshots checked\n", r.Snapshots)
+	fmt.Fprintf(&b, "asked for %d lists, %d watch lists, %d watches\nfaults:", r.Asked.Lists, r.Asked.WatchLists, r.Asked.Watches)
+	for _, f := range Faults {
+		fmt.Fprintf(&b, " %s %d;", f, r.Faults[f])
+	}
+	b.WriteString("\nbreaches:")
+	for _, breach := range Breaches {
+		fmt.Fprintf(&b, " %s %d;", breach, r.Breaches[breach])
+	}
+	for _, t := range r.Texts {
+		b.WriteString("\n  " + t)
+	}
+	return b.String()
+}

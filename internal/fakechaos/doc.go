@@ -1,0 +1,46 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakechaos is an API server in memory that does to its clients what real
+// servers, networks and backups do on their worst days, and a campaign that holds
+// a cache against it.
+//
+// # The server
+//
+// A [Server] knows one kind: Pods, in protobuf and JSON, or a custom kind, in JSON
+// alone. It keeps a model of what is true: the objects, and the history of changes
+// that led there, each at its resourceVersion. From that it serves lists, whole and
+// in pages, watches, and watches that begin with the state.
+//
+// While it rages, what a client asks is answered wrongly, late, in part or not at
+// all: [Faults] lists how. What it never does is lie about history. A client that
+// gets a whole answer may believe it, one that is told a change may believe that it
+// happened, and a watch leaves nothing out. So whatever a client has been through,
+// once the server is calm it must come to hold what the server holds.
+//
+// # Histories
+//
+// A server that is restored from a backup begins a new history: versions go back,
+// and lead to other objects than before. Each history has its own remainder of the
+// version modulo [histories], so that the server can tell when a client asks for
+// what comes after a version of a history that never was, and says that it does not
+// know it. A real server cannot tell. It is why a backup of etcd is restored with
+// its revisions raised and marked as compacted, which has the same effect.
+//
+// # The campaign
+//
+// [Run] drives changes and accidents, in rounds. At the end of each the faults stop
+// and the client has some minutes to come to rest. Then its contents must be the
+// server's, byte for byte as far as content goes, and each handler must have been
+// told of all that is and of the end of all that is no more; an [Observer] keeps
+// count. Snapshots that were read on the way are held against the model's state at
+// their version.
+//
+// # Time and chance
+//
+// Server and client talk over net.Pipe, and all waiting is time.Sleep and timers:
+// in a testing/synctest bubble a campaign of days passes in seconds, with the
+// pauses of the client as they are. The history and the dice of the faults come from
+// a seed. How goroutines interleave does not, so the same seed gives the same kind
+// of day, not the same day twice.
+package fakechaos
