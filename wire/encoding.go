@@ -4,10 +4,8 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -116,15 +114,7 @@ func (e Encoding) Open(body []byte) (apiVersion, kind string, raw []byte, err er
 		v, k, raw, err := openProtobuf(body)
 		return string(v), string(k), raw, err
 	}
-	var s scanner
-	whole, err := s.scan(body)
-	if err == nil && !whole {
-		err = fmt.Errorf("%w: %w", ErrMalformed, io.ErrUnexpectedEOF)
-	}
-	if err != nil {
-		return "", "", nil, err
-	}
-	m := walker{data: body}
+	m := walker{scan: new(scanner), data: body}
 	m.peek()
 	v, k := m.typeMeta()
 	m.end()
@@ -137,7 +127,7 @@ func (e Encoding) Open(body []byte) (apiVersion, kind string, raw []byte, err er
 // typeMeta walks over an object for its apiVersion and kind. Of several the last is
 // meant, as for all decoders.
 func (m *walker) typeMeta() (apiVersion, kind []byte) {
-	in := walk(m.data, m.at)
+	in := walk(m.scan, m.data, m.at)
 	for in.next() {
 		switch string(in.name) {
 		case "apiVersion":
@@ -150,42 +140,6 @@ func (m *walker) typeMeta() (apiVersion, kind []byte) {
 	}
 	m.follow(&in)
 	return apiVersion, kind
-}
-
-func openProtobuf(body []byte) (apiVersion, kind, raw []byte, err error) {
-	rest, found := bytes.CutPrefix(body, protobufMagic)
-	if !found {
-		return nil, nil, nil, fmt.Errorf("%w: the protobuf prefix is missing", ErrMalformed)
-	}
-	// runtime.Unknown: 1 typeMeta, 2 raw, 3 contentEncoding, 4 contentType.
-	m := message{data: rest}
-	for m.next() {
-		switch m.number {
-		case 1:
-			apiVersion, kind, m.err = typeMeta(m.text())
-		case 2:
-			raw = m.text()
-		case 3:
-			if encoding := m.text(); len(encoding) > 0 {
-				m.err = fmt.Errorf("%w: object is encoded as %q", ErrMalformed, encoding)
-			}
-		}
-	}
-	return apiVersion, kind, raw, m.err
-}
-
-// typeMeta reads runtime.TypeMeta: 1 apiVersion, 2 kind.
-func typeMeta(encoded []byte) (apiVersion, kind []byte, err error) {
-	m := message{data: encoded}
-	for m.next() {
-		switch m.number {
-		case 1:
-			apiVersion = m.text()
-		case 2:
-			kind = m.text()
-		}
-	}
-	return apiVersion, kind, m.err
 }
 
 // Seal puts a protobuf message into the envelope that [Encoding.Open] takes off.

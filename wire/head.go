@@ -44,7 +44,8 @@ type Head struct {
 	unsorted bool    // labels are not in order yet
 	cut      []span  // what AppendSlim leaves out
 	family   []span  // what AppendFamily writes: see there
-	notes    span    // JSON: the value of annotations
+	scan     scanner
+	notes    span // JSON: the value of annotations
 }
 
 // span is a part of Head.raw.
@@ -81,7 +82,7 @@ func (e Encoding) ReadHead(raw []byte, h *Head) error {
 
 // reset empties h and keeps the memory that can be used again.
 func (h *Head) reset() {
-	*h = Head{labels: h.labels[:0], cut: h.cut[:0], family: h.family[:0]}
+	*h = Head{labels: h.labels[:0], cut: h.cut[:0], family: h.family[:0], scan: h.scan}
 }
 
 func (h *Head) addLabel(key, value []byte) {

@@ -33,7 +33,7 @@ func (o *once) see(m *walker, bit int) {
 
 func (h *Head) readJSON() error {
 	var seen once
-	top := walk(h.raw, 0)
+	top := walk(&h.scan, h.raw, 0)
 	for top.next() {
 		if string(top.name) != "metadata" {
 			top.skip()
@@ -44,7 +44,7 @@ func (h *Head) readJSON() error {
 			top.null()
 			continue
 		}
-		metadata := walk(h.raw, top.at)
+		metadata := walk(&h.scan, h.raw, top.at)
 		h.readMembers(&metadata)
 		top.follow(&metadata)
 	}
@@ -158,7 +158,7 @@ func (h *Head) readLabels(m *walker) {
 		m.null()
 		return
 	}
-	labels := walk(m.data, m.at)
+	labels := walk(m.scan, m.data, m.at)
 	for labels.next() {
 		h.addLabel(labels.name, labels.textOrNull())
 	}
@@ -181,7 +181,7 @@ func (h *Head) ownersJSON() ([]metav1.OwnerReference, error) {
 func (m *walker) owner() metav1.OwnerReference {
 	var owner metav1.OwnerReference
 	var seen once
-	in := walk(m.data, m.at)
+	in := walk(m.scan, m.data, m.at)
 	for in.next() {
 		switch string(in.name) {
 		case "apiVersion":
@@ -240,7 +240,7 @@ func (h *Head) annotationsJSON() (map[string]string, error) {
 		return nil, nil
 	}
 	annotations := map[string]string{}
-	m := walk(raw, 0)
+	m := walk(&h.scan, raw, 0)
 	for m.next() {
 		annotations[string(m.name)] = string(m.textOrNull())
 	}

@@ -6,6 +6,7 @@ package wire_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -13,12 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	"pgregory.net/rapid"
 	"sigs.k8s.io/randfill"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -143,12 +146,19 @@ func sameMeta(t testing.TB, h *wire.Head, want object.Object) {
 }
 
 // sameHead holds ReadHead and AppendSlim against decoding raw into an object of
-// into's type. It reports whether both read it.
+// into's type: they say the same, or one of them has an error. It reports whether
+// both read it.
 func sameHead(t testing.TB, e wire.Encoding, raw []byte, into object.Object) bool {
 	t.Helper()
 	var h wire.Head
-	if e.ReadHead(raw, &h) != nil {
+	if err := e.ReadHead(raw, &h); err != nil {
+		if meta, err := h.Meta(); err != nil || !reflect.DeepEqual(meta, object.Meta{}) {
+			t.Fatalf("a head of which reading failed says %+v, %v", meta, err)
+		}
 		return false
+	}
+	if e == wire.JSON && !json.Valid(raw) {
+		t.Fatalf("a head of what is no JSON: %q", raw)
 	}
 	full := reflect.New(reflect.TypeOf(into).Elem()).Interface().(object.Object)
 	slim := reflect.New(reflect.TypeOf(into).Elem()).Interface().(object.Object)
@@ -244,7 +254,222 @@ func TestHeadOfRealObjects(t *testing.T) {
 	}
 }
 
-// fuzzHead adds seeds and runs the property on anything.
+// A Head is used again and again, and nothing of the last object stays.
+func TestHeadForgetsTheObjectBefore(t *testing.T) {
+	var h wire.Head
+	for _, e := range []wire.Encoding{wire.Protobuf, wire.JSON, wire.Protobuf} {
+		if err := e.ReadHead(marshal(t, e, realPod(1)), &h); err != nil {
+			t.Fatal(err)
+		}
+		bare := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bare"}}
+		if err := e.ReadHead(marshal(t, e, bare), &h); err != nil {
+			t.Fatal(err)
+		}
+		sameMeta(t, &h, bare)
+		if err := e.ReadHead([]byte("\x0a\x05{"), &h); !errors.Is(err, wire.ErrMalformed) {
+			t.Fatalf("%v, want ErrMalformed", err)
+		}
+		if meta, err := h.Meta(); err != nil || !reflect.DeepEqual(meta, object.Meta{}) || len(h.AppendSlim(nil)) != 0 {
+			t.Errorf("after an error: %+v, %v", meta, err)
+		}
+	}
+}
+
+func TestReadHeadAllocatesNothing(t *testing.T) {
+	for _, e := range []wire.Encoding{wire.Protobuf, wire.JSON} {
+		raw := marshal(t, e, realPod(1))
+		var h wire.Head
+		var b []byte
+		if n := testing.AllocsPerRun(100, func() {
+			if err := e.ReadHead(raw, &h); err != nil {
+				t.Fatal(err)
+			}
+			b = h.AppendSlim(h.AppendFamily(h.AppendLabels(b[:0])))
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", e, n)
+		}
+	}
+}
+
+// Objects of one origin are of one family, whatever else differs, and what differs
+// in a family is told.
+func TestFamilyIsLabelsOwnersAndFinalizers(t *testing.T) {
+	for _, e := range []wire.Encoding{wire.Protobuf, wire.JSON} {
+		family := func(change func(*corev1.Pod)) string {
+			pod := realPod(1)
+			change(pod)
+			var h wire.Head
+			if err := e.ReadHead(marshal(t, e, pod), &h); err != nil {
+				t.Fatal(err)
+			}
+			return string(h.AppendFamily(nil))
+		}
+		first := family(func(*corev1.Pod) {})
+		if family(func(p *corev1.Pod) {
+			p.Name, p.UID, p.ResourceVersion, p.Generation, p.Annotations, p.ManagedFields = "b", "c", "7", 9, nil, nil
+			p.Status.Phase = corev1.PodFailed
+		}) != first {
+			t.Errorf("%s: a sibling is of another family", e)
+		}
+		for what, change := range map[string]func(*corev1.Pod){
+			"label":      func(p *corev1.Pod) { p.Labels["tier"] = "back" },
+			"no labels":  func(p *corev1.Pod) { p.Labels = nil },
+			"owner":      func(p *corev1.Pod) { p.OwnerReferences[0].Controller = new(false) },
+			"finalizers": func(p *corev1.Pod) { p.Finalizers = append(p.Finalizers, "other") },
+		} {
+			if family(change) == first {
+				t.Errorf("%s: another %s does not make another family", e, what)
+			}
+		}
+	}
+}
+
+// Where decoders make different things of the same JSON, there is no head.
+func TestHeadDoesNotGuess(t *testing.T) {
+	for _, metadata := range []string{
+		`5`, `[]`, `{"name":5}`, `{"generation":1.0}`, `{"generation":"1"}`, `{"generation":9223372036854775808}`,
+		`{"creationTimestamp":""}`, `{"creationTimestamp":"null"}`, `{"deletionTimestamp":"yesterday"}`,
+		`{"labels":{"a":1}}`, `{"labels":[]}`, `{"name":"a","name":"b"}`, `{"managedFields":[],"managedFields":[]}`,
+		`{"name":"a"}, "metadata":{"name":"b"}`,
+	} {
+		var h wire.Head
+		if err := wire.JSON.ReadHead([]byte(`{"metadata":`+metadata+`}`), &h); !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s: %v, want ErrMalformed", metadata, err)
+		}
+	}
+	for _, metadata := range []string{
+		`{"ownerReferences":[null]}`, `{"ownerReferences":{}}`, `{"ownerReferences":[{"name":1}]}`, `{"ownerReferences":[{"controller":"true"}]}`,
+		`{"ownerReferences":[{"uid":"a","uid":null}]}`, `{"finalizers":[null]}`, `{"finalizers":["a",1]}`, `{"finalizers":"a"}`,
+	} {
+		var h wire.Head
+		if err := wire.JSON.ReadHead([]byte(`{"metadata":`+metadata+`}`), &h); err != nil {
+			t.Fatalf("%s: %v", metadata, err)
+		}
+		if _, err := h.Meta(); !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s: %v, want ErrMalformed", metadata, err)
+		}
+	}
+	twice := marshal(t, wire.Protobuf, realPod(1))
+	var h wire.Head
+	if err := wire.Protobuf.ReadHead(append(twice, twice...), &h); !errors.Is(err, wire.ErrMalformed) {
+		t.Errorf("metadata twice: %v, want ErrMalformed", err)
+	}
+}
+
+// Random messages of fields that are right as such reach what random bytes do not:
+// fields in any order, many times, of any type, groups, map entries without key.
+func TestHeadOfAnyFieldsIsWhatTheDecoderSays(t *testing.T) {
+	read := 0
+	rapid.Check(t, func(r *rapid.T) {
+		raw := protowire.AppendTag(nil, 1, protowire.BytesType)
+		raw = protowire.AppendBytes(raw, anyMessage(r, 2))
+		raw = append(raw, anyMessage(r, 1)...)
+		if sameHead(t, wire.Protobuf, raw, &metav1.PartialObjectMetadata{}) {
+			read++
+		}
+	})
+	t.Log(read, "were read by both")
+}
+
+// anyMessage draws fields, mostly such that metav1.ObjectMeta has.
+func anyMessage(r *rapid.T, depth int) []byte {
+	var b []byte
+	for range rapid.IntRange(0, 6).Draw(r, "fields") {
+		number := protowire.Number(rapid.IntRange(1, 18).Draw(r, "number"))
+		typ := protowire.BytesType
+		if number == 7 || number == 10 {
+			typ = protowire.VarintType
+		}
+		if rapid.IntRange(0, 19).Draw(r, "odd") == 0 {
+			typ = rapid.SampledFrom([]protowire.Type{
+				protowire.VarintType, protowire.Fixed32Type, protowire.Fixed64Type, protowire.BytesType, protowire.StartGroupType,
+			}).Draw(r, "type")
+		}
+		b = protowire.AppendTag(b, number, typ)
+		switch typ {
+		case protowire.VarintType:
+			b = protowire.AppendVarint(b, rapid.Uint64().Draw(r, "varint"))
+		case protowire.Fixed32Type:
+			b = protowire.AppendFixed32(b, 7)
+		case protowire.Fixed64Type:
+			b = protowire.AppendFixed64(b, 7)
+		case protowire.StartGroupType:
+			b = protowire.AppendTag(append(b, anyMessage(r, 0)...), number, protowire.EndGroupType)
+		default:
+			value := []byte(rapid.SampledFrom([]string{"", "a", "b", "12", "\x08\x05", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"}).Draw(r, "text"))
+			if depth > 0 && number > 7 {
+				value = anyMessage(r, depth-1)
+			}
+			b = protowire.AppendBytes(b, value)
+		}
+	}
+	return b
+}
+
+// The same for JSON: members in any order and number, with values of any kind.
+func TestHeadOfAnyMembersIsWhatTheDecodersSay(t *testing.T) {
+	read := 0
+	rapid.Check(t, func(r *rapid.T) {
+		raw := []byte(anyMembers(r, 3))
+		for _, into := range []object.Object{&corev1.Pod{}, &metav1.PartialObjectMetadata{}, &unstructured.Unstructured{}} {
+			if sameHead(t, wire.JSON, raw, into) {
+				read++
+			}
+		}
+	})
+	t.Log(read, "were read by both")
+}
+
+func anyMembers(r *rapid.T, depth int) string {
+	names := [][]string{
+		{"a", "b", "c", `\u0061`, "uid", "name", "controller", "apiVersion"},
+		{"labels", "annotations", "ownerReferences", "finalizers", "managedFields", "x"},
+		{
+			"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "labels", "annotations",
+			"ownerReferences", "finalizers", "managedFields", "Name", `n\u0061me`, "x",
+		},
+		{"metadata", "metadata", "kind", "spec", `met\u0061data`},
+	}[depth]
+	var members []string
+	for range rapid.IntRange(0, 4).Draw(r, "members") {
+		name := rapid.SampledFrom(names).Draw(r, "name")
+		members = append(members, fmt.Sprintf("%q", name))
+		members[len(members)-1] = space(r) + `"` + name + `"` + space(r) + ":" + space(r) + anyValue(r, name, depth) + space(r)
+	}
+	return space(r) + "{" + strings.Join(members, ",") + "}" + space(r)
+}
+
+func anyValue(r *rapid.T, name string, depth int) string {
+	if rapid.IntRange(0, 9).Draw(r, "odd") == 0 {
+		return rapid.SampledFrom([]string{"null", "1", "-0", "1.5", "1e3", "true", "[]", "{}", `""`, `"\ud800"`, "\"\xff\"", "[null]", "[{}]"}).Draw(r, "value")
+	}
+	switch name {
+	case "metadata", `met\u0061data`:
+		return anyMembers(r, 2)
+	case "labels", "annotations":
+		return anyMembers(r, 0)
+	case "ownerReferences", "managedFields":
+		return "[" + anyMembers(r, 0) + "]"
+	case "finalizers":
+		return rapid.SampledFrom([]string{"[]", `["a"]`, `[ "a" , "b\n" ]`}).Draw(r, "finalizers")
+	case "generation":
+		return rapid.SampledFrom([]string{"0", "7", "-3"}).Draw(r, "generation")
+	case "creationTimestamp", "deletionTimestamp":
+		return rapid.SampledFrom([]string{`"2026-01-02T03:04:05Z"`, `"2026-01-02T03:04:05.25+02:00"`, `"0001-01-01T00:00:00Z"`}).Draw(r, "time")
+	case "controller":
+		return rapid.SampledFrom([]string{"true", "false", "null"}).Draw(r, "controller")
+	case "spec":
+		return rapid.SampledFrom([]string{"{}", `{"metadata":{"name":"inner"}}`}).Draw(r, "spec")
+	}
+	_ = depth
+	return rapid.SampledFrom([]string{`""`, `"a"`, `"12"`, `"\u00e4\""`, `"ä"`}).Draw(r, "text")
+}
+
+func space(r *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "", "", " ", "\n\t"}).Draw(r, "space")
+}
+
+// seeds are whole objects, and small ones, which mutate better.
 func seeds(f *testing.F, e wire.Encoding) {
 	pod, deployment := realPod(1), &appsv1.Deployment{ObjectMeta: realMeta(2)}
 	pod.DeletionTimestamp = &metav1.Time{Time: time.Unix(1e9, 0)}

@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -37,8 +38,9 @@ func (r *jsonReader) more() error {
 			r.buffer = r.buffer[:copy(r.buffer, r.buffer[r.at:])]
 			r.at = 0
 		} else {
-			// One byte beyond the limit tells a value that is too large.
-			size := max(min(2*cap(r.buffer), r.limit+1), cap(r.buffer)+1)
+			// A value that does not fit into this is too large: all of the buffer
+			// but a number that may go on has been looked at.
+			size := max(min(2*cap(r.buffer), r.limit+2*maxNumber), cap(r.buffer)+maxNumber)
 			r.buffer = append(make([]byte, 0, size), r.buffer...)
 		}
 	}
@@ -181,7 +183,7 @@ func (r *jsonReader) end() error {
 	if err == nil {
 		return fmt.Errorf("%w: %q behind the end", ErrMalformed, c)
 	}
-	if err != io.EOF { //nolint:errorlint // a reader's own, not wrapped
+	if !errors.Is(err, io.EOF) {
 		return err
 	}
 	return nil

@@ -11,10 +11,9 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// walker walks over the members of a JSON object that is there as a whole. It
-// passes over values by their nesting alone: that they are JSON was checked by who
-// cut them out of a body, and is checked again by who decodes them.
+// walker walks over the members of a JSON object that is there as a whole.
 type walker struct {
+	scan *scanner
 	data []byte
 	at   int    // where the present value begins, and behind it once it was read
 	from int    // where the present member begins
@@ -25,8 +24,8 @@ type walker struct {
 }
 
 // walk begins to walk over the object at data[at].
-func walk(data []byte, at int) walker {
-	m := walker{data: data, at: at}
+func walk(scan *scanner, data []byte, at int) walker {
+	m := walker{scan: scan, data: data, at: at}
 	if m.peek() != '{' {
 		m.fail("an object")
 		return m
@@ -98,65 +97,16 @@ func (m *walker) fail(want string) bool {
 
 // skip passes over the value at hand and returns it.
 func (m *walker) skip() []byte {
-	from := m.at
-	if m.at = skip(m.data, from); m.at < 0 {
-		m.at = len(m.data)
-		m.fail("the end of a value")
+	value := m.data[m.at:]
+	m.scan.reset()
+	whole, err := m.scan.scan(value)
+	if err != nil || !whole {
+		m.fail("a value")
 		return nil
 	}
-	return m.data[from:m.at]
+	m.at += m.scan.at
+	return value[:m.scan.at]
 }
-
-// skip returns the index behind the value at data[i], or -1.
-func skip(data []byte, i int) int {
-	depth := 0
-	for i < len(data) {
-		switch class[data[i]] {
-		case quote:
-			var open, ok bool
-			if i, open, ok = text(data, i+1); open || !ok {
-				return -1
-			}
-			if depth == 0 {
-				return i
-			}
-			continue
-		case opening:
-			depth++
-		case closing:
-			if depth--; depth <= 0 {
-				if depth < 0 {
-					return -1
-				}
-				return i + 1
-			}
-		case other:
-			if depth == 0 {
-				return skipScalar(data, i)
-			}
-		}
-		i++
-	}
-	return -1
-}
-
-func skipScalar(data []byte, i int) int {
-	n, ok := scalar(data[i:])
-	if !ok || n == 0 {
-		return -1
-	}
-	return i + n
-}
-
-const (
-	other = iota
-	quote
-	opening
-	closing
-)
-
-// class is what a byte means outside of texts.
-var class = [256]uint8{'"': quote, '{': opening, '[': opening, '}': closing, ']': closing}
 
 // text reads a text. What it returns is part of the data, unless there are escapes
 // in it or bytes that are no UTF-8.
@@ -213,7 +163,7 @@ func elements[T any](array []byte, read func(*walker) T) ([]T, error) {
 	if len(array) == 0 || string(array) == "null" {
 		return nil, nil
 	}
-	m := walker{data: array}
+	m := walker{scan: new(scanner), data: array}
 	if m.peek() != '[' {
 		m.fail("an array")
 		return nil, m.err

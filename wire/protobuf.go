@@ -43,7 +43,8 @@ func (r *protobufReader) ReadByte() (byte, error) {
 const lastKnown = 4
 
 // field reads the next tag and returns the size of its value, which is still to
-// be read. Values that are not length-delimited are passed over. io.EOF means that there was no further field.
+// be read. Values that are not length-delimited are passed over. io.EOF means that
+// there was no further field.
 func (r *protobufReader) field() (protowire.Number, uint64, error) {
 	for {
 		start := r.offset

@@ -72,14 +72,15 @@ func (w *WatchReader) Next() (Event, error) {
 // metav1.WatchEvent: 1 type, 2 object (runtime.RawExtension: 1 raw).
 // Source of the framing: k8s.io/apimachinery/pkg/util/framer.
 func (w *WatchReader) nextProtobuf() (Event, error) {
-	var header [4]byte
-	if _, err := io.ReadFull(w.in, header[:]); err != nil {
-		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return Event{}, io.EOF
-		}
-		return Event{}, fmt.Errorf("reading watch event: %w", err)
+	header, err := w.in.Peek(4)
+	if len(header) == 0 && errors.Is(err, io.EOF) {
+		return Event{}, io.EOF
 	}
-	size := binary.BigEndian.Uint32(header[:])
+	if err != nil {
+		return Event{}, fmt.Errorf("reading watch event: %w", unexpected(err))
+	}
+	size := binary.BigEndian.Uint32(header)
+	_, _ = w.in.Discard(len(header)) // of what is there, which cannot fail
 	if uint64(size) > uint64(w.limit) {
 		return Event{}, fmt.Errorf("reading watch event: %w: %d bytes, limit %d", ErrTooLarge, size, w.limit)
 	}
@@ -117,7 +118,7 @@ func (w *WatchReader) nextProtobuf() (Event, error) {
 // nextJSON reads a frame: {"type": ..., "object": ...}.
 func (w *WatchReader) nextJSON() (Event, error) {
 	if _, err := w.json.peek(); err != nil {
-		if err == io.EOF { //nolint:errorlint // the body's own, not wrapped
+		if errors.Is(err, io.EOF) {
 			return Event{}, io.EOF
 		}
 		return Event{}, fmt.Errorf("reading watch event: %w", err)
@@ -127,7 +128,7 @@ func (w *WatchReader) nextJSON() (Event, error) {
 		return Event{}, fmt.Errorf("reading watch event: %w", err)
 	}
 	var event Event
-	m := walk(frame, 0)
+	m := walk(&w.json.scan, frame, 0)
 	for m.next() {
 		switch string(m.name) {
 		case "type":
