@@ -24,21 +24,22 @@ type delta struct {
 
 // deltas is the queue before one handler. It holds one delta an object, in the
 // order in which the objects first changed; later changes are merged into the
-// delta that waits. A handler that is to be told of every change has nothing
-// merged.
+// delta that waits. A handler that is to be told of every step has nothing merged;
+// its queue has a limit instead, beyond which the informer waits before it reads on.
 type deltas struct {
-	every   bool
+	limit   int // 0: changes are merged
 	mu      sync.Mutex
 	count   int
-	waiting map[object.Key]*delta // empty if every
+	waiting map[object.Key]*delta // empty if there is a limit
 	ring    delta                 // sentinel: ring.after is the first, ring.before the last
 	closed  bool
 	wake    chan struct{} // has room for one
+	room    chan struct{} // closed when there is room again; nil while there is
 	merged  uint64
 }
 
-func newDeltas(every bool) *deltas {
-	d := &deltas{every: every, waiting: map[object.Key]*delta{}, wake: make(chan struct{}, 1)}
+func newDeltas(limit int) *deltas {
+	d := &deltas{limit: limit, waiting: map[object.Key]*delta{}, wake: make(chan struct{}, 1)}
 	d.ring.before, d.ring.after = &d.ring, &d.ring
 	return d
 }
@@ -63,10 +64,13 @@ func (d *deltas) push(n *delta) (dropped bool) {
 		}
 		return false
 	}
-	if !d.every {
+	if d.limit == 0 {
 		d.waiting[n.key] = n
 	}
 	d.count++
+	if d.limit > 0 && d.count >= d.limit && d.room == nil {
+		d.room = make(chan struct{})
+	}
 	n.before, n.after = d.ring.before, &d.ring
 	n.before.after, n.after.before = n, n
 	select {
@@ -77,10 +81,15 @@ func (d *deltas) push(n *delta) (dropped bool) {
 }
 
 func (d *deltas) unlink(n *delta) {
-	if !d.every {
+	if d.limit == 0 {
 		delete(d.waiting, n.key)
 	}
 	d.count--
+	// Half empty, so that informer and handler do not take turns at each change.
+	if d.room != nil && d.count <= d.limit/2 {
+		close(d.room)
+		d.room = nil
+	}
 	n.before.after, n.after.before = n.after, n.before
 	n.before, n.after = nil, nil
 }
@@ -104,7 +113,18 @@ func (d *deltas) close() {
 	d.closed = true
 	clear(d.waiting)
 	d.count = 0
+	if d.room != nil {
+		close(d.room)
+		d.room = nil
+	}
 	d.ring.before, d.ring.after = &d.ring, &d.ring
+}
+
+// full returns a channel that is closed when there is room again; nil if there is.
+func (d *deltas) full() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.room
 }
 
 // kind says what happened, from what is known to what is true.
@@ -114,7 +134,7 @@ func (d *delta) kind() EventKind {
 		return Deleted
 	case d.old == nil:
 		return Added
-	case d.old.meta.UID != d.new.meta.UID:
+	case d.old.identity() != d.new.identity():
 		return Replaced
 	case d.resync:
 		return Resync

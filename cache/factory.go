@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,16 +30,21 @@ type Factory struct {
 
 	mu        sync.Mutex
 	informers map[selection]*informer
+	made      int // informers, those that are gone included
+	detect    time.Duration
 	server    pulse
 	running   context.Context // nil: Run has not been called
+	stopping  bool
 	tasks     sync.WaitGroup
 }
 
 // selection is what makes two informers the same.
 type selection struct {
 	kind      schema.GroupVersionKind
-	typ       string // of the objects: one kind may be read into two types
+	typ       reflect.Type // of the objects: one kind may be read into two types
 	selection client.Selection
+	managed   bool
+	transform int // the number of an informer that has one of its own; 0: none
 }
 
 // NewFactory returns a factory of informers that read through c. log may be nil.
@@ -59,6 +67,8 @@ type InformerOption func(*choice)
 type choice struct {
 	kind      schema.GroupVersionKind
 	selection client.Selection
+	managed   bool
+	pageSize  int64
 	transform func(object.Object) (object.Object, error)
 }
 
@@ -81,18 +91,31 @@ func WithFields(selector string) InformerOption {
 	return func(c *choice) { c.selection.Fields = selector }
 }
 
+// WithManagedFields keeps which manager wrote which field of an object, and when: half
+// the size of many objects, and left out otherwise.
+func WithManagedFields() InformerOption { return func(c *choice) { c.managed = true } }
+
+// PageSize has lists read in pages of so many objects. Servers of Kubernetes 1.31 and
+// later answer a list from memory and whole, and page through etcd if asked to; with a
+// server that is older or has little memory, pages are gentler.
+func PageSize(n int64) InformerOption { return func(c *choice) { c.pageSize = n } }
+
 // Transform changes each object once before it is stored, to leave out what
-// nobody needs. An informer with a transform is not shared: two functions cannot
-// be compared.
+// nobody needs. It costs a decode and an encode for each. An object that it fails for
+// is reported and read again. An informer with a transform is not shared: two functions
+// cannot be compared.
 func Transform[T object.Object](f func(T) (T, error)) InformerOption {
 	return func(c *choice) {
 		c.transform = func(o object.Object) (object.Object, error) { return f(o.(T)) }
 	}
 }
 
-// Informer returns the informer of the kind whose objects are T. It panics if the
-// kind of T cannot be told, which is a mistake in the program: a type that is in
-// no scheme, or no OfKind where the type alone does not say.
+// Informer returns the informer of the kind whose objects are T, and takes a reference
+// to it. It panics if the kind of T cannot be told, which is a mistake in the program:
+// a type that is in no scheme, or no OfKind where the type alone does not say.
+//
+// T may be *metav1.PartialObjectMetadata, for metadata alone. Where the same selection
+// is held whole already, that informer serves: it has the metadata too.
 func Informer[T object.Object](p Provider, options ...InformerOption) SharedInformer[T] {
 	f := p.Informers()
 	var c choice
@@ -111,35 +134,119 @@ func Informer[T object.Object](p Provider, options ...InformerOption) SharedInfo
 		c.kind = kind
 	}
 	c.selection.JSONOnly = !wire.SpeaksProtobuf(sample)
-	return SharedInformer[T]{f.informer(c, fmt.Sprintf("%T", sample), func() object.Object { return object.New[T]() })}
+	return SharedInformer[T]{f.informer(c, reflect.TypeFor[T](), func() object.Object { return object.New[T]() })}
 }
 
-func (f *Factory) informer(c choice, typ string, empty func() object.Object) *informer {
+func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Object) *informer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := selection{kind: c.kind, typ: typ, selection: c.selection}
-	if i := f.informers[key]; i != nil && c.transform == nil {
-		return i
+	key := selection{kind: c.kind, typ: typ, selection: c.selection, managed: c.managed}
+	if c.transform == nil {
+		if i := f.shared(key); i != nil {
+			i.references++
+			return i
+		}
+	} else {
+		key.transform = f.made + 1
 	}
-	if c.transform != nil {
-		key.typ = fmt.Sprintf("%s with transform %d", typ, len(f.informers))
+	f.made++
+	content := &content{gvk: c.kind, typ: typ, new: empty, managed: c.managed}
+	if f.detect > 0 {
+		content.handouts = newHandouts(client.Plural(c.kind), f.log)
 	}
-	source := &serverSource{client: f.client, kind: c.kind, selection: c.selection, new: empty, transform: c.transform}
-	i := newInformer(client.Plural(c.kind), source, f.log)
+	source := &serverSource{client: f.client, kind: c.kind, selection: c.selection, content: content, transform: c.transform}
+	i := newInformer(client.Plural(c.kind), source, content, f.log)
 	i.reflect.server = &f.server
+	i.reflect.pageSize = c.pageSize
 	i.kind = object.Ref{Group: c.kind.Group, Kind: c.kind.Kind}
 	i.partial = c.selection.Namespace != "" || c.selection.Labels != "" || c.selection.Fields != ""
+	i.selects = key.String()
+	i.references = 1
+	i.release = func() { f.release(key, i) }
+	f.sayOverlap(key, i)
 	f.informers[key] = i
-	if f.running != nil {
+	switch {
+	case f.stopping:
+		i.stopped = true
+		close(i.ended)
+	case f.running != nil:
 		f.start(i)
 	}
 	return i
 }
 
+// shared returns the informer that serves a selection. Metadata is served by one that
+// holds the whole objects too.
+func (f *Factory) shared(key selection) *informer {
+	if i := f.informers[key]; i != nil || !key.selection.MetadataOnly {
+		return i
+	}
+	for other, i := range f.informers {
+		other.selection.MetadataOnly, other.selection.JSONOnly, other.typ = true, key.selection.JSONOnly, key.typ
+		if other == key {
+			return i
+		}
+	}
+	return nil
+}
+
+// sayOverlap logs where two informers hold the same objects and cannot be shared: an
+// accident often, and memory twice.
+func (f *Factory) sayOverlap(key selection, i *informer) {
+	for other, o := range f.informers {
+		if other.kind == key.kind && (!o.partial || !i.partial) {
+			f.log.Info("two informers hold objects of one kind, since they are not asked for alike",
+				"kind", i.name, "one", o.says(), "other", i.says())
+		}
+	}
+}
+
+// says is what the informer holds, in words.
+func (i *informer) says() string {
+	if i.selects == "" {
+		return "all, whole"
+	}
+	return i.selects
+}
+
+// String says what is selected; nothing if it is all.
+func (s selection) String() string {
+	var parts []string
+	add := func(is bool, text string) {
+		if is {
+			parts = append(parts, text)
+		}
+	}
+	add(s.selection.Namespace != "", "in "+s.selection.Namespace)
+	add(s.selection.Labels != "", "with labels "+s.selection.Labels)
+	add(s.selection.Fields != "", "with fields "+s.selection.Fields)
+	add(s.selection.MetadataOnly, "metadata")
+	add(s.managed, "managed fields")
+	add(s.transform > 0, "transformed")
+	return strings.Join(parts, ", ")
+}
+
 // start is called with mu held.
 func (f *Factory) start(i *informer) {
-	ctx := f.running
-	f.tasks.Go(func() { _ = i.run(ctx) })
+	ctx, cancel := context.WithCancel(f.running)
+	i.stop = cancel
+	f.tasks.Go(func() {
+		defer cancel()
+		_ = i.run(ctx)
+	})
+}
+
+// release gives back one reference.
+func (f *Factory) release(key selection, i *informer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if i.references--; i.references != 0 {
+		return
+	}
+	delete(f.informers, key)
+	if i.stop != nil {
+		i.stop()
+	}
 }
 
 // Run starts the informers that there are, and those that are asked for later. It
@@ -154,8 +261,16 @@ func (f *Factory) Run(ctx context.Context) error {
 	for _, i := range f.informers {
 		f.start(i)
 	}
+	detect := f.detect
 	f.mu.Unlock()
+	if detect > 0 {
+		f.tasks.Go(func() { f.watchHandouts(ctx, detect) })
+	}
 	<-ctx.Done()
+	// No task is begun any more while the others are waited for.
+	f.mu.Lock()
+	f.stopping = true
+	f.mu.Unlock()
 	f.tasks.Wait()
 	return nil
 }

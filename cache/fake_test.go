@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,6 +59,7 @@ type scripted struct {
 type fakeList struct {
 	version string
 	objects []object.Object
+	next    string // where the next page begins
 }
 
 func (s *scripted) next(asked string) any {
@@ -77,21 +80,42 @@ func (s *scripted) log() string {
 	return strings.Join(s.asked, "\n")
 }
 
-func (s *scripted) list(_ context.Context, o client.ListOptions, each func(object.Object) error) (string, error) {
-	switch answer := s.next(fmt.Sprintf("list from %q", o.ResourceVersion)).(type) {
+func (s *scripted) list(_ context.Context, o client.ListOptions, each func(*frame) error) (string, string, error) {
+	asked := fmt.Sprintf("list from %q", o.ResourceVersion)
+	if o.PageSize > 0 {
+		asked += fmt.Sprintf(" limit %d", o.PageSize)
+	}
+	if o.Continue != "" {
+		asked += fmt.Sprintf(" continue %q", o.Continue)
+	}
+	switch answer := s.next(asked).(type) {
 	case fakeList:
 		for _, o := range answer.objects {
-			if err := each(o); err != nil {
-				return "", err
+			f, err := frameOf(o)
+			if err == nil {
+				err = each(f)
+			}
+			if err != nil {
+				return "", "", err
 			}
 		}
-		return answer.version, nil
+		return answer.version, answer.next, nil
 	case error:
-		return "", answer
+		return "", "", answer
 	default:
 		s.t.Errorf("a list was asked for, the script has a %T", answer)
-		return "", errors.New("wrong script")
+		return "", "", errors.New("wrong script")
 	}
+}
+
+// frameOf is an object as it comes from a server.
+func frameOf(o object.Object) (*frame, error) {
+	e, raw, err := encode(o)
+	if err != nil {
+		return nil, err
+	}
+	f := new(frame)
+	return f, f.read(e, raw)
 }
 
 func (s *scripted) watch(ctx context.Context, o client.WatchOptions) (stream, error) {
@@ -136,13 +160,17 @@ func watching(events ...fakeEvent) *fakeWatch {
 	return w
 }
 
-func (w *fakeWatch) next() (string, object.Object, error) {
+func (w *fakeWatch) next() (string, *frame, error) {
 	select {
 	case e, ok := <-w.events:
 		if !ok {
 			return "", nil, io.EOF
 		}
-		return e.kind, e.o, e.err
+		if e.err != nil {
+			return "", nil, e.err
+		}
+		f, err := frameOf(e.o)
+		return e.kind, f, err
 	case <-w.ctx.Done():
 		return "", nil, w.ctx.Err()
 	}
@@ -182,10 +210,16 @@ func tooLarge() error {
 	return err
 }
 
+// podContent is what an informer of Pods holds.
+func podContent() *content {
+	return &content{gvk: corev1.SchemeGroupVersion.WithKind("Pod"), typ: reflect.TypeFor[*corev1.Pod](),
+		new: func() object.Object { return new(corev1.Pod) }}
+}
+
 // newTestInformer returns an informer of Pods that reads from a script.
 func newTestInformer(t *testing.T, answers ...any) (*scripted, SharedInformer[*corev1.Pod]) {
 	s := &scripted{t: t, answers: answers}
-	return s, SharedInformer[*corev1.Pod]{newInformer("pods", s, slog.New(slog.DiscardHandler))}
+	return s, SharedInformer[*corev1.Pod]{newInformer("pods", s, podContent(), slog.New(slog.DiscardHandler))}
 }
 
 // start runs an informer until the test ends, and checks that nothing of it is
@@ -233,6 +267,12 @@ func (l *told) handler(e Event[*corev1.Pod]) {
 func (l *told) take() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// Objects of a first state come in no particular order.
+	first := 0
+	for first < len(l.lines) && strings.HasSuffix(l.lines[first], " initial") {
+		first++
+	}
+	slices.Sort(l.lines[:first])
 	text := strings.Join(l.lines, "\n")
 	l.lines = nil
 	return text
@@ -243,6 +283,7 @@ func contents(i SharedInformer[*corev1.Pod]) string {
 	for key, item := range i.All() {
 		all = append(all, key.Name+"@"+string(item.Meta().Version))
 	}
+	slices.Sort(all)
 	return strings.Join(all, " ")
 }
 

@@ -26,13 +26,21 @@ type HandlerOptions struct {
 	// Resync has the handler told of every object in this period, changed or
 	// not. 0 is never; below a second is a second.
 	Resync time.Duration
-	// Every has the handler told of every change by itself; nothing is merged.
-	// It is for a handler that wakes somebody who reads snapshots. Merged changes
-	// that lead back to what the handler knew are not told of, and somebody who
-	// read a snapshot in between would stay with what it saw. What waits for such
-	// a handler grows with the changes: it must be quick.
-	Every bool
+	// EveryStep has the handler told of every change by itself; nothing is merged.
+	// It is for a handler that counts or records, and for one that wakes somebody
+	// who reads snapshots: merged changes that lead back to what the handler knew
+	// are not told of, and who read a snapshot in between would stay with what it
+	// saw. Such a handler must be quick. When Limit changes wait for it, the
+	// informer reads on only after half of them have been handled, for all its
+	// handlers; [HandlerStatus] says how long that has been, and the log names the
+	// handler.
+	EveryStep bool
+	// Limit is how many changes may wait for a handler that is told of every step,
+	// beside the objects of a whole state, which come all at once. 0 is 10,000.
+	Limit int
 }
+
+const defaultLimit = 10_000
 
 // Registration is a handler that has been added.
 type Registration struct {
@@ -46,6 +54,9 @@ type Registration struct {
 	handled  atomic.Uint64
 	panics   atomic.Uint64
 	busy     atomic.Int64 // when the running call began, unix nanoseconds; 0: none runs
+	spent    atomic.Int64 // in calls that have ended, nanoseconds
+	held     atomic.Int64 // how long the informer has waited for room, nanoseconds
+	holding  atomic.Int64 // since when it waits, unix nanoseconds; 0: it does not
 	resync   time.Duration
 	stop     context.CancelFunc
 	stopOnce sync.Once
@@ -63,7 +74,11 @@ type HandlerStatus struct {
 	Handled uint64        // events that it has been told of
 	Panics  uint64        // events in which it panicked
 	Busy    time.Duration // how long the call that runs has been running
-	Synced  bool
+	Spent   time.Duration // in all calls that have ended
+	// HeldUp is how long the informer has waited for this handler, all in all and
+	// now included. Only a handler that is told of every step can hold it up.
+	HeldUp time.Duration
+	Synced bool
 }
 
 // Status returns what can be seen of the handler.
@@ -74,6 +89,10 @@ func (r *Registration) Status() HandlerStatus {
 	r.queue.mu.Unlock()
 	if began := r.busy.Load(); began != 0 {
 		s.Busy = time.Since(time.Unix(0, began))
+	}
+	s.Spent, s.HeldUp = time.Duration(r.spent.Load()), time.Duration(r.held.Load())
+	if since := r.holding.Load(); since != 0 {
+		s.HeldUp += time.Since(time.Unix(0, since))
 	}
 	select {
 	case <-r.synced:
@@ -135,7 +154,8 @@ func (r *Registration) run(ctx context.Context) {
 }
 
 func (r *Registration) handle(d *delta) {
-	r.busy.Store(time.Now().UnixNano())
+	began := time.Now()
+	r.busy.Store(began.UnixNano())
 	defer func() {
 		if p := recover(); p != nil {
 			r.panics.Add(1)
@@ -144,6 +164,7 @@ func (r *Registration) handle(d *delta) {
 				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 		r.busy.Store(0)
+		r.spent.Add(int64(time.Since(began)))
 		r.handled.Add(1)
 		if d.initial {
 			r.initialDone()
@@ -158,6 +179,25 @@ func typed[T object.Object](h Handler[T]) func(*delta) {
 		e := Event[T]{Kind: d.kind(), Old: Item[T]{d.old}, New: Item[T]{d.new}, Initial: d.initial, Stale: d.stale}
 		if e.Kind == Deleted && d.last != nil {
 			e.Old = Item[T]{d.last}
+		}
+		h(e)
+	}
+}
+
+// Filtered has a handler see only the objects that keep holds for: one that comes to
+// be kept is added to it, one that is kept no longer is deleted, whatever happened to
+// the object itself. keep must say the same of the same state each time.
+func Filtered[T object.Object](keep func(Item[T]) bool, h Handler[T]) Handler[T] {
+	return func(e Event[T]) {
+		old, now := e.Old.Exists() && keep(e.Old), e.New.Exists() && keep(e.New)
+		switch {
+		case old && now:
+		case old:
+			e.Kind, e.New = Deleted, Item[T]{}
+		case now:
+			e.Kind, e.Old = Added, Item[T]{}
+		default:
+			return
 		}
 		h(e)
 	}

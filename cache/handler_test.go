@@ -209,7 +209,7 @@ func TestAHandlerThatAsksForEveryChangeIsToldOfEachOneByOne(t *testing.T) {
 		_, informer := newTestInformer(t, w)
 		gate := make(chan struct{}, 100)
 		var l told
-		r := add(t, informer, func(e Event[*corev1.Pod]) { <-gate; l.handler(e) }, HandlerOptions{Every: true})
+		r := add(t, informer, func(e Event[*corev1.Pod]) { <-gate; l.handler(e) }, HandlerOptions{EveryStep: true})
 		defer start(t, informer)()
 		synctest.Wait() // blocks in the first one
 		w.events <- modified(pod("a", "6"))

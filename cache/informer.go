@@ -26,12 +26,22 @@ import (
 type informer struct {
 	name     string // of the kind, for people
 	kind     object.Ref
-	partial  bool // not all objects of the kind are selected
+	selects  string // what of the kind it holds, in words; empty: all, whole
+	partial  bool   // not all objects of the kind are selected
 	log      *slog.Logger
 	store    *store
 	reflect  reflector
 	versions versionWaits
-	wrap     func(object.Object) *entry
+	content  *content
+
+	// references and stop are the factory's, release leads there.
+	references int
+	stop       context.CancelFunc
+	release    func()
+
+	// archive and relist are the reflector's goroutine's.
+	archive *archive
+	relist  relist
 
 	// mu makes a change of the store and its delivery one step, seen from a
 	// handler that is being added. Readers do not take it.
@@ -46,6 +56,7 @@ type informer struct {
 	isSynced atomic.Bool
 	problem  atomic.Pointer[problem]
 	said     said
+	counts   counts
 	ended    chan struct{} // closed when run has returned
 }
 
@@ -56,12 +67,9 @@ type problem struct {
 	class string
 }
 
-func newInformer(name string, source source, log *slog.Logger) *informer {
-	i := &informer{name: name, log: log, synced: make(chan struct{}), ended: make(chan struct{}), wrap: newEntry, gone: map[object.Key][]chan struct{}{}}
+func newInformer(name string, source source, c *content, log *slog.Logger) *informer {
+	i := &informer{name: name, log: log, content: c, archive: newArchive(c), synced: make(chan struct{}), ended: make(chan struct{}), gone: map[object.Key][]chan struct{}{}}
 	i.store = newStore(func(err error) { log.Error("an index function failed", "kind", name, "error", err) })
-	if err := i.store.addIndex(controllerIndex, byController); err != nil {
-		panic(err) // a fresh store has no index
-	}
 	i.reflect = reflector{source: source, sink: i}
 	return i
 }
@@ -84,9 +92,30 @@ func (i *informer) run(ctx context.Context) error {
 	i.mu.Lock()
 	i.stopped = true
 	i.mu.Unlock()
-	i.tasks.Wait()
+	i.awaitHandlers()
+	i.content.kept.stop()
 	close(i.ended)
 	return nil
+}
+
+// patience is how long something may take before the log says what is waited for.
+const patience = 5 * time.Second
+
+// awaitHandlers waits for the calls that are under way, and says whose they are if
+// that takes long.
+func (i *informer) awaitHandlers() {
+	saying := time.AfterFunc(patience, func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		for _, r := range i.handlers {
+			if began := r.busy.Load(); began != 0 {
+				i.log.Warn("stopping waits for a handler that does not return", "kind", i.name,
+					"handler", r.name, "busy", time.Since(time.Unix(0, began)).Round(time.Second).String())
+			}
+		}
+	})
+	defer saying.Stop()
+	i.tasks.Wait()
 }
 
 // startHandler is called with mu held.
@@ -101,8 +130,14 @@ func (i *informer) startHandler(r *Registration) {
 }
 
 func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registration, error) {
+	limit := 0
+	if o.EveryStep {
+		if limit = o.Limit; limit <= 0 {
+			limit = defaultLimit
+		}
+	}
 	r := &Registration{
-		informer: i, name: o.Name, queue: newDeltas(o.Every), call: call, synced: make(chan struct{}),
+		informer: i, name: o.Name, queue: newDeltas(limit), call: call, synced: make(chan struct{}),
 		resync: o.Resync, stop: func() {},
 	}
 	r.initial.Store(1) // the informer's own sync
@@ -111,8 +146,8 @@ func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registratio
 	if i.stopped {
 		return nil, fmt.Errorf("adding a handler to the informer of %s: the informer has stopped", i.name)
 	}
-	walk(i.store.current.Load().objects, nil, func(e *entry) bool {
-		r.push(delta{key: e.meta.Key, new: e, initial: true})
+	i.store.current.Load().all(func(e *entry) bool {
+		r.push(delta{key: e.key(), new: e, initial: true})
 		return true
 	})
 	if i.isSynced.Load() {
@@ -135,15 +170,15 @@ func (i *informer) forget(r *Registration) {
 func (i *informer) resync(r *Registration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	walk(i.store.current.Load().objects, nil, func(e *entry) bool {
-		r.push(delta{key: e.meta.Key, old: e, new: e, resync: true})
+	i.store.current.Load().all(func(e *entry) bool {
+		r.push(delta{key: e.key(), old: e, new: e, resync: true})
 		return true
 	})
 }
 
 // tell is called with mu held, after the store has changed.
 func (i *informer) tell(d delta) {
-	if d.new == nil || d.new.meta.Deleting() || (d.old != nil && d.old.meta.UID != d.new.meta.UID) {
+	if d.new == nil || d.new.deleting() || (d.old != nil && d.old.identity() != d.new.identity()) {
 		for _, done := range i.gone[d.key] {
 			close(done)
 		}
@@ -154,86 +189,97 @@ func (i *informer) tell(d delta) {
 	}
 }
 
-// replace implements sink: what is not among all is gone.
-func (i *informer) replace(all []object.Object, version object.Version) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	before := i.store.current.Load()
-	keep := make(map[object.Key]bool, len(all))
-	for _, o := range all {
-		keep[object.KeyOf(o)] = true
-	}
-	var removed, changed []delta
-	edit := i.store.begin()
-	walk(before.objects, nil, func(e *entry) bool {
-		if !keep[e.meta.Key] {
-			edit.remove(e.meta.Key)
-			removed = append(removed, delta{key: e.meta.Key, old: e, last: e, stale: true})
-		}
-		return true
-	})
-	initial := !i.isSynced.Load()
-	for _, o := range all {
-		// A list is what is true, also where a server was set back to an older
-		// state: only what is the very same is passed over.
-		n := i.wrap(o)
-		if known := before.get(n.meta.Key); known != nil && known.meta.UID == n.meta.UID && known.meta.Version == n.meta.Version {
-			continue
-		}
-		changed = append(changed, delta{key: n.meta.Key, old: edit.put(n), new: n, initial: initial})
-	}
-	edit.commit(version)
-	// Deletions first: a handler that counts never counts two objects where one
-	// took the place of the other.
-	for _, d := range removed {
-		i.tell(d)
-	}
-	for _, d := range changed {
-		i.tell(d)
-	}
-	if initial {
-		i.isSynced.Store(true)
-		close(i.synced)
+// awaitRoom waits until no handler that is told of every step has its limit waiting.
+func (i *informer) awaitRoom() {
+	for {
+		i.mu.Lock()
+		var full *Registration
+		var room <-chan struct{}
 		for _, r := range i.handlers {
-			r.initialDone()
+			if room = r.queue.full(); room != nil {
+				full = r
+				break
+			}
+		}
+		ctx := i.running
+		i.mu.Unlock()
+		if full == nil || ctx == nil {
+			return
+		}
+		i.hold(ctx, full, room)
+		if ctx.Err() != nil {
+			return
 		}
 	}
-	i.versions.advance(version)
+}
+
+// hold waits for one handler and keeps account of it.
+func (i *informer) hold(ctx context.Context, r *Registration, room <-chan struct{}) {
+	began := time.Now()
+	r.holding.Store(began.UnixNano())
+	saying := time.AfterFunc(patience, func() {
+		i.log.Warn("a handler that is told of every step holds up its informer", "kind", i.name, "handler", r.name, "waiting", r.Status().Waiting)
+	})
+	select {
+	case <-room:
+	case <-ctx.Done():
+	}
+	saying.Stop()
+	r.held.Add(int64(time.Since(began)))
+	r.holding.Store(0)
 }
 
 // put implements sink. What the store has already, or newer, is passed over: a
 // watch that resumes may repeat itself.
-func (i *informer) put(o object.Object, version object.Version) {
+func (i *informer) put(f *frame, version object.Version) error {
+	i.awaitRoom()
+	i.counts.events.Add(1)
+	if known := i.store.current.Load().get(f.head.Namespace, f.head.Name); known != nil &&
+		string(known.identity()) == string(f.head.UID) && known.at().AtLeast(version) {
+		i.advance(version)
+		return nil
+	}
+	n, err := i.archive.entry(f)
+	if err != nil {
+		return err
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	n := i.wrap(o)
 	edit := i.store.begin()
-	known, _ := edit.objects.Get(path(n.meta.Key))
-	if known != nil && known.meta.UID == n.meta.UID && known.meta.Version.AtLeast(n.meta.Version) {
-		edit.commit(version)
-	} else {
-		old := edit.put(n)
-		edit.commit(version)
-		i.tell(delta{key: n.meta.Key, old: old, new: n})
+	old := edit.put(n)
+	if old != nil {
+		i.archive.drop(old)
 	}
-	i.versions.advance(version)
+	i.rewrite(edit)
+	edit.commit(version)
+	i.tell(delta{key: n.key(), old: old, new: n})
+	i.seen(version)
+	return nil
 }
 
-// remove implements sink. o is the object's last state.
-func (i *informer) remove(o object.Object, version object.Version) {
+// remove implements sink. f is the object's last state.
+func (i *informer) remove(f *frame, version object.Version) error {
+	i.awaitRoom()
+	i.counts.events.Add(1)
+	known := i.store.current.Load().get(f.head.Namespace, f.head.Name)
+	if known == nil || string(known.identity()) != string(f.head.UID) && !version.AtLeast(known.at()) {
+		i.advance(version)
+		return nil
+	}
+	last, err := i.archive.entry(f)
+	if err != nil {
+		return err
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	last := i.wrap(o)
 	edit := i.store.begin()
-	var old *entry
-	if known, ok := edit.objects.Get(path(last.meta.Key)); ok && (known.meta.UID == last.meta.UID || version.AtLeast(known.meta.Version)) {
-		old = edit.remove(last.meta.Key)
-	}
+	old := edit.remove(f.head.Namespace, f.head.Name)
 	edit.commit(version)
-	if old != nil {
-		i.tell(delta{key: last.meta.Key, old: old, last: last})
-	}
-	i.versions.advance(version)
+	i.archive.drop(old)
+	i.archive.drop(last)
+	i.tell(delta{key: last.key(), old: old, last: last})
+	i.seen(version)
+	return nil
 }
 
 // advance implements sink.
@@ -241,7 +287,36 @@ func (i *informer) advance(version object.Version) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.store.begin().commit(version)
+	i.seen(version)
+}
+
+// seen is called with mu held, after the store has moved to a version.
+func (i *informer) seen(version object.Version) {
+	i.counts.heard.Store(time.Now().UnixNano())
+	i.counts.raw.Store(int64(i.archive.raw))
+	i.counts.stored.Store(int64(i.archive.stored))
 	i.versions.advance(version)
+}
+
+// rewrite has entries without a dictionary written anew when there is one.
+func (i *informer) rewrite(edit *edit) {
+	for e := range i.archive.lessons {
+		l := &i.archive.lessons[e]
+		if l.before == nil {
+			continue
+		}
+		var plain []*entry
+		edit.all(func(e *entry) bool {
+			if e.form == l.before {
+				plain = append(plain, e)
+			}
+			return true
+		})
+		for _, e := range plain {
+			edit.rewrite(e, i.archive.rewrite(e, i.archive.forms[e.form.encoding]))
+		}
+		l.before = nil
+	}
 }
 
 // sayAgain is when a reason that comes and goes is logged again. A server that
@@ -362,8 +437,8 @@ func (i *informer) waitGone(key object.Key, uid types.UID) (<-chan struct{}, fun
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	done := make(chan struct{})
-	e := i.store.current.Load().get(key)
-	if e == nil || e.meta.Deleting() || (uid != "" && e.meta.UID != uid) {
+	e := i.store.current.Load().at(key)
+	if e == nil || e.deleting() || (uid != "" && e.identity() != uid) {
 		close(done)
 		return done, func() {}
 	}

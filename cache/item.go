@@ -4,50 +4,63 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// entry is an object as the store keeps it. It never changes.
-type entry struct {
-	meta object.Meta
-	obj  object.Object
-}
-
-func newEntry(o object.Object) *entry { return &entry{meta: object.MetaOf(o), obj: o} }
-
-// path is where an entry stands in the store's tree: all objects of a namespace
-// are neighbours.
-func path(key object.Key) []byte {
-	b := make([]byte, 0, len(key.Namespace)+1+len(key.Name))
-	b = append(b, key.Namespace...)
-	b = append(b, '/')
-	return append(b, key.Name...)
-}
-
-// Item is an object of a snapshot or an event. Its metadata is at hand, its
-// content is decoded when asked for. The zero Item is no object. An Item is a
-// small value; copy it freely.
+// Item is an object of a snapshot or an event. Its metadata is at hand, its content is
+// decoded when somebody asks for it. The zero Item is no object. An Item is a small
+// value; copy it freely.
 type Item[T object.Object] struct{ entry *entry }
 
 // Exists reports whether there is an object.
 func (i Item[T]) Exists() bool { return i.entry != nil }
 
-// Meta returns the object's metadata, without decoding the object. It is
-// read-only and must not be asked of an Item that does not exist.
-func (i Item[T]) Meta() object.Meta { return i.entry.meta }
+// Key returns the object's key. It must not be asked of an Item that does not exist.
+func (i Item[T]) Key() object.Key { return i.entry.key() }
 
-// Object returns the object. It is shared and read-only. The error says that the
+// Meta returns what selects the object and relates it to others, without decoding
+// it. It must not be asked of an Item that does not exist.
+func (i Item[T]) Meta() object.Meta { return i.entry.meta() }
+
+// Annotations reads the object's annotations without decoding the rest of it. The map
+// is the caller's.
+func (i Item[T]) Annotations() (map[string]string, error) {
+	if i.entry == nil {
+		return nil, errNoItem
+	}
+	return i.entry.annotations()
+}
+
+// Object returns the object, decoded now or by somebody who still holds it. It is
+// shared and read-only: call DeepCopy before you change it. The error says that the
 // object cannot be decoded.
 func (i Item[T]) Object() (T, error) {
 	var none T
 	if i.entry == nil {
-		return none, fmt.Errorf("decoding an item that does not exist")
+		return none, errNoItem
 	}
-	o, ok := i.entry.obj.(T)
-	if !ok {
-		return none, fmt.Errorf("item %s is a %T, not a %T", i.entry.meta.Key, i.entry.obj, none)
+	form := i.entry.form
+	if t := reflect.TypeFor[T](); form.typ != t {
+		// Who asks for metadata may be served by an informer of whole objects.
+		if m, ok := any(object.New[T]()).(*metav1.PartialObjectMetadata); ok {
+			return any(m).(T), i.entry.decodeInto(m)
+		}
+		return none, fmt.Errorf("item %s is a %s, not a %s", i.entry.key(), form.typ, t)
+	}
+	o, err := objectOf[T](i.entry)
+	if err != nil {
+		return none, fmt.Errorf("reading %s from the cache: %w", i.entry.key(), err)
+	}
+	if form.handouts != nil {
+		form.handouts.note(i.entry, o)
 	}
 	return o, nil
 }
+
+var errNoItem = errors.New("reading an item that does not exist")

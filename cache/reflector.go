@@ -30,13 +30,30 @@ const shortWatch = time.Second
 
 // sink takes what a reflector reads. It is called by one goroutine.
 type sink interface {
-	replace(all []object.Object, version object.Version)
-	put(o object.Object, version object.Version)
-	remove(o object.Object, version object.Version)
+	// begin says that a whole state is about to come: add and omit until whole or
+	// abandon.
+	begin()
+	add(f *frame) error
+	omit(f *frame)
+	whole(version object.Version)
+	abandon()
+
+	put(f *frame, version object.Version) error
+	remove(f *frame, version object.Version) error
 	advance(version object.Version)
 	// trouble is told of every failure, and of nil when things are well again.
 	trouble(err error)
+	// restarted is told why a whole state is read anew, or a watch begun again.
+	restarted(what restart, why error)
 }
+
+// restart is what a reflector begins anew.
+type restart int
+
+const (
+	relisted restart = iota
+	rewatched
+)
 
 // reflector keeps a sink in step with a source.
 type reflector struct {
@@ -48,10 +65,9 @@ type reflector struct {
 	version  object.Version // up to which the sink has been told
 	complete bool           // the sink has been given a whole state, at version
 	forgot   bool           // the server does not know version any more
-	noStream bool           // this cycle lists, the server has no watch list
+	pageSize int64          // of lists at no version; 0: all in one
+	why      error          // of the last try's failure; nil: a watch's time was up
 	backoff  backoff
-
-	lists, watches uint64
 }
 
 var (
@@ -65,11 +81,13 @@ func (r *reflector) run(ctx context.Context) {
 		reached := r.server.next()
 		err := r.step(ctx)
 		if err == nil || ctx.Err() != nil {
+			r.why = nil
 			continue
 		}
 		if errors.Is(err, errRelist) {
-			continue
+			continue // r.why is what led to it
 		}
+		r.why = err
 		r.sink.trouble(err)
 		least := time.Duration(0)
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
@@ -88,13 +106,12 @@ func (r *reflector) step(ctx context.Context) error {
 	if r.complete {
 		return r.follow(ctx)
 	}
-	if !r.noStream {
-		err := r.watchList(ctx)
-		if err == nil || !refusesWatchList(err) {
-			return err
-		}
+	r.sink.restarted(relisted, r.why)
+	// A server that has no watch list is asked for one again the next time: it may
+	// have been replaced by one that has.
+	if err := r.watchList(ctx); err == nil || !refusesWatchList(err) {
+		return err
 	}
-	r.noStream = false // the next cycle tries the watch list again
 	return r.list(ctx)
 }
 
@@ -113,39 +130,56 @@ func refusesWatchList(err error) bool {
 // (consistent reads from cache, Kubernetes 1.31 and later). A later list must not
 // be older than what is known.
 func (r *reflector) list(ctx context.Context) error {
-	options := client.ListOptions{}
-	if !r.forgot {
-		options.ResourceVersion = string(r.version)
+	options := client.ListOptions{PageSize: r.pageSize}
+	if !r.forgot && !r.version.IsZero() {
+		// With a page size a server reads from etcd what it has in memory.
+		options = client.ListOptions{ResourceVersion: string(r.version)}
 	}
-	r.lists++
-	var all []object.Object
-	text, err := r.source.list(ctx, options, func(o object.Object) error {
-		all = append(all, o)
-		return nil
-	})
-	if isExpired(err) || isTooLargeVersion(err) {
+	r.sink.begin()
+	text, err := r.pages(ctx, options)
+	var version object.Version
+	if err == nil {
+		version, err = object.ParseVersion(text)
+	}
+	if err != nil {
+		r.sink.abandon()
+	}
+	if (isExpired(err) || isTooLargeVersion(err)) && !r.forgot {
 		// The server lost its past, or was set back to it. Ask for what there
 		// is, at once.
-		if r.forgot {
-			return fmt.Errorf("listing: %w", err)
-		}
-		r.forgot = true
+		r.forgot, r.why = true, err
 		return errRelist
 	}
 	if err != nil {
 		return fmt.Errorf("listing: %w", err)
 	}
-	version, err := object.ParseVersion(text)
-	if err != nil {
-		return fmt.Errorf("listing: %w", err)
-	}
-	r.whole(all, version)
+	r.whole(version)
 	return nil
 }
 
-// whole gives the sink a whole state.
-func (r *reflector) whole(all []object.Object, version object.Version) {
-	r.sink.replace(all, version)
+// pages reads a list to its end, in as many pages as the server makes of it.
+func (r *reflector) pages(ctx context.Context, o client.ListOptions) (version string, err error) {
+	for {
+		version, next, err := r.source.list(ctx, o, r.add)
+		if err != nil || next == "" {
+			return version, err
+		}
+		// The place to go on names the version; to name one too is refused.
+		o = client.ListOptions{PageSize: o.PageSize, Continue: next}
+	}
+}
+
+// add gives the sink an object of a whole state.
+func (r *reflector) add(f *frame) error {
+	if err := r.sink.add(f); err != nil {
+		return &undecodable{err}
+	}
+	return nil
+}
+
+// whole says that the sink has been given a whole state.
+func (r *reflector) whole(version object.Version) {
+	r.sink.whole(version)
 	r.version, r.complete, r.forgot = version, true, false
 	r.well()
 }
@@ -171,49 +205,54 @@ func (r *reflector) watchList(ctx context.Context) error {
 	if !r.forgot {
 		options.ResourceVersion = string(r.version)
 	}
-	r.lists++
 	w, err := r.source.watch(ctx, options)
 	if err != nil {
 		return r.mayForget(fmt.Errorf("listing by watch: %w", err))
 	}
 	defer func() { _ = w.close() }()
-	state := map[object.Key]object.Object{}
+	r.sink.begin()
+	version, err := r.initial(w)
+	if err != nil {
+		r.sink.abandon()
+		return r.mayForget(fmt.Errorf("listing by watch: %w", err))
+	}
+	r.whole(version)
+	return r.consume(ctx, w)
+}
+
+// initial reads a watch list up to the bookmark that ends the state.
+func (r *reflector) initial(w stream) (object.Version, error) {
 	for {
-		kind, o, err := w.next()
+		kind, f, err := w.next()
+		if errors.Is(err, io.EOF) {
+			return "", errors.New("the server ended the watch before it had sent the whole state")
+		}
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = errors.New("the server ended the watch before it had sent the whole state")
-			}
-			return r.mayForget(fmt.Errorf("listing by watch: %w", err))
+			return "", err
 		}
 		switch kind {
 		case wire.Added, wire.Modified:
-			state[object.KeyOf(o)] = o
-			continue
+			if err := r.add(f); err != nil {
+				return "", err
+			}
 		case wire.Deleted:
-			delete(state, object.KeyOf(o))
-			continue
+			r.sink.omit(f)
+		case wire.Bookmark:
+			notes, err := f.head.Annotations()
+			if err != nil {
+				return "", err
+			}
+			if notes[metav1.InitialEventsAnnotationKey] == "true" {
+				return object.ParseVersion(string(f.head.ResourceVersion))
+			}
 		}
-		if o.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
-			continue
-		}
-		version, err := object.ParseVersion(o.GetResourceVersion())
-		if err != nil {
-			return fmt.Errorf("listing by watch: %w", err)
-		}
-		all := make([]object.Object, 0, len(state))
-		for _, o := range state {
-			all = append(all, o)
-		}
-		r.whole(all, version)
-		return r.consume(ctx, w)
 	}
 }
 
 // mayForget notes where the server does not know the version asked for.
 func (r *reflector) mayForget(err error) error {
 	if (isExpired(err) || isTooLargeVersion(err)) && !r.forgot {
-		r.forgot = true
+		r.forgot, r.why = true, err
 		return errRelist
 	}
 	return err
@@ -225,7 +264,7 @@ func (r *reflector) follow(ctx context.Context) error {
 	defer cancel()
 	options := r.watchOptions()
 	options.ResourceVersion = string(r.version)
-	r.watches++
+	r.sink.restarted(rewatched, r.why)
 	w, err := r.source.watch(ctx, options)
 	if err != nil {
 		return r.afterWatch(err)
@@ -243,7 +282,7 @@ func (r *reflector) watchOptions() client.WatchOptions {
 func (r *reflector) consume(ctx context.Context, w stream) error {
 	began, events := time.Now(), 0
 	for {
-		kind, o, err := w.next()
+		kind, f, err := w.next()
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				if events == 0 && time.Since(began) < shortWatch {
@@ -257,21 +296,26 @@ func (r *reflector) consume(ctx context.Context, w stream) error {
 			return r.afterWatch(err)
 		}
 		events++
-		version, err := object.ParseVersion(o.GetResourceVersion())
+		version, err := object.ParseVersion(string(f.head.ResourceVersion))
+		// A watch tells in order. What is not after the place that was reached has
+		// been told before, and may have been undone since.
+		if err == nil && r.version.AtLeast(version) {
+			continue
+		}
+		if err == nil {
+			switch kind {
+			case wire.Added, wire.Modified:
+				err = r.sink.put(f, version)
+			case wire.Deleted:
+				err = r.sink.remove(f, version)
+			case wire.Bookmark:
+				r.sink.advance(version)
+			}
+		}
 		if err != nil {
 			return r.afterWatch(&undecodable{err})
 		}
-		switch kind {
-		case wire.Added, wire.Modified:
-			r.sink.put(o, version)
-		case wire.Deleted:
-			r.sink.remove(o, version)
-		case wire.Bookmark:
-			r.sink.advance(version)
-		}
-		if version.AtLeast(r.version) {
-			r.version = version
-		}
+		r.version = version
 	}
 }
 
@@ -283,7 +327,7 @@ func (r *reflector) afterWatch(err error) error {
 	case isExpired(err):
 		// List at the last version first: another server, or this one's cache,
 		// may well have a state that is newer.
-		r.complete = false
+		r.complete, r.why = false, err
 		return errRelist
 	case isTooLargeVersion(err):
 		r.complete = false

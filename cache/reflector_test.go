@@ -42,7 +42,7 @@ func TestReflector(t *testing.T) {
 		{
 			name: "a server without watch list is asked for a list, of the newest state and not of any",
 			answers: func() []any {
-				return []any{errNoWatchList, fakeList{"5", []object.Object{pod("a", "1")}}, watching(added(pod("b", "6")))}
+				return []any{errNoWatchList, fakeList{version: "5", objects: []object.Object{pod("a", "1")}}, watching(added(pod("b", "6")))}
 			},
 			asked: "watch list from \"\"\nlist from \"\"\nwatch from \"5\"",
 			store: "a@1 b@6", version: "6",
@@ -136,7 +136,7 @@ func TestReflector(t *testing.T) {
 		{
 			name: "an empty list is a state",
 			answers: func() []any {
-				return []any{errNoWatchList, fakeList{"5", nil}, watching()}
+				return []any{errNoWatchList, fakeList{version: "5", objects: nil}, watching()}
 			},
 			asked:   "watch list from \"\"\nlist from \"\"\nwatch from \"5\"",
 			version: "5",
@@ -309,7 +309,7 @@ func TestTroubleIsLoggedOnceForEachReason(t *testing.T) {
 		}
 		source := &scripted{t: t, answers: append(answers, watching(added(pod("a", "6"))))}
 		var log bytes.Buffer
-		informer := SharedInformer[*corev1.Pod]{newInformer("pods", source, slog.New(slog.NewTextHandler(&log, nil)))}
+		informer := SharedInformer[*corev1.Pod]{newInformer("pods", source, podContent(), slog.New(slog.NewTextHandler(&log, nil)))}
 		stop := start(t, informer)
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
@@ -334,7 +334,7 @@ func TestWhoReachesTheServerWakesThoseWhoWaitForIt(t *testing.T) {
 		back := make([]time.Duration, 5)
 		for n := range back {
 			source := &outageSource{scripted: scripted{t: t}, until: began.Add(outage)}
-			informer := SharedInformer[*corev1.Pod]{newInformer("pods", source, slog.New(slog.DiscardHandler))}
+			informer := SharedInformer[*corev1.Pod]{newInformer("pods", source, podContent(), slog.New(slog.DiscardHandler))}
 			informer.informer.reflect.server = &server
 			// Each one is deep in backoff, at a moment of its own.
 			informer.informer.reflect.backoff.random = func() float64 { return 0.9 - 0.1*float64(n) }

@@ -18,6 +18,9 @@ import (
 // SharedInformer is the typed view of an informer: a current copy of the objects
 // of a kind, and a place to add handlers. It is a small value that may be copied;
 // all methods are safe for concurrent use.
+//
+// Each call of [Informer] takes a reference to the informer that it returns;
+// [SharedInformer.Release] gives it back.
 type SharedInformer[T object.Object] struct{ informer *informer }
 
 // Snapshot returns the newest state.
@@ -47,11 +50,31 @@ func (s SharedInformer[T]) AddHandler(h Handler[T], o HandlerOptions) (*Registra
 
 // AddIndex adds an index, over the objects that are there already too. f returns
 // the values under which an object is found; it must be quick, return the same
-// values for the same object, and change nothing. Objects for which f fails or
-// panics stand in no value of the index, and the failure is logged.
+// values for the same object, and change nothing. It is called once for each change;
+// one that needs the content of the object has it decoded for that. Objects for
+// which f fails or panics stand in no value of the index, and the failure is logged.
 func (s SharedInformer[T]) AddIndex(name string, f func(Item[T]) ([]string, error)) error {
 	return s.informer.store.addIndex(name, func(e *entry) ([]string, error) { return f(Item[T]{e}) })
 }
+
+// IndexLabels has [Snapshot.Select] find objects by the values of labels. A label that
+// is indexed already is passed over.
+func (s SharedInformer[T]) IndexLabels(labels ...string) {
+	for _, label := range labels {
+		// The error is that there is such an index.
+		_ = s.informer.store.addIndex(labelIndex(label), func(e *entry) ([]string, error) {
+			if value, ok := e.family.labels.Lookup(label); ok {
+				return []string{value}, nil
+			}
+			return nil, nil
+		})
+	}
+}
+
+// Release gives the informer back. With the last reference it stops: its handlers
+// are told nothing more, its readers keep what they read, and who asks the factory
+// for its kind gets a new one. Who releases an informer uses it no longer.
+func (s SharedInformer[T]) Release() { s.informer.release() }
 
 // Synced returns a channel that is closed once the informer has had a whole state
 // of its kind.
@@ -136,38 +159,14 @@ func (h Handle) Partial() bool { return h.informer.partial }
 // Meta returns the metadata of an object of the newest state, and whether there is
 // one.
 func (h Handle) Meta(key object.Key) (object.Meta, bool) {
-	if e := h.informer.store.current.Load().get(key); e != nil {
-		return e.meta, true
+	if e := h.informer.store.current.Load().at(key); e != nil {
+		return e.meta(), true
 	}
 	return object.Meta{}, false
 }
 
 // Trouble is as [SharedInformer.Trouble].
 func (h Handle) Trouble() error { return SharedInformer[*metav1.PartialObjectMetadata](h).Trouble() }
-
-// Status returns what can be seen of the informer from outside.
-func (h Handle) Status() Status {
-	i := h.informer
-	now := i.store.current.Load()
-	s := Status{Kind: i.name, Objects: now.objects.Len(), Version: now.version, Synced: i.isSynced.Load(), Trouble: h.Trouble()}
-	i.mu.Lock()
-	handlers := append([]*Registration(nil), i.handlers...)
-	i.mu.Unlock()
-	for _, r := range handlers {
-		s.Handlers = append(s.Handlers, r.Status())
-	}
-	return s
-}
-
-// Status is what can be seen of an informer from outside.
-type Status struct {
-	Kind     string
-	Objects  int
-	Version  object.Version
-	Synced   bool
-	Trouble  error
-	Handlers []HandlerStatus
-}
 
 // notFoundError is made often, by reconciles of objects that are gone, and seldom
 // read: its text is put together when somebody asks.

@@ -7,77 +7,148 @@ import (
 	"iter"
 
 	"k8s.io/apimachinery/pkg/labels"
+	operator "k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
 )
 
 // Snapshot is the state of a kind at one resourceVersion. It never changes and is
-// safe for concurrent use. It keeps the objects it holds alive: do not store one
-// for long.
+// safe for concurrent use. It keeps the objects it holds alive: do not store one for
+// long. Objects come in no particular order, which is the same each time for the same
+// Snapshot.
 type Snapshot[T object.Object] struct{ state *state }
 
 // Version returns the resourceVersion up to which the kind had been seen.
 func (s Snapshot[T]) Version() object.Version { return s.state.version }
 
 // Len returns the number of objects.
-func (s Snapshot[T]) Len() int { return s.state.objects.Len() }
+func (s Snapshot[T]) Len() int { return s.state.len }
 
 // Get returns an object; the Item does not exist if there is none.
-func (s Snapshot[T]) Get(key object.Key) Item[T] { return Item[T]{s.state.get(key)} }
+func (s Snapshot[T]) Get(key object.Key) Item[T] { return Item[T]{s.state.at(key)} }
 
-// All returns every object, in the order of namespaces and names.
+// All returns every object, those of one namespace together.
 func (s Snapshot[T]) All() iter.Seq2[object.Key, Item[T]] {
 	return func(yield func(object.Key, Item[T]) bool) {
-		walk(s.state.objects, nil, func(e *entry) bool { return yield(e.meta.Key, Item[T]{e}) })
+		s.state.all(func(e *entry) bool { return yield(e.key(), Item[T]{e}) })
 	}
 }
 
-// Namespace returns the objects of a namespace, in the order of their names. It
-// costs nothing for the objects of others.
+// Namespaces returns the namespaces that have objects, and how many each has.
+func (s Snapshot[T]) Namespaces() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		s.state.spaces.all(func(g *group) bool { return yield(g.value, g.members.len) })
+	}
+}
+
+// Namespace returns the objects of a namespace. It costs nothing for the objects of
+// others.
 func (s Snapshot[T]) Namespace(namespace string) iter.Seq2[object.Key, Item[T]] {
-	prefix := []byte(namespace + "/")
+	return items[T](s.state.spaces.find(namespace))
+}
+
+func items[T object.Object](members trie[*entry]) iter.Seq2[object.Key, Item[T]] {
 	return func(yield func(object.Key, Item[T]) bool) {
-		walk(s.state.objects, prefix, func(e *entry) bool { return yield(e.meta.Key, Item[T]{e}) })
+		members.all(func(e *entry) bool { return yield(e.key(), Item[T]{e}) })
 	}
 }
 
-// Index returns the objects that an index has under a value, in the order of
-// namespaces and names. An index that was not added has none.
+// Index returns the objects that an index has under a value. An index that was not
+// added has none.
 func (s Snapshot[T]) Index(name, value string) iter.Seq2[object.Key, Item[T]] {
-	return func(yield func(object.Key, Item[T]) bool) {
-		if tree := s.state.indexes[name]; tree != nil {
-			walk(tree, append([]byte(value), 0), func(e *entry) bool { return yield(e.meta.Key, Item[T]{e}) })
+	return items[T](s.state.under(name, value))
+}
+
+// under returns what an index has under a value.
+func (s *state) under(name, value string) trie[*entry] {
+	number, ok := s.numbers[name]
+	if !ok || number == relations {
+		return trie[*entry]{}
+	}
+	return s.indexes[number].find(value)
+}
+
+// IndexValues returns the values that an index has objects under, and how many.
+func (s Snapshot[T]) IndexValues(name string) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		if number, ok := s.state.numbers[name]; ok && number != relations {
+			s.state.indexes[number].all(func(g *group) bool { return yield(g.value, g.members.len) })
 		}
 	}
 }
 
-// controllerIndex finds objects by the UID of their managing controller, and those
-// that have none by their namespace. Every store has it.
-const controllerIndex = "setpoint/controller"
-
-func byController(e *entry) ([]string, error) {
-	if owner := e.meta.Controller(); owner != nil {
-		return []string{string(owner.UID)}, nil
-	}
-	return []string{"orphans/" + e.meta.Namespace}, nil
+// OwnedBy returns the objects that have an owner reference to the UID, of the
+// managing controller or another.
+func (s Snapshot[T]) OwnedBy(uid types.UID) iter.Seq2[object.Key, Item[T]] {
+	return items[T](s.state.indexes[relations].find(string(uid)))
 }
 
 // ControlledBy returns the objects whose managing controller has the UID.
 func (s Snapshot[T]) ControlledBy(uid types.UID) iter.Seq2[object.Key, Item[T]] {
-	return s.Index(controllerIndex, string(uid))
+	return func(yield func(object.Key, Item[T]) bool) {
+		s.state.indexes[relations].find(string(uid)).all(func(e *entry) bool {
+			owner := object.ControllerOf(e.family.owners)
+			return owner == nil || owner.UID != uid || yield(e.key(), Item[T]{e})
+		})
+	}
 }
 
 // Orphans returns the objects of a namespace that no controller manages.
 func (s Snapshot[T]) Orphans(namespace string) iter.Seq2[object.Key, Item[T]] {
-	return s.Index(controllerIndex, "orphans/"+namespace)
+	return items[T](s.state.indexes[relations].find(orphansOf(namespace)))
+}
+
+// Select returns the objects of a namespace, or of all if it is empty, that a label
+// selector matches. Where the selector asks for the value of a label that
+// [SharedInformer.IndexLabels] names, only objects with that value are looked at.
+func (s Snapshot[T]) Select(namespace string, selector labels.Selector) iter.Seq2[object.Key, Item[T]] {
+	return func(yield func(object.Key, Item[T]) bool) {
+		each := func(e *entry) bool {
+			if (namespace != "" && e.family.namespace != namespace) || !selector.Matches(e.family.labels) {
+				return true
+			}
+			return yield(e.key(), Item[T]{e})
+		}
+		if members, ok := s.state.labelled(selector); ok {
+			members.all(each)
+		} else if namespace != "" {
+			s.state.spaces.find(namespace).all(each)
+		} else {
+			s.state.all(each)
+		}
+	}
+}
+
+// labelIndex is the name of the index of a label. A label's key cannot begin so.
+func labelIndex(label string) string { return "=" + label }
+
+// labelled returns the smallest set of an index in which all that a selector matches
+// must be.
+func (s *state) labelled(selector labels.Selector) (smallest trie[*entry], ok bool) {
+	requirements, selectable := selector.Requirements()
+	if !selectable {
+		return trie[*entry]{}, true
+	}
+	for _, r := range requirements {
+		equal := r.Operator() == operator.Equals || r.Operator() == operator.DoubleEquals ||
+			r.Operator() == operator.In && r.Values().Len() == 1
+		if _, indexed := s.numbers[labelIndex(r.Key())]; !equal || !indexed {
+			continue
+		}
+		value, _ := r.Values().PopAny()
+		if members := s.under(labelIndex(r.Key()), value); !ok || members.len < smallest.len {
+			smallest, ok = members, true
+		}
+	}
+	return smallest, ok
 }
 
 // Matching leaves those out that a label selector does not match.
 func Matching[T object.Object](items iter.Seq2[object.Key, Item[T]], selector labels.Selector) iter.Seq2[object.Key, Item[T]] {
 	return func(yield func(object.Key, Item[T]) bool) {
 		for key, item := range items {
-			if selector.Matches(item.Meta().Labels) && !yield(key, item) {
+			if selector.Matches(item.entry.family.labels) && !yield(key, item) {
 				return
 			}
 		}

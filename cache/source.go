@@ -21,8 +21,9 @@ import (
 // source is where a reflector reads from. It is an interface so that the
 // reflector can be tested without a server and without time passing.
 type source interface {
-	// list reads all objects and returns the version of the whole.
-	list(ctx context.Context, o client.ListOptions, each func(object.Object) error) (version string, err error)
+	// list reads objects and returns the version of the whole, and where the next
+	// page begins; empty: there is none.
+	list(ctx context.Context, o client.ListOptions, each func(*frame) error) (version, next string, err error)
 	watch(ctx context.Context, o client.WatchOptions) (stream, error)
 }
 
@@ -30,7 +31,7 @@ type source interface {
 type stream interface {
 	// next returns the next event. io.EOF means that the server ended the watch.
 	// An error event is returned as an error.
-	next() (kind string, o object.Object, err error)
+	next() (kind string, f *frame, err error)
 	close() error
 }
 
@@ -46,43 +47,60 @@ type serverSource struct {
 	client    *client.Client
 	kind      schema.GroupVersionKind
 	selection client.Selection
-	new       func() object.Object
+	content   *content
 	transform func(object.Object) (object.Object, error) // nil: none
 }
 
-func (s *serverSource) list(ctx context.Context, o client.ListOptions, each func(object.Object) error) (string, error) {
+func (s *serverSource) list(ctx context.Context, o client.ListOptions, each func(*frame) error) (string, string, error) {
 	r, err := s.client.Resolve(ctx, s.kind)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
+	var f frame
 	meta, err := s.client.List(ctx, r, s.selection, o, func(e wire.Encoding, raw []byte) error {
-		o, err := s.decode(r, e, raw)
-		if err != nil {
+		if err := s.read(&f, e, raw); err != nil {
 			return &undecodable{err}
 		}
-		return each(o)
+		return each(&f)
 	})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return meta.ResourceVersion, nil
+	return meta.ResourceVersion, meta.Continue, nil
 }
 
-func (s *serverSource) decode(r object.Resource, e wire.Encoding, raw []byte) (object.Object, error) {
-	o := s.new()
+// read fills a frame, by way of the transform if there is one.
+func (s *serverSource) read(f *frame, e wire.Encoding, raw []byte) (err error) {
+	if s.transform == nil {
+		return f.read(e, raw)
+	}
+	o := s.content.new()
 	if err := e.Decode(raw, o); err != nil {
-		return nil, err
+		return err
 	}
 	if u, ok := o.(*unstructured.Unstructured); ok && u.GetKind() == "" {
-		u.SetGroupVersionKind(r.GroupVersionKind())
+		u.SetGroupVersionKind(s.kind)
 	}
-	// Who wrote which field is half of an object's size and no controller's
-	// business.
-	o.SetManagedFields(nil)
-	if s.transform != nil {
-		return s.transform(o)
+	if !s.content.managed {
+		o.SetManagedFields(nil)
 	}
-	return o, nil
+	if o, err = transformed(s.transform, o); err != nil {
+		return err
+	}
+	if e, raw, err = encode(o); err != nil {
+		return err
+	}
+	return f.read(e, raw)
+}
+
+// transformed calls a transform. One that panics is an error like any other.
+func transformed(transform func(object.Object) (object.Object, error), o object.Object) (_ object.Object, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the transform panicked: %v", p)
+		}
+	}()
+	return transform(o)
 }
 
 func (s *serverSource) watch(ctx context.Context, o client.WatchOptions) (stream, error) {
@@ -101,11 +119,12 @@ type serverStream struct {
 	source   *serverSource
 	resource object.Resource
 	watch    *client.WatchStream
+	frame    frame
 }
 
 func (s *serverStream) close() error { return s.watch.Close() }
 
-func (s *serverStream) next() (string, object.Object, error) {
+func (s *serverStream) next() (string, *frame, error) {
 	event, err := s.watch.Next()
 	if err != nil {
 		return "", nil, err
@@ -125,11 +144,16 @@ func (s *serverStream) next() (string, object.Object, error) {
 	if !s.source.selection.MetadataOnly && (event.Kind != want.Kind || event.APIVersion != want.APIVersion()) {
 		return "", nil, &undecodable{fmt.Errorf("want %s %s, have %s %s", want.APIVersion(), want.Kind, event.APIVersion, event.Kind)}
 	}
-	o, err := s.source.decode(s.resource, s.watch.Encoding, event.Object)
+	if event.Type == wire.Bookmark {
+		// A bookmark is no object: a transform does not see it.
+		err = s.frame.read(s.watch.Encoding, event.Object)
+	} else {
+		err = s.source.read(&s.frame, s.watch.Encoding, event.Object)
+	}
 	if err != nil {
 		return "", nil, &undecodable{err}
 	}
-	return event.Type, o, nil
+	return event.Type, &s.frame, nil
 }
 
 // isExpired reports whether the server no longer knows the version asked for.

@@ -4,29 +4,135 @@
 package cache
 
 import (
-	"bytes"
 	"fmt"
+	"hash/maphash"
 	"maps"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
-
-	iradix "github.com/hashicorp/go-immutable-radix/v2"
 
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// state is one version of the store. It never changes; its trees share what they
-// have in common with the versions before.
+// state is one version of the store. It never changes; it shares with the versions
+// before it what they have in common.
 type state struct {
 	version object.Version
-	objects *iradix.Tree[*entry]
-	indexes map[string]*iradix.Tree[*entry] // by name; path: value, 0, path of the object
+	len     int
+	spaces  groups         // by namespace: where the objects are
+	indexes []groups       // by value
+	numbers map[string]int // of the indexes, by name
 }
 
-// indexFunc returns the values under which an entry is found. An error is
-// reported by who calls the store, and the entry stands in no value of the index.
+// group is the objects that have something in common: their namespace, or a value in
+// an index.
+type group struct {
+	owner   uint64 // the edit that may still change it
+	value   string
+	members trie[*entry]
+}
+
+func (g *group) called(value, _ []byte) bool { return g.value == string(value) }
+func (g *group) hash() uint64                { return maphash.String(seed, g.value) }
+
+// groups finds groups by their value.
+type groups struct{ trie[*group] }
+
+func (t groups) find(value string) trie[*entry] {
+	if g, ok := t.get(maphash.String(seed, value), bytesOf(value), nil); ok {
+		return g.members
+	}
+	return trie[*entry]{}
+}
+
+// own returns the group of a value, made or copied so that the edit may change it.
+func (t *groups) own(edit uint64, value string) *group {
+	g, ok := t.get(maphash.String(seed, value), bytesOf(value), nil)
+	if ok && g.owner == edit {
+		return g
+	}
+	mine := &group{owner: edit, value: value}
+	if ok {
+		mine.value, mine.members = g.value, g.members
+	}
+	t.trie.put(edit, mine, bytesOf(value), nil)
+	return mine
+}
+
+func (t *groups) add(edit uint64, value string, e *entry) (old *entry) {
+	old, _ = t.own(edit, value).members.put(edit, e, bytesOf(e.family.namespace), bytesOf(e.nameText()))
+	return old
+}
+
+func (t *groups) drop(edit uint64, value string, namespace, name []byte) (old *entry) {
+	g, ok := t.get(maphash.String(seed, value), bytesOf(value), nil)
+	if !ok {
+		return nil
+	}
+	hash := hashOf(namespace, name)
+	if _, ok := g.members.get(hash, namespace, name); !ok {
+		return nil
+	}
+	g = t.own(edit, value)
+	old, _ = g.members.remove(edit, hash, namespace, name)
+	if g.members.len == 0 { // an empty group is no group
+		t.remove(edit, maphash.String(seed, value), bytesOf(value), nil)
+	}
+	return old
+}
+
+// get returns an entry of the state.
+func (s *state) get(namespace, name []byte) *entry {
+	of := maphash.Bytes(seed, namespace)
+	g, ok := s.spaces.get(of, namespace, nil)
+	if !ok {
+		return nil
+	}
+	e, _ := g.members.get(hashWithin(of, name), namespace, name)
+	return e
+}
+
+func (s *state) at(key object.Key) *entry { return s.get(bytesOf(key.Namespace), bytesOf(key.Name)) }
+
+// all calls each for every entry until it returns false.
+func (s *state) all(each func(*entry) bool) {
+	s.spaces.all(func(g *group) bool { return g.members.all(each) })
+}
+
+// relations is the index that every store has, by what stands in the metadata: the
+// UIDs of an object's owners, and for those without managing controller the place of
+// orphans of their namespace.
+const relations = 0
+
+// relationsName cannot be the name of an index that a user adds.
+const relationsName = ""
+
+func orphansOf(namespace string) string { return "orphans/" + namespace }
+
+func (f *family) relate() {
+	controlled := false
+	for i := range f.owners {
+		if uid := string(f.owners[i].UID); !slices.Contains(f.relations, uid) {
+			f.relations = append(f.relations, uid)
+		}
+		controlled = controlled || (f.owners[i].Controller != nil && *f.owners[i].Controller)
+	}
+	if !controlled {
+		f.relations = append(f.relations, orphansOf(f.namespace))
+	}
+	f.relations = slices.Clip(f.relations)
+}
+
+// indexFunc returns the values under which an entry is found. An error is reported by
+// who calls the store, and the entry stands in no value of the index.
 type indexFunc func(*entry) ([]string, error)
+
+// placement is where an entry stands in an index that a user added. It is kept rather
+// than found out again, which could take a decode.
+type placement struct {
+	index int
+	value string
+}
 
 // store holds the newest state. Reading it takes no lock; writers exclude each
 // other.
@@ -35,148 +141,154 @@ type store struct {
 	report  func(error) // of index functions that fail
 
 	mu    sync.Mutex // held by writers
-	funcs map[string]indexFunc
+	edits uint64
+	funcs []indexFunc // by number; nil for relations
 }
 
 func newStore(report func(error)) *store {
-	s := &store{report: report, funcs: map[string]indexFunc{}}
-	s.current.Store(&state{objects: iradix.New[*entry](), indexes: map[string]*iradix.Tree[*entry]{}})
+	s := &store{report: report, funcs: []indexFunc{nil}}
+	s.current.Store(&state{indexes: make([]groups, 1), numbers: map[string]int{relationsName: relations}})
 	return s
 }
 
 // addIndex adds an index, over the objects that are there already too.
 func (s *store) addIndex(name string, f indexFunc) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, taken := s.funcs[name]; taken {
+	edit := s.begin()
+	number, taken := edit.numbers[name]
+	if taken {
+		edit.abandon()
 		return fmt.Errorf("adding index %q: there is one of that name", name)
 	}
-	s.funcs[name] = f
-	old := s.current.Load()
-	tree := iradix.New[*entry]().Txn()
-	for it, ok := old.objects.Root().Iterator(), true; ok; {
-		var e *entry
-		if _, e, ok = it.Next(); ok {
-			for _, value := range s.values(name, f, e) {
-				tree.Insert(indexPath(value, e.meta.Key), e)
-			}
+	number = len(s.funcs)
+	s.funcs = append(s.funcs, f)
+	edit.numbers = maps.Clone(edit.numbers)
+	edit.numbers[name] = number
+	edit.indexes = append(edit.indexes, groups{})
+	s.current.Load().all(func(e *entry) bool {
+		for _, value := range s.values(name, f, e) {
+			edit.place(e, placement{number, value})
 		}
-	}
-	indexes := maps.Clone(old.indexes)
-	indexes[name] = tree.Commit()
-	s.current.Store(&state{version: old.version, objects: old.objects, indexes: indexes})
+		return true
+	})
+	edit.commit(edit.version)
 	return nil
 }
 
-// values calls an index function. One that panics is an error like any other:
-// the writer must go on.
+// values calls an index function. One that panics is an error like any other: the
+// writer must go on.
 func (s *store) values(name string, f indexFunc, e *entry) (values []string) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.report(fmt.Errorf("index %q of %s: panic: %v", name, e.meta.Key, p))
+			s.report(fmt.Errorf("index %q of %s: panic: %v", name, e.key(), p))
 			values = nil
 		}
 	}()
 	values, err := f(e)
-	if err == nil {
-		for _, value := range values {
-			if strings.IndexByte(value, 0) >= 0 {
-				err = fmt.Errorf("value %q holds a zero byte", value)
-			}
-		}
-	}
 	if err != nil {
-		s.report(fmt.Errorf("index %q of %s: %w", name, e.meta.Key, err))
+		s.report(fmt.Errorf("index %q of %s: %w", name, e.key(), err))
 		return nil
 	}
 	return values
 }
 
-func indexPath(value string, key object.Key) []byte {
-	b := make([]byte, 0, len(value)+2+len(key.Namespace)+len(key.Name))
-	b = append(b, value...)
-	b = append(b, 0)
-	b = append(b, key.Namespace...)
-	b = append(b, '/')
-	return append(b, key.Name...)
-}
-
-// edit is a change of the store in the making. The store's lock is held from
-// begin to commit.
+// edit is a change of the store in the making. The store's lock is held from begin to
+// commit.
 type edit struct {
-	store   *store
-	version object.Version
-	objects *iradix.Txn[*entry]
-	indexes map[string]*iradix.Txn[*entry]
+	state
+	store *store
+	id    uint64
 }
 
 func (s *store) begin() *edit {
 	s.mu.Lock()
-	now := s.current.Load()
-	e := &edit{store: s, version: now.version, objects: now.objects.Txn(), indexes: make(map[string]*iradix.Txn[*entry], len(s.funcs))}
-	for name, tree := range now.indexes {
-		e.indexes[name] = tree.Txn()
-	}
+	s.edits++
+	e := &edit{state: *s.current.Load(), store: s, id: s.edits}
+	e.indexes = slices.Clone(e.indexes)
 	return e
 }
 
 // commit publishes the change at a version; a version never moves back.
 func (e *edit) commit(version object.Version) {
-	if !version.AtLeast(e.version) {
-		version = e.version
+	if version.AtLeast(e.version) {
+		e.version = version
 	}
-	indexes := make(map[string]*iradix.Tree[*entry], len(e.indexes))
-	for name, txn := range e.indexes {
-		indexes[name] = txn.Commit()
-	}
-	e.store.current.Store(&state{version: version, objects: e.objects.Commit(), indexes: indexes})
+	next := e.state
+	e.store.current.Store(&next)
 	e.store.mu.Unlock()
 }
 
+func (e *edit) abandon() { e.store.mu.Unlock() }
+
 // put stores an entry and returns the one that it replaces.
 func (e *edit) put(n *entry) (old *entry) {
-	old, _ = e.objects.Insert(path(n.meta.Key), n)
-	for name, f := range e.store.funcs {
-		if old != nil {
-			for _, value := range e.store.values(name, f, old) {
-				e.indexes[name].Delete(indexPath(value, n.meta.Key))
+	if old = e.spaces.add(e.id, n.family.namespace, n); old == nil {
+		e.len++
+	}
+	if old != nil && old.family != n.family {
+		e.unrelate(old, n.family.relations)
+	}
+	for _, value := range n.family.relations {
+		e.indexes[relations].add(e.id, value, n)
+	}
+	if len(e.store.funcs) == 1 {
+		return old
+	}
+	if old != nil {
+		e.displace(old)
+	}
+	for name, number := range e.numbers {
+		if f := e.store.funcs[number]; f != nil {
+			for _, value := range e.store.values(name, f, n) {
+				e.place(n, placement{number, value})
 			}
-		}
-		for _, value := range e.store.values(name, f, n) {
-			e.indexes[name].Insert(indexPath(value, n.meta.Key), n)
 		}
 	}
 	return old
+}
+
+// rewrite puts an entry in the place of another that is the same state of the same
+// object, where it stood.
+func (e *edit) rewrite(old, n *entry) {
+	e.spaces.add(e.id, n.family.namespace, n)
+	for _, value := range n.family.relations {
+		e.indexes[relations].add(e.id, value, n)
+	}
+	n.index = old.index
+	for _, p := range n.index {
+		e.indexes[p.index].add(e.id, p.value, n)
+	}
 }
 
 // remove takes an entry out and returns it.
-func (e *edit) remove(key object.Key) (old *entry) {
-	old, _ = e.objects.Delete(path(key))
+func (e *edit) remove(namespace, name []byte) (old *entry) {
+	old = e.spaces.drop(e.id, string(namespace), namespace, name)
 	if old == nil {
 		return nil
 	}
-	for name, f := range e.store.funcs {
-		for _, value := range e.store.values(name, f, old) {
-			e.indexes[name].Delete(indexPath(value, key))
-		}
-	}
+	e.len--
+	e.unrelate(old, nil)
+	e.displace(old)
 	return old
 }
 
-// get returns an entry of the newest state.
-func (s *state) get(key object.Key) *entry {
-	e, _ := s.objects.Get(path(key))
-	return e
+// unrelate takes an entry out of its relations, but for those in except.
+func (e *edit) unrelate(old *entry, except []string) {
+	for _, value := range old.family.relations {
+		if !slices.Contains(except, value) {
+			e.indexes[relations].drop(e.id, value, bytesOf(old.family.namespace), bytesOf(old.nameText()))
+		}
+	}
 }
 
-// walk calls each for all entries of a tree under a prefix, in order of their
-// paths, until it returns false.
-func walk(tree *iradix.Tree[*entry], prefix []byte, each func(*entry) bool) {
-	it := tree.Root().Iterator()
-	it.SeekPrefix(prefix)
-	for p, e, ok := it.Next(); ok && bytes.HasPrefix(p, prefix); p, e, ok = it.Next() {
-		if !each(e) {
-			return
-		}
+func (e *edit) place(n *entry, p placement) {
+	g := e.indexes[p.index].own(e.id, p.value)
+	g.members.put(e.id, n, bytesOf(n.family.namespace), bytesOf(n.nameText()))
+	p.value = g.value // one copy of the text
+	n.index = append(n.index, p)
+}
+
+func (e *edit) displace(old *entry) {
+	for _, p := range old.index {
+		e.indexes[p.index].drop(e.id, p.value, bytesOf(old.family.namespace), bytesOf(old.nameText()))
 	}
 }

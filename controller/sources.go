@@ -102,7 +102,7 @@ func watch[T object.Object](c *Controller, informer cache.SharedInformer[T], pre
 				how.Priority = workqueue.Low
 			}
 			mapping(e, func(key object.Key) { c.queue.AddWith(how, key) })
-		}, cache.HandlerOptions{Name: c.name, Every: true})
+		}, cache.HandlerOptions{Name: c.name, EveryStep: true})
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,167 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math"
+	"slices"
+	"unique"
+	"unsafe"
+
+	"github.com/klauspost/compress/s2"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
+)
+
+// frame is an object on its way from a source into the store. It is valid until the
+// source reads the next one.
+type frame struct {
+	encoding wire.Encoding
+	raw      []byte
+	head     wire.Head
+}
+
+// read takes the bytes of one object.
+func (f *frame) read(e wire.Encoding, raw []byte) error {
+	f.encoding, f.raw = e, raw
+	return e.ReadHead(raw, &f.head)
+}
+
+// archive turns frames into entries. It is used by the writer of a store alone.
+type archive struct {
+	content  *content
+	forms    [2]*form // by encoding
+	lessons  [2]lessons
+	families map[digest]*family
+	raw      int // bytes of the bodies of living entries, unpacked
+	stored   int // and as they are kept
+
+	slim, packed, kin []byte // reused
+}
+
+// digest tells families apart. It is long enough that two of them never meet in one:
+// 128 bits of a hash whose seeds nobody knows.
+type digest [2]uint64
+
+var seed2 = maphash.MakeSeed()
+
+func newArchive(c *content) *archive {
+	a := &archive{content: c, families: map[digest]*family{}}
+	for e := range a.forms {
+		a.forms[e] = &form{content: c, encoding: wire.Encoding(e)}
+	}
+	return a
+}
+
+// entry makes an entry of a frame. It counts as living until drop.
+func (a *archive) entry(f *frame) (*entry, error) {
+	h := &f.head
+	if most := math.MaxUint16; len(h.Name) > most || len(h.UID) > most || len(h.ResourceVersion) > most {
+		return nil, fmt.Errorf("name, UID or resourceVersion is longer than %d bytes", most)
+	}
+	if len(h.Name) == 0 {
+		return nil, fmt.Errorf("the object has no name")
+	}
+	family, err := a.family(h)
+	if err != nil {
+		return nil, err
+	}
+	body := f.raw
+	if !a.content.managed {
+		a.slim = h.AppendSlim(a.slim[:0])
+		body = a.slim
+	}
+	e := &entry{
+		family: family, generation: h.Generation,
+		created: toSeconds(h.Created), deleted: toSeconds(h.Deleted),
+		name: uint16(len(h.Name)), uid: uint16(len(h.UID)), version: uint16(len(h.ResourceVersion)),
+	}
+	a.write(e, a.forms[f.encoding], body, h.Name, h.UID, h.ResourceVersion)
+	family.members++
+	a.raw += len(body)
+	a.stored += len(e.body())
+	a.lessons[f.encoding].made(a, e, len(body))
+	return e, nil
+}
+
+// drop says that an entry is not kept: it was replaced, removed, or never stored. The
+// last one of a family takes the family with it.
+func (a *archive) drop(e *entry) {
+	a.raw -= e.rawSize()
+	a.stored -= len(e.body())
+	if e.family.members--; e.family.members == 0 {
+		delete(a.families, e.family.digest)
+	}
+}
+
+// write gives an entry its text.
+func (a *archive) write(e *entry, form *form, body, name, uid, version []byte) {
+	e.form = form
+	if need := s2.MaxEncodedLen(len(body)); cap(a.packed) < need {
+		a.packed = make([]byte, need)
+	}
+	packed := a.packed[:cap(a.packed)]
+	if form.dict != nil {
+		packed = form.dict.Encode(packed, body)
+	} else {
+		packed = s2.Encode(packed, body)
+	}
+	// What compression hardly makes smaller is quicker to read as it is.
+	if e.packed = len(packed) < len(body)-len(body)/8; e.packed {
+		body = packed
+	}
+	text := make([]byte, 0, len(name)+len(uid)+len(version)+len(body))
+	text = append(append(append(append(text, name...), uid...), version...), body...)
+	e.text = unsafe.String(unsafe.SliceData(text), len(text))
+}
+
+// rewrite returns an entry as it is in another form. It lives in the place of e.
+func (a *archive) rewrite(e *entry, to *form) *entry {
+	body, err := e.unpack(a.slim[:0])
+	if err != nil {
+		return e // it can be read no better in another form
+	}
+	if e.packed {
+		a.slim = body
+	}
+	n := &entry{
+		family: e.family, generation: e.generation, created: e.created, deleted: e.deleted,
+		name: e.name, uid: e.uid, version: e.version, mark: e.mark,
+	}
+	a.write(n, to, body, bytesOf(e.nameText()), bytesOf(string(e.identity())), bytesOf(string(e.at())))
+	n.warm.Store(e.warm.Load())
+	a.stored += len(n.body()) - len(e.body())
+	return n
+}
+
+// family returns the family of an object, made now if it is the first of it.
+func (a *archive) family(h *wire.Head) (*family, error) {
+	a.kin = h.AppendFamily(append(append(a.kin[:0], h.Namespace...), 0))
+	d := digest{maphash.Bytes(seed, a.kin), maphash.Bytes(seed2, a.kin)}
+	if f := a.families[d]; f != nil {
+		return f, nil
+	}
+	owners, err := h.Owners()
+	if err != nil {
+		return nil, err
+	}
+	for i := range owners {
+		owners[i].APIVersion = unique.Make(owners[i].APIVersion).Value()
+		owners[i].Kind = unique.Make(owners[i].Kind).Value()
+	}
+	finalizers, err := h.Finalizers()
+	if err != nil {
+		return nil, err
+	}
+	made := &family{
+		namespace: unique.Make(string(h.Namespace)).Value(), digest: d,
+		labels: object.Labels(h.AppendLabels(nil)), owners: slices.Clip(owners), finalizers: slices.Clip(finalizers),
+	}
+	made.relate()
+	a.families[d] = made
+	return made, nil
+}

@@ -1,0 +1,46 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+)
+
+// counts is what an informer says of itself. It is written by the reflector and read
+// by anybody.
+type counts struct {
+	events atomic.Uint64
+	heard  atomic.Int64 // when the server last said anything, unix nanoseconds
+	raw    atomic.Int64
+	stored atomic.Int64
+
+	mu       sync.Mutex
+	restarts [2]map[string]uint64 // by reason
+}
+
+// restarted implements sink.
+func (i *informer) restarted(what restart, why error) {
+	reason := "its time was up"
+	switch {
+	case why != nil:
+		reason = class(why)
+	case what == relisted:
+		reason = "the first state"
+	}
+	i.counts.mu.Lock()
+	defer i.counts.mu.Unlock()
+	if i.counts.restarts[what] == nil {
+		i.counts.restarts[what] = map[string]uint64{}
+	}
+	i.counts.restarts[what][reason]++
+}
+
+// restarted returns a copy of the counts.
+func (c *counts) restarted(what restart) map[string]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.restarts[what])
+}

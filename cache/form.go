@@ -1,0 +1,130 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/klauspost/compress/s2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
+)
+
+// content is what the objects of one informer are.
+type content struct {
+	gvk      schema.GroupVersionKind
+	typ      reflect.Type // of the decoded objects, a pointer
+	new      func() object.Object
+	managed  bool // managedFields are kept
+	kept     kept
+	handouts *handouts // nil: mutation is not looked for
+}
+
+// form is how the body of an entry is written: an encoding, and the dictionary that
+// it is compressed with. A form never changes. It lives as long as there are entries
+// written in it.
+type form struct {
+	*content
+	encoding wire.Encoding
+	dict     *s2.Dict // nil: none
+}
+
+// scratch is the memory that bodies are unpacked into.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// decode makes a new object from an entry.
+func (e *entry) decode() (object.Object, error) {
+	o := e.form.new()
+	if err := e.decodeInto(o); err != nil {
+		return nil, err
+	}
+	if u, ok := o.(*unstructured.Unstructured); ok && u.GetKind() == "" {
+		u.SetGroupVersionKind(e.form.gvk)
+	}
+	return o, nil
+}
+
+func (e *entry) decodeInto(o object.Object) error {
+	return e.read(func(raw []byte) error { return e.form.encoding.Decode(raw, o) })
+}
+
+// annotations reads the annotations without decoding the object.
+func (e *entry) annotations() (notes map[string]string, err error) {
+	err = e.read(func(raw []byte) error {
+		var head wire.Head
+		if err := e.form.encoding.ReadHead(raw, &head); err != nil {
+			return err
+		}
+		notes, err = head.Annotations()
+		return err
+	})
+	return notes, err
+}
+
+// read calls f with the body as the server sent it, valid during the call.
+func (e *entry) read(f func(raw []byte) error) error {
+	if !e.packed {
+		return f(bytesOf(e.body()))
+	}
+	buffer := scratch.Get().(*[]byte)
+	defer scratch.Put(buffer)
+	raw, err := e.unpack(*buffer)
+	if err != nil {
+		return fmt.Errorf("unpacking: %w", err)
+	}
+	*buffer = raw
+	return f(raw)
+}
+
+// unpack returns the body as the server sent it: in dst if it was compressed, or else
+// where the entry keeps it, to be read only.
+func (e *entry) unpack(dst []byte) ([]byte, error) {
+	body := bytesOf(e.body())
+	if !e.packed {
+		return body, nil
+	}
+	if size, err := s2.DecodedLen(body); err == nil && cap(dst) < size {
+		dst = make([]byte, 0, size+size/4)
+	}
+	if e.form.dict != nil {
+		return e.form.dict.Decode(dst[:cap(dst)], body)
+	}
+	return s2.Decode(dst[:cap(dst)], body)
+}
+
+// rawSize is how many bytes the body has unpacked.
+func (e *entry) rawSize() int {
+	body := e.body()
+	if !e.packed {
+		return len(body)
+	}
+	size, err := s2.DecodedLen(bytesOf(body))
+	if err != nil {
+		return len(body)
+	}
+	return size
+}
+
+// encode writes an object that did not come from a server: from a transform, or from
+// a test.
+func encode(o object.Object) (wire.Encoding, []byte, error) {
+	if m, ok := o.(interface{ Marshal() ([]byte, error) }); ok && wire.SpeaksProtobuf(o) {
+		raw, err := m.Marshal()
+		if err != nil {
+			return 0, nil, fmt.Errorf("encoding %T: %w", o, err)
+		}
+		return wire.Protobuf, raw, nil
+	}
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return 0, nil, fmt.Errorf("encoding %T: %w", o, err)
+	}
+	return wire.JSON, raw, nil
+}

@@ -1,0 +1,115 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Status is what can be seen of an informer from outside.
+type Status struct {
+	Kind     string // "pods"
+	Selects  string // what of the kind it holds; empty: all of it, whole
+	Objects  int
+	Raw      int64 // bytes of the objects as the server sends them
+	Stored   int64 // and as they are kept, without what finds them
+	Version  object.Version
+	Heard    time.Time // when the server last said anything of the kind
+	Events   uint64    // read from watches
+	Synced   bool
+	Trouble  error             // what keeps it from being current; nil: nothing
+	Relists  map[string]uint64 // whole states that were asked for, by reason
+	Watches  map[string]uint64 // watches that were begun again, by reason
+	Handlers []HandlerStatus
+}
+
+// Status returns what can be seen of the informer from outside.
+func (h Handle) Status() Status {
+	i := h.informer
+	now := i.store.current.Load()
+	s := Status{
+		Kind: i.name, Selects: i.selects, Objects: now.len, Version: now.version, Synced: i.isSynced.Load(), Trouble: h.Trouble(),
+		Raw: i.counts.raw.Load(), Stored: i.counts.stored.Load(), Events: i.counts.events.Load(),
+		Relists: i.counts.restarted(relisted), Watches: i.counts.restarted(rewatched),
+	}
+	if heard := i.counts.heard.Load(); heard != 0 {
+		s.Heard = time.Unix(0, heard)
+	}
+	i.mu.Lock()
+	handlers := slices.Clone(i.handlers)
+	i.mu.Unlock()
+	for _, r := range handlers {
+		s.Handlers = append(s.Handlers, r.Status())
+	}
+	return s
+}
+
+// WriteStatus writes a page for people: what each informer holds, how far it is
+// behind, and which handlers have something waiting.
+func (f *Factory) WriteStatus(w io.Writer) error {
+	out := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(out, "KIND\tOBJECTS\tRAW\tSTORED\tVERSION\tHEARD\tEVENTS\tSTATE")
+	all := f.Status()
+	for _, s := range all {
+		heard := "never"
+		if !s.Heard.IsZero() {
+			heard = time.Since(s.Heard).Round(time.Second).String() + " ago"
+		}
+		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%d\t%s\n", strings.TrimSpace(s.Kind+" "+s.Selects), s.Objects,
+			size(s.Raw), size(s.Stored), s.Version, heard, s.Events, s.state())
+	}
+	for _, s := range all {
+		for _, reasons := range []struct {
+			what string
+			by   map[string]uint64
+		}{{"listed", s.Relists}, {"watched again", s.Watches}} {
+			for _, why := range slices.Sorted(maps.Keys(reasons.by)) {
+				fmt.Fprintf(out, "\n%s\t%s %d times: %s", s.Kind, reasons.what, reasons.by[why], why)
+			}
+		}
+	}
+	fmt.Fprintln(out, "\n\nHANDLER\tKIND\tWAITING\tHANDLED\tMERGED\tPANICS\tSPENT\tBUSY\tHELD UP")
+	for _, s := range all {
+		for _, h := range s.Handlers {
+			fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", h.Name, s.Kind, h.Waiting, h.Handled, h.Merged, h.Panics,
+				round(h.Spent), round(h.Busy), round(h.HeldUp))
+		}
+	}
+	return out.Flush()
+}
+
+// state says in a few words whether the informer is current.
+func (s *Status) state() string {
+	switch {
+	case s.Trouble != nil && s.Synced:
+		return "behind: " + s.Trouble.Error()
+	case s.Trouble != nil:
+		return "no state yet: " + s.Trouble.Error()
+	case !s.Synced:
+		return "no state yet"
+	}
+	return "current"
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+func size(n int64) string {
+	for _, unit := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.bytes {
+			return fmt.Sprintf("%.1f %s", float64(n)/float64(unit.bytes), unit.name)
+		}
+	}
+	return fmt.Sprintf("%d B", n)
+}
