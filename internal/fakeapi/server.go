@@ -54,13 +54,18 @@ type watchEvent struct {
 
 // Start starts a server of one resource. Close it.
 func Start(resource object.Resource) *Server {
-	s := &Server{resource: resource, objects: map[object.Key]map[string]any{}, more: make(chan struct{})}
+	s := InMemory(resource)
 	s.http = httptest.NewServer(s)
 	return s
 }
 
 // Config is what a client needs.
-func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.http.URL} }
+func (s *Server) Config() *rest.Config {
+	if s.http == nil {
+		return &rest.Config{Host: "http://in-memory", Transport: s}
+	}
+	return &rest.Config{Host: s.http.URL}
+}
 
 // Close ends the server and every connection to it.
 func (s *Server) Close() {
@@ -222,6 +227,9 @@ func (s *Server) do(verb string, key object.Key, subresource string, body []byte
 		}
 		if p := options.Preconditions; p != nil && p.UID != nil && string(*p.UID) != meta(now)["uid"] {
 			return refuse(http.StatusConflict, metav1.StatusReasonConflict, "the UID is another one")
+		}
+		if p := options.Preconditions; p != nil && p.ResourceVersion != nil && *p.ResourceVersion != meta(now)["resourceVersion"] {
+			return refuse(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
 		}
 		delete(s.objects, key)
 		s.happened("DELETED", now)

@@ -1,0 +1,121 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ttlafterfinished
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "ttl-after-finished-controller"
+
+// defaultWorkers is upstream's number.
+// Source: k8s.io/kubernetes/pkg/controller/ttlafterfinished/config/v1alpha1.
+const defaultWorkers = 5
+
+// Options changes how the controller works. The zero value is upstream's choice.
+type Options struct {
+	// Workers is how many Jobs are worked on at a time. 0 is 5.
+	Workers int
+}
+
+// Rights returns what the controller must be allowed to do. The caller owns the result.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{
+		APIGroups: []string{batchv1.GroupName}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch", "delete"},
+	}}
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	}
+	if o.Workers == 0 {
+		o.Workers = defaultWorkers
+	}
+	r := &reconciler{
+		jobs:   cache.Informer[*batchv1.Job](h),
+		server: client.For[*batchv1.Job](h.Client()),
+		log:    h.Logger().With("controller", Name),
+	}
+	return controller.New(Name, r.reconcile,
+		controller.For(r.jobs, exists),
+		controller.Workers(o.Workers),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+// exists leaves out Jobs that are gone.
+func exists(e cache.Event[*batchv1.Job]) bool { return e.Kind != cache.Deleted }
+
+type reconciler struct {
+	jobs   cache.SharedInformer[*batchv1.Job]
+	server client.Typed[*batchv1.Job]
+	log    *slog.Logger
+}
+
+// reconcile deletes a Job whose time has come, or comes back when it has.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	job, err := r.jobs.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	left, wanted, err := r.look(job)
+	if err != nil || !wanted || left > 0 {
+		return controller.Result{After: left}, err
+	}
+	// Its TTL may be another one by now, and it may be another Job.
+	job, err = r.server.Get(ctx, req.Key)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, fmt.Errorf("reading job %s before deleting it: %w", req.Key, err)
+	}
+	left, wanted, err = r.look(job)
+	if err != nil || !wanted || left > 0 {
+		return controller.Result{After: left}, err
+	}
+	err = r.server.Delete(ctx, object.KeyOf(job), client.IfUID(job.UID), client.Propagation(metav1.DeletePropagationForeground))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return controller.Result{}, fmt.Errorf("deleting job %s, which has finished: %w", req.Key, err)
+	}
+	return controller.Result{}, nil
+}
+
+// look returns how long a Job has left, if it is to be deleted at all. What it lacks
+// cannot be mended by looking again.
+func (r *reconciler) look(job *batchv1.Job) (left time.Duration, wanted bool, err error) {
+	finished, at, wanted, err := expiry(job)
+	if err != nil {
+		return 0, false, controller.Terminal(fmt.Errorf("looking for the end of job %s: %w", object.KeyOf(job), err))
+	}
+	if !wanted {
+		return 0, false, nil
+	}
+	now := time.Now()
+	if finished.After(now) {
+		r.log.Warn("a Job has finished in the future, so it is kept for longer; are the clocks right?", "object", object.KeyOf(job).String(), "finished", finished)
+	}
+	return at.Sub(now), true, nil
+}

@@ -1,0 +1,303 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ttlafterfinished
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+var jobs = object.Resource{Group: "batch", Version: "v1", Plural: "jobs", Kind: "Job", Namespaced: true}
+
+// cluster is a server with Jobs, inside of a bubble of synctest.
+type cluster struct {
+	*fakeapi.Server
+	t   *testing.T
+	log strings.Builder
+
+	mu      sync.Mutex
+	deletes []metav1.DeleteOptions
+	gets    int
+}
+
+// newCluster returns a server that keeps what it is asked to delete with.
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{Server: fakeapi.InMemory(jobs), t: t}
+	c.Before = func(verb string, r *http.Request) *metav1.Status {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		switch verb {
+		case "get":
+			c.gets++
+		case "delete":
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			var o metav1.DeleteOptions
+			if err := json.Unmarshal(body, &o); err != nil {
+				t.Error(err)
+			}
+			c.deletes = append(c.deletes, o)
+		}
+		return nil
+	}
+	return c
+}
+
+// asked returns how often a Job was read alone, and with what each was deleted.
+func (c *cluster) asked() (gets int, deletes []metav1.DeleteOptions) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gets, slices.Clone(c.deletes)
+}
+
+// start runs the controller. stop ends it without a word.
+func (c *cluster) start() (stop func()) {
+	c.t.Helper()
+	mgr, err := manager.New(c.Config(), manager.Log(slog.New(slog.NewTextHandler(&c.log, nil))))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ttl, err := New(mgr, Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := mgr.Add(ttl); err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(c.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			c.t.Error(err)
+		}
+	})
+	c.t.Cleanup(stop)
+	synctest.Wait()
+	return stop
+}
+
+// add adds a Job that finishes after a time.
+func (c *cluster) add(name string, in time.Duration, ttl int32) object.Key {
+	c.t.Helper()
+	job := finishedJob(batchv1.JobComplete, &ttl)
+	job.Name = name
+	job.Status.Conditions[1].LastTransitionTime = metav1.NewTime(time.Now().Add(in))
+	if err := c.Add(job); err != nil {
+		c.t.Fatal(err)
+	}
+	return object.KeyOf(job)
+}
+
+// pass lets time pass and what is due then be done.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (c *cluster) want(when string, keys ...string) {
+	c.t.Helper()
+	if got := strings.Join(c.Keys(), " "); got != strings.Join(keys, " ") {
+		c.t.Fatalf("%s there are the Jobs %q, want %q", when, got, strings.Join(keys, " "))
+	}
+}
+
+func TestAJobGoesWhenItsTimeHasComeAndNotBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add("day", 0, 24*60*60)
+		c.start()
+		c.add("hour", 0, 60*60)
+		c.add("at-once", 0, 0)
+		pass(0)
+		c.want("at once", "team-a/day", "team-a/hour")
+		pass(time.Hour - time.Second)
+		c.want("a second before the hour", "team-a/day", "team-a/hour")
+		pass(time.Second)
+		c.want("after the hour", "team-a/day")
+		pass(23*time.Hour - time.Second)
+		c.want("a second before the day", "team-a/day")
+		pass(time.Second)
+		c.want("after the day")
+	})
+}
+
+func TestAJobIsDeletedInTheForegroundAndByItsUIDAfterALiveRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		uid := c.UID(c.add("import", 0, 60))
+		c.start()
+		pass(time.Minute)
+		gets, deletes := c.asked()
+		if gets != 1 || len(deletes) != 1 {
+			t.Fatalf("%d reads and %d deletes, want 1 of each", gets, len(deletes))
+		}
+		o := deletes[0]
+		if o.PropagationPolicy == nil || *o.PropagationPolicy != metav1.DeletePropagationForeground {
+			t.Errorf("the propagation is %v, want foreground", o.PropagationPolicy)
+		}
+		if o.Preconditions == nil || o.Preconditions.UID == nil || *o.Preconditions.UID != uid {
+			t.Errorf("the preconditions are %v, want UID %s", o.Preconditions, uid)
+		}
+	})
+}
+
+// update changes the TTL of a Job as a user would.
+func (c *cluster) update(key object.Key, ttl *int32) {
+	c.t.Helper()
+	writer, err := client.New(c.Config())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	patch, err := client.MergePatch(map[string]any{"spec": map[string]any{"ttlSecondsAfterFinished": ttl}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := client.ForResource[*batchv1.Job](writer, jobs).Patch(c.t.Context(), key, patch); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func TestATTLThatWasExtendedUnseenIsHonoured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		key := c.add("import", 0, 60)
+		c.start()
+		c.HoldWatches(true) // the cache lags from here on
+		c.update(key, new(int32(120)))
+		pass(time.Minute)
+		if gets, _ := c.asked(); gets != 1 {
+			t.Fatalf("%d reads, want 1: the server was to be asked", gets)
+		}
+		c.want("after the TTL that the cache knows", "team-a/import")
+		pass(time.Minute)
+		c.HoldWatches(false)
+		pass(0)
+		c.want("after the new TTL")
+	})
+}
+
+func TestATTLThatIsTakenAwayKeepsTheJobAndOneThatIsShortenedCountsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		kept, shortened := c.add("kept", 0, 60), c.add("shortened", 0, 60*60)
+		c.start()
+		pass(30 * time.Second)
+		c.update(kept, nil)
+		c.update(shortened, new(int32(20)))
+		pass(0)
+		c.want("at once", "team-a/kept")
+		pass(24 * time.Hour)
+		c.want("a day later", "team-a/kept")
+	})
+}
+
+func TestAJobThatFinishedInTheFutureIsKeptForLongerAndThatIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add("import", 30*time.Second, 60)
+		stop := c.start()
+		pass(89 * time.Second)
+		c.want("before", "team-a/import")
+		pass(time.Second)
+		c.want("after")
+		stop()
+		if !strings.Contains(c.log.String(), "finished in the future") {
+			t.Errorf("the log does not say so: %s", c.log.String())
+		}
+	})
+}
+
+func TestAnotherJobUnderTheNameStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		key := c.add("import", 0, 60)
+		uid := c.UID(key)
+		note := c.Before
+		replaced := false
+		c.Before = func(verb string, r *http.Request) *metav1.Status {
+			if verb == "delete" && !replaced {
+				// Between the live read and the delete the Job makes place for
+				// another one.
+				replaced = true
+				writer, err := client.New(c.Config())
+				if err == nil {
+					err = client.ForResource[*batchv1.Job](writer, jobs).Delete(r.Context(), key)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				c.add("import", time.Hour, 60)
+			}
+			return note(verb, r)
+		}
+		c.start()
+		pass(time.Minute)
+		if now := c.UID(key); now == "" || now == uid {
+			t.Errorf("there is %q, want another Job than %q", now, uid)
+		}
+	})
+}
+
+func TestAControllerThatIsEndedWhileAJobIsDueDeletesItOnceWhenItIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add("a", 0, 60)
+		c.add("b", 0, 90)
+		stop := c.start()
+		pass(59 * time.Second)
+		stop()
+		pass(10 * time.Second)
+		c.want("while nobody is there", "team-a/a", "team-a/b")
+		stop = c.start()
+		pass(0)
+		c.want("at once", "team-a/b")
+		stop()
+		c.start()
+		pass(time.Minute)
+		c.want("later")
+		if _, deletes := c.asked(); len(deletes) != 2 {
+			t.Errorf("%d deletes, want 2", len(deletes))
+		}
+	})
+}
+
+func TestADeleteThatFailsIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add("import", 0, 60)
+		left := 3
+		c.Before = func(verb string, _ *http.Request) *metav1.Status {
+			if verb == "delete" && left > 0 {
+				left--
+				return fakeapi.Forbidden("jobs")
+			}
+			return nil
+		}
+		c.start()
+		pass(2 * time.Minute)
+		c.want("after three failures")
+	})
+}
