@@ -1,0 +1,81 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package namespace
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// answering returns a client of a server of the test's own.
+func answering(t *testing.T, answer http.HandlerFunc) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	c, err := client.New(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The informer still has the old namespace. The server has a new one under its name.
+func TestANamespaceThatWasMadeAnewIsLeftAlone(t *testing.T) {
+	now := metav1.NewTime(time.Unix(1000, 0))
+	spec := corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}}
+	server := fakeapi.Start(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
+	defer server.Close()
+	old := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a", UID: "old", DeletionTimestamp: &now, Finalizers: []string{"x"}}, Spec: spec}
+	if err := server.Add(old); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := cache.NewFactory(c, nil)
+	r := &reconciler{
+		namespaces: cache.Informer[*corev1.Namespace](factory),
+		writer:     client.For[*corev1.Namespace](c),
+		discover: func(context.Context) ([]client.Served, error) {
+			t.Error("what is in a new namespace is looked for")
+			return nil, nil
+		},
+	}
+	ctx, stop := context.WithTimeout(t.Context(), controlplanetest.Patience)
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = factory.Run(ctx) }()
+	defer func() { stop(); <-ended }()
+	if err := r.namespaces.WaitForSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	server.HoldWatches(true)
+	if err := r.writer.Delete(ctx, object.Key{Name: "team-a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a", UID: "new"}, Spec: spec}); err != nil {
+		t.Fatal(err)
+	}
+	result, err := r.reconcile(ctx, controller.Request{Key: object.Key{Name: "team-a"}})
+	if err != nil || result.After != 0 {
+		t.Errorf("%v, %v, want that nothing is done", result, err)
+	}
+	if seen, err := r.namespaces.Get(object.Key{Name: "team-a"}); err != nil || seen.DeletionTimestamp == nil {
+		t.Errorf("the informer has %v (%v), and the test wants it to lag", seen, err)
+	}
+}
