@@ -19,6 +19,9 @@ var cases = map[string]struct {
 	run  func(ctx context.Context, args []string, out io.Writer) error
 	what string
 }{
+	"cache":   {runCache, "Setpoint's informers beside client-go's: memory, CPU, events, reads"},
+	"readers": {runReaders, "what readers that list in a loop cost the writer of a cache"},
+	"relist":  {runRelist, "memory while an informer lists everything again"},
 	"manager": {runManager, "Setpoint's manager beside kube-controller-manager"},
 }
 
@@ -34,6 +37,9 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 {
+		if args[0] == sideCase {
+			return runSide(ctx, args[1:], out)
+		}
 		if c, ok := cases[args[0]]; ok {
 			return c.run(ctx, args[1:], out)
 		}

@@ -30,9 +30,9 @@ func (a aim) String() string {
 	case a.value > 0:
 		return fmt.Sprintf("≤%g", a.value)
 	case a.most > 0:
-		return fmt.Sprintf("≤%.2fx", a.most)
+		return "≤" + times(a.most) + "x"
 	case a.least > 0:
-		return fmt.Sprintf("≥%.2fx", a.least)
+		return "≥" + times(a.least) + "x"
 	}
 	return "none"
 }
@@ -57,14 +57,29 @@ func (m *measure) print(w io.Writer, verbose bool) {
 		ratio = ours / theirs
 	}
 	verdict := "short"
-	if m.aim.met(ours, ratio) {
+	switch {
+	case m.aim == aim{}, m.aim.value == 0 && len(m.theirs) == 0:
+		verdict = "told" // there is nothing to hold it against
+	case m.aim.met(ours, ratio):
 		verdict = "ok"
 	}
-	fmt.Fprintf(w, "%-32s setpoint=%s%s peer=%s%s ratio=%.2f aim=%s %s\n",
-		m.name, figure(ours), m.unit, figure(theirs), m.unit, ratio, m.aim, verdict)
+	peer, against := "none", "none"
+	if len(m.theirs) > 0 {
+		peer, against = figure(theirs)+m.unit, times(ratio)
+	}
+	fmt.Fprintf(w, "%-36s setpoint=%s%s peer=%s ratio=%s aim=%s %s\n",
+		m.name, figure(ours), m.unit, peer, against, m.aim, verdict)
 	if verbose {
 		fmt.Fprintf(w, "    setpoint %v\n    peer     %v\n", m.ours, m.theirs)
 	}
+}
+
+// times writes a ratio, small ones with a digit more.
+func times(ratio float64) string {
+	if ratio < 0.1 {
+		return fmt.Sprintf("%.3f", ratio)
+	}
+	return fmt.Sprintf("%.2f", ratio)
 }
 
 func figure(f float64) string {

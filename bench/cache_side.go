@@ -1,0 +1,204 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// liveHeap is what is reachable, in bytes. The second collection lets go of what
+// the first one found to be held weakly.
+func liveHeap() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// lap is what a step cost this process.
+type lap struct{ wall, cpu float64 } // seconds
+
+func timed(f func() error) (l lap, err error) {
+	before, err := processCPU()
+	if err != nil {
+		return l, err
+	}
+	began := time.Now()
+	if err := f(); err != nil {
+		return l, err
+	}
+	l.wall = time.Since(began).Seconds()
+	after, err := processCPU()
+	l.cpu = after - before
+	return l, err
+}
+
+// measureCache measures one informer over the life of a cache: it is filled,
+// changes come, and somebody reads.
+func measureCache(ctx context.Context, s *sideSpec) (_ readings, err error) {
+	from, err := s.server()
+	if err != nil {
+		return nil, err
+	}
+	var h handler
+	i, err := newInformer(s, from, &h)
+	if err != nil {
+		return nil, err
+	}
+	found := readings{}
+	n := float64(s.Objects)
+	base := liveHeap()
+	l, err := timed(func() error { return i.sync(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	defer i.stop()
+	found["sync-cpu"] = l.cpu / n * 1000
+	found["sync-wall"] = l.wall
+	found["heap"] = liveHeap() - base
+	if got := i.walk(); got != s.Objects {
+		return nil, fmt.Errorf("the informer has %d objects, the server %d", got, s.Objects)
+	}
+	if s.Events == 0 {
+		return found, nil
+	}
+	for _, decode := range []bool{false, true} {
+		h.decode.Store(decode)
+		l, err := timed(func() error {
+			version, err := from.ask(ctx, "publish", s.Events)
+			if err != nil {
+				return err
+			}
+			return h.wait(ctx, version)
+		})
+		if err != nil {
+			return nil, err
+		}
+		name := "events"
+		if decode {
+			name = "events-decoded"
+		}
+		found[name] = float64(s.Events) / l.wall
+		found[name+"-cpu"] = l.cpu / float64(s.Events) * 1e6
+	}
+	found["heap-after"] = liveHeap() - base
+	return found, errors.Join(measureGet(i, found), measureLists(i, found))
+}
+
+// sortedKeys are an informer's keys in an order that is the same for both sides.
+func sortedKeys(i informer) []object.Key {
+	keys := i.keys()
+	slices.SortFunc(keys, func(a, b object.Key) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return keys
+}
+
+// Warm objects are a thousand that somebody holds, as a reconciler holds those
+// that it is at work on.
+const (
+	warmObjects = 1000
+	warmGets    = 300_000
+	coldGets    = 3000
+)
+
+// measureGet measures reads of one object by its key.
+func measureGet(i informer, found readings) error {
+	keys := sortedKeys(i)
+	random := rand.New(rand.NewPCG(corpusSeed, 0))
+	random.Shuffle(len(keys), func(a, b int) { keys[a], keys[b] = keys[b], keys[a] })
+	cold := keys[:min(coldGets, len(keys))]
+	liveHeap() // lets go of what was decoded before
+	l, err := timed(func() error { return getAll(i, cold) })
+	if err != nil {
+		return err
+	}
+	found["get-cold"] = l.wall / float64(len(cold)) * 1e6
+	warm := keys[:min(warmObjects, len(keys))]
+	held := make([]object.Object, 0, len(warm))
+	for _, key := range warm {
+		o, err := i.get(key)
+		if err != nil {
+			return err
+		}
+		held = append(held, o)
+	}
+	l, err = timed(func() error {
+		for range warmGets / len(warm) {
+			if err := getAll(i, warm); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	runtime.KeepAlive(held)
+	found["get-warm"] = l.wall / float64(warmGets/len(warm)*len(warm)) * 1e9
+	return err
+}
+
+func getAll(i informer, keys []object.Key) error {
+	for _, key := range keys {
+		if _, err := i.get(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureLists measures lists of decoded objects: of a namespace of middling size,
+// and of the objects in all namespaces that bear a label.
+func measureLists(i informer, found readings) error {
+	sizes := map[string]int{}
+	for _, key := range i.keys() {
+		sizes[key.Namespace]++
+	}
+	names := make([]string, 0, len(sizes))
+	for name := range sizes {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(sizes[a]-sizes[b], strings.Compare(a, b)) })
+	middle := names[len(names)/2]
+	const rounds = 5
+	for range rounds {
+		liveHeap() // each list finds nothing decoded
+		l, err := timed(func() error {
+			n, err := i.listNamespace(middle)
+			if err == nil && n != sizes[middle] {
+				err = fmt.Errorf("a list of namespace %q has %d objects, want %d", middle, n, sizes[middle])
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		found["list-namespace"] += l.wall / float64(sizes[middle]) * 1e6 / rounds
+	}
+	selector := labels.SelectorFromSet(labels.Set{"team": team})
+	for range rounds {
+		liveHeap()
+		l, err := timed(func() error {
+			n, err := i.listSelected(selector)
+			found["selected"] = float64(n)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		found["list-selected"] += l.wall * 1000 / rounds
+	}
+	return nil
+}

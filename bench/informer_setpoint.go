@@ -1,0 +1,116 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// setpointInformer is Setpoint's informer of objects of type T.
+type setpointInformer[T object.Object] struct {
+	factory *cache.Factory
+	shared  cache.SharedInformer[T]
+	told    *cache.Registration
+	cancel  context.CancelFunc
+	ended   chan struct{}
+}
+
+func newSetpointInformer(k *kind, from *server, h *handler) (informer, error) {
+	switch k {
+	case podKind:
+		return makeSetpointInformer[*corev1.Pod](k, from, h)
+	case nodeKind:
+		return makeSetpointInformer[*corev1.Node](k, from, h)
+	case configMapKind, randomKind:
+		return makeSetpointInformer[*corev1.ConfigMap](k, from, h)
+	default:
+		return makeSetpointInformer[*unstructured.Unstructured](k, from, h)
+	}
+}
+
+func makeSetpointInformer[T object.Object](k *kind, from *server, h *handler) (informer, error) {
+	c, err := client.New(from.config)
+	if err != nil {
+		return nil, err
+	}
+	i := &setpointInformer[T]{factory: cache.NewFactory(c, nil), cancel: func() {}, ended: make(chan struct{})}
+	i.shared = cache.Informer[T](i.factory, cache.OfKind(k.groupVersionKind()))
+	// Every change is told of, as client-go does it: events that were merged into
+	// others could not be compared.
+	i.told, err = i.shared.AddHandler(func(e cache.Event[T]) {
+		item := e.Item()
+		if h.decode.Load() {
+			if _, err := item.Object(); err != nil {
+				h.fail(err)
+			}
+		}
+		meta := item.Meta()
+		h.told(string(meta.Version), meta.Labels.Get("team"))
+	}, cache.HandlerOptions{Name: "bench", EveryStep: true})
+	if err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+func (i *setpointInformer[T]) sync(ctx context.Context) error {
+	running, cancel := context.WithCancel(ctx)
+	i.cancel = cancel
+	go func() {
+		defer close(i.ended)
+		_ = i.factory.Run(running) // an error only where it runs already
+	}()
+	select {
+	case <-i.told.Synced():
+		return nil
+	case <-ctx.Done():
+		return i.shared.WaitForSync(ctx) // knows what is in the way
+	}
+}
+
+func (i *setpointInformer[T]) stop() {
+	i.cancel()
+	<-i.ended
+}
+
+func (i *setpointInformer[T]) stored() (uint64, error) {
+	return strconv.ParseUint(string(i.shared.Snapshot().Version()), 10, 64)
+}
+
+func (i *setpointInformer[T]) keys() []object.Key {
+	var keys []object.Key
+	for key := range i.shared.All() {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func (i *setpointInformer[T]) get(key object.Key) (object.Object, error) { return i.shared.Get(key) }
+
+func (i *setpointInformer[T]) listNamespace(namespace string) (int, error) {
+	all, err := cache.Objects(i.shared.Snapshot().Namespace(namespace))
+	return len(all), err
+}
+
+func (i *setpointInformer[T]) listSelected(selector labels.Selector) (int, error) {
+	all, err := cache.Objects(cache.Matching(i.shared.All(), selector))
+	return len(all), err
+}
+
+func (i *setpointInformer[T]) walk() int {
+	n := 0
+	for range i.shared.All() {
+		n++
+	}
+	return n
+}
