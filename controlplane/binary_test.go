@@ -54,8 +54,8 @@ func removeBuiltBinary() {
 
 // line is a line of the protocol, as its document names the fields.
 type line struct {
-	State, Component, Kubeconfig, DataDir, CAFile, ServiceAccountKeyFile, Reason, Error, Elapsed string
-	Servers                                                                                      []string
+	State, Component, Kubeconfig, DataDir, CAFile, CAKeyFile, ServiceAccountKeyFile, Reason, Error, Elapsed string
+	Servers                                                                                                 []string
 }
 
 // child is a running setpoint-controlplane.
@@ -172,7 +172,7 @@ func TestCommandReportsItsWayToReadyAndStopsOnSignal(t *testing.T) {
 		t.Fatalf("the last line before it serves is %+v\n%s", ready, &c.stderr)
 	}
 	t.Log("ready after", ready.Elapsed)
-	for _, file := range []string{ready.CAFile, ready.ServiceAccountKeyFile, filepath.Join(ready.DataDir, markerFile)} {
+	for _, file := range []string{ready.CAFile, ready.CAKeyFile, ready.ServiceAccountKeyFile, filepath.Join(ready.DataDir, markerFile)} {
 		if _, err := os.Stat(file); err != nil {
 			t.Error(err)
 		}

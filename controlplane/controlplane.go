@@ -490,6 +490,10 @@ func (cp *ControlPlane) DataDir() string { return cp.dir.path }
 // a controller manager's --root-ca-file.
 func (cp *ControlPlane) CAFile() string { return cp.pki.certFile("ca") }
 
+// CAKeyFile is the private key of that authority, for a controller manager's
+// --cluster-signing-key-file. Who reads it can be anybody in the cluster.
+func (cp *ControlPlane) CAKeyFile() string { return cp.pki.keyFile("ca") }
+
 // ServiceAccountKeyFile is the private key that signs service-account tokens,
 // for a controller manager's --service-account-private-key-file.
 func (cp *ControlPlane) ServiceAccountKeyFile() string { return cp.pki.keyFile("sa") }

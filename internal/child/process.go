@@ -24,6 +24,11 @@ type Endpoints struct {
 	Kubeconfig string   // path; the administrator's, readable by its owner alone
 	Servers    []string // URLs of the API servers
 	DataDir    string   // path
+
+	// What a controller manager needs beside them, as paths.
+	CAFile                string // certificate authority of the API servers and all users
+	CAKeyFile             string // its private key
+	ServiceAccountKeyFile string // private key that signs the tokens of service accounts
 }
 
 // Process is a control plane that was started. Its methods are safe for

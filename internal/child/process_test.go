@@ -26,7 +26,7 @@ func pretend(t *testing.T, script string) string {
 	return path
 }
 
-const isReady = `echo '{"state":"ready","kubeconfig":"/k","servers":["https://a","https://b"],"dataDir":"/d","elapsed":"2.0s"}'
+const isReady = `echo '{"state":"ready","kubeconfig":"/k","servers":["https://a","https://b"],"dataDir":"/d","caFile":"/ca","caKeyFile":"/ca.key","serviceAccountKeyFile":"/sa.key","elapsed":"2.0s"}'
 `
 
 func TestStartFollowsTheChildUntilItIsReady(t *testing.T) {
@@ -42,7 +42,11 @@ echo '{"state":"dancing","component":"etcd"}'
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Endpoints{Kubeconfig: "/k", Servers: []string{"https://a", "https://b"}, DataDir: "/d"}); !reflect.DeepEqual(p.Endpoints(), want) {
+	want := Endpoints{
+		Kubeconfig: "/k", Servers: []string{"https://a", "https://b"}, DataDir: "/d",
+		CAFile: "/ca", CAKeyFile: "/ca.key", ServiceAccountKeyFile: "/sa.key",
+	}
+	if !reflect.DeepEqual(p.Endpoints(), want) {
 		t.Errorf("reached at %+v, want %+v", p.Endpoints(), want)
 	}
 	if want := []Progress{{"etcd", false, 100 * time.Millisecond}, {"etcd", true, 300 * time.Millisecond}}; !reflect.DeepEqual(steps, want) {

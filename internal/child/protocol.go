@@ -20,6 +20,9 @@ type message struct {
 	Kubeconfig string   `json:"kubeconfig"`
 	Servers    []string `json:"servers"`
 	DataDir    string   `json:"dataDir"`
+	CAFile     string   `json:"caFile"`
+	CAKeyFile  string   `json:"caKeyFile"`
+	TokenKey   string   `json:"serviceAccountKeyFile"`
 	Error      string   `json:"error"`
 	Elapsed    string   `json:"elapsed"`
 }
@@ -44,7 +47,10 @@ func follow(stdout io.Reader, progress func(Progress), ready func(Endpoints)) er
 		case m.State == "failed":
 			failed = errors.New(m.Error)
 		case m.State == "ready" && m.Component == "":
-			ready(Endpoints{Kubeconfig: m.Kubeconfig, Servers: m.Servers, DataDir: m.DataDir})
+			ready(Endpoints{
+				Kubeconfig: m.Kubeconfig, Servers: m.Servers, DataDir: m.DataDir,
+				CAFile: m.CAFile, CAKeyFile: m.CAKeyFile, ServiceAccountKeyFile: m.TokenKey,
+			})
 		case m.State == "ready" || m.State == "starting":
 			elapsed, _ := time.ParseDuration(m.Elapsed) // a step without a time is a step all the same
 			progress(Progress{Component: m.Component, Ready: m.State == "ready", Elapsed: elapsed})

@@ -155,6 +155,14 @@ func (c *Cluster) Servers() []string {
 	return c.process.Endpoints().Servers
 }
 
+// Endpoints says where the control plane has what a controller manager needs: its
+// authority, and the keys.
+func (c *Cluster) Endpoints() child.Endpoints {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.process.Endpoints()
+}
+
 // Pid is the process id of the control plane.
 func (c *Cluster) Pid() int {
 	c.mu.Lock()

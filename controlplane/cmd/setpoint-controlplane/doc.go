@@ -18,6 +18,7 @@ field "state". A reader must ignore fields and states that it does not know.
 	ready     component, elapsed          the component answers
 	ready     kubeconfig, servers,        everything is ready: the line without
 	          dataDir, caFile,            "component", written once
+	          caKeyFile,
 	          serviceAccountKeyFile,
 	          elapsed
 	stopping  reason                      a stop was asked for
@@ -29,10 +30,11 @@ field "state". A reader must ignore fields and states that it does not know.
 The components are "etcd", "kube-apiserver" (further servers are
 "kube-apiserver-1", "kube-apiserver-2", …), "kube-scheduler" and "nodes".
 elapsed is the time since the start, in seconds, such as "1.9s". kubeconfig,
-dataDir, caFile and serviceAccountKeyFile are absolute paths; servers is a list of
-URLs, such as "https://127.0.0.1:40123". The two key files are what
-kube-controller-manager wants as --root-ca-file and
---service-account-private-key-file. An example, shortened:
+dataDir, caFile, caKeyFile and serviceAccountKeyFile are absolute paths; servers is a
+list of URLs, such as "https://127.0.0.1:40123". The files are what
+kube-controller-manager wants as --root-ca-file and --cluster-signing-cert-file,
+--cluster-signing-key-file and --service-account-private-key-file. An example,
+shortened:
 
 	{"state":"starting","component":"etcd","elapsed":"0.0s"}
 	{"state":"ready","component":"etcd","elapsed":"0.2s"}

@@ -21,6 +21,7 @@ type message struct {
 	Servers               []string `json:"servers,omitempty"`
 	DataDir               string   `json:"dataDir,omitempty"`
 	CAFile                string   `json:"caFile,omitempty"`
+	CAKeyFile             string   `json:"caKeyFile,omitempty"`
 	ServiceAccountKeyFile string   `json:"serviceAccountKeyFile,omitempty"`
 	Reason                string   `json:"reason,omitempty"`
 	Error                 string   `json:"error,omitempty"`
@@ -57,6 +58,7 @@ func (r *reporter) ready(cp *controlplane.ControlPlane) {
 		Servers:               cp.ServerURLs(),
 		DataDir:               cp.DataDir(),
 		CAFile:                cp.CAFile(),
+		CAKeyFile:             cp.CAKeyFile(),
 		ServiceAccountKeyFile: cp.ServiceAccountKeyFile(),
 		Elapsed:               r.elapsed(),
 	})
