@@ -53,6 +53,7 @@ func (s SharedInformer[T]) AddHandler(h Handler[T], o HandlerOptions) (*Registra
 // values for the same object, and change nothing. It is called once for each change;
 // one that needs the content of the object has it decoded for that. Objects for
 // which f fails or panics stand in no value of the index, and the failure is logged.
+// The error is [ErrIndexTaken] if there is an index of that name.
 func (s SharedInformer[T]) AddIndex(name string, f func(Item[T]) ([]string, error)) error {
 	return s.informer.store.addIndex(name, func(e *entry) ([]string, error) { return f(Item[T]{e}) })
 }

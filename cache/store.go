@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -151,13 +152,17 @@ func newStore(report func(error)) *store {
 	return s
 }
 
+// ErrIndexTaken says that there is an index of that name already. Those who share an
+// informer and agree on what a name stands for share the index, too.
+var ErrIndexTaken = errors.New("there is one of that name")
+
 // addIndex adds an index, over the objects that are there already too.
 func (s *store) addIndex(name string, f indexFunc) error {
 	edit := s.begin()
 	number, taken := edit.numbers[name]
 	if taken {
 		edit.abandon()
-		return fmt.Errorf("adding index %q: there is one of that name", name)
+		return fmt.Errorf("adding index %q: %w", name, ErrIndexTaken)
 	}
 	number = len(s.funcs)
 	s.funcs = append(s.funcs, f)

@@ -97,8 +97,8 @@ func TestIndexAddedLateCoversWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "index", names(snapshot(s).Index("name", "b")), "ns/b")
-	if err := s.addIndex("name", byName); err == nil {
-		t.Error("a second index of one name was not refused")
+	if err := s.addIndex("name", byName); !errors.Is(err, ErrIndexTaken) {
+		t.Errorf("a second index of one name: %v, want ErrIndexTaken", err)
 	}
 }
 
