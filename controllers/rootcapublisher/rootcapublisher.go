@@ -1,0 +1,159 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootcapublisher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "root-ca-certificate-publisher-controller"
+
+// What the kubelet and people look for.
+// Source: k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher.
+const (
+	configMap       = "kube-root-ca.crt"
+	certificatesKey = "ca.crt"
+	annotation      = "kubernetes.io/description"
+	description     = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. " +
+		"No other usage is guaranteed across distributions of Kubernetes clusters."
+)
+
+// Options changes how the controller works.
+type Options struct {
+	// RootCA are the certificates that are published, in PEM. They are needed.
+	RootCA []byte
+	// Workers is how many namespaces are worked on at a time. 0 is 1, as upstream
+	// starts it (cmd/kube-controller-manager/app/certificates.go).
+	Workers int
+}
+
+// Rights returns what the controller must be allowed to do.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{configMap}, Verbs: []string{"get", "list", "watch", "update"}},
+		// A name cannot be asked for here: the server authorizes a create before it
+		// knows the name.
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}},
+	}
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	}
+	if len(o.RootCA) == 0 {
+		return nil, fmt.Errorf("making %s: %w", Name, errNoCertificates)
+	}
+	r := &reconciler{
+		namespaces: cache.Informer[*corev1.Namespace](h),
+		configMaps: cache.Informer[*corev1.ConfigMap](h,
+			cache.WithFields(fields.OneTermEqualSelector(metav1.ObjectNameField, configMap).String())),
+		writer: client.For[*corev1.ConfigMap](h.Client()),
+		data:   map[string]string{certificatesKey: string(o.RootCA)},
+	}
+	return controller.New(Name, r.reconcile,
+		controller.For(r.namespaces, stays),
+		controller.Watches(r.configMaps, namespaceOfChanged),
+		controller.Workers(max(o.Workers, 1)),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+var errNoCertificates = errors.New("there are no certificates to publish; give those that the API server's is signed by")
+
+// stays leaves out namespaces that are gone.
+func stays(e cache.Event[*corev1.Namespace]) bool { return e.Kind != cache.Deleted }
+
+// namespaceOfChanged adds the namespace of a ConfigMap that is not as it was. Those
+// that are there at the start are looked at with their namespaces.
+func namespaceOfChanged(e cache.Event[*corev1.ConfigMap], add func(object.Key)) {
+	if e.Kind != cache.Added {
+		add(object.Key{Name: e.Key().Namespace})
+	}
+}
+
+type reconciler struct {
+	namespaces cache.SharedInformer[*corev1.Namespace]
+	configMaps cache.SharedInformer[*corev1.ConfigMap]
+	writer     client.Typed[*corev1.ConfigMap]
+	data       map[string]string
+}
+
+// reconcile makes the ConfigMap of an active namespace, or makes it right.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	namespace, err := r.namespaces.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if namespace.DeletionTimestamp != nil || namespace.Status.Phase != corev1.NamespaceActive {
+		return controller.Result{}, nil
+	}
+	key := object.Key{Namespace: namespace.Name, Name: configMap}
+	present, err := r.configMaps.Get(key)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, r.create(ctx, key)
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if r.right(present) {
+		return controller.Result{}, nil
+	}
+	return controller.Result{}, r.mend(ctx, present)
+}
+
+// right reports whether there is nothing to change about a ConfigMap.
+func (r *reconciler) right(c *corev1.ConfigMap) bool {
+	return maps.Equal(c.Data, r.data) && c.Annotations[annotation] != ""
+}
+
+func (r *reconciler) create(ctx context.Context, key object.Key) error {
+	_, err := r.writer.Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{annotation: description}},
+		Data:       r.data,
+	})
+	// Nobody waits for it in a namespace that terminates, or is gone.
+	if err == nil || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return nil
+	}
+	return fmt.Errorf("creating configmap %s: %w", key, err)
+}
+
+// mend leaves alone what is not this controller's: labels and other annotations.
+func (r *reconciler) mend(ctx context.Context, present *corev1.ConfigMap) error {
+	mended := present.DeepCopy()
+	mended.Data = r.data
+	if mended.Annotations == nil {
+		mended.Annotations = map[string]string{}
+	}
+	mended.Annotations[annotation] = description
+	_, err := r.writer.Update(ctx, mended)
+	// It went in the meantime: that comes as an event of its own.
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("updating configmap %s: %w", object.KeyOf(present), err)
+}
