@@ -1,0 +1,175 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoints
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "endpoints-controller"
+
+// source is whom events name, which users filter by, and what stands in the label
+// managed-by. It is older than Name.
+const source = "endpoint-controller"
+
+// labelManagedBy marks the Endpoints that this controller has written.
+// Source: k8s.io/kubernetes/pkg/controller/endpoint, LabelManagedBy.
+const labelManagedBy = "endpoints.kubernetes.io/managed-by"
+
+// leaderElection is the annotation of Endpoints that are somebody's lock. Nobody
+// makes such locks any more, and those that there are have no Service.
+// Source: k8s.io/client-go/tools/leaderelection/resourcelock.
+const leaderElection = "control-plane.alpha.kubernetes.io/leader"
+
+var endpointsResource = object.Resource{Version: "v1", Plural: "endpoints", Kind: "Endpoints", Namespaced: true}
+
+// Options changes how the controller works. The zero value is upstream's choice.
+type Options struct {
+	// Workers is how many Services are worked on at a time. 0 is 5.
+	Workers int
+}
+
+// Rights returns what the controller must be allowed to do.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"services", "pods"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"endpoints"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}},
+		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+	}
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	}
+	if o.Workers == 0 {
+		o.Workers = 5
+	}
+	r := &reconciler{
+		services:  cache.Informer[*corev1.Service](h),
+		pods:      cache.Informer[*corev1.Pod](h),
+		endpoints: cache.Informer[*corev1.Endpoints](h),
+		writer:    client.For[*corev1.Endpoints](h.Client()),
+		events:    h.Recorder(source),
+	}
+	var err error
+	if r.selection, err = serviceendpoints.NewSelection(r.services, r.pods); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	return controller.New(Name, r.reconcile,
+		controller.For(r.services),
+		controller.Watches(r.pods, r.selection.Wakes),
+		controller.Watches(r.endpoints, lostOrLeft),
+		controller.Workers(o.Workers),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+// lostOrLeft adds the Service of Endpoints that were deleted, and of those that were
+// there when the controller started: their Service may have gone while nobody looked.
+func lostOrLeft(e cache.Event[*corev1.Endpoints], add func(object.Key)) {
+	if e.Kind == cache.Deleted || e.Initial {
+		add(e.Key())
+	}
+}
+
+type reconciler struct {
+	services  cache.SharedInformer[*corev1.Service]
+	pods      cache.SharedInformer[*corev1.Pod]
+	endpoints cache.SharedInformer[*corev1.Endpoints]
+	writer    client.Typed[*corev1.Endpoints]
+	events    *controller.Recorder
+	selection *serviceendpoints.Selection
+	triggers  serviceendpoints.Triggers
+}
+
+// reconcile makes the Endpoints of a Service show the Pods that it selects.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	service, err := r.services.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		r.triggers.Forget(req.Key)
+		return controller.Result{}, r.remove(ctx, req.Key)
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if !serviceendpoints.Selects(service) {
+		return controller.Result{}, nil
+	}
+	return controller.Result{}, r.service(ctx, service)
+}
+
+// remove deletes the Endpoints of a Service that is gone.
+func (r *reconciler) remove(ctx context.Context, key object.Key) error {
+	existing, err := r.endpoints.Get(key)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, lock := existing.Annotations[leaderElection]; lock || existing.DeletionTimestamp != nil {
+		return nil
+	}
+	err = r.writer.Delete(ctx, key, client.IfUID(existing.UID))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting the Endpoints of Service %s, which is gone: %w", key, err)
+	}
+	return nil
+}
+
+func (r *reconciler) service(ctx context.Context, service *corev1.Service) error {
+	key := object.KeyOf(service)
+	pods, err := r.selection.Pods(service)
+	if err != nil {
+		return err
+	}
+	trigger, written := r.triggers.Next(service, pods)
+	existing, err := r.endpoints.Get(key)
+	found := !apierrors.IsNotFound(err)
+	if found && err != nil {
+		return err
+	}
+	if !found {
+		existing = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	}
+	wanted := desired(service, pods, existing)
+	if found && same(existing, wanted) {
+		written()
+		return nil
+	}
+	stamp(wanted, trigger)
+	if found {
+		_, err = r.writer.Update(ctx, wanted)
+	} else {
+		_, err = r.writer.Create(ctx, wanted)
+	}
+	switch {
+	case err == nil, !found && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		written()
+		return nil
+	case apierrors.IsConflict(err), ctx.Err() != nil:
+	case found:
+		r.events.Warning(wanted, endpointsResource, "FailedToUpdateEndpoint", "UpdateEndpoints", "Failed to update endpoint %s: %v", key, err)
+	default:
+		r.events.Warning(wanted, endpointsResource, "FailedToCreateEndpoint", "CreateEndpoints", "Failed to create endpoint for service %s: %v", key, err)
+	}
+	return fmt.Errorf("writing the Endpoints of Service %s: %w", key, err)
+}

@@ -1,0 +1,195 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpointslice
+
+import (
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// balanced is the index of the Services that ask for their endpoints to be shared out
+// to the zones. They stand under one value.
+const (
+	balanced    = Name + "/balanced"
+	balancedAll = "all"
+)
+
+func wantsBalance(item cache.Item[*corev1.Service]) ([]string, error) {
+	service, err := item.Object()
+	if err != nil || !asksForBalance(service.Annotations) {
+		return nil, err
+	}
+	return []string{balancedAll}, nil
+}
+
+// asksForBalance reports whether a Service's annotations ask for its endpoints to be
+// shared out to the zones. The older annotation wins.
+func asksForBalance(annotations map[string]string) bool {
+	mode, ok := annotations[corev1.DeprecatedAnnotationTopologyAwareHints]
+	if !ok {
+		mode = annotations[corev1.AnnotationTopologyMode]
+	}
+	return mode == "Auto" || mode == "auto"
+}
+
+// balancedServices adds the Services whose endpoints are shared out to the zones when
+// something about a Node changes that the shares depend on.
+func (r *reconciler) balancedServices(e cache.Event[*corev1.Node], add func(object.Key)) {
+	if e.Initial {
+		return
+	}
+	looked := false
+	for key := range r.services.Snapshot().Index(balanced, balancedAll) {
+		if !looked && e.Kind == cache.Updated && !weighsOtherwise(e) {
+			return
+		}
+		looked = true
+		add(key)
+	}
+}
+
+// weighsOtherwise reports whether a Node counts otherwise than before.
+func weighsOtherwise(e cache.Event[*corev1.Node]) bool {
+	old, err := e.Old.Object()
+	if err != nil {
+		return true
+	}
+	now, err := e.New.Object()
+	if err != nil {
+		return true
+	}
+	return weigh(old) != weigh(now)
+}
+
+// weight is what of a Node the shares of zones depend on.
+type weight struct {
+	counts bool // it is ready and runs Pods of users
+	zone   string
+	cpu    int64 // thousandths of one
+}
+
+func weigh(node *corev1.Node) weight {
+	for _, label := range []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"} {
+		if _, excluded := node.Labels[label]; excluded {
+			return weight{}
+		}
+	}
+	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+	if !ready {
+		return weight{}
+	}
+	return weight{true, node.Labels[corev1.LabelTopologyZone], node.Status.Allocatable.Cpu().MilliValue()}
+}
+
+// zonesFor returns the shares of the zones if a Service's endpoints are to be shared
+// out, and else nil. It looks at all Nodes; few Services ask for that.
+func (r *reconciler) zonesFor(service *corev1.Service) *zones {
+	if !asksForBalance(service.Annotations) {
+		return nil
+	}
+	var weights []weight
+	for _, item := range r.nodes.Snapshot().All() {
+		if node, err := item.Object(); err == nil {
+			weights = append(weights, weigh(node))
+		}
+	}
+	return zonesOf(weights)
+}
+
+// zonesOf adds up Nodes. One Node of which zone or CPU are not known makes the shares
+// unknown, and so does a cluster of one zone.
+func zonesOf(weights []weight) *zones {
+	cpu := map[string]int64{}
+	var sum int64
+	for _, w := range weights {
+		if !w.counts {
+			continue
+		}
+		if w.zone == "" || w.cpu == 0 {
+			return &zones{}
+		}
+		cpu[w.zone] += w.cpu
+		sum += w.cpu
+	}
+	if len(cpu) < 2 {
+		return &zones{}
+	}
+	z := &zones{shares: map[string]float64{}}
+	for zone, n := range cpu {
+		z.shares[zone] = float64(n) / float64(sum)
+	}
+	return z
+}
+
+// balance remembers which Services have their endpoints shared out, to tell people
+// when that begins and ends. The zero balance is none.
+type balance struct {
+	mu   sync.Mutex
+	done map[object.Key]bool
+}
+
+func (b *balance) forget(key object.Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.done, key)
+}
+
+// tell returns what there is to say after a run that came to these notes: none for a
+// Service that does not ask for it.
+func (b *balance) tell(key object.Key, notes []note) []report {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before, now := b.done[key], false
+	var all []report
+	for _, n := range notes {
+		if n.disabled != "" {
+			all = append(all, report{warning: true, reason: "TopologyAwareHintsDisabled", text: n.disabled, family: n.family})
+			continue
+		}
+		now = true
+		if !before {
+			all = append(all, report{reason: "TopologyAwareHintsEnabled", text: "Topology Aware Hints has been enabled", family: n.family})
+		}
+	}
+	if before && len(notes) == 0 {
+		all = append(all, report{warning: true, reason: "TopologyAwareHintsDisabled", text: "Topology Aware Hints has been disabled"})
+	}
+	if now && !before {
+		if b.done == nil {
+			b.done = map[object.Key]bool{}
+		}
+		b.done[key] = true
+	} else if !now {
+		delete(b.done, key)
+	}
+	return all
+}
+
+// report is an event about a Service.
+type report struct {
+	warning bool
+	reason  string
+	text    string
+	family  corev1.IPFamily // "" for all
+}
+
+func (r report) record(events *controller.Recorder, service *corev1.Service) {
+	text := r.text
+	if r.family != "" {
+		text += ", addressType: " + string(r.family)
+	}
+	if r.warning {
+		events.Warning(service, serviceResource, r.reason, "UpdateEndpointSlices", "%s", text)
+		return
+	}
+	events.Normal(service, serviceResource, r.reason, "UpdateEndpointSlices", "%s", text)
+}

@@ -1,0 +1,206 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpointslice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/endpointslices"
+	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "endpointslice-controller"
+
+// Manager is what the slices that this controller manages have in the label
+// endpointslice.kubernetes.io/managed-by.
+const Manager = "endpointslice-controller.k8s.io"
+
+// source is whom events name, which users filter by. It is older than Name.
+const source = "endpoint-slice-controller"
+
+// How long a Service waits that failed. Source: k8s.io/kubernetes/pkg/controller/endpointslice,
+// endpointslice_controller.go, which has it so long because one change of a Service
+// can be many writes.
+const (
+	retryBase = time.Second
+	retryMax  = 1000 * time.Second
+)
+
+var serviceResource = object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true}
+
+// The bounds of Options.MaxEndpointsPerSlice.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/app/options, endpointslicecontroller.go.
+const (
+	defaultMaxEndpoints = 100
+	mostMaxEndpoints    = 1000
+)
+
+// Options changes how the controller works. The zero value is upstream's choice.
+type Options struct {
+	// Workers is how many Services are worked on at a time. 0 is 5.
+	Workers int
+	// MaxEndpointsPerSlice is how many endpoints a slice holds at most, 1 to 1000.
+	// 0 is 100.
+	MaxEndpointsPerSlice int
+}
+
+// Rights returns what the controller must be allowed to do.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"services", "pods", "nodes"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}},
+		// Where the admission plugin OwnerReferencesPermissionEnforcement is on: the
+		// slices' references to their Services block the deletion of these.
+		{APIGroups: []string{""}, Resources: []string{"services/finalizers"}, Verbs: []string{"update"}},
+		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+	}
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	}
+	if o.MaxEndpointsPerSlice < 0 || o.MaxEndpointsPerSlice > mostMaxEndpoints {
+		return nil, fmt.Errorf("making %s: %d endpoints a slice; give 1 to %d, or 0 for the default", Name, o.MaxEndpointsPerSlice, mostMaxEndpoints)
+	}
+	if o.MaxEndpointsPerSlice == 0 {
+		o.MaxEndpointsPerSlice = defaultMaxEndpoints
+	}
+	if o.Workers == 0 {
+		o.Workers = 5
+	}
+	r := &reconciler{
+		services: cache.Informer[*corev1.Service](h),
+		pods:     cache.Informer[*corev1.Pod](h),
+		nodes:    cache.Informer[*corev1.Node](h),
+		slices:   cache.Informer[*discoveryv1.EndpointSlice](h),
+		writer:   client.For[*discoveryv1.EndpointSlice](h.Client()),
+		events:   h.Recorder(source),
+		most:     o.MaxEndpointsPerSlice,
+	}
+	var err error
+	if r.selection, err = serviceendpoints.NewSelection(r.services, r.pods); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	if r.owned, err = endpointslices.NewOwned(r.slices, Manager); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	if err = r.services.AddIndex(balanced, wantsBalance); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	return controller.New(Name, r.reconcile,
+		controller.For(r.services),
+		controller.Watches(r.pods, r.selection.Wakes),
+		controller.Watches(r.slices, r.owned.Wakes),
+		controller.Watches(r.nodes, r.balancedServices),
+		controller.Workers(o.Workers),
+		controller.RateLimit(workqueue.Joined[object.Key]{
+			&workqueue.Exponential[object.Key]{Base: retryBase, Max: retryMax}, &workqueue.TokenBucket[object.Key]{},
+		}),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+type reconciler struct {
+	services  cache.SharedInformer[*corev1.Service]
+	pods      cache.SharedInformer[*corev1.Pod]
+	nodes     cache.SharedInformer[*corev1.Node]
+	slices    endpointslices.Informer
+	writer    client.Typed[*discoveryv1.EndpointSlice]
+	events    *controller.Recorder
+	most      int // endpoints a slice
+	selection *serviceendpoints.Selection
+	owned     *endpointslices.Owned
+	triggers  serviceendpoints.Triggers
+	balance   balance
+}
+
+// reconcile makes the slices of a Service show the Pods that it selects.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	service, err := r.services.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		r.triggers.Forget(req.Key)
+		r.balance.forget(req.Key)
+		return controller.Result{}, nil // the slices go with their owner
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if !serviceendpoints.Selects(service) {
+		return controller.Result{}, nil
+	}
+	err = r.service(ctx, service)
+	// Of a conflict nobody needs to know: what came between is looked at next.
+	if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
+		r.events.Warning(service, serviceResource, "FailedToUpdateEndpointSlices", "UpdateEndpointSlices",
+			"Error updating Endpoint Slices for Service %s: %v", req.Key, err)
+	}
+	return controller.Result{}, err
+}
+
+func (r *reconciler) service(ctx context.Context, service *corev1.Service) error {
+	key := object.KeyOf(service)
+	pods, err := r.selection.Pods(service)
+	if err != nil {
+		return err
+	}
+	existing, err := r.owned.Of(key)
+	if err != nil {
+		return err
+	}
+	trigger, written := r.triggers.Next(service, pods)
+	members, lost := r.members(service, pods)
+	changes, notes := plan(service, members, existing, r.most, r.zonesFor(service))
+	stamp(&changes, trigger)
+	if err := changes.Write(ctx, r.writer); err != nil {
+		return errors.Join(err, lost)
+	}
+	for _, n := range r.balance.tell(key, notes) {
+		n.record(r.events, service)
+	}
+	if lost == nil {
+		written()
+	}
+	return lost
+}
+
+// members returns the Pods that are endpoints of a Service. A Pod on a Node that does
+// not exist is left out, and is an error, unless the Service asks for Pods in any
+// state: such a Pod is about to go, or its Node has not been seen yet.
+func (r *reconciler) members(service *corev1.Service, pods []*corev1.Pod) (members []member, lost error) {
+	nodes := r.nodes.Snapshot()
+	numbers := newPortNumbers(service)
+	for _, pod := range pods {
+		if !serviceendpoints.Reachable(pod) {
+			continue
+		}
+		m := member{pod: pod}
+		if node := nodes.Get(object.Key{Name: pod.Spec.NodeName}); node.Exists() {
+			m.zone = node.Meta().Labels.Get(corev1.LabelTopologyZone)
+		} else if !service.Spec.PublishNotReadyAddresses {
+			lost = fmt.Errorf("leaving out Pod %s: its Node %q does not exist", object.KeyOf(pod), pod.Spec.NodeName)
+			continue
+		}
+		m.ports, m.portsKey = numbers.of(pod)
+		members = append(members, m)
+	}
+	return members, lost
+}

@@ -1,0 +1,39 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpointslice
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// nearby returns for whom an endpoint is meant where a Service asks for traffic to
+// stay near: for its own zone, and if the Service says so for its own node. Endpoints
+// that are not ready are meant for nobody in particular.
+//
+// Source of the rules: k8s.io/endpointslice/trafficdist.
+func nearby(service *corev1.Service, e *discoveryv1.Endpoint) *discoveryv1.EndpointHints {
+	distribution := service.Spec.TrafficDistribution
+	if distribution == nil || !isReady(e) || asksForBalance(service.Annotations) {
+		return nil
+	}
+	var hints discoveryv1.EndpointHints
+	switch *distribution {
+	case corev1.ServiceTrafficDistributionPreferSameNode:
+		if e.NodeName != nil {
+			hints.ForNodes = []discoveryv1.ForNode{{Name: *e.NodeName}}
+		}
+		fallthrough
+	case corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone:
+		if e.Zone != nil {
+			hints.ForZones = []discoveryv1.ForZone{{Name: *e.Zone}}
+		}
+	}
+	if hints.ForNodes == nil && hints.ForZones == nil {
+		return nil
+	}
+	return &hints
+}
+
+func isReady(e *discoveryv1.Endpoint) bool { return e.Conditions.Ready != nil && *e.Conditions.Ready }

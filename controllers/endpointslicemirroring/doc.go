@@ -1,0 +1,43 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package endpointslicemirroring copies Endpoints that people or programs write by hand
+// into EndpointSlices, which is what the network reads.
+//
+// # What it watches and writes
+//
+// Its keys are Endpoints. It looks at some when they change or go, when a Service of
+// their name begins or ceases to be one without selector, and when somebody touches one
+// of their slices. It creates, updates and deletes EndpointSlices, and no others than
+// those that carry its name in the label endpointslice.kubernetes.io/managed-by.
+//
+// # Which are mirrored
+//
+// Those that have a Service of their name without selector. Not those with the label
+// endpointslice.kubernetes.io/skip-mirror=true, nor those that are somebody's lock for
+// leader election. The slices of Endpoints that are not mirrored, or not any more, are
+// deleted.
+//
+// # What holds
+//
+//   - For each set of ports and each type of addresses there is one slice (plan.go, a
+//     function of plain values), with at most 1,000 endpoints of each subset: ready ones
+//     first. What is left out, and what is no address, is told by an event.
+//   - An address that is ready and not ready for the same port is not ready, and stands
+//     once.
+//   - Slices have the labels and annotations of their Endpoints, and belong to them:
+//     where others took their name, the slices are rewritten.
+//   - What is there is seen before anything is written: a slice that was just created is
+//     waited for.
+//   - Slices with another manager are never touched.
+//
+// # Where it differs from upstream
+//
+// Behaviour is that of kube-controller-manager 1.36
+// (k8s.io/kubernetes/pkg/controller/endpointslicemirroring). On purpose it differs here:
+//
+//   - Updates carry the version of the slice that they replace, and deletes its UID.
+//     Upstream's overwrite whatever is there.
+//   - Slices that were left over while nobody looked are found at the start.
+//   - There is no batch period; upstream's default is none.
+package endpointslicemirroring

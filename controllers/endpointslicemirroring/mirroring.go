@@ -1,0 +1,196 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpointslicemirroring
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/endpointslices"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "endpointslice-mirroring-controller"
+
+// Manager is what the slices that this controller manages have in the label
+// endpointslice.kubernetes.io/managed-by.
+const Manager = "endpointslicemirroring-controller.k8s.io"
+
+// source is whom events name, which users filter by. It is older than Name.
+const source = "endpoint-slice-mirroring-controller"
+
+// leaderElection is the annotation of Endpoints that are somebody's lock.
+// Source: k8s.io/client-go/tools/leaderelection/resourcelock.
+const leaderElection = "control-plane.alpha.kubernetes.io/leader"
+
+// How long Endpoints wait that failed. Source:
+// k8s.io/kubernetes/pkg/controller/endpointslicemirroring.
+const (
+	retryBase = time.Second
+	retryMax  = 100 * time.Second
+)
+
+// The bounds of Options.MaxEndpointsPerSubset: a slice holds no more than the latter.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/app/options, endpointslicemirroringcontroller.go.
+const (
+	defaultMaxEndpoints = 1000
+	mostMaxEndpoints    = 1000
+)
+
+var endpointsResource = object.Resource{Version: "v1", Plural: "endpoints", Kind: "Endpoints", Namespaced: true}
+
+// Options changes how the controller works. The zero value is upstream's choice.
+type Options struct {
+	// Workers is how many Endpoints are worked on at a time. 0 is 5.
+	Workers int
+	// MaxEndpointsPerSubset is how many addresses of a subset are mirrored at most,
+	// 1 to 1000. 0 is 1000.
+	MaxEndpointsPerSubset int
+}
+
+// Rights returns what the controller must be allowed to do.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"services", "endpoints"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}},
+		// Where the admission plugin OwnerReferencesPermissionEnforcement is on: the
+		// slices' references to their Endpoints block the deletion of these.
+		{APIGroups: []string{""}, Resources: []string{"endpoints/finalizers"}, Verbs: []string{"update"}},
+		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+	}
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	}
+	if o.MaxEndpointsPerSubset < 0 || o.MaxEndpointsPerSubset > mostMaxEndpoints {
+		return nil, fmt.Errorf("making %s: %d endpoints a subset; give 1 to %d, or 0 for the default", Name, o.MaxEndpointsPerSubset, mostMaxEndpoints)
+	}
+	if o.MaxEndpointsPerSubset == 0 {
+		o.MaxEndpointsPerSubset = defaultMaxEndpoints
+	}
+	if o.Workers == 0 {
+		o.Workers = 5
+	}
+	r := &reconciler{
+		endpoints: cache.Informer[*corev1.Endpoints](h),
+		services:  cache.Informer[*corev1.Service](h),
+		slices:    cache.Informer[*discoveryv1.EndpointSlice](h),
+		writer:    client.For[*discoveryv1.EndpointSlice](h.Client()),
+		events:    h.Recorder(source),
+		most:      o.MaxEndpointsPerSubset,
+	}
+	var err error
+	if r.owned, err = endpointslices.NewOwned(r.slices, Manager); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	return controller.New(Name, r.reconcile,
+		controller.For(r.endpoints),
+		controller.Watches(r.services, selectorCameOrWent),
+		controller.Watches(r.slices, r.wakes),
+		controller.Workers(o.Workers),
+		controller.RateLimit(workqueue.Joined[object.Key]{
+			&workqueue.Exponential[object.Key]{Base: retryBase, Max: retryMax}, &workqueue.TokenBucket[object.Key]{},
+		}),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+// selectorCameOrWent adds the Endpoints of a Service that begins or ceases to be one
+// without selector.
+func selectorCameOrWent(e cache.Event[*corev1.Service], add func(object.Key)) {
+	if without(e.Old) != without(e.New) {
+		add(e.Key())
+	}
+}
+
+// without reports whether there is a Service, and it has no selector.
+func without(item cache.Item[*corev1.Service]) bool {
+	if !item.Exists() {
+		return false
+	}
+	service, err := item.Object()
+	return err == nil && len(service.Spec.Selector) == 0
+}
+
+// wakes adds the Endpoints of a slice that was made, changed or deleted, and of those
+// that were there when the controller started: their Endpoints may have gone while
+// nobody looked.
+func (r *reconciler) wakes(e cache.Event[*discoveryv1.EndpointSlice], add func(object.Key)) {
+	e.Initial = false
+	r.owned.Wakes(e, add)
+}
+
+type reconciler struct {
+	endpoints cache.SharedInformer[*corev1.Endpoints]
+	services  cache.SharedInformer[*corev1.Service]
+	slices    endpointslices.Informer
+	writer    client.Typed[*discoveryv1.EndpointSlice]
+	events    *controller.Recorder
+	most      int // endpoints a subset
+	owned     *endpointslices.Owned
+}
+
+// reconcile makes the slices of Endpoints show what these do.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	existing, err := r.owned.Of(req.Key)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	endpoints, err := r.mirrored(req.Key)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	changes := endpointslices.Changes{Delete: existing}
+	if endpoints != nil {
+		var skipped skipped
+		changes, skipped = plan(endpoints, existing, r.most)
+		r.tell(endpoints, skipped)
+	}
+	return controller.Result{}, changes.Write(ctx, r.writer)
+}
+
+// mirrored returns the Endpoints of that name if they are to be mirrored, and nil if
+// they are not, or there are none: if they are somebody's lock, say that they want
+// none of it, have no Service, or one with a selector, which has slices without us.
+func (r *reconciler) mirrored(key object.Key) (*corev1.Endpoints, error) {
+	item := r.endpoints.Snapshot().Get(key)
+	if !item.Exists() || item.Meta().Labels.Get(discoveryv1.LabelSkipMirror) == "true" || !without(r.services.Snapshot().Get(key)) {
+		return nil, nil //nolint:nilnil // there being none is no error, and nothing else can be said of it
+	}
+	endpoints, err := item.Object()
+	if err != nil {
+		return nil, err
+	}
+	if _, lock := endpoints.Annotations[leaderElection]; lock {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return endpoints, nil
+}
+
+// tell records what could not be mirrored.
+func (r *reconciler) tell(endpoints *corev1.Endpoints, s skipped) {
+	if s.invalid > 0 {
+		r.events.Warning(endpoints, endpointsResource, "InvalidIPAddress", "MirrorEndpoints",
+			"Skipped %d invalid IP addresses when mirroring to EndpointSlices", s.invalid)
+	}
+	if s.tooMany > 0 {
+		r.events.Warning(endpoints, endpointsResource, "TooManyAddressesToMirror", "MirrorEndpoints",
+			"A max of %d addresses can be mirrored to EndpointSlices per Endpoints subset. %d addresses were skipped", r.most, s.tooMany+s.invalid)
+	}
+}

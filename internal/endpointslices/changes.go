@@ -1,0 +1,97 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpointslices
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Changes are what has to be written of the slices of one Service.
+type Changes struct {
+	Create []*discoveryv1.EndpointSlice
+	Update []*discoveryv1.EndpointSlice
+	Delete []*discoveryv1.EndpointSlice // as the informer has them
+}
+
+// Add adds other changes.
+func (c *Changes) Add(other Changes) {
+	c.Create = append(c.Create, other.Create...)
+	c.Update = append(c.Update, other.Update...)
+	c.Delete = append(c.Delete, other.Delete...)
+}
+
+// Count returns how many writes there are.
+func (c *Changes) Count() int { return len(c.Create) + len(c.Update) + len(c.Delete) }
+
+// Recycle makes updates of pairs of a create and a delete. usable says which of the
+// slices to be deleted may be used again; the type of addresses must be the same in
+// any case, since the server lets nobody change it.
+func (c *Changes) Recycle(usable func(*discoveryv1.EndpointSlice) bool) {
+	left := c.Create[:0:0]
+	for _, slice := range c.Create {
+		at := slices.IndexFunc(c.Delete, func(old *discoveryv1.EndpointSlice) bool {
+			return old.AddressType == slice.AddressType && usable(old)
+		})
+		if at < 0 {
+			left = append(left, slice)
+			continue
+		}
+		old := c.Delete[at]
+		c.Delete = slices.Delete(slices.Clone(c.Delete), at, at+1)
+		slice.GenerateName, slice.Name = "", old.Name
+		slice.UID, slice.ResourceVersion = old.UID, old.ResourceVersion
+		c.Update = append(c.Update, slice)
+	}
+	c.Create = left
+}
+
+// Write writes the changes. What is new comes before what goes, so that an endpoint
+// which moves is in two slices for a moment and never in none. It stops at the first
+// error: what follows would be done on a state that is not what it seemed.
+//
+// What cannot be created because the namespace terminates is left out.
+func (c *Changes) Write(ctx context.Context, to client.Typed[*discoveryv1.EndpointSlice]) error {
+	for _, slice := range c.Create {
+		_, err := to.Create(ctx, slice)
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("creating an EndpointSlice: %w", err)
+		}
+	}
+	for _, slice := range c.Update {
+		if _, err := to.Update(ctx, slice); err != nil {
+			return fmt.Errorf("updating EndpointSlice %s: %w", object.KeyOf(slice), err)
+		}
+	}
+	for _, slice := range c.Delete {
+		err := to.Delete(ctx, object.KeyOf(slice), client.IfUID(slice.UID))
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting EndpointSlice %s: %w", object.KeyOf(slice), err)
+		}
+	}
+	return nil
+}
+
+// nameMost is how long the beginning of a generated name may be.
+// Source: k8s.io/apimachinery/pkg/util/validation, DNS1123SubdomainMaxLength.
+const nameMost = 253
+
+// Prefix returns what the names of the slices of a Service begin with.
+func Prefix(service string) string {
+	if len(service)+1 > nameMost {
+		return service
+	}
+	return service + "-"
+}
