@@ -18,6 +18,11 @@
 // happened, and a watch leaves nothing out. So whatever a client has been through,
 // once the server is calm it must come to hold what the server holds.
 //
+// Three of the faults are no real server's: [Replay] and [Repeat] tell of old changes
+// again, which a client can know by their versions, and [Foreign] sends what nobody
+// asked for. Leave them out to see how a client does with servers as they are
+// documented.
+//
 // # Histories
 //
 // A server that is restored from a backup begins a new history: versions go back,

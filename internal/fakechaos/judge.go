@@ -26,7 +26,8 @@ const (
 	// WentBack: an object was told of at an older version than before, in one
 	// history.
 	WentBack Breach = "version went back"
-	// Confused: an object that took the place of another was told of as the same.
+	// Confused: an object that took the place of another was told of as an update of
+	// that one, whose end was not told.
 	Confused Breach = "identity lost"
 	// Disorder: what a handler was told does not follow from what it was told
 	// before.
@@ -40,8 +41,8 @@ const (
 // Breaches are all of them.
 var Breaches = []Breach{NotEqual, NotTold, MissedDeletion, WentBack, Confused, Disorder, Unsound, Unbounded}
 
-// maxTexts is how many breaches are described; all are counted.
-const maxTexts = 20
+// described is how many breaches of a sort are described; all are counted.
+const described = 3
 
 // Judge holds what a cache says against what is true. It is safe for concurrent
 // use.
@@ -63,7 +64,7 @@ func (j *Judge) Breach(b Breach, format string, args ...any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.counts[b]++
-	if len(j.texts) < maxTexts {
+	if j.counts[b] <= described {
 		j.texts = append(j.texts, string(b)+": "+fmt.Sprintf(format, args...))
 	}
 }
@@ -204,12 +205,13 @@ func (o *Observer) is(truth map[object.Key]Seen) bool {
 	return maps.Equal(o.known, truth)
 }
 
-// judgeAtRest notes what a handler has not been told when all is quiet.
-func (o *Observer) judgeAtRest(truth map[object.Key]Seen) {
+// judgeAtRest notes what a handler has not been told when all is quiet, and reports
+// whether that is nothing.
+func (o *Observer) judgeAtRest(truth map[object.Key]Seen) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if maps.Equal(o.known, truth) {
-		return
+		return true
 	}
 	for key, s := range o.known {
 		if truth[key].UID != s.UID {
@@ -219,4 +221,5 @@ func (o *Observer) judgeAtRest(truth map[object.Key]Seen) {
 	o.judge.Breach(NotTold, "handler %s: %s", o.Name, difference(truth, o.known))
 	// One mistake is counted once, not at each quiet point from here on.
 	o.known = maps.Clone(truth)
+	return false
 }
