@@ -60,6 +60,10 @@ func (s *Selection) request(c *Client, r object.Resource, list bool) *Request {
 
 // List hands out the encoded objects of a resource as they arrive. item's bytes
 // are valid during the call.
+//
+// API servers compress large lists with gzip, which the transport asks for and
+// undoes, unless the configuration has DisableCompression (client-go heeds it with
+// TLS only): the limit is on what comes out.
 func (c *Client) List(ctx context.Context, r object.Resource, s Selection, o ListOptions,
 	item func(e wire.Encoding, raw []byte) error) (wire.ListMeta, error) {
 	request := s.request(c, r, true).

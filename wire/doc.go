@@ -17,6 +17,21 @@
 //     that names the kind, and inside of it the message.
 //   - [JSON], which every kind has, custom resources among them.
 //
+// [Encoding.ReadHead] reads an object's metadata from its bytes and passes over the
+// rest, which costs a twentieth of a decode and allocates nothing. What it returns, a
+// [Head], is what a cache needs of an object: where it belongs and what version it
+// is, its labels, which objects share labels and owners ([Head.AppendFamily]), and
+// its bytes without managedFields ([Head.AppendSlim]), which are half of an object
+// and of use to those alone who apply changes. Who wants them keeps the bytes as they
+// came.
+//
+//	raw ─▶ ReadHead ─▶ Head ─▶ Meta          what object.MetaOf says after a decode
+//	                        ─▶ AppendSlim    what to keep
+//	                        ─▶ AppendFamily  what to share
+//
+// A head says what a full decode would say, or there is an error: fuzz tests hold it
+// against the real decoders.
+//
 // [Encoding.Decode] turns the bytes of one object into a typed object when
 // somebody wants it.
 //

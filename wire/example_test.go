@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
 
@@ -29,4 +30,23 @@ func Example() {
 	// web-1
 	// web-2
 	// 42 <nil>
+}
+
+// Metadata is read, and managedFields left out, without decoding the object.
+func ExampleEncoding_ReadHead() {
+	raw := []byte(`{"apiVersion":"shop.example.com/v1","kind":"Route","metadata":{"namespace":"team-a","name":"web",
+	  "resourceVersion":"42","labels":{"tier":"front","app":"web"},"managedFields":[{"manager":"kubectl"}]},"spec":{"host":"example.com"}}`)
+
+	var head wire.Head // used again for the next object
+	if err := wire.JSON.ReadHead(raw, &head); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s/%s at %s\n", head.Namespace, head.Name, head.ResourceVersion)
+	fmt.Println(object.Labels(head.AppendLabels(nil)))
+	fmt.Printf("%d bytes of %d are worth keeping\n", len(head.AppendSlim(nil)), len(raw))
+	// Output:
+	// team-a/web at 42
+	// app=web,tier=front
+	// 193 bytes of 233 are worth keeping
 }

@@ -29,15 +29,13 @@ const (
 
 func (h *Head) readProtobuf() error {
 	top := message{data: h.raw}
-	found := false
 	for top.next() {
 		if top.number != 1 {
 			continue
 		}
-		if found {
-			return fmt.Errorf("%w: the object has its metadata twice", ErrMalformed)
+		if top.from > 0 {
+			return fmt.Errorf("%w: metadata is there twice or does not come first", ErrMalformed)
 		}
-		found = true
 		if !top.want(protowire.BytesType) {
 			break
 		}
@@ -78,7 +76,7 @@ func (h *Head) readMetadata() error {
 			m.want(protowire.BytesType)
 			h.family = grow(h.family, span{base + m.from, base + m.at})
 		case fieldAnnotations:
-			m.want(protowire.BytesType)
+			m.entry() // decoders read beyond the end of an entry that is malformed
 		case fieldManagedFields:
 			m.want(protowire.BytesType)
 			h.cut = grow(h.cut, span{base + m.from, base + m.at})

@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// maxNesting is how deep JSON may be nested. Source: encoding/json, which the
-	// decoders of apimachinery descend from.
-	maxNesting = 10000
+	// maxNesting is how deep a value may be nested. The decoders take 10,000 levels
+	// (source: encoding/json, from which those of apimachinery descend), and values
+	// are scanned up to two levels below the object that they belong to.
+	maxNesting = 10000 - 2
 	// maxNumber is how long a number may be, in bytes. No decoder has such a limit,
 	// and no number with a meaning comes near it; it lets a number be read in one
 	// go once its end has arrived.
@@ -48,96 +49,100 @@ func (s *scanner) reset() { *s = scanner{nesting: s.nesting[:0]} }
 // the value, always. It returns true when the value is whole, and ends at s.at.
 func (s *scanner) scan(data []byte) (whole bool, err error) {
 	for s.at < len(data) {
+		var ok bool
 		if s.quoted {
-			var ok bool
-			if s.at, s.quoted, ok = text(data, s.at); !ok {
-				return false, s.wrong(data)
-			}
-			if s.quoted {
-				return false, nil
-			}
-			if len(s.nesting) == 0 {
-				return true, nil
-			}
-			continue
-		}
-		switch c := data[s.at]; c {
-		case ' ', '\n', '\t', '\r':
-		case '"':
-			switch s.state {
-			case wantName, wantFirstName:
-				s.state = wantColon
-			case wantValue, wantFirstValue:
-				s.state = wantComma
-			default:
-				return false, s.wrong(data)
-			}
-			s.quoted = true
-		case ':':
-			if s.state != wantColon {
-				return false, s.wrong(data)
-			}
-			s.state = wantValue
-		case ',':
-			if s.state != wantComma {
-				return false, s.wrong(data)
-			}
-			s.state = wantValue
-			if s.nesting[len(s.nesting)-1] == '{' {
-				s.state = wantName
-			}
-		case '{', '[':
-			if s.state > wantFirstValue || len(s.nesting) == maxNesting {
-				return false, s.wrong(data)
-			}
-			s.nesting = append(s.nesting, c)
-			s.state = wantFirstName
-			if c == '[' {
-				s.state = wantFirstValue
-			}
-		case '}', ']':
-			if !s.closes(c) {
-				return false, s.wrong(data)
-			}
-			s.nesting = s.nesting[:len(s.nesting)-1]
-			s.state = wantComma
-			if len(s.nesting) == 0 {
-				s.at++
-				return true, nil
-			}
-		default:
-			n, ok := scalar(data[s.at:])
-			if !ok || s.state > wantFirstValue {
-				return false, s.wrong(data)
-			}
-			if n == 0 {
+			s.at, s.quoted, ok = text(data, s.at)
+		} else {
+			var n int
+			if n, ok = s.token(data[s.at:]); ok && n == 0 {
 				return false, nil
 			}
 			s.at += n
-			s.state = wantComma
-			if len(s.nesting) == 0 {
-				return true, nil
-			}
-			continue
 		}
-		s.at++
+		if !ok {
+			return false, fmt.Errorf("%w: unexpected %q at byte %d of a value", ErrMalformed, data[s.at], s.at)
+		}
+		if s.state == wantComma && len(s.nesting) == 0 && !s.quoted {
+			return true, nil
+		}
 	}
 	return false, nil
 }
 
-// closes reports whether c may close the innermost container here.
-func (s *scanner) closes(c byte) bool {
-	if len(s.nesting) == 0 {
-		return false
+// token takes what stands in front, of a text its opening quote only, and returns
+// its length; 0 if it has not arrived whole. What may not stand there is not ok, and
+// 0 bytes too.
+func (s *scanner) token(data []byte) (n int, ok bool) {
+	switch c := data[0]; c {
+	case ' ', '\n', '\t', '\r':
+		return 1, true
+	case '"':
+		switch s.state {
+		case wantName, wantFirstName:
+			s.state = wantColon
+		case wantValue, wantFirstValue:
+			s.state = wantComma
+		default:
+			return 0, false
+		}
+		s.quoted = true
+		return 1, true
+	case ':':
+		if s.state != wantColon {
+			return 0, false
+		}
+		s.state = wantValue
+		return 1, true
+	case ',':
+		if s.state != wantComma {
+			return 0, false
+		}
+		s.state = wantValue
+		if s.nesting[len(s.nesting)-1] == '{' {
+			s.state = wantName
+		}
+		return 1, true
+	case '{', '[':
+		return s.open(c)
+	case '}', ']':
+		return s.close(c)
 	}
-	if s.nesting[len(s.nesting)-1] == '{' {
-		return c == '}' && (s.state == wantComma || s.state == wantFirstName)
+	if s.state > wantFirstValue {
+		return 0, false
 	}
-	return c == ']' && (s.state == wantComma || s.state == wantFirstValue)
+	if n, ok = scalar(data); n > 0 {
+		s.state = wantComma
+	}
+	return n, ok
 }
 
-func (s *scanner) wrong(data []byte) error {
-	return fmt.Errorf("%w: unexpected %q at byte %d of a value", ErrMalformed, data[s.at], s.at)
+func (s *scanner) open(c byte) (n int, ok bool) {
+	if s.state > wantFirstValue || len(s.nesting) == maxNesting {
+		return 0, false
+	}
+	s.nesting = append(s.nesting, c)
+	s.state = wantFirstName
+	if c == '[' {
+		s.state = wantFirstValue
+	}
+	return 1, true
+}
+
+func (s *scanner) close(c byte) (n int, ok bool) {
+	last := len(s.nesting) - 1
+	if last < 0 {
+		return 0, false
+	}
+	opening, first := byte('{'), wantFirstName
+	if c == ']' {
+		opening, first = '[', wantFirstValue
+	}
+	if s.nesting[last] != opening || s.state != wantComma && s.state != first {
+		return 0, false
+	}
+	s.nesting = s.nesting[:last]
+	s.state = wantComma
+	return 1, true
 }
 
 // text reads the rest of a text from i on, to behind its closing quote. open is
@@ -224,10 +229,13 @@ func scalar(data []byte) (n int, ok bool) {
 }
 
 func word(data []byte, want string) (n int, ok bool) {
-	if len(data) < len(want) {
-		return 0, string(data) == want[:len(data)]
+	if n = min(len(data), len(want)); string(data[:n]) != want[:n] {
+		return 0, false
 	}
-	return len(want), string(data[:len(want)]) == want
+	if n < len(want) {
+		return 0, true
+	}
+	return n, true
 }
 
 // number reads a number, of which the end is only known by what comes behind it.
@@ -253,10 +261,13 @@ func number(data []byte) (n int, ok bool) {
 		i += exponent
 		ok = exponent > 0
 	}
-	if i == len(data) {
+	switch {
+	case i == len(data):
 		return 0, i <= maxNumber
+	case !ok:
+		return 0, false
 	}
-	return i, ok
+	return i, true
 }
 
 func digits(data []byte) int {

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -17,7 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -39,7 +41,7 @@ func envelope(t testing.TB, apiVersion, kind string, message interface{ Marshal(
 	if err != nil {
 		t.Fatal(err)
 	}
-	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}
+	unknown := apiruntime.Unknown{TypeMeta: apiruntime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}
 	body, err := unknown.Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -195,6 +197,84 @@ func TestObjectsBeyondTheLimitAreRefused(t *testing.T) {
 	})
 }
 
+// endless sends one byte without end, and counts.
+type endless struct {
+	start string
+	fill  byte
+	sent  int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.sent < len(e.start) {
+		n := copy(p, e.start[e.sent:])
+		e.sent += n
+		return n, nil
+	}
+	for i := range p {
+		p[i] = e.fill
+	}
+	e.sent += len(p)
+	return len(p), nil
+}
+
+// What never ends is given up at the limit, with no more memory than that.
+func TestAValueWithoutEndTakesNoMoreThanTheLimit(t *testing.T) {
+	const limit = 1 << 20
+	for start, fill := range map[string]byte{
+		`{"items":["`: 'a', `{"items":[{"a":"`: '\\', `{"x":[`: '[', `{"`: 'n', `{"x":`: '7', `{"items":[{"a":1`: ' ',
+	} {
+		body := &endless{start: start, fill: fill}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := wire.List(body, wire.JSON, limit, func([]byte) error { return nil })
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, wire.ErrTooLarge) && !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s%c…: %v", start, fill, err)
+		}
+		if body.sent > limit+64<<10 {
+			t.Errorf("%s%c…: %d bytes were read", start, fill, body.sent)
+		}
+		// Each buffer is twice the one before: together they are two of the last.
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 3*limit {
+			t.Errorf("%s%c…: %d bytes were allocated", start, fill, taken)
+		}
+	}
+}
+
+func TestMalformedJSONIsRefused(t *testing.T) {
+	for _, body := range []string{
+		`[]`, `{"items":[{}]}x`, `{"items":[{}]} {}`, `{"items":[{}],"items":[{}]}`, `{"items":{}}`, `{"items":[{},]}`, `{"items":[{} {}]}`,
+		`{"items":[{"a":tru}]}`, `{"items":[{"a":01}]}`, `{"items":[{'a':1}]}`, "{\"items\":[{\"a\":\"\n\"}]}", `{"items":[{"a":1]]}`,
+		`{items:[]}`, `{"items":[],}`, `{"kind":5}`, `{"metadata":{"resourceVersion":5}}`, `{"items":nil}`,
+	} {
+		_, err := wire.List(strings.NewReader(body), wire.JSON, 0, func([]byte) error { return nil })
+		if !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("list %s: %v, want ErrMalformed", body, err)
+		}
+	}
+	for _, body := range []string{
+		`[]`, `5 `, `{"type":"ADDED"}`, `{"type":"ADDED","object":null}`, `{"type":"ADDED","object":[]}`, `{"type":1,"object":{}}`,
+		`{"type":"ADDED","object":{"kind":1}}`, `{"type":"ADDED" "object":{}}`,
+	} {
+		_, err := wire.NewWatchReader(strings.NewReader(body), wire.JSON, 0).Next()
+		if !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("watch %s: %v, want ErrMalformed", body, err)
+		}
+	}
+}
+
+func TestOddButRightJSONIsRead(t *testing.T) {
+	body := " {\n\"x\":[1,{}], \"\\u0069tems\" : [ {\"a\":-0.5e+7} ,\t{} ] , \"kind\" : null, \"metadata\":{\"resourceVersion\":\"7\"} }\r\n"
+	var items []string
+	meta, err := wire.List(strings.NewReader(body), wire.JSON, 0, func(raw []byte) error { items = append(items, string(raw)); return nil })
+	if err != nil || meta.ResourceVersion != "7" || !slices.Equal(items, []string{`{"a":-0.5e+7}`, `{}`}) {
+		t.Errorf("%q, %+v, %v", items, meta, err)
+	}
+	if meta, err := wire.List(strings.NewReader(`{"items":null}`), wire.JSON, 0, nil); err != nil || meta != (wire.ListMeta{}) {
+		t.Errorf("%+v, %v", meta, err)
+	}
+}
+
 func TestWatchHandsOutEvents(t *testing.T) {
 	encodings(t, func(t *testing.T, e wire.Encoding) {
 		types := []string{wire.Added, wire.Modified, wire.Deleted, wire.Bookmark}
@@ -276,14 +356,23 @@ func FuzzList(f *testing.F) {
 		}
 		var items []string
 		meta, err := wire.List(bytes.NewReader(body), e, 1<<20, func(raw []byte) error {
-			var p corev1.Pod
-			if err := e.Decode(raw, &p); err != nil {
-				return err
-			}
-			items = append(items, p.Name)
+			items = append(items, string(raw))
 			return nil
 		})
-		if err != nil || e == wire.JSON {
+		// Where the network cuts must not matter, neither for items nor for errors.
+		var again []string
+		_, err2 := wire.List(iotest.OneByteReader(bytes.NewReader(body)), e, 1<<20, func(raw []byte) error {
+			again = append(again, string(raw))
+			return nil
+		})
+		if !slices.Equal(items, again) || (err == nil) != (err2 == nil) {
+			t.Fatalf("cut into %q (%v) and, byte by byte, into %q (%v)", items, err, again, err2)
+		}
+		if err != nil {
+			return
+		}
+		if e == wire.JSON {
+			wantJSONItems(t, body, items)
 			return
 		}
 		_, _, raw, err := e.Open(body)
@@ -296,6 +385,58 @@ func FuzzList(f *testing.F) {
 		}
 		if len(items) != len(want.Items) || meta.ResourceVersion != want.ResourceVersion {
 			t.Fatalf("cut into %q at %q, the decoder has %d items at %q", items, meta.ResourceVersion, len(want.Items), want.ResourceVersion)
+		}
+	})
+}
+
+// wantJSONItems holds items against the standard library's.
+func wantJSONItems(t *testing.T, body []byte, items []string) {
+	t.Helper()
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		t.Fatalf("List accepts what is no JSON: %v", err)
+	}
+	var want []json.RawMessage
+	if raw, there := members["items"]; there {
+		if err := json.Unmarshal(raw, &want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.EqualFunc(items, want, func(have string, want json.RawMessage) bool { return have == string(want) }) {
+		t.Fatalf("cut into %q, want %q", items, want)
+	}
+}
+
+// FuzzOpenJSON: Open accepts the objects that are JSON, and nothing else.
+func FuzzOpenJSON(f *testing.F) {
+	for _, s := range []string{
+		`{}`, ` {"kind":"a","apiVersion":null} `, `{"a":[1,-0.5e+7,true,false,null,"\u00e4\\"]}`, `{"a":01}`, `{"a":1.}`, `{"a":"\x"}`,
+		`[]`, `{"a" 1}`, `{,}`, `{"a":1,}`, `{"a":[1,]}`, `{"a":nul}`, `{"a":1}x`, "{\"a\":\"\x00\"}", `{"a":"\u12g4"}`, `{"a":[}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		apiVersion, kind, _, err := wire.JSON.Open(body)
+		var want map[string]json.RawMessage
+		wantErr := json.Unmarshal(body, &want)
+		if isObject := wantErr == nil && want != nil; !isObject {
+			if err == nil {
+				t.Fatalf("%q is opened; the standard library: %v", body, wantErr)
+			}
+			return
+		}
+		for name, have := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
+			var text string
+			raw, there := want[name]
+			if there && err != nil {
+				return // it, or one before it of the same name, may be no text
+			}
+			if there && json.Unmarshal(raw, &text) != nil || text != have {
+				t.Fatalf("%s is %q, want %q", name, have, text)
+			}
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", body, err)
 		}
 	})
 }
