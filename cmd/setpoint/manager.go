@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
 
@@ -19,6 +20,7 @@ func managerCommand(w *world) *cobra.Command {
 		l           logging
 		t           target
 		controllers []string
+		keys        keyFiles
 	)
 	c := &cobra.Command{
 		Use:   "manager",
@@ -50,7 +52,11 @@ meanwhile.
 			if err != nil {
 				return err
 			}
-			m, err := newManager(config, entries, log)
+			options, err := keys.options(config)
+			if err != nil {
+				return err
+			}
+			m, entries, err := newManager(config, entries, options, log)
 			if err != nil {
 				return err
 			}
@@ -64,6 +70,7 @@ meanwhile.
 	}
 	t.flags(c.Flags())
 	controllersFlag(c, &controllers)
+	keys.flags(c.Flags())
 	l.flags(c.Flags(), c)
 	return c
 }
@@ -94,20 +101,33 @@ func names(entries []registry.Entry) []string {
 	return all
 }
 
-// newManager returns a manager of the chosen controllers.
-func newManager(config *rest.Config, entries []registry.Entry, log *slog.Logger) (*manager.Manager, error) {
+// newManager returns a manager of the chosen controllers, and those that it runs:
+// what lacks something that it cannot work without is left out, unless nothing is
+// left then.
+func newManager(config *rest.Config, entries []registry.Entry, o registry.Options, log *slog.Logger) (*manager.Manager, []registry.Entry, error) {
 	m, err := manager.New(config, manager.Log(log))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	var run []registry.Entry
+	var lacking error
 	for _, e := range entries {
-		c, err := e.New(m, registry.Options{})
+		c, err := e.New(m, o)
+		if lacks, ok := errors.AsType[*registry.NotConfiguredError](err); ok {
+			log.Info("a controller is not started", "controller", e.Name, "lacks", lacks.Lacks)
+			lacking = errors.Join(lacking, err)
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := m.Add(c); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		run = append(run, e)
 	}
-	return m, nil
+	if len(run) == 0 {
+		return nil, nil, lacking
+	}
+	return m, run, nil
 }

@@ -62,7 +62,12 @@ func (s *session) start(ctx context.Context, u *up, binary string, entries []reg
 
 	manager := "manager of " + plural(len(entries), "controller")
 	s.progress.begin(manager)
-	m, err := newManager(s.config, entries, log)
+	keys := keyFiles{serviceAccountKey: s.ready.ServiceAccountKeyFile, rootCA: s.ready.CAFile}
+	options, err := keys.options(s.config)
+	if err != nil {
+		return err
+	}
+	m, entries, err := newManager(s.config, entries, options, log)
 	if err != nil {
 		return err
 	}

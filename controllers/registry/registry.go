@@ -12,8 +12,13 @@ import (
 
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
+	"github.com/setpoint-io/setpoint/controllers/endpoints"
+	"github.com/setpoint-io/setpoint/controllers/endpointslice"
+	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
+	"github.com/setpoint-io/setpoint/controllers/namespace"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
+	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 )
 
@@ -74,6 +79,35 @@ func Known() []Entry {
 			},
 		},
 		{
+			Name: endpoints.Name, Alias: "endpoint",
+			Summary: "writes the Endpoints of Services that select Pods", Rights: endpoints.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return endpoints.New(h, endpoints.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: endpointslice.Name, Alias: "endpointslice",
+			Summary: "writes the EndpointSlices of Services that select Pods", Rights: endpointslice.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return endpointslice.New(h, endpointslice.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: endpointslicemirroring.Name, Alias: "endpointslicemirroring",
+			Summary: "copies Endpoints written by hand into EndpointSlices", Rights: endpointslicemirroring.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return endpointslicemirroring.New(h, endpointslicemirroring.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: namespace.Name, Alias: "namespace",
+			Summary: "empties Namespaces that are deleted, and lets them go",
+			Rights:  namespace.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return namespace.New(h, namespace.Options{Workers: o.Workers})
+			},
+		},
+		{
 			Name: nodelifecycle.Name, Alias: "nodelifecycle",
 			Summary: "tells which Nodes are alive, and taints those that are not",
 			Rights:  nodelifecycle.Rights,
@@ -87,6 +121,17 @@ func Known() []Entry {
 			Rights:  replicaset.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return replicaset.New(h, replicaset.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: rootcapublisher.Name, Alias: "root-ca-cert-publisher",
+			Summary: "tells every Namespace the certificates of the API server",
+			Rights:  rootcapublisher.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				if len(o.RootCA) == 0 {
+					return nil, &NotConfiguredError{Controller: rootcapublisher.Name, Lacks: "the certificates of the API server"}
+				}
+				return rootcapublisher.New(h, rootcapublisher.Options{RootCA: o.RootCA, Workers: o.Workers})
 			},
 		},
 		{

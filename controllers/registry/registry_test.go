@@ -4,6 +4,11 @@
 package registry
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"slices"
 	"strings"
@@ -20,19 +25,25 @@ func TestSelectUnderstandsTheSyntaxOfKubeControllerManager(t *testing.T) {
 		d = "deployment-controller"
 		n = "node-lifecycle-controller"
 		r = "replicaset-controller"
-		s = "serviceaccount-controller"
 	)
+	var all []string
+	for _, entry := range Known() {
+		all = append(all, entry.Name)
+	}
+	without := func(name string) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(other string) bool { return other == name })
+	}
 	tests := []struct {
 		name   string
 		choice string
 		want   []string
 	}{
-		{"all", "*", []string{d, n, r, s}},
+		{"all", "*", all},
 		{"one by its name", r, []string{r}},
 		{"one by its short name", "replicaset", []string{r}},
 		{"in the order of names", "replicaset,deployment", []string{d, r}},
-		{"all but one", "*,-nodelifecycle", []string{d, r, s}},
-		{"all but one, said before", "-nodelifecycle,*", []string{d, r, s}},
+		{"all but one", "*,-nodelifecycle", without(n)},
+		{"all but one, said before", "-nodelifecycle,*", without(n)},
 		{"the first mention counts", "deployment,-deployment-controller", []string{d}},
 		{"the first mention counts when it is a no", "-deployment,deployment,replicaset", []string{r}},
 		{"twice is once", "deployment,deployment-controller", []string{d}},
@@ -82,13 +93,45 @@ func TestSelectRefusesToChooseNothing(t *testing.T) {
 	}
 }
 
-func TestEveryControllerCanBeMadeAndHasTheNameOfItsEntry(t *testing.T) {
+// everything are options with which every controller can be made.
+func everything(t *testing.T) Options {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{
+		ServiceAccountKey: pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}),
+		RootCA:            []byte("certificates"),
+	}
+}
+
+func TestAControllerThatLacksWhatItNeedsSaysSo(t *testing.T) {
 	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range Known() {
-		c, err := entry.New(mgr, Options{})
+		_, err := entry.New(mgr, Options{})
+		lacks, ok := errors.AsType[*NotConfiguredError](err)
+		if err != nil && (!ok || lacks.Controller != entry.Name || lacks.Lacks == "") {
+			t.Errorf("%s without options: %v, want what is missing", entry.Name, err)
+		}
+	}
+}
+
+func TestEveryControllerCanBeMadeAndHasTheNameOfItsEntry(t *testing.T) {
+	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := everything(t)
+	for _, entry := range Known() {
+		c, err := entry.New(mgr, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +141,9 @@ func TestEveryControllerCanBeMadeAndHasTheNameOfItsEntry(t *testing.T) {
 		if entry.Summary == "" {
 			t.Errorf("%s has no summary", entry.Name)
 		}
-		if _, err := entry.New(mgr, Options{Workers: -1}); err == nil {
+		few := options
+		few.Workers = -1
+		if _, err := entry.New(mgr, few); err == nil {
 			t.Errorf("%s can be made with -1 workers", entry.Name)
 		}
 	}
