@@ -4,13 +4,14 @@
 package registry_test
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/setpoint-io/setpoint/controllers/registry"
 )
 
 func Example() {
-	chosen, err := registry.Select([]string{"*", "-nodelifecycle", "-serviceaccount"})
+	chosen, err := registry.Select([]string{"deployment", "replicaset"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -19,9 +20,11 @@ func Example() {
 		fmt.Printf("%s %s\n", entry.Name, entry.Summary)
 	}
 	_, err = registry.Select([]string{"deploymnet"})
-	fmt.Println(err)
+	if unknown, ok := errors.AsType[*registry.UnknownError](err); ok {
+		fmt.Printf("no %s, perhaps %s?\n", unknown.Name, unknown.Nearest)
+	}
 	// Output:
 	// deployment-controller rolls Deployments out and back, by way of ReplicaSets
 	// replicaset-controller keeps as many Pods as each ReplicaSet wants
-	// choosing controllers: no controller is called "deploymnet"; did you mean deployment-controller? There are: deployment-controller, node-lifecycle-controller, replicaset-controller, serviceaccount-controller
+	// no deploymnet, perhaps deployment-controller?
 }
