@@ -3,40 +3,16 @@
 
 // Package replicaset keeps the number of Pods that each ReplicaSet asks for.
 //
-// # What it watches and writes
-//
-// Its keys are ReplicaSets. It looks at one when that changes, when a Pod of it
-// appears, goes, or changes in a way that matters here, and when a Pod that nobody
-// manages comes to match its selector. It creates and deletes Pods, adopts and
-// releases them, and writes the status of ReplicaSets.
-//
-// # The way of a run
-//
-//	claim ─▶ plan ─▶ create, or rank and delete ─▶ count ─▶ status
-//
-// In words:
-//
-//   - claim (claim.go) finds the active Pods of the ReplicaSet: the ones it manages
-//     and those without a manager that match its selector, which it adopts after
-//     asking the server if the ReplicaSet is still there.
-//   - plan (scale.go) says how many to make or to delete, at most 500 a run.
-//     Creates start slowly, so that what cannot work costs few requests; which
-//     Pods go is decided in rank.go.
-//   - count (status.go) says what the status is, once the Pods are what they are
-//     after this run.
-//
-// Plan, rank and count are functions of plain values. claim.go, scale.go and
-// status.go know no ReplicaSet: what asks for Pods is a [demand], so that other
-// kinds that keep a number of equal Pods can be served by the same code.
+// It watches ReplicaSets and Pods. It creates and deletes Pods, adopts and releases
+// them, and writes the status of ReplicaSets: replicas, fullyLabeledReplicas,
+// readyReplicas, availableReplicas, terminatingReplicas, observedGeneration, and the
+// condition ReplicaFailure while Pods cannot be made or deleted. Its Events are
+// SuccessfulCreate, FailedCreate, SuccessfulDelete and FailedDelete.
 //
 // # What holds
 //
 //   - No Pod is made beyond what the ReplicaSet, as far as it has been seen, asks
 //     for: not while a cache lags, not after an answer was lost, not after a restart.
-//     A run sees what earlier runs for its key wrote, so there is nothing to expect or
-//     to count. The name of a Pod is drawn here and not by the server; a create that
-//     may or may not have happened is sent again under its old name (names.go), and
-//     the server takes it once.
 //   - A Pod that has failed, has succeeded or is being deleted does not count, and
 //     is replaced.
 //   - A ReplicaSet that is being deleted is not scaled, adopts nothing and releases
@@ -44,28 +20,7 @@
 //   - A Pod is deleted by its UID, never by its name alone.
 //   - A status that has not changed is not written.
 //
-// Not covered by the first point is a request that the server carries out when nobody
-// expects it any more: one of a process that was killed meanwhile, although the server
-// drops a request whose connection breaks and a new process begins with a state no older
-// than its own first request; or one that was sent again under its name, while the
-// Pod of the second request has already ended, or left, and been removed. Such a Pod is surplus,
-// and is deleted.
-//
-// # Where it differs from upstream
-//
-// Behaviour is that of kube-controller-manager 1.36
-// (k8s.io/kubernetes/pkg/controller/replicaset, replica_set.go). On purpose it
-// differs here:
-//
-//   - Names: see above. They have the same form, and generateName is set too.
-//   - The status counts what the run has just made and deleted. Upstream counts
-//     what was there before and writes another status later.
-//   - In a namespace that terminates, the first refusal ends the creating of this
-//     run; upstream sends all creates.
-//   - Deletes carry the Pod's UID, and at most 64 are sent at a time.
-//   - Which Pods share a node is counted over the Pods that the ReplicaSets of one
-//     owner manage. Upstream counts all Pods that their selectors match, and counts
-//     none if the ReplicaSet has no owner.
-//   - Changes of Pods that this controller does not look at start no run: that they
-//     were scheduled, got an address, or restarted a container.
+// How that is done, what exactly holds and where it differs from upstream is in the
+// package internal/replicas, whose loop this is. Here is only how a ReplicaSet is
+// written down.
 package replicaset

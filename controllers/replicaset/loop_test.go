@@ -134,7 +134,7 @@ func TestMissingPodsAreCreatedFromTheTemplate(t *testing.T) {
 			t.Fatalf("there are %d Pods, want 3", len(pods))
 		}
 		pod := pods[0]
-		if pod.GenerateName != "web-" || !strings.HasPrefix(pod.Name, "web-") || len(pod.Name) != len("web-")+suffixLength {
+		if pod.GenerateName != "web-" || !strings.HasPrefix(pod.Name, "web-") || len(pod.Name) != len("web-")+5 {
 			t.Errorf("the Pod is called %q, generated from %q", pod.Name, pod.GenerateName)
 		}
 		want := webSet(0).Spec.Template

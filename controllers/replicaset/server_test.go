@@ -569,3 +569,10 @@ func (s *server) told(reason string) []string {
 	}
 	return notes
 }
+
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// isActive reports whether a Pod is one of those that a ReplicaSet asks for.
+func isActive(pod *corev1.Pod) bool { return !hasEnded(pod) && pod.DeletionTimestamp == nil }

@@ -46,3 +46,19 @@ func Await[T object.Object](t testing.TB, p cache.Provider, key object.Key, what
 		}
 	}
 }
+
+// Eventually waits until something holds that no informer shows.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(Patience)
+	defer deadline.Stop()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for !holds() {
+		select {
+		case <-again.C:
+		case <-deadline.C:
+			t.Fatalf("%s: not so after %s", what, Patience)
+		}
+	}
+}

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package replicaset
+package replicas
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -16,11 +16,11 @@ func fromTemplate(d *demand) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       d.key.Namespace,
 			GenerateName:    d.key.Name + "-",
-			Labels:          d.template.Labels,
-			Annotations:     d.template.Annotations,
-			Finalizers:      d.template.Finalizers,
+			Labels:          d.Template.Labels,
+			Annotations:     d.Template.Annotations,
+			Finalizers:      d.Template.Finalizers,
 			OwnerReferences: []metav1.OwnerReference{d.ownerReference()},
 		},
-		Spec: d.template.Spec,
+		Spec: d.Template.Spec,
 	}
 }

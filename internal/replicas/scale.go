@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package replicaset
+package replicas
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func plan(want, have, burst int) int { return max(-burst, min(burst, want-have))
 
 // scale creates or deletes Pods, and returns what there is then.
 func (k *keeper) scale(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod], d *demand, mine claimed) (claimed, *failure) {
-	switch n := plan(d.replicas, len(mine.active), k.burst); {
+	switch n := plan(d.Replicas, len(mine.active), k.burst); {
 	case n > 0:
 		return k.create(ctx, snapshot, d, mine, n)
 	case n < 0:

@@ -1,14 +1,19 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package replicaset
+package replicas
 
 import (
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/setpoint-io/setpoint/object"
 )
+
+// web is the owner of most tests.
+var web = object.Key{Namespace: "shop", Name: "web"}
 
 func nothingUsed(string) bool { return false }
 

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package replicaset
+package replicas
 
 import (
 	"context"
@@ -18,16 +18,21 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// demand is what is asked for: a number of Pods that are made from one template.
+// Demand is what is asked for: a number of Pods that are made from one template.
 // All of it is read-only.
+type Demand struct {
+	Replicas int
+	MinReady time.Duration // how long a Pod must have been ready to be available
+	Selector labels.Selector
+	Template *corev1.PodTemplateSpec
+}
+
+// demand is a Demand with the one who has it.
 type demand struct {
-	key      object.Key
-	owner    object.Object
-	kind     object.Resource // of the owner
-	replicas int
-	minReady time.Duration
-	selector labels.Selector
-	template *corev1.PodTemplateSpec
+	Demand
+	key   object.Key
+	owner object.Object
+	kind  object.Resource // of the owner
 	// live reads the owner from the server.
 	live func(context.Context) (object.Object, error)
 	// siblings returns the UIDs of all who share the owner's owner, the owner
@@ -74,7 +79,7 @@ func (k *keeper) keep(ctx context.Context, d demand) (state, error) {
 		mine, failed = k.scale(ctx, snapshot, &d, mine)
 	}
 	now := k.now()
-	counted, next := count(mine, d.template.Labels, d.minReady, now)
+	counted, next := count(mine, d.Template.Labels, d.MinReady, now)
 	return state{counts: counted, failure: failed, nextCheck: next, at: now}, nil
 }
 

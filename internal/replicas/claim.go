@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package replicaset
+package replicas
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod]
 		if err != nil {
 			return claimed{}, err // a Pod that is not counted would be made again
 		}
-		matches := d.selector.Matches(labels.Set(pod.Labels))
+		matches := d.Selector.Matches(labels.Set(pod.Labels))
 		switch {
 		case isActive(pod) && matches:
 			mine.active = append(mine.active, pod)
@@ -46,8 +46,8 @@ func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod]
 		}
 	}
 	if !d.deleting() {
-		for _, item := range orphans(snapshot, d.key.Namespace, d.selector) {
-			if !d.selector.Matches(item.Meta().Labels) {
+		for _, item := range orphans(snapshot, d.key.Namespace, d.Selector) {
+			if !d.Selector.Matches(item.Meta().Labels) {
 				continue
 			}
 			pod, err := item.Object()
@@ -63,7 +63,7 @@ func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod]
 		return mine, nil
 	}
 	claim := controller.Claim[*corev1.Pod]{
-		Client: k.client, Owner: d.owner, Kind: d.kind.GroupVersionKind(), Selector: d.selector, Live: d.live,
+		Client: k.client, Owner: d.owner, Kind: d.kind.GroupVersionKind(), Selector: d.Selector, Live: d.live,
 	}
 	adopted, err := claim.Of(ctx, seq(undecided))
 	if err != nil {

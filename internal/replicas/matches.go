@@ -1,34 +1,34 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package replicaset
+package replicas
 
 import (
 	"iter"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// matches finds Pods that nobody manages by selector, and ReplicaSets by such a Pod,
-// at a cost that does not grow with what else the namespace holds.
+// matches finds Pods that nobody manages by selector, and owners by such a Pod, at a
+// cost that does not grow with what else the namespace holds.
 //
 // A selector that asks for label=value can only match Pods that carry that label.
-// Two indexes meet there: ReplicaSets stand under one pair that their selector
-// asks for, and Pods without managing controller under each pair that they carry.
-type matches struct {
-	replicaSets cache.SharedInformer[*appsv1.ReplicaSet]
+// Two indexes meet there: owners stand under one pair that their selector asks for,
+// and Pods without managing controller under each pair that they carry.
+type matches[T object.Object] struct {
+	owners   cache.SharedInformer[T]
+	selector func(cache.Item[T]) labels.Selector
 }
 
 // The indexes. Their values are made by pairValue.
 const (
-	bySelector = "replicaset/selector"
-	byLabel    = "replicaset/orphan-label"
+	bySelector = "replicas/selector"
+	byLabel    = "replicas/orphan-label"
 )
 
 // pairValue is where a pair stands in an index. Without a key it is the place of
@@ -57,23 +57,30 @@ func selectivePair(selector labels.Selector) (key, value string) {
 	return "", ""
 }
 
-func newMatches(sets cache.SharedInformer[*appsv1.ReplicaSet], pods cache.SharedInformer[*corev1.Pod]) (*matches, error) {
-	err := sets.AddIndex(bySelector, func(item cache.Item[*appsv1.ReplicaSet]) ([]string, error) {
-		set, err := item.Object()
-		if err != nil {
-			return nil, err
-		}
-		selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
-		if err != nil {
-			return nil, nil //nolint:nilerr // it matches nothing; its own run says why
-		}
-		key, value := selectivePair(selector)
-		return []string{pairValue(set.Namespace, key, value)}, nil
+// selector returns what an owner selects. An owner that cannot be read or understood
+// selects nothing; its own run says why.
+func (k *Kind[T]) selector(item cache.Item[T]) labels.Selector {
+	owner, err := item.Object()
+	if err != nil {
+		return labels.Nothing()
+	}
+	asked, err := k.Demand(owner)
+	if err != nil {
+		return labels.Nothing()
+	}
+	return asked.Selector
+}
+
+func newMatches[T object.Object](owners cache.SharedInformer[T], pods cache.SharedInformer[*corev1.Pod], selector func(cache.Item[T]) labels.Selector) (*matches[T], error) {
+	err := owners.AddIndex(bySelector, func(item cache.Item[T]) ([]string, error) {
+		key, value := selectivePair(selector(item))
+		return []string{pairValue(item.Meta().Namespace, key, value)}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = pods.AddIndex(byLabel, func(item cache.Item[*corev1.Pod]) ([]string, error) {
+	// The error is that there is this index: it serves all kinds.
+	_ = pods.AddIndex(byLabel, func(item cache.Item[*corev1.Pod]) ([]string, error) {
 		m := item.Meta()
 		if m.Controller() != nil {
 			return nil, nil
@@ -84,7 +91,7 @@ func newMatches(sets cache.SharedInformer[*appsv1.ReplicaSet], pods cache.Shared
 		}
 		return values, nil
 	})
-	return &matches{replicaSets: sets}, err
+	return &matches[T]{owners: owners, selector: selector}, nil
 }
 
 // orphans returns the Pods of a namespace without managing controller among which are
@@ -96,17 +103,12 @@ func orphans(pods cache.Snapshot[*corev1.Pod], namespace string, selector labels
 	return pods.Orphans(namespace)
 }
 
-// sets calls add for the ReplicaSets whose selectors match a Pod.
-func (m *matches) sets(pod object.Meta, add func(object.Key)) {
-	snapshot := m.replicaSets.Snapshot()
+// of calls add for the owners whose selectors match a Pod.
+func (m *matches[T]) of(pod object.Meta, add func(object.Key)) {
+	snapshot := m.owners.Snapshot()
 	try := func(value string) {
 		for key, item := range snapshot.Index(bySelector, value) {
-			set, err := item.Object()
-			if err != nil {
-				continue // its own run says so
-			}
-			selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
-			if err == nil && selector.Matches(pod.Labels) {
+			if m.selector(item).Matches(pod.Labels) {
 				add(key)
 			}
 		}

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package replicaset
+package replicas
 
 import (
 	corev1 "k8s.io/api/core/v1"

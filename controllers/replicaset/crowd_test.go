@@ -13,40 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestPlan(t *testing.T) {
-	for _, c := range []struct{ want, have, burst, plan int }{
-		{3, 3, 500, 0}, {3, 0, 500, 3}, {0, 3, 500, -3}, {1000, 100, 500, 500}, {100, 1000, 500, -500}, {500, 0, 500, 500},
-	} {
-		if got := plan(c.want, c.have, c.burst); got != c.plan {
-			t.Errorf("plan(%d, %d, %d) = %d, want %d", c.want, c.have, c.burst, got, c.plan)
-		}
-	}
-}
-
-func TestAPodThatIsDeletedEndsSlowlyOnANodeOrWithAFinalizer(t *testing.T) {
-	pod := func(change func(*corev1.Pod)) *corev1.Pod {
-		pod := goodPod("a")
-		pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
-		change(pod)
-		return pod
-	}
-	for name, c := range map[string]struct {
-		pod  *corev1.Pod
-		want bool
-	}{
-		"on a node":            {pod(func(*corev1.Pod) {}), true},
-		"on no node":           {pod(onNode("")), false},
-		"without grace period": {pod(func(p *corev1.Pod) { *p.Spec.TerminationGracePeriodSeconds = 0 }), false},
-		"with a finalizer":     {pod(func(p *corev1.Pod) { p.Spec.NodeName, p.Finalizers = "", []string{"example.com/wait"} }), true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := endsSlowly(c.pod); got != c.want {
-				t.Errorf("endsSlowly = %t, want %t", got, c.want)
-			}
-		})
-	}
-}
-
 func TestCrowdsAreThoseOfAllReplicaSetsOfAnOwnerOrOfOneWithout(t *testing.T) {
 	deployment := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "shop", UID: "deployment-uid", Controller: new(true)}
 	// The Pod on node-2 is the youngest and would go, were it not for the crowd.
@@ -73,8 +39,8 @@ func TestCrowdsAreThoseOfAllReplicaSetsOfAnOwnerOrOfOneWithout(t *testing.T) {
 				}
 				now := time.Now()
 				for name, node := range c.pods {
-					pod := goodPod(name)
-					pod.Namespace, pod.Labels, pod.Spec.NodeName = web.Namespace, map[string]string{"app": name[:3]}, node
+					pod := loosePod(name)
+					pod.Labels, pod.Spec.NodeName = map[string]string{"app": name[:3]}, node
 					pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(sets[name[:3]], replicaSets.GroupVersionKind())}
 					age := time.Hour
 					switch name {
@@ -83,7 +49,9 @@ func TestCrowdsAreThoseOfAllReplicaSetsOfAnOwnerOrOfOneWithout(t *testing.T) {
 					case "web-z":
 						age = time.Minute
 					}
-					pod.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-age))
+					pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{
+						Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-age)),
+					}}}
 					s.addPod(pod)
 				}
 			}, func(t *testing.T, s *server) {

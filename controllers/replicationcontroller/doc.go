@@ -1,0 +1,30 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package replicationcontroller keeps the number of Pods that each
+// ReplicationController asks for. A ReplicationController is what a ReplicaSet was
+// before there were Deployments: its selector knows equality only, and its status does
+// not count the Pods that terminate.
+//
+// It watches ReplicationControllers and Pods. It creates and deletes Pods, adopts and
+// releases them, and writes the status of ReplicationControllers: replicas,
+// fullyLabeledReplicas, readyReplicas, availableReplicas, observedGeneration, and the
+// condition ReplicaFailure while Pods cannot be made or deleted. Its Events are
+// SuccessfulCreate, FailedCreate, SuccessfulDelete and FailedDelete.
+//
+// # What holds
+//
+//   - No Pod is made beyond what the ReplicationController, as far as it has been seen,
+//     asks for: not while a cache lags, not after an answer was lost, not after a
+//     restart.
+//   - A Pod that has failed, has succeeded or is being deleted does not count, and
+//     is replaced.
+//   - A ReplicationController that is being deleted is not scaled, adopts nothing and
+//     releases nothing. Its status is kept.
+//   - A Pod is deleted by its UID, never by its name alone.
+//   - A status that has not changed is not written.
+//
+// How that is done, what exactly holds and where it differs from upstream is in the
+// package internal/replicas, whose loop this is; ReplicaSets are kept by the same one.
+// Here is only how a ReplicationController is written down.
+package replicationcontroller

@@ -1,0 +1,23 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package replicationcontroller
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/setpoint-io/setpoint/controller"
+)
+
+// Rights returns what the controller must be allowed to do. The right to
+// replicationcontrollers/finalizers is asked for by clusters that let only those make an owner's
+// deletion wait who may change its finalizers (the admission plugin
+// OwnerReferencesPermissionEnforcement).
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"replicationcontrollers"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"replicationcontrollers/status", "replicationcontrollers/finalizers"}, Verbs: []string{"update"}},
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+		controller.EventRights(),
+	}
+}

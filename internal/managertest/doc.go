@@ -1,0 +1,13 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package managertest runs controllers in tests as a process of their own would:
+// with a manager, with the credentials of somebody, and to an end that may be an
+// orderly one or none.
+//
+//	process := managertest.Run(t, cluster.Config, managertest.Making(podgc.New, podgc.Options{}))
+//	...
+//	process.Kill() // in the middle of its work
+//
+// A process without controllers looks on: its manager is a place for informers.
+package managertest

@@ -1,0 +1,124 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managertest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/manager"
+)
+
+// Make makes a controller on a manager.
+type Make func(*manager.Manager) (manager.Runnable, error)
+
+// Making returns what makes a controller with options.
+func Making[O any, R manager.Runnable](constructor func(controller.Host, O) (R, error), o O) Make {
+	return func(mgr *manager.Manager) (manager.Runnable, error) { return constructor(mgr, o) }
+}
+
+// Process is a manager that runs. Its methods are safe for concurrent use.
+type Process struct {
+	*manager.Manager
+
+	life  context.Context // ends when the process is killed
+	kill  context.CancelCauseFunc
+	stop  context.CancelFunc
+	ended chan struct{}
+	err   error
+
+	mu     sync.Mutex
+	writes []string
+}
+
+var errKilled = errors.New("the process was killed")
+
+// Run runs controllers with the credentials of config. They stop when the test ends,
+// if not before.
+func Run(t testing.TB, config *rest.Config, controllers ...Make) *Process {
+	t.Helper()
+	p := &Process{ended: make(chan struct{})}
+	p.life, p.kill = context.WithCancelCause(context.WithoutCancel(t.Context()))
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &wire{p, next} })
+	var err error
+	if p.Manager, err = manager.New(config, manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil)))); err != nil {
+		t.Fatal(err)
+	}
+	for _, build := range controllers {
+		c, err := build(p.Manager)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	p.stop = stop
+	go func() {
+		defer close(p.ended)
+		p.err = p.Manager.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		p.Stop()
+		p.kill(nil)
+		if p.err != nil {
+			t.Errorf("the manager ended with %v", p.err)
+		}
+	})
+	return p
+}
+
+// Stop ends the process as a signal does, and returns when it has ended.
+func (p *Process) Stop() {
+	p.stop()
+	<-p.ended
+}
+
+// Kill ends the process as a crash does: from now on nothing that it sends arrives,
+// requests under way break, and what it was about to do is not done.
+func (p *Process) Kill() {
+	p.kill(errKilled)
+	p.Stop()
+}
+
+// Writes returns the writes that the server has carried out for the process, but for
+// those of Events, in the order of its answers: each as its method and path.
+func (p *Process) Writes() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.writes)
+}
+
+// wire is the way of a process to the server.
+type wire struct {
+	process *Process
+	next    http.RoundTripper
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	if w.process.life.Err() != nil {
+		return nil, context.Cause(w.process.life)
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	// A watch that stays open ends with the process too.
+	context.AfterFunc(w.process.life, func() { cancel(errKilled) })
+	response, err := w.next.RoundTrip(r.WithContext(ctx))
+	if err == nil && r.Method != http.MethodGet && response.StatusCode < http.StatusBadRequest && !strings.Contains(r.URL.Path, "/events") {
+		w.process.mu.Lock()
+		w.process.writes = append(w.process.writes, r.Method+" "+r.URL.Path)
+		w.process.mu.Unlock()
+	}
+	return response, err
+}

@@ -1,0 +1,170 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package replicas
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Options changes how a controller works. The zero value is upstream's choice, which
+// is the same for all kinds.
+type Options struct {
+	// Workers is how many objects are worked on at a time. 0 is 5.
+	// Sources: k8s.io/kubernetes/pkg/controller/replicaset/config/v1alpha1 and
+	// pkg/controller/replication/config/v1alpha1.
+	Workers int
+	// Burst is how many Pods are created or deleted in one run. 0 is 500.
+	// Sources: k8s.io/kubernetes/pkg/controller/replicaset and
+	// pkg/controller/replication, BurstReplicas.
+	Burst int
+}
+
+const (
+	defaultWorkers = 5
+	defaultBurst   = 500
+)
+
+// statusRetries is how often a status is written again after a conflict.
+const statusRetries = 2
+
+// New returns the controller of a kind, built on h, which runs it.
+func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controller.Controller, error) {
+	if o.Workers < 0 || o.Burst < 0 {
+		return nil, fmt.Errorf("making %s: %d workers and a burst of %d; give 1 or more, or 0 for the default", kind.Controller, o.Workers, o.Burst)
+	}
+	if o.Workers == 0 {
+		o.Workers = defaultWorkers
+	}
+	if o.Burst == 0 {
+		o.Burst = defaultBurst
+	}
+	owners := cache.Informer[T](h)
+	pods := cache.Informer[*corev1.Pod](h)
+	matches, err := newMatches(owners, pods, kind.selector)
+	if err != nil {
+		return nil, fmt.Errorf("making %s: %w", kind.Controller, err)
+	}
+	r := &reconciler[T]{
+		kind:   kind,
+		owners: owners,
+		writer: client.For[T](h.Client()),
+		keeper: keeper{
+			client: h.Client(),
+			pods:   pods,
+			events: h.Recorder(kind.Source),
+			burst:  o.Burst,
+			now:    time.Now,
+		},
+	}
+	return controller.New(kind.Controller, r.reconcile,
+		controller.For(owners),
+		controller.Watches(pods, wakes(kind.Resource, matches.of)),
+		controller.Workers(o.Workers),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+type reconciler[T object.Object] struct {
+	kind   Kind[T]
+	owners cache.SharedInformer[T]
+	writer client.Typed[T]
+	keeper keeper
+}
+
+// reconcile makes the Pods of one owner what it asks for, and its status what they
+// are.
+func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	snapshot := r.owners.Snapshot()
+	item := snapshot.Get(req.Key)
+	if !item.Exists() {
+		r.keeper.forget(req.Key)
+		return controller.Result{}, nil
+	}
+	owner, err := item.Object()
+	if err != nil {
+		return controller.Result{}, err
+	}
+	asked, err := r.kind.Demand(owner)
+	if err != nil {
+		return controller.Result{}, controller.Terminal(fmt.Errorf("reading what %s %s asks for: %w", r.kind.Resource.Kind, req.Key, err))
+	}
+	state, err := r.keeper.keep(ctx, demand{
+		Demand: asked,
+		key:    req.Key,
+		owner:  owner,
+		kind:   r.kind.Resource,
+		live: func(ctx context.Context) (object.Object, error) {
+			return r.writer.Get(ctx, req.Key)
+		},
+		siblings: func() []types.UID { return siblings(snapshot, item) },
+	})
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if err := r.writeStatus(ctx, owner, newStatus(r.kind.Status(owner), owner.GetGeneration(), state)); err != nil {
+		return controller.Result{}, fmt.Errorf("writing the status of %s %s: %w", r.kind.Resource.Kind, req.Key, err)
+	}
+	return controller.Result{After: state.nextCheck}, state.failure.err()
+}
+
+// siblings returns the UIDs of all owners that have the owner of this one, itself
+// among them.
+func siblings[T object.Object](snapshot cache.Snapshot[T], item cache.Item[T]) []types.UID {
+	owner := item.Meta().Controller()
+	if owner == nil {
+		return []types.UID{item.Meta().UID}
+	}
+	var uids []types.UID
+	for key, sibling := range snapshot.ControlledBy(owner.UID) {
+		if key.Namespace == item.Meta().Namespace {
+			uids = append(uids, sibling.Meta().UID)
+		}
+	}
+	return uids
+}
+
+// writeStatus writes a status if it is another one than the owner has. Where the
+// owner has changed since it was read, the status goes onto the newest one: what it
+// says of the Pods stays true, and its observedGeneration says which spec it belongs
+// to.
+func (r *reconciler[T]) writeStatus(ctx context.Context, owner T, status appsv1.ReplicaSetStatus) error {
+	next := r.kind.WithStatus(owner, status)
+	// What the kind has no place for is no change.
+	if equality.Semantic.DeepEqual(r.kind.Status(next), r.kind.Status(owner)) {
+		return nil
+	}
+	for try := 0; ; try++ {
+		_, err := r.writer.UpdateStatus(ctx, next)
+		if apierrors.IsNotFound(err) {
+			return nil // it went meanwhile
+		}
+		if !apierrors.IsConflict(err) || try == statusRetries {
+			return err
+		}
+		live, err := r.writer.Get(ctx, object.KeyOf(owner))
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		case live.GetUID() != owner.GetUID():
+			return nil // another one has its name
+		}
+		next = r.kind.WithStatus(live, status)
+	}
+}

@@ -1,0 +1,31 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package replicas
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Kind says how objects of one kind ask for Pods. T is the type of the objects. The
+// functions change nothing and are safe for concurrent use.
+type Kind[T object.Object] struct {
+	// Controller is the name of the kind's controller.
+	Controller string
+	// Source is whom events name, which users filter by.
+	Source string
+	// Resource is the kind.
+	Resource object.Resource
+
+	// Demand returns what an object asks for. An error is one that lies in the
+	// object, and that trying again does not mend.
+	Demand func(T) (Demand, error)
+	// Status returns an object's status. A kind whose status says less than a
+	// ReplicaSet's leaves out the rest.
+	Status func(T) appsv1.ReplicaSetStatus
+	// WithStatus returns the object with another status, or as much of it as the
+	// kind has. It shares the rest with the object that it was given.
+	WithStatus func(T, appsv1.ReplicaSetStatus) T
+}
