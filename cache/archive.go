@@ -40,7 +40,7 @@ type archive struct {
 	raw      int // bytes of the bodies of living entries, unpacked
 	stored   int // and as they are kept
 
-	slim, packed, kin []byte // reused
+	rest, packed, kin []byte // reused
 }
 
 // digest tells families apart. It is long enough that two of them never meet in one:
@@ -70,21 +70,17 @@ func (a *archive) entry(f *frame) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := f.raw
-	if !a.content.managed {
-		a.slim = h.AppendSlim(a.slim[:0])
-		body = a.slim
-	}
+	a.rest = h.AppendRest(a.rest[:0], a.content.managed)
 	e := &entry{
 		family: family, generation: h.Generation,
 		created: toSeconds(h.Created), deleted: toSeconds(h.Deleted),
 		name: uint16(len(h.Name)), uid: uint16(len(h.UID)), version: uint16(len(h.ResourceVersion)),
 	}
-	a.write(e, a.forms[f.encoding], body, h.Name, h.UID, h.ResourceVersion)
+	a.write(e, a.forms[f.encoding], a.rest, h.Name, h.UID, h.ResourceVersion)
 	family.members++
-	a.raw += len(body)
+	a.raw += len(a.rest)
 	a.stored += len(e.body())
-	a.lessons[f.encoding].made(a, e, len(body))
+	a.lessons[f.encoding].made(a, e, len(a.rest))
 	return e, nil
 }
 
@@ -121,12 +117,12 @@ func (a *archive) write(e *entry, form *form, body, name, uid, version []byte) {
 
 // rewrite returns an entry as it is in another form. It lives in the place of e.
 func (a *archive) rewrite(e *entry, to *form) *entry {
-	body, err := e.unpack(a.slim[:0])
+	body, err := e.unpack(a.rest[:0])
 	if err != nil {
 		return e // it can be read no better in another form
 	}
 	if e.packed {
-		a.slim = body
+		a.rest = body
 	}
 	n := &entry{
 		family: e.family, generation: e.generation, created: e.created, deleted: e.deleted,

@@ -34,8 +34,8 @@ type entry struct {
 	version    uint16
 	packed     bool // the body is compressed
 
-	mark  uint32      // the relist that saw it last; the writer's
-	index []placement // where it stands in indexes that users added; the writer's
+	mark  uint32       // the relist that saw it last; the writer's
+	index *[]placement // where it stands in indexes that users added; the writer's
 	warm  atomic.Pointer[warm]
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/s2"
@@ -51,8 +52,22 @@ func (e *entry) decode() (object.Object, error) {
 	return o, nil
 }
 
+// decodeInto decodes the body, and gives the object what the entry has beside it.
 func (e *entry) decodeInto(o object.Object) error {
-	return e.read(func(raw []byte) error { return e.form.encoding.Decode(raw, o) })
+	if err := e.read(func(raw []byte) error { return e.form.encoding.Decode(raw, o) }); err != nil {
+		return err
+	}
+	if e.form.encoding != wire.Protobuf {
+		return nil // the body is whole
+	}
+	o.SetName(e.nameText())
+	o.SetNamespace(e.family.namespace)
+	o.SetUID(e.identity())
+	o.SetResourceVersion(string(e.at()))
+	o.SetLabels(e.family.labels.Map())
+	o.SetOwnerReferences(slices.Clone(e.family.owners))
+	o.SetFinalizers(slices.Clone(e.family.finalizers))
+	return nil
 }
 
 // annotations reads the annotations without decoding the object.
@@ -68,7 +83,7 @@ func (e *entry) annotations() (notes map[string]string, err error) {
 	return notes, err
 }
 
-// read calls f with the body as the server sent it, valid during the call.
+// read calls f with the body as it was before compression, valid during the call.
 func (e *entry) read(f func(raw []byte) error) error {
 	if !e.packed {
 		return f(bytesOf(e.body()))
@@ -83,7 +98,7 @@ func (e *entry) read(f func(raw []byte) error) error {
 	return f(raw)
 }
 
-// unpack returns the body as the server sent it: in dst if it was compressed, or else
+// unpack returns the body as it was before compression: in dst if it was compressed, or else
 // where the entry keeps it, to be read only.
 func (e *entry) unpack(dst []byte) ([]byte, error) {
 	body := bytesOf(e.body())

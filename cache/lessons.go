@@ -4,8 +4,6 @@
 package cache
 
 import (
-	"slices"
-
 	"github.com/klauspost/compress/s2"
 )
 
@@ -90,32 +88,23 @@ func (l *lessons) train(a *archive, old *form) {
 	a.forms[old.encoding] = &form{content: old.content, encoding: old.encoding, dict: dict}
 }
 
-// learn makes a dictionary of those samples that what is in it already serves worst,
-// an eighth of it in each round.
+// learn makes a dictionary of samples, as many as fit, spread over all of them: objects
+// that come one after the other are often siblings and say the same.
 func learn(samples []*entry) *s2.Dict {
 	bodies := make([][]byte, 0, len(samples))
+	size := 0
 	for _, e := range samples {
-		if body, err := e.unpack(nil); err == nil && len(body) > 0 {
+		if body, err := e.unpack(nil); err == nil {
 			bodies = append(bodies, body)
+			size += len(body)
 		}
 	}
-	var text, packed []byte
-	var dict *s2.Dict
-	costs := make(map[*byte]int, len(bodies))
-	for len(text) < s2.MaxDictSize && len(bodies) > 0 {
-		for _, body := range bodies {
-			cost := len(body)
-			if dict != nil {
-				packed = slices.Grow(packed[:0], s2.MaxEncodedLen(len(body)))
-				cost = len(dict.Encode(packed[:cap(packed)], body))
-			}
-			costs[&body[0]] = cost
+	var text []byte
+	step := max(1, size/s2.MaxDictSize)
+	for first := 0; first < step && len(text) < s2.MaxDictSize; first++ {
+		for i := first; i < len(bodies) && len(text) < s2.MaxDictSize; i += step {
+			text = append(text, bodies[i]...)
 		}
-		slices.SortStableFunc(bodies, func(a, b []byte) int { return costs[&b[0]] - costs[&a[0]] })
-		for round := len(text) + s2.MaxDictSize/8; len(text) < round && len(bodies) > 0; bodies = bodies[1:] {
-			text = append(text, bodies[0]...)
-		}
-		dict = s2.MakeDict(text, nil)
 	}
-	return dict
+	return s2.MakeDict(text, nil)
 }

@@ -259,8 +259,20 @@ func (e *edit) rewrite(old, n *entry) {
 		e.indexes[relations].add(e.id, value, n)
 	}
 	n.index = old.index
-	for _, p := range n.index {
+	for p := range n.placements {
 		e.indexes[p.index].add(e.id, p.value, n)
+	}
+}
+
+// placements yields where the entry stands in indexes that users added.
+func (e *entry) placements(yield func(placement) bool) {
+	if e.index == nil {
+		return
+	}
+	for _, p := range *e.index {
+		if !yield(p) {
+			return
+		}
 	}
 }
 
@@ -289,11 +301,14 @@ func (e *edit) place(n *entry, p placement) {
 	g := e.indexes[p.index].own(e.id, p.value)
 	g.members.put(e.id, n, bytesOf(n.family.namespace), bytesOf(n.nameText()))
 	p.value = g.value // one copy of the text
-	n.index = append(n.index, p)
+	if n.index == nil {
+		n.index = new([]placement) // most kinds have no such index
+	}
+	*n.index = append(*n.index, p)
 }
 
 func (e *edit) displace(old *entry) {
-	for _, p := range old.index {
+	for p := range old.placements {
 		e.indexes[p.index].drop(e.id, p.value, bytesOf(old.family.namespace), bytesOf(old.nameText()))
 	}
 }

@@ -43,6 +43,8 @@ type Head struct {
 	labels   []label // ascending, each key once
 	unsorted bool    // labels are not in order yet
 	cut      []span  // what AppendSlim leaves out
+	own      []span  // protobuf: what AppendRest leaves out beside
+	without  []span  // the two merged
 	family   []span  // what AppendFamily writes: see there
 	scan     scanner
 	notes    span // JSON: the value of annotations
@@ -82,7 +84,7 @@ func (e Encoding) ReadHead(raw []byte, h *Head) error {
 
 // reset empties h and keeps the memory that can be used again.
 func (h *Head) reset() {
-	*h = Head{labels: h.labels[:0], cut: h.cut[:0], family: h.family[:0], scan: h.scan}
+	*h = Head{labels: h.labels[:0], cut: h.cut[:0], own: h.own[:0], without: h.without[:0], family: h.family[:0], scan: h.scan}
 }
 
 func (h *Head) addLabel(key, value []byte) {
@@ -168,21 +170,51 @@ func (h *Head) AppendFamily(dst []byte) []byte {
 // AppendSlim appends the object's bytes without managedFields: what decodes from
 // them is what decodes from all of them, but for managedFields, which are not
 // there.
-func (h *Head) AppendSlim(dst []byte) []byte {
-	if len(h.cut) == 0 {
+func (h *Head) AppendSlim(dst []byte) []byte { return h.appendWithout(dst, h.cut) }
+
+// AppendRest appends the object's bytes without what else is at hand of it: for
+// protobuf without name, namespace, UID, resourceVersion, labels, owner references and
+// finalizers, which who keeps a Head's content can give back to the decoded object; for
+// JSON nothing more is left out than managedFields are. They are left out unless
+// managed is set.
+func (h *Head) AppendRest(dst []byte, managed bool) []byte {
+	switch {
+	case h.encoding == JSON && managed:
+		return append(dst, h.raw...)
+	case h.encoding == JSON:
+		return h.AppendSlim(dst)
+	case managed:
+		return h.appendWithout(dst, h.own)
+	}
+	// Both lists are in the order of the bytes: merge them.
+	h.without = h.without[:0]
+	cut, own := h.cut, h.own
+	for len(cut) > 0 || len(own) > 0 {
+		next := &cut
+		if len(cut) == 0 || len(own) > 0 && own[0].from < cut[0].from {
+			next = &own
+		}
+		h.without = grow(h.without, (*next)[0])
+		*next = (*next)[1:]
+	}
+	return h.appendWithout(dst, h.without)
+}
+
+func (h *Head) appendWithout(dst []byte, cut []span) []byte {
+	if len(cut) == 0 {
 		return append(dst, h.raw...)
 	}
 	from := 0
 	if h.encoding == Protobuf {
 		size := h.metadata.to - h.metadata.from
-		for _, s := range h.cut {
+		for _, s := range cut {
 			size -= s.to - s.from
 		}
 		dst = append(dst, h.raw[:h.field.from]...)
 		dst = binary.AppendUvarint(dst, uint64(size))
 		from = h.metadata.from
 	}
-	for _, s := range h.cut {
+	for _, s := range cut {
 		dst = append(dst, h.raw[from:s.from]...)
 		from = s.to
 	}

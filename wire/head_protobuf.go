@@ -56,12 +56,16 @@ func (h *Head) readMetadata() error {
 		switch m.number {
 		case fieldName:
 			h.Name = m.text()
+			h.own = grow(h.own, span{base + m.from, base + m.at})
 		case fieldNamespace:
 			h.Namespace = m.text()
+			h.own = grow(h.own, span{base + m.from, base + m.at})
 		case fieldUID:
 			h.UID = m.text()
+			h.own = grow(h.own, span{base + m.from, base + m.at})
 		case fieldResourceVersion:
 			h.ResourceVersion = m.text()
+			h.own = grow(h.own, span{base + m.from, base + m.at})
 		case fieldGeneration:
 			m.want(protowire.VarintType)
 			h.Generation = int64(m.varint)
@@ -72,9 +76,11 @@ func (h *Head) readMetadata() error {
 		case fieldLabels:
 			h.addLabel(m.entry())
 			h.family = grow(h.family, span{base + m.from, base + m.at})
+			h.own = grow(h.own, span{base + m.from, base + m.at})
 		case fieldOwners, fieldFinalizers:
 			m.want(protowire.BytesType)
 			h.family = grow(h.family, span{base + m.from, base + m.at})
+			h.own = grow(h.own, span{base + m.from, base + m.at})
 		case fieldAnnotations:
 			m.entry() // decoders read beyond the end of an entry that is malformed
 		case fieldManagedFields:

@@ -177,6 +177,7 @@ func sameHead(t testing.TB, e wire.Encoding, raw []byte, into object.Object) boo
 	if !reflect.DeepEqual(full, slim) {
 		t.Fatalf("%T without managedFields:\n%+v\nwant\n%+v", into, slim, full)
 	}
+	sameRest(t, e, &h, slim, h.AppendRest(nil, false))
 	var again wire.Head
 	if err := e.ReadHead(cut, &again); err != nil {
 		t.Fatalf("head of the object without managedFields: %v", err)
@@ -188,6 +189,36 @@ func sameHead(t testing.TB, e wire.Encoding, raw []byte, into object.Object) boo
 		t.Fatal("without managedFields the object has another family")
 	}
 	return true
+}
+
+// sameRest holds what AppendRest leaves against the decoded object, after what it
+// leaves out has been given back.
+func sameRest(t testing.TB, e wire.Encoding, h *wire.Head, want object.Object, rest []byte) {
+	t.Helper()
+	have := reflect.New(reflect.TypeOf(want).Elem()).Interface().(object.Object)
+	if err := e.Decode(rest, have); err != nil {
+		t.Fatalf("%T without what its head has: %v\n%q", want, err, rest)
+	}
+	if e == wire.Protobuf {
+		m, err := h.Meta()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if have.GetName()+have.GetNamespace()+string(have.GetUID())+have.GetResourceVersion() != "" ||
+			len(have.GetLabels())+len(have.GetOwnerReferences())+len(have.GetFinalizers()) > 0 {
+			t.Fatalf("%T has still what its head has: %+v", want, have)
+		}
+		have.SetName(m.Name)
+		have.SetNamespace(m.Namespace)
+		have.SetUID(m.UID)
+		have.SetResourceVersion(string(h.ResourceVersion))
+		have.SetLabels(m.Labels.Map())
+		have.SetOwnerReferences(m.OwnerReferences)
+		have.SetFinalizers(m.Finalizers)
+	}
+	if !reflect.DeepEqual(have, want) {
+		t.Fatalf("%T put together again:\n%+v\nwant\n%+v", want, have, want)
+	}
 }
 
 // The property of a Head, for every kind that an API server has.

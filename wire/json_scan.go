@@ -25,124 +25,138 @@ const (
 // care where the pieces end. The zero scanner begins a value; whitespace before the
 // value is part of it.
 type scanner struct {
-	at      int    // the bytes that were looked at
-	state   state  // what may come there
-	quoted  bool   // at is within a text
-	nesting []byte // '{' or '[' for each container that is open
+	at     int     // the bytes that were looked at
+	state  state   // what may come there
+	quoted bool    // at is within a text; state is for behind it
+	outer  []state // for each container that is open: what may come behind it
 }
 
-// state is what a scanner waits for.
+// state says what may come next.
 type state uint8
 
 const (
-	wantValue state = iota
-	wantFirstValue
-	wantName
-	wantFirstName
-	wantColon
-	wantComma // or the end of the container
+	wantValue        state = iota // the value itself
+	wantNothing                   // it has ended
+	wantName                      // in an object: a name,
+	wantNameOrEnd                 // the first name or the end,
+	wantColon                     // a colon,
+	wantMember                    // the value of a member,
+	afterMember                   // a comma or the end
+	wantElement                   // in an array: an element,
+	wantElementOrEnd              // the first element or the end,
+	afterElement                  // a comma or the end
+	afterContainer                // what was remembered when the container began
+	states
 )
 
-func (s *scanner) reset() { *s = scanner{nesting: s.nesting[:0]} }
+// token is what a byte outside of texts begins.
+type token uint8
+
+const (
+	scalarToken token = iota // a number, true, false, null; or nothing that JSON has
+	spaceToken
+	textToken
+	colonToken
+	commaToken
+	objectToken
+	objectEndToken
+	arrayToken
+	arrayEndToken
+	tokens
+)
+
+var tokenOf = [256]token{
+	' ': spaceToken, '\t': spaceToken, '\n': spaceToken, '\r': spaceToken,
+	'"': textToken, ':': colonToken, ',': commaToken, '{': objectToken, '}': objectEndToken, '[': arrayToken, ']': arrayEndToken,
+}
+
+// grammar says what may come behind a token; behind one that begins a container,
+// what may come behind the container. What it does not have is no JSON.
+var grammar = [states][tokens]state{
+	wantValue:        {scalarToken: wantNothing, textToken: wantNothing, objectToken: wantNothing, arrayToken: wantNothing},
+	wantName:         {textToken: wantColon},
+	wantNameOrEnd:    {textToken: wantColon, objectEndToken: afterContainer},
+	wantColon:        {colonToken: wantMember},
+	wantMember:       {scalarToken: afterMember, textToken: afterMember, objectToken: afterMember, arrayToken: afterMember},
+	afterMember:      {commaToken: wantName, objectEndToken: afterContainer},
+	wantElement:      {scalarToken: afterElement, textToken: afterElement, objectToken: afterElement, arrayToken: afterElement},
+	wantElementOrEnd: {scalarToken: afterElement, textToken: afterElement, objectToken: afterElement, arrayToken: afterElement, arrayEndToken: afterContainer},
+	afterElement:     {commaToken: wantElement, arrayEndToken: afterContainer},
+}
+
+func (s *scanner) reset() { *s = scanner{outer: s.outer[:0]} }
 
 // scan looks at what has arrived of a value since the last call. data begins with
 // the value, always. It returns true when the value is whole, and ends at s.at.
 func (s *scanner) scan(data []byte) (whole bool, err error) {
-	for s.at < len(data) {
-		var ok bool
-		if s.quoted {
-			s.at, s.quoted, ok = text(data, s.at)
-		} else {
-			var n int
-			if n, ok = s.token(data[s.at:]); ok && n == 0 {
+	at, state := s.at, s.state // in registers: this loop is what reading JSON costs
+	if s.quoted {
+		end, open, ok := text(data, at)
+		if at = end; !ok {
+			return false, wrong(data, at)
+		}
+		s.at, s.quoted = at, open
+		if open || state == wantNothing {
+			return !open, nil
+		}
+	}
+	for at < len(data) {
+		token := tokenOf[data[at]]
+		if token == spaceToken {
+			at++
+			continue
+		}
+		next := grammar[state][token]
+		if next == wantValue {
+			return false, wrong(data, at)
+		}
+		switch token {
+		case textToken:
+			end, open, ok := text(data, at+1)
+			if !ok {
+				return false, wrong(data, end)
+			}
+			if at = end; open {
+				s.at, s.state, s.quoted = at, next, true
 				return false, nil
 			}
-			s.at += n
+		case scalarToken:
+			n, ok := scalar(data[at:])
+			if !ok {
+				return false, wrong(data, at)
+			}
+			if n == 0 {
+				s.at, s.state = at, state
+				return false, nil
+			}
+			at += n
+		case objectToken, arrayToken:
+			if len(s.outer) == maxNesting {
+				return false, wrong(data, at)
+			}
+			s.outer = append(s.outer, next)
+			if next = wantNameOrEnd; token == arrayToken {
+				next = wantElementOrEnd
+			}
+			at++
+		case objectEndToken, arrayEndToken:
+			last := len(s.outer) - 1
+			next, s.outer = s.outer[last], s.outer[:last]
+			at++
+		default:
+			at++
 		}
-		if !ok {
-			return false, fmt.Errorf("%w: unexpected %q at byte %d of a value", ErrMalformed, data[s.at], s.at)
-		}
-		if s.state == wantComma && len(s.nesting) == 0 && !s.quoted {
+		if state = next; state == wantNothing {
+			s.at = at
 			return true, nil
 		}
 	}
+	s.at, s.state = at, state
 	return false, nil
 }
 
-// token takes what stands in front, of a text its opening quote only, and returns
-// its length; 0 if it has not arrived whole. What may not stand there is not ok, and
-// 0 bytes too.
-func (s *scanner) token(data []byte) (n int, ok bool) {
-	switch c := data[0]; c {
-	case ' ', '\n', '\t', '\r':
-		return 1, true
-	case '"':
-		switch s.state {
-		case wantName, wantFirstName:
-			s.state = wantColon
-		case wantValue, wantFirstValue:
-			s.state = wantComma
-		default:
-			return 0, false
-		}
-		s.quoted = true
-		return 1, true
-	case ':':
-		if s.state != wantColon {
-			return 0, false
-		}
-		s.state = wantValue
-		return 1, true
-	case ',':
-		if s.state != wantComma {
-			return 0, false
-		}
-		s.state = wantValue
-		if s.nesting[len(s.nesting)-1] == '{' {
-			s.state = wantName
-		}
-		return 1, true
-	case '{', '[':
-		return s.open(c)
-	case '}', ']':
-		return s.close(c)
-	}
-	if s.state > wantFirstValue {
-		return 0, false
-	}
-	if n, ok = scalar(data); n > 0 {
-		s.state = wantComma
-	}
-	return n, ok
-}
-
-func (s *scanner) open(c byte) (n int, ok bool) {
-	if s.state > wantFirstValue || len(s.nesting) == maxNesting {
-		return 0, false
-	}
-	s.nesting = append(s.nesting, c)
-	s.state = wantFirstName
-	if c == '[' {
-		s.state = wantFirstValue
-	}
-	return 1, true
-}
-
-func (s *scanner) close(c byte) (n int, ok bool) {
-	last := len(s.nesting) - 1
-	if last < 0 {
-		return 0, false
-	}
-	opening, first := byte('{'), wantFirstName
-	if c == ']' {
-		opening, first = '[', wantFirstValue
-	}
-	if s.nesting[last] != opening || s.state != wantComma && s.state != first {
-		return 0, false
-	}
-	s.nesting = s.nesting[:last]
-	s.state = wantComma
-	return 1, true
+func wrong(data []byte, at int) error {
+	return fmt.Errorf("%w: unexpected %q at byte %d of a value", ErrMalformed, data[at], at)
 }
 
 // text reads the rest of a text from i on, to behind its closing quote. open is
