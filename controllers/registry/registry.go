@@ -18,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/namespace"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
+	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 )
@@ -132,6 +133,14 @@ func Known() []Entry {
 					return nil, &NotConfiguredError{Controller: rootcapublisher.Name, Lacks: "the certificates of the API server"}
 				}
 				return rootcapublisher.New(h, rootcapublisher.Options{RootCA: o.RootCA, Workers: o.Workers})
+			},
+		},
+		{
+			Name: replicationcontroller.Name, Alias: "replicationcontroller",
+			Summary: "keeps as many Pods as each ReplicationController wants",
+			Rights:  replicationcontroller.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return replicationcontroller.New(h, replicationcontroller.Options{Workers: o.Workers})
 			},
 		},
 		{
