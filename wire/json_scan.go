@@ -84,6 +84,9 @@ var grammar = [states][tokens]state{
 	afterElement:     {commaToken: wantElement, arrayEndToken: afterContainer},
 }
 
+// within says what may come first within a container.
+var within = [tokens]state{objectToken: wantNameOrEnd, arrayToken: wantElementOrEnd}
+
 func (s *scanner) reset() { *s = scanner{outer: s.outer[:0]} }
 
 // scan looks at what has arrived of a value since the last call. data begins with
@@ -135,9 +138,7 @@ func (s *scanner) scan(data []byte) (whole bool, err error) {
 				return false, wrong(data, at)
 			}
 			s.outer = append(s.outer, next)
-			if next = wantNameOrEnd; token == arrayToken {
-				next = wantElementOrEnd
-			}
+			next = within[token]
 			at++
 		case objectEndToken, arrayEndToken:
 			last := len(s.outer) - 1
