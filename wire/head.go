@@ -63,8 +63,8 @@ type label struct{ key, value []byte }
 // their own.
 //
 // In protobuf field 1 of every kind of an API server is its metadata; an object
-// that has it twice is refused, and so is JSON that names a member of metadata
-// twice.
+// that has it twice, or behind another field, is refused, and so is JSON that names
+// a member of metadata twice.
 func (e Encoding) ReadHead(raw []byte, h *Head) error {
 	h.reset()
 	h.encoding, h.raw = e, raw
