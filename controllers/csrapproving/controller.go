@@ -1,0 +1,129 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package csrapproving
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/certrequest"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "certificatesigningrequest-approving-controller"
+
+// How much is done at a time, and how soon again after a failure.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/app/certificates.go and
+// pkg/controller/certificates/certificate_controller.go.
+const (
+	defaultWorkers = 5
+	firstRetry     = 200 * time.Millisecond
+)
+
+// Options changes how the controller works. The zero value is upstream's choice.
+type Options struct {
+	// Workers is how many requests are worked on at a time. 0 is 5.
+	Workers int
+}
+
+// Rights returns what the controller must be allowed to do. The caller owns the result.
+func Rights() []rbacv1.PolicyRule {
+	group := []string{certificatesv1.GroupName}
+	return []rbacv1.PolicyRule{
+		{APIGroups: group, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: group, Resources: []string{"certificatesigningrequests/approval"}, Verbs: []string{"update"}},
+		{
+			APIGroups: group, Resources: []string{"signers"}, Verbs: []string{"approve"},
+			ResourceNames: []string{certificatesv1.KubeAPIServerClientKubeletSignerName},
+		},
+		{APIGroups: []string{authorizationv1.GroupName}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
+	}
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	}
+	if o.Workers == 0 {
+		o.Workers = defaultWorkers
+	}
+	r := &reconciler{
+		requests: cache.Informer[*certificatesv1.CertificateSigningRequest](h),
+		writer:   client.For[*certificatesv1.CertificateSigningRequest](h.Client()),
+		reviews:  client.For[*authorizationv1.SubjectAccessReview](h.Client()),
+	}
+	return controller.New(Name, r.reconcile,
+		controller.For(r.requests, exists),
+		controller.Workers(o.Workers),
+		controller.RateLimit(workqueue.Joined[object.Key]{
+			&workqueue.Exponential[object.Key]{Base: firstRetry}, &workqueue.TokenBucket[object.Key]{},
+		}),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+// exists leaves out requests that are gone.
+func exists(e cache.Event[*certificatesv1.CertificateSigningRequest]) bool {
+	return e.Kind != cache.Deleted
+}
+
+type reconciler struct {
+	requests cache.SharedInformer[*certificatesv1.CertificateSigningRequest]
+	writer   client.Typed[*certificatesv1.CertificateSigningRequest]
+	reviews  client.Typed[*authorizationv1.SubjectAccessReview]
+}
+
+// reconcile approves a request that nobody has decided on, if its author may have it.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	csr, err := r.requests.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if approved, denied := certrequest.Decided(csr); approved || denied || len(csr.Status.Certificate) > 0 {
+		return controller.Result{}, nil
+	}
+	parsed, err := certrequest.Parse(csr.Spec.Request)
+	if err != nil {
+		// The server lets no such request in.
+		return controller.Result{}, controller.Terminal(fmt.Errorf("reading certificate signing request %s: %w", csr.Name, err))
+	}
+	ways := waysOf(csr, parsed)
+	for _, w := range ways {
+		review, err := r.reviews.Create(ctx, question(csr, w))
+		if err != nil {
+			return controller.Result{}, fmt.Errorf("asking for the rights of the author of certificate signing request %s: %w", csr.Name, err)
+		}
+		if !review.Status.Allowed {
+			continue
+		}
+		csr = csr.DeepCopy()
+		approve(csr, w)
+		_, err = r.writer.Update(ctx, csr, client.OnSubresource("approval"))
+		if err != nil && !apierrors.IsNotFound(err) {
+			return controller.Result{}, fmt.Errorf("approving certificate signing request %s: %w", csr.Name, err)
+		}
+		return controller.Result{}, nil
+	}
+	if len(ways) > 0 {
+		return controller.Result{After: askAgain(time.Since(csr.CreationTimestamp.Time))}, nil
+	}
+	return controller.Result{}, nil
+}

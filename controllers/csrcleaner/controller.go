@@ -1,0 +1,96 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package csrcleaner
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "certificatesigningrequest-cleaner-controller"
+
+// Options changes how the controller works. The zero value is upstream's choice.
+type Options struct {
+	// Workers is how many requests are worked on at a time. 0 is 1, as upstream
+	// starts it (cmd/kube-controller-manager/app/certificates.go).
+	Workers int
+}
+
+// Rights returns what the controller must be allowed to do. The caller owns the result.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{
+		APIGroups: []string{certificatesv1.GroupName}, Resources: []string{"certificatesigningrequests"},
+		Verbs: []string{"list", "watch", "delete"},
+	}}
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	}
+	r := &reconciler{
+		requests: cache.Informer[*certificatesv1.CertificateSigningRequest](h),
+		writer:   client.For[*certificatesv1.CertificateSigningRequest](h.Client()),
+		log:      h.Logger().With("controller", Name),
+	}
+	return controller.New(Name, r.reconcile,
+		controller.For(r.requests, exists),
+		controller.Workers(max(o.Workers, 1)),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+// exists leaves out requests that are gone.
+func exists(e cache.Event[*certificatesv1.CertificateSigningRequest]) bool {
+	return e.Kind != cache.Deleted
+}
+
+type reconciler struct {
+	requests cache.SharedInformer[*certificatesv1.CertificateSigningRequest]
+	writer   client.Typed[*certificatesv1.CertificateSigningRequest]
+	log      *slog.Logger
+}
+
+// reconcile deletes a request whose time has come, or comes back when it has.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	item := r.requests.Snapshot().Get(req.Key)
+	if !item.Exists() || item.Meta().Deleting() {
+		return controller.Result{}, nil
+	}
+	csr, err := item.Object()
+	if err != nil {
+		return controller.Result{}, err
+	}
+	at := expiry(csr)
+	if at.IsZero() {
+		return controller.Result{}, nil
+	}
+	if left := time.Until(at); left >= 0 {
+		return controller.Result{After: left + 1}, nil // after it, not at it
+	}
+	err = r.writer.Delete(ctx, object.KeyOf(csr), client.IfUID(csr.UID), client.IfVersion(item.Meta().Version))
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, fmt.Errorf("deleting certificate signing request %s: %w", csr.Name, err)
+	}
+	r.log.Info("deleted a certificate signing request that nobody needs any more", "object", csr.Name, "since", at)
+	return controller.Result{}, nil
+}

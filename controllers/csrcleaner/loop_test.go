@@ -1,0 +1,165 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package csrcleaner
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+var requests = object.Resource{Group: "certificates.k8s.io", Version: "v1", Plural: "certificatesigningrequests", Kind: "CertificateSigningRequest"}
+
+// cluster is a server with requests, inside of a bubble of synctest.
+type cluster struct {
+	*fakeapi.Server
+	t       *testing.T
+	deletes atomic.Int64 // asked for
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{Server: fakeapi.InMemory(requests), t: t}
+	c.Before = func(verb string, _ *http.Request) *metav1.Status {
+		if verb == "delete" {
+			c.deletes.Add(1)
+		}
+		return nil
+	}
+	return c
+}
+
+// start runs the controller. stop ends it without a word.
+func (c *cluster) start() (stop func()) {
+	c.t.Helper()
+	mgr, err := manager.New(c.Config(), manager.Log(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cleaner, err := New(mgr, Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := mgr.Add(cleaner); err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(c.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			c.t.Error(err)
+		}
+	})
+	c.t.Cleanup(stop)
+	synctest.Wait()
+	return stop
+}
+
+func (c *cluster) add(name string, conditions ...certificatesv1.CertificateSigningRequestCondition) {
+	c.t.Helper()
+	if err := c.Add(&certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     certificatesv1.CertificateSigningRequestStatus{Conditions: conditions},
+	}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// pass lets time pass and what is due then be done.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (c *cluster) want(when string, names ...string) {
+	c.t.Helper()
+	if got := strings.Join(c.Keys(), " "); got != strings.Join(names, " ") {
+		c.t.Fatalf("%s there are %q, want %q", when, got, strings.Join(names, " "))
+	}
+}
+
+func TestRequestsGoWhenTheirTimeHasPassedAndNotBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add("undecided")
+		c.add("denied", condition(certificatesv1.CertificateDenied, time.Now()))
+		c.start()
+		pass(time.Hour)
+		c.want("at the end of the hour", "denied", "undecided")
+		pass(time.Nanosecond)
+		c.want("after the hour", "undecided")
+		pass(23*time.Hour - time.Nanosecond)
+		c.want("at the end of the day", "undecided")
+		pass(time.Nanosecond)
+		c.want("after the day")
+	})
+}
+
+func TestARequestThatIsDecidedAtTheLastMomentStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add("request")
+		c.start()
+		pass(24*time.Hour - time.Second)
+		c.HoldWatches(true) // the cache lags from here on
+		admin, err := client.New(c.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch, err := client.MergePatch(map[string]any{"status": map[string]any{
+			"conditions": []certificatesv1.CertificateSigningRequestCondition{condition(certificatesv1.CertificateApproved, time.Now())},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.ForResource[*certificatesv1.CertificateSigningRequest](admin, requests).Patch(t.Context(), object.Key{Name: "request"}, patch); err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * time.Second)
+		if c.deletes.Load() == 0 {
+			t.Fatal("no delete was tried: the cache did not lag")
+		}
+		c.want("after the day", "request")
+		c.HoldWatches(false)
+		pass(23 * time.Hour)
+		c.want("within the day of the approval", "request")
+		pass(2 * time.Hour)
+		c.want("after that")
+	})
+}
+
+func TestACleanerThatIsEndedAndStartedAgainDeletesWhatIsDueOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		for _, name := range []string{"a", "b", "c"} {
+			c.add(name, condition(certificatesv1.CertificateDenied, time.Now()))
+			pass(20 * time.Minute)
+		}
+		stop := c.start()
+		pass(time.Minute) // a was due at the hour
+		stop()
+		c.want("when it ends", "b", "c")
+		pass(time.Hour)
+		c.start()
+		c.want("when it is back")
+		if n := c.deletes.Load(); n != 3 {
+			t.Errorf("%d deletes, want 3", n)
+		}
+	})
+}
