@@ -1,0 +1,233 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serviceaccounttoken
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "serviceaccount-token-controller"
+
+// Options changes how the controller works.
+type Options struct {
+	// PrivateKey signs the tokens: RSA or ECDSA, in PEM. It is needed, and the API
+	// server must know its public half. It is a secret.
+	PrivateKey []byte
+	// RootCA are the certificates, in PEM, that stand beside each token. Empty leaves
+	// what a Secret has.
+	RootCA []byte
+	// Workers is how many Secrets are worked on at a time. 0 is 5, as upstream's flag
+	// concurrent-serviceaccount-token-syncs (pkg/controller/serviceaccount/config).
+	Workers int
+}
+
+// Rights returns what the controller must be allowed to do. A role cannot be limited to
+// Secrets of one type.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "update", "delete"}},
+		{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"get", "list", "watch", "update"}},
+	}
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	}
+	if o.Workers == 0 {
+		o.Workers = 5
+	}
+	if len(o.PrivateKey) == 0 {
+		return nil, fmt.Errorf("making %s: %w", Name, errNoKey)
+	}
+	signer, err := newSigner(o.PrivateKey)
+	if err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	r := &reconciler{
+		secrets: cache.Informer[*corev1.Secret](h,
+			cache.WithFields(fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String())),
+		accounts:      cache.Informer[*corev1.ServiceAccount](h),
+		secretWriter:  client.For[*corev1.Secret](h.Client()),
+		accountWriter: client.For[*corev1.ServiceAccount](h.Client()),
+		signer:        signer,
+		rootCA:        o.RootCA,
+		log:           h.Logger().With("controller", Name),
+	}
+	if err := r.secrets.AddIndex(ofAccount, accountOf); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	return controller.New(Name, r.reconcile,
+		controller.Watches(r.secrets, r.secretChanged),
+		controller.Watches(r.accounts, r.accountChanged),
+		controller.Workers(o.Workers),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+var errNoKey = errors.New("there is no private key to sign tokens with; give the one whose public half the API server knows")
+
+// ofAccount is the index of Secrets by the account that they name.
+const ofAccount = "token secrets of a service account"
+
+func accountOf(secret cache.Item[*corev1.Secret]) ([]string, error) {
+	annotations, err := secret.Annotations()
+	name := annotations[corev1.ServiceAccountNameKey]
+	if err != nil || name == "" {
+		return nil, err
+	}
+	return []string{object.Key{Namespace: secret.Key().Namespace, Name: name}.String()}, nil
+}
+
+type reconciler struct {
+	secrets       cache.SharedInformer[*corev1.Secret]
+	accounts      cache.SharedInformer[*corev1.ServiceAccount]
+	secretWriter  client.Typed[*corev1.Secret]
+	accountWriter client.Typed[*corev1.ServiceAccount]
+	signer        *signer
+	rootCA        []byte
+	log           *slog.Logger
+	lost          losses
+}
+
+// secretChanged adds each Secret. Of one that went it keeps whose it was: nobody else
+// knows any more.
+func (r *reconciler) secretChanged(e cache.Event[*corev1.Secret], add func(object.Key)) {
+	if e.Kind == cache.Deleted || e.Kind == cache.Replaced {
+		// Annotations that cannot be read name no account.
+		if annotations, err := e.Old.Annotations(); err == nil {
+			r.lost.add(e.Key(), reference{annotations[corev1.ServiceAccountNameKey], types.UID(annotations[corev1.ServiceAccountUIDKey])})
+		}
+	}
+	add(e.Key())
+}
+
+// accountChanged adds the Secrets of an account that went. One that appears or changes
+// is no work: its Secrets are looked at for their own sake.
+func (r *reconciler) accountChanged(e cache.Event[*corev1.ServiceAccount], add func(object.Key)) {
+	if e.Kind != cache.Deleted && e.Kind != cache.Replaced {
+		return
+	}
+	for key := range r.secrets.Snapshot().Index(ofAccount, e.Key().String()) {
+		add(key)
+	}
+}
+
+// reconcile fills a Secret, or deletes it if it has no account, or sees to what is left
+// of one that went.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	item := r.secrets.Snapshot().Get(req.Key)
+	if !item.Exists() {
+		return controller.Result{}, r.forgetLost(ctx, req.Key)
+	}
+	r.lost.drop(req.Key, r.lost.of(req.Key)...) // there is another one under its name
+	annotations, err := item.Annotations()
+	if err != nil {
+		return controller.Result{}, err
+	}
+	named := reference{annotations[corev1.ServiceAccountNameKey], types.UID(annotations[corev1.ServiceAccountUIDKey])}
+	if named.account == "" || item.Meta().Deleting() {
+		return controller.Result{}, nil
+	}
+	account, err := r.account(ctx, req.Key.Namespace, named)
+	if err != nil {
+		return controller.Result{}, fmt.Errorf("looking for service account %s/%s: %w", req.Key.Namespace, named.account, err)
+	}
+	if account == nil {
+		r.log.Debug("deleting the token of a service account that is not there", "secret", req.Key.String(), "serviceAccount", named.account)
+		err := r.secretWriter.Delete(ctx, req.Key, client.IfUID(item.Meta().UID))
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict: it is another one now
+			return controller.Result{}, fmt.Errorf("deleting secret %s, whose service account is not there: %w", req.Key, err)
+		}
+		return controller.Result{}, nil
+	}
+	secret, err := item.Object()
+	if err != nil {
+		return controller.Result{}, err
+	}
+	return controller.Result{}, r.fill(ctx, secret, account)
+}
+
+// account returns the account that is named, nil if there is none with that UID. What
+// the informer does not have, the server is asked for.
+func (r *reconciler) account(ctx context.Context, namespace string, named reference) (*corev1.ServiceAccount, error) {
+	key := object.Key{Namespace: namespace, Name: named.account}
+	account, err := r.accounts.Get(key)
+	if err == nil && named.is(account) {
+		return account, nil
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	account, err = r.accountWriter.Get(ctx, key)
+	if apierrors.IsNotFound(err) || err == nil && !named.is(account) {
+		return nil, nil
+	}
+	return account, err
+}
+
+// fill gives a Secret what it lacks.
+func (r *reconciler) fill(ctx context.Context, secret *corev1.Secret, account *corev1.ServiceAccount) error {
+	lacks := lacking(secret, r.rootCA)
+	if lacks == (lack{}) {
+		return nil
+	}
+	filled := secret.DeepCopy()
+	if filled.Data == nil {
+		filled.Data = map[string][]byte{}
+	}
+	if lacks.certificates {
+		filled.Data[corev1.ServiceAccountRootCAKey] = r.rootCA
+	}
+	if lacks.namespace {
+		filled.Data[corev1.ServiceAccountNamespaceKey] = []byte(secret.Namespace)
+	}
+	if lacks.token {
+		token, err := r.signer.token(account, secret.Name)
+		if err != nil {
+			return fmt.Errorf("making a token for secret %s: %w", object.KeyOf(secret), err)
+		}
+		filled.Data[corev1.ServiceAccountTokenKey] = token
+	}
+	filled.Annotations[corev1.ServiceAccountNameKey] = account.Name
+	filled.Annotations[corev1.ServiceAccountUIDKey] = string(account.UID)
+	_, err := r.secretWriter.Update(ctx, filled)
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsInvalid(err): // one that must not be changed, say
+		return controller.Terminal(fmt.Errorf("filling secret %s: %w", object.KeyOf(secret), err))
+	}
+	return fmt.Errorf("filling secret %s: %w", object.KeyOf(secret), err)
+}
+
+// lack is what a Secret does not have.
+type lack struct{ certificates, namespace, token bool }
+
+func lacking(secret *corev1.Secret, rootCA []byte) lack {
+	return lack{
+		certificates: len(rootCA) > 0 && !bytes.Equal(secret.Data[corev1.ServiceAccountRootCAKey], rootCA),
+		namespace:    len(secret.Data[corev1.ServiceAccountNamespaceKey]) == 0,
+		token:        len(secret.Data[corev1.ServiceAccountTokenKey]) == 0,
+	}
+}
