@@ -1,0 +1,162 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package garbagecollector
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "garbage-collector-controller"
+
+// syncTime is how long to wait for the first state of all kinds before collecting
+// with what there is: a kind that cannot be watched must not keep the others from
+// being collected.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/app, core.go.
+const syncTime = 30 * time.Second
+
+// Options changes how the controller works. The zero value is upstream's choice.
+type Options struct {
+	// Workers is how many objects are looked at at a time. 0 is 20.
+	// Source: k8s.io/kubernetes/pkg/controller/garbagecollector/config/v1alpha1.
+	Workers int
+}
+
+// Rights returns what the controller must be allowed to do. Which kinds there are is
+// the cluster's choice, and all of them are collected.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
+		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+	}
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (controller.Runnable, error) {
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	}
+	if o.Workers == 0 {
+		o.Workers = 20
+	}
+	gc := &garbageCollector{
+		host: h, log: h.Logger().With("controller", Name), recorder: h.Recorder(Name),
+		kinds:      &kinds{},
+		rediscover: make(chan struct{}, 1),
+	}
+	gc.collector = &collector{
+		world: server{client: h.Client(), kinds: gc.kinds},
+		graph: newGraph(), add: gc.add, report: gc.report, each: someAtOnce,
+	}
+	gc.loop = controller.New(Name, gc.reconcile,
+		controller.Workers(o.Workers), controller.Client(h.Client()), controller.Log(h.Logger()))
+	return gc, nil
+}
+
+// garbageCollector is a loop whose keys are UIDs of nodes of the graph, and what
+// feeds the graph.
+type garbageCollector struct {
+	host       controller.Host
+	log        *slog.Logger
+	recorder   *controller.Recorder
+	loop       *controller.Controller
+	collector  *collector
+	kinds      *kinds
+	rediscover chan struct{}
+
+	now     plan   // used by whoever discovers, one at a time
+	trouble string // of discovery, as it was logged last
+}
+
+// Name returns the controller's name.
+func (gc *garbageCollector) Name() string { return Name }
+
+// Run works until ctx ends and nothing of the controller runs any more.
+func (gc *garbageCollector) Run(ctx context.Context) error {
+	defer gc.endMonitors()
+	if !gc.firstDiscovery(ctx) {
+		return nil
+	}
+	gc.awaitSync(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	var discovering sync.WaitGroup
+	discovering.Go(func() { gc.discoverForEver(ctx) })
+	err := gc.loop.Run(ctx)
+	discovering.Wait()
+	return err
+}
+
+// awaitSync waits until the graph knows all there is, but not for ever.
+func (gc *garbageCollector) awaitSync(ctx context.Context) {
+	timeout := time.After(syncTime)
+	for _, m := range gc.kinds.all() {
+		select {
+		case <-m.handler.Synced():
+			continue
+		case <-ctx.Done():
+			return
+		case <-timeout:
+		}
+		var missing []string
+		for _, m := range gc.kinds.all() {
+			if !m.isSynced() {
+				missing = append(missing, m.resource.String())
+			}
+		}
+		gc.log.Warn("beginning to collect garbage without all kinds", "missing", missing, "after", syncTime.String())
+		return
+	}
+}
+
+func (gc *garbageCollector) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	return gc.collector.look(ctx, types.UID(req.Key.Name))
+}
+
+// keyOfNode is how the loop calls a node.
+func keyOfNode(uid types.UID) object.Key { return object.Key{Name: string(uid)} }
+
+// add is the collector's.
+func (gc *garbageCollector) add(why workqueue.Cause, uids []types.UID) {
+	keys := make([]object.Key, 0, len(uids))
+	for _, uid := range uids {
+		keys = append(keys, keyOfNode(uid))
+	}
+	gc.loop.Queue().AddWith(workqueue.Add{Cause: why}, keys...)
+}
+
+// report is the collector's.
+func (gc *garbageCollector) report(m misplacement) {
+	d, k := m.dependent, m.dependent.kind.Value()
+	about := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: d.key.Namespace, Name: d.key.Name, UID: d.uid}}
+	owner := m.reference.kind.Value()
+	// The words are upstream's, reportInvalidNamespaceOwnerRef.
+	gc.recorder.Warning(about, object.Resource{Group: k.Group, Version: k.Version, Kind: k.Kind},
+		"OwnerRefInvalidNamespace", "CollectGarbage",
+		"ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
+		owner.GroupVersion(), owner.Kind, d.key.Namespace, m.reference.name, m.reference.uid, d.key.Namespace)
+}
+
+// endMonitors ends all. Nothing discovers any more.
+func (gc *garbageCollector) endMonitors() {
+	for _, m := range gc.kinds.all() {
+		m.mute(gc.collector)
+		giveBack(m.informer)
+	}
+	gc.kinds.set(func(k *kinds) { k.monitors = nil })
+}
