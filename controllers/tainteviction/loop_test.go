@@ -1,0 +1,361 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tainteviction
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/internal/managertest"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// cluster is a server in memory, used inside of a synctest bubble.
+type cluster struct {
+	t      *testing.T
+	pods   *fakeapi.Server
+	nodes  *fakeapi.Server
+	events *fakeapi.Server
+	client *client.Client
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{
+		t:      t,
+		pods:   fakeapi.InMemory(podResource),
+		nodes:  fakeapi.InMemory(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}),
+		events: fakeapi.InMemory(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}),
+	}
+	var err error
+	if c.client, err = client.New(c.all().Config()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *cluster) all() fakeapi.Several { return fakeapi.Several{c.pods, c.nodes, c.events} }
+
+// start runs the controller.
+func (c *cluster) start() *managertest.Process {
+	c.t.Helper()
+	p := managertest.Run(c.t, c.all().Config(), managertest.Making(New, Options{}))
+	synctest.Wait()
+	return p
+}
+
+// pass lets time pass, and what is due then be done.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (c *cluster) addNode(name string, taints ...corev1.Taint) {
+	c.t.Helper()
+	if err := c.nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Taints: taints}}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) addPod(name, node string, tolerations ...corev1.Toleration) {
+	c.t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.PodSpec{NodeName: node, Tolerations: tolerations}}
+	if err := c.pods.Add(pod); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// taint has a node have these taints, and lets what follows be done.
+func (c *cluster) taint(name string, taints ...corev1.Taint) {
+	c.t.Helper()
+	change(c.t, client.For[*corev1.Node](c.client), object.Key{Name: name}, map[string]any{"taints": taints})
+}
+
+func (c *cluster) tolerate(name string, tolerations ...corev1.Toleration) {
+	c.t.Helper()
+	change(c.t, client.For[*corev1.Pod](c.client), object.Key{Namespace: "shop", Name: name}, map[string]any{"tolerations": tolerations})
+}
+
+func change[T object.Object](t *testing.T, of client.Typed[T], key object.Key, spec map[string]any) {
+	t.Helper()
+	patch, err := client.MergePatch(map[string]any{"spec": spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := of.Patch(t.Context(), key, patch); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// want compares the Pods that there are.
+func (c *cluster) want(when string, names ...string) {
+	c.t.Helper()
+	for i := range names {
+		names[i] = "shop/" + names[i]
+	}
+	if got := c.pods.Keys(); !slices.Equal(got, names) {
+		c.t.Fatalf("%s there are the Pods %v, want %v", when, got, names)
+	}
+}
+
+// said returns the notes of Events, in order.
+func (c *cluster) said() []string {
+	c.t.Helper()
+	synctest.Wait()
+	var notes []string
+	for _, text := range c.events.Keys() {
+		key, err := object.ParseKey(text)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		event := c.events.Get(key)
+		note, _ := event.Object["note"].(string)
+		reason, _ := event.Object["reason"].(string)
+		notes = append(notes, reason+": "+note)
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+func TestAPodGoesWhenItsTimeIsUpAndNotBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.addNode("n1")
+		c.addNode("n2")
+		c.addPod("at-once", "n1")
+		c.addPod("elsewhere", "n2")
+		c.addPod("for-ever", "n1", tolerate("gone", forever))
+		c.addPod("minute", "n1", tolerate("gone", 60))
+		c.addPod("pending", "")
+		c.start()
+		pass(time.Hour)
+		c.want("without a taint", "at-once", "elsewhere", "for-ever", "minute", "pending")
+		c.taint("n1", taint("gone"))
+		c.want("at once", "elsewhere", "for-ever", "minute", "pending")
+		pass(time.Minute - time.Second)
+		c.want("a second before the minute", "elsewhere", "for-ever", "minute", "pending")
+		pass(time.Second)
+		c.want("after the minute", "elsewhere", "for-ever", "pending")
+		want := []string{"TaintManagerEviction: Marking for deletion Pod shop/at-once", "TaintManagerEviction: Marking for deletion Pod shop/minute"}
+		if said := c.said(); !slices.Equal(said, want) {
+			t.Errorf("the events say %q, want %q", said, want)
+		}
+	})
+}
+
+func TestTimersAreCancelledWhenTheTaintGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.addNode("n1", taint("gone"))
+		c.addPod("minute", "n1", tolerate("gone", 60))
+		c.start()
+		pass(59 * time.Second)
+		c.taint("n1")
+		pass(time.Hour)
+		c.want("without the taint", "minute")
+		if said := c.said(); !slices.Equal(said, []string{"TaintManagerEviction: Cancelling deletion of Pod shop/minute"}) {
+			t.Errorf("the events say %q", said)
+		}
+		c.taint("n1", taint("gone"))
+		pass(59 * time.Second)
+		c.want("before a whole new minute", "minute")
+		pass(time.Second)
+		c.want("after a whole new minute")
+	})
+}
+
+func TestTolerationsThatChangeCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.addNode("n1", taint("gone"))
+		c.addPod("longer", "n1", tolerate("gone", 60))
+		c.addPod("shorter", "n1", tolerate("gone", 60))
+		c.addPod("for-ever", "n1", tolerate("gone", 60))
+		c.start()
+		pass(30 * time.Second)
+		c.tolerate("longer", tolerate("gone", 90))
+		c.tolerate("shorter", tolerate("gone", 40))
+		c.tolerate("for-ever", tolerate("gone", forever))
+		pass(9 * time.Second)
+		c.want("after 39 s", "for-ever", "longer", "shorter")
+		pass(time.Second)
+		c.want("after 40 s", "for-ever", "longer")
+		pass(49 * time.Second)
+		c.want("after 89 s", "for-ever", "longer")
+		pass(time.Second)
+		c.want("after 90 s", "for-ever")
+		pass(time.Hour)
+		c.want("after an hour", "for-ever")
+	})
+}
+
+func TestAPodThatComesLaterHasItsOwnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.addNode("n1", taint("gone"))
+		c.start()
+		pass(time.Hour)
+		c.addPod("late", "", tolerate("gone", 60))
+		c.addPod("later", "n1", tolerate("gone", 60))
+		pass(30 * time.Second)
+		change(t, client.For[*corev1.Pod](c.client), object.Key{Namespace: "shop", Name: "late"}, map[string]any{"nodeName": "n1"})
+		pass(30 * time.Second)
+		c.want("after a minute", "late")
+		pass(29 * time.Second)
+		c.want("a minute after it was bound, but for a second", "late")
+		pass(time.Second)
+		c.want("a minute after it was bound")
+	})
+}
+
+func TestAPodOfTheSameNameIsAnotherPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.addNode("n1", taint("gone"))
+		c.addPod("web", "n1", tolerate("gone", 60))
+		c.start()
+		pass(30 * time.Second)
+		if err := client.For[*corev1.Pod](c.client).Delete(t.Context(), object.Key{Namespace: "shop", Name: "web"}); err != nil {
+			t.Fatal(err)
+		}
+		c.addPod("web", "n1", tolerate("gone", 60))
+		pass(59 * time.Second)
+		c.want("before its own minute", "web")
+		pass(time.Second)
+		c.want("after its own minute")
+	})
+}
+
+func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		failures := 7
+		c.pods.Before = func(verb string, _ *http.Request) *metav1.Status {
+			if verb != "delete" || failures == 0 {
+				return nil
+			}
+			failures--
+			return fakeapi.Unavailable(0)
+		}
+		c.addNode("n1", taint("gone"))
+		c.addPod("web", "n1")
+		p := c.start()
+		pass(time.Minute)
+		c.want("after some tries")
+		patches := 0
+		for _, w := range p.Writes() {
+			if strings.HasPrefix(w, "PATCH") {
+				patches++
+			}
+		}
+		if patches != 1 {
+			t.Errorf("the condition was written %d times, want once: %v", patches, p.Writes())
+		}
+		if said := c.said(); len(said) != 1 {
+			t.Errorf("the events say %q, want one", said)
+		}
+	})
+}
+
+func TestTheConditionIsWrittenBeforeTheDelete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		var seen []corev1.PodCondition
+		c.pods.Before = func(verb string, _ *http.Request) *metav1.Status {
+			if verb == "delete" {
+				var pod corev1.Pod
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.pods.Get(object.Key{Namespace: "shop", Name: "web"}).Object, &pod); err != nil {
+					t.Error(err)
+				}
+				seen = pod.Status.Conditions
+			}
+			return nil
+		}
+		c.addNode("n1", taint("gone"))
+		c.addPod("web", "n1")
+		c.start()
+		c.want("at once")
+		if len(seen) != 1 || seen[0].Type != corev1.DisruptionTarget || seen[0].Status != corev1.ConditionTrue ||
+			seen[0].Reason != "DeletionByTaintManager" || seen[0].Message != "Taint manager: deleting due to NoExecute taint" {
+			t.Errorf("when it was deleted its conditions were %v", seen)
+		}
+	})
+}
+
+// Time starts anew with the process, and no Pod is deleted twice.
+func TestAProcessThatIsKilledLeavesEachPodItsWholeTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.addNode("n1", taint("gone"))
+		for i := range 20 {
+			c.addPod(fmt.Sprintf("at-once-%02d", i), "n1")
+		}
+		c.addPod("minute", "n1", tolerate("gone", 60))
+		for range 5 {
+			p := c.start()
+			pass(20 * time.Second)
+			p.Kill()
+			c.want("after a process was killed", "minute")
+		}
+		c.start()
+		pass(59 * time.Second)
+		c.want("before a whole minute of one process", "minute")
+		pass(time.Second)
+		c.want("after it")
+		if said := c.said(); len(said) != 21 {
+			t.Errorf("%d events, want one for each of 21 Pods: %q", len(said), said)
+		}
+	})
+}
+
+func TestWithoutATaintPodsStartNoRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.addNode("n1", corev1.Taint{Key: "busy", Effect: corev1.TaintEffectNoSchedule})
+		c.addNode("n2")
+		var made *controller.Controller
+		managertest.Run(t, c.all().Config(), func(mgr *manager.Manager) (_ manager.Runnable, err error) {
+			made, err = New(mgr, Options{})
+			return made, err
+		})
+		for i := range 10 {
+			c.addPod(fmt.Sprintf("web-%d", i), "n1")
+		}
+		pass(time.Second)
+		if runs := made.Queue().Stats().Adds; runs != 0 {
+			t.Errorf("%d runs were asked for", runs)
+		}
+		c.taint("n2", taint("gone"))
+		c.addPod("web", "n1")
+		pass(time.Second)
+		if runs := made.Queue().Stats().Adds; runs != 0 {
+			t.Errorf("%d runs were asked for, with a taint that is no business of the Pods", runs)
+		}
+	})
+}
+
+func TestNegativeWorkersAreRefused(t *testing.T) {
+	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(mgr, Options{Workers: -1}); err == nil || !strings.Contains(err.Error(), "-1 workers") {
+		t.Errorf("New with -1 workers = %v, want an error that says so", err)
+	}
+}

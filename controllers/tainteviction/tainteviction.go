@@ -1,0 +1,236 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tainteviction
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/podindex"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "taint-eviction-controller"
+
+// What the condition of a Pod that goes says, and the reason of Events. People and
+// tools match on them.
+// Source: k8s.io/kubernetes/pkg/controller/tainteviction, taint_eviction.go.
+const (
+	conditionReason  = "DeletionByTaintManager"
+	conditionMessage = "Taint manager: deleting due to NoExecute taint"
+	eventReason      = "TaintManagerEviction"
+)
+
+// Options changes how the controller works. The zero value is upstream's choice.
+type Options struct {
+	// Workers is how many Pods are worked on at a time. 0 is 8.
+	// Source: k8s.io/kubernetes/pkg/controller/tainteviction, UpdateWorkerSize.
+	Workers int
+}
+
+const defaultWorkers = 8
+
+var podResource = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
+
+// tainted is the index of nodes that have a NoExecute taint. It has one value.
+const tainted = "tainteviction/no-execute"
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	}
+	if o.Workers == 0 {
+		o.Workers = defaultWorkers
+	}
+	r := &reconciler{
+		pods:   cache.Informer[*corev1.Pod](h),
+		nodes:  cache.Informer[*corev1.Node](h),
+		writer: client.For[*corev1.Pod](h.Client()),
+		events: h.Recorder(Name),
+	}
+	podindex.ByNode(r.pods)
+	err := r.nodes.AddIndex(tainted, func(item cache.Item[*corev1.Node]) ([]string, error) {
+		node, err := item.Object()
+		if err != nil || len(noExecute(node)) == 0 {
+			return nil, err
+		}
+		return []string{""}, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	return controller.New(Name, r.reconcile,
+		controller.For(r.pods, r.concerns),
+		controller.Watches(r.nodes, r.podsOf),
+		controller.Workers(o.Workers),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+type reconciler struct {
+	pods   cache.SharedInformer[*corev1.Pod]
+	nodes  cache.SharedInformer[*corev1.Node]
+	writer client.Typed[*corev1.Pod]
+	events *controller.Recorder
+	clocks clocks
+}
+
+// taints returns the NoExecute taints of a node. A node that is not known has none.
+func (r *reconciler) taints(node string) []corev1.Taint {
+	o, err := r.nodes.Get(object.Key{Name: node})
+	if err != nil {
+		return nil
+	}
+	return noExecute(o)
+}
+
+// anyTainted reports whether a node has a NoExecute taint.
+func (r *reconciler) anyTainted() bool {
+	for range r.nodes.Snapshot().Index(tainted, "") {
+		return true
+	}
+	return false
+}
+
+// concerns lets those events through after which a Pod may have to go, or may stay.
+func (r *reconciler) concerns(e cache.Event[*corev1.Pod]) bool {
+	if r.clocks.runs(e.Key()) {
+		return e.Kind != cache.Updated || e.New.Meta().Deleting() || moved(e)
+	}
+	if e.Kind == cache.Deleted || !r.anyTainted() {
+		return false
+	}
+	if e.Kind == cache.Updated && !moved(e) {
+		return false
+	}
+	pod, err := e.New.Object()
+	return err != nil || len(r.taints(pod.Spec.NodeName)) > 0 // a run reports the error
+}
+
+// moved reports whether a Pod was bound, or its tolerations have changed.
+func moved(e cache.Event[*corev1.Pod]) bool {
+	before, err := e.Old.Object()
+	if err != nil {
+		return true
+	}
+	now, err := e.New.Object()
+	if err != nil {
+		return true
+	}
+	return before.Spec.NodeName != now.Spec.NodeName || !equality.Semantic.DeepEqual(before.Spec.Tolerations, now.Spec.Tolerations)
+}
+
+// podsOf adds the Pods of a node whose NoExecute taints have changed.
+func (r *reconciler) podsOf(e cache.Event[*corev1.Node], add func(object.Key)) {
+	before, now := taintsOf(e.Old), taintsOf(e.New)
+	if slices.EqualFunc(before, now, func(a, b corev1.Taint) bool { return a.Key == b.Key && a.Value == b.Value }) {
+		return
+	}
+	for key := range podindex.OnNode(r.pods.Snapshot(), e.Key().Name) {
+		add(key)
+	}
+}
+
+func taintsOf(item cache.Item[*corev1.Node]) []corev1.Taint {
+	if !item.Exists() {
+		return nil
+	}
+	node, err := item.Object()
+	if err != nil {
+		return nil // the informer has reported it
+	}
+	return noExecute(node)
+}
+
+// reconcile has one Pod go if its time is up.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	pod, err := r.pods.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		r.clocks.forget(req.Key)
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if pod.DeletionTimestamp != nil {
+		r.clocks.forget(req.Key)
+		return controller.Result{}, nil
+	}
+	now := time.Now()
+	deadline, bounded, stopped := r.clocks.look(pod, r.taints(pod.Spec.NodeName), now)
+	if stopped {
+		r.events.Normal(pod, podResource, eventReason, "CancelEviction", "Cancelling deletion of Pod %s", req.Key)
+	}
+	if !bounded {
+		return controller.Result{}, nil
+	}
+	if left := deadline.Sub(now); left > 0 {
+		return controller.Result{After: left}, nil
+	}
+	return controller.Result{}, r.evict(ctx, pod)
+}
+
+// evict says why a Pod goes, and deletes it.
+func (r *reconciler) evict(ctx context.Context, pod *corev1.Pod) error {
+	key := object.KeyOf(pod)
+	if why := disruption(pod, time.Now()); why != nil {
+		patch, err := client.StrategicPatch(map[string]any{
+			"metadata": map[string]any{"uid": pod.UID}, // another Pod of that name is a conflict
+			"status":   map[string]any{"conditions": []corev1.PodCondition{*why}},
+		})
+		if err != nil {
+			return err
+		}
+		_, err = r.writer.Patch(ctx, key, patch, client.OnSubresource("status"))
+		if apierrors.IsNotFound(err) {
+			return nil // it went meanwhile
+		}
+		if err != nil {
+			return fmt.Errorf("telling that pod %s is about to be deleted: %w", key, err)
+		}
+	}
+	err := r.writer.Delete(ctx, key, client.IfUID(pod.UID))
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil // a conflict says that another Pod has its name
+	case err != nil:
+		return fmt.Errorf("deleting pod %s, which does not tolerate a taint of node %s: %w", key, pod.Spec.NodeName, err)
+	}
+	r.events.Normal(pod, podResource, eventReason, "Evict", "Marking for deletion Pod %s", key)
+	return nil
+}
+
+// disruption returns the condition that a Pod is to be given, nil if it has it.
+func disruption(pod *corev1.Pod, now time.Time) *corev1.PodCondition {
+	c := corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: conditionReason, Message: conditionMessage,
+		ObservedGeneration: pod.Generation, LastTransitionTime: metav1.NewTime(now),
+	}
+	for _, has := range pod.Status.Conditions {
+		if has.Type != c.Type {
+			continue
+		}
+		if has.Status == c.Status {
+			c.LastTransitionTime = has.LastTransitionTime
+		}
+		if has.LastProbeTime = c.LastProbeTime; has == c {
+			return nil
+		}
+	}
+	return &c
+}

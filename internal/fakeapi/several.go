@@ -1,0 +1,28 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeapi
+
+import (
+	"net/http"
+
+	"k8s.io/client-go/rest"
+)
+
+// Several are servers that listen nowhere, of one resource each, which look like one
+// server from outside. Each counts its own versions.
+type Several []*Server
+
+// Config is what a client needs.
+func (s Several) Config() *rest.Config { return &rest.Config{Host: "http://in-memory", Transport: s} }
+
+// RoundTrip implements http.RoundTripper: the server that knows what a path names
+// answers, and the first one where none does.
+func (s Several) RoundTrip(r *http.Request) (*http.Response, error) {
+	for _, server := range s {
+		if _, _, ok := server.parse(r.URL.Path); ok {
+			return server.RoundTrip(r)
+		}
+	}
+	return s[0].RoundTrip(r)
+}
