@@ -34,7 +34,7 @@ func runCache(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("cache", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.IntVar(&b.objects, "objects", 20_000, "Pods; of other kinds there are fewer, as in a cluster")
-	flags.IntVar(&b.events, "events", 40_000, "changes that a watch brings, to measure events with")
+	flags.IntVar(&b.events, "events", 20_000, "changes that a watch brings, to measure events with")
 	flags.IntVar(&b.turns, "turns", 3, "turns of each side")
 	flags.StringVar(&b.kinds, "kinds", "pods,nodes,configmaps,certificates,random", "kinds to measure, by comma")
 	flags.BoolVar(&b.peer, "peer", true, "measure client-go too, which needs some 30 KB a Pod while it is filled")

@@ -53,6 +53,8 @@ func newInformer(s *sideSpec, from *server, h *handler) (informer, error) {
 type handler struct {
 	decode  atomic.Bool   // it wants the object too, not the metadata alone
 	newest  atomic.Uint64 // version that it was told of
+	at      atomic.Int64  // when that was, in nanoseconds since began
+	began   time.Time
 	matched atomic.Uint64 // objects of one team
 	failed  atomic.Pointer[error]
 }
@@ -70,6 +72,7 @@ func (h *handler) told(version, teamLabel string) {
 		h.fail(fmt.Errorf("a handler was told of version %q: %w", version, err))
 		return
 	}
+	h.at.Store(int64(time.Since(h.began)))
 	h.newest.Store(v)
 }
 

@@ -76,8 +76,8 @@ func printReaders(out io.Writer, results map[string][]readings, verbose bool) {
 		}
 		return column
 	}
-	line := func(name, reading, side string, a aim) {
-		m := measure{name: name, ours: column(setpointSide, reading), theirs: column(side, reading), aim: a}
+	line := func(name, unit, reading, side string, a aim) {
+		m := measure{name: name, unit: unit, ours: column(setpointSide, reading), theirs: column(side, reading), aim: a}
 		m.print(out, verbose)
 	}
 	for _, c := range companies {
@@ -85,10 +85,11 @@ func printReaders(out io.Writer, results map[string][]readings, verbose bool) {
 		if c.count > 1 && !c.spins {
 			a.least = 100
 		}
-		line("writes-"+c.name, "writes-"+c.name, clientGoSide, a)
-		line("writes-"+c.name+"-vs-indexer", "writes-"+c.name, indexerSide, a)
+		line("writes-"+c.name, "", "writes-"+c.name, clientGoSide, a)
+		line("writes-"+c.name+"-vs-indexer", "", "writes-"+c.name, indexerSide, a)
+		line("lag-"+c.name, "ms", "lag-"+c.name, clientGoSide, aim{})
 	}
-	line("lists-10-listing", "lists-10-listing", clientGoSide, aim{})
+	line("lists-10-listing", "", "lists-10-listing", clientGoSide, aim{})
 	m := measure{name: "writes-10-listing-vs-spinning", aim: aim{least: 0.8},
 		ours: column(setpointSide, "writes-10-listing"), theirs: column(setpointSide, "writes-10-spinning")}
 	m.print(out, verbose)

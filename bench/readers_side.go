@@ -19,6 +19,9 @@ type written interface {
 	run(ctx context.Context, on bool) error
 	// writes is a number that grows by one with each write.
 	writes() (uint64, error)
+	// lag is how long it takes from one change at the server to the handler, in
+	// milliseconds, when there is nothing else to write; 0 where there is no server.
+	lag(ctx context.Context) (float64, error)
 	// walk goes through everything without decoding it and returns how much it is.
 	walk() int
 }
@@ -35,7 +38,7 @@ func measureReaders(ctx context.Context, s *sideSpec) (_ readings, err error) {
 			return nil, err
 		}
 	} else {
-		var h handler
+		h := handler{began: time.Now()}
 		i, err := newInformer(s, from, &h)
 		if err != nil {
 			return nil, err
@@ -44,7 +47,7 @@ func measureReaders(ctx context.Context, s *sideSpec) (_ readings, err error) {
 			return nil, err
 		}
 		defer i.stop()
-		store = &fed{i, from.replay}
+		store = &fed{i, from.replay, &h}
 	}
 	if got := store.walk(); got != s.Objects {
 		return nil, fmt.Errorf("the store has %d objects, want %d", got, s.Objects)
@@ -79,12 +82,28 @@ func (c *company) measure(ctx context.Context, store written, span time.Duration
 	if err == nil {
 		found["writes-"+c.name], found["lists-"+c.name], err = rates(ctx, store, &lists, span)
 	}
+	if err == nil {
+		err = store.run(ctx, false)
+	}
+	if err == nil {
+		found["lag-"+c.name], err = lags(ctx, store)
+	}
 	stop.Store(true)
 	all.Wait()
-	if err != nil {
-		return err
+	return err
+}
+
+// lags returns the mean of some lags.
+func lags(ctx context.Context, store written) (mean float64, err error) {
+	const rounds = 10
+	for range rounds {
+		lag, err := store.lag(ctx)
+		if err != nil {
+			return 0, err
+		}
+		mean += lag / rounds
 	}
-	return store.run(ctx, false)
+	return mean, nil
 }
 
 // rates returns how many writes and lists there are a second, once things have
@@ -115,7 +134,8 @@ func rates(ctx context.Context, store written, lists *atomic.Uint64, span time.D
 // fed is an informer that is fed from memory.
 type fed struct {
 	informer
-	replay *replay
+	replay  *replay
+	handler *handler
 }
 
 func (f *fed) run(ctx context.Context, on bool) error {
@@ -127,6 +147,17 @@ func (f *fed) run(ctx context.Context, on bool) error {
 		stored, err := f.stored()
 		return stored >= f.replay.newest(), err
 	})
+}
+
+func (f *fed) lag(ctx context.Context) (float64, error) {
+	if err := f.handler.wait(ctx, f.replay.newest()); err != nil {
+		return 0, err
+	}
+	began := time.Since(f.handler.began)
+	if err := f.handler.wait(ctx, f.replay.publish(1)); err != nil {
+		return 0, err
+	}
+	return float64(time.Duration(f.handler.at.Load())-began) / float64(time.Millisecond), nil
 }
 
 func (f *fed) writes() (uint64, error) { return f.stored() } // each change is one version
@@ -177,5 +208,7 @@ func (i *indexer) run(_ context.Context, on bool) error {
 }
 
 func (i *indexer) writes() (uint64, error) { return i.count.Load(), nil }
+
+func (i *indexer) lag(context.Context) (float64, error) { return 0, nil }
 
 func (i *indexer) walk() int { return len(i.List()) }

@@ -74,10 +74,10 @@ func (m *measure) print(w io.Writer, verbose bool) {
 	}
 }
 
-// times writes a ratio, small ones with a digit more.
+// times writes a ratio, small ones with two digits that count.
 func times(ratio float64) string {
 	if ratio < 0.1 {
-		return fmt.Sprintf("%.3f", ratio)
+		return fmt.Sprintf("%.2g", ratio)
 	}
 	return fmt.Sprintf("%.2f", ratio)
 }

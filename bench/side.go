@@ -124,10 +124,9 @@ type server struct {
 }
 
 func (s *sideSpec) server() (*server, error) {
-	// What a client may send is not what is measured: no limit of its own rate.
-	c := &server{config: &rest.Config{Host: s.Server, QPS: -1}, client: http.DefaultClient}
 	if s.Tape == "" {
-		return c, nil
+		// What a client may send is not what is measured: no limit of its own rate.
+		return &server{config: &rest.Config{Host: s.Server, QPS: -1}, client: http.DefaultClient}, nil
 	}
 	k, err := kindNamed(s.Kind)
 	if err != nil {
@@ -137,13 +136,19 @@ func (s *sideSpec) server() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.replay, err = newReplay(t, s.Objects); err != nil {
+	r, err := newReplay(t, s.Objects)
+	if err != nil {
 		return nil, err
 	}
-	c.config.Host = "http://within.this.process.invalid"
-	c.config.Transport = c.replay
-	c.client = &http.Client{Transport: c.replay}
-	return c, nil
+	return within(r), nil
+}
+
+// within is a server in this process, which no socket leads to.
+func within(r *replay) *server {
+	return &server{
+		config: &rest.Config{Host: "http://within.this.process.invalid", Transport: r, QPS: -1},
+		client: &http.Client{Transport: r}, replay: r,
+	}
 }
 
 // ask has the server publish or expire changes, and returns the version of the
