@@ -13,12 +13,18 @@ import (
 // by anybody.
 type counts struct {
 	events atomic.Uint64
+	rate   meter        // of events
 	heard  atomic.Int64 // when the server last said anything, unix nanoseconds
 	raw    atomic.Int64
 	stored atomic.Int64
 
 	mu       sync.Mutex
 	restarts [2]map[string]uint64 // by reason
+}
+
+func (c *counts) event() {
+	c.events.Add(1)
+	c.rate.tick()
 }
 
 // restarted implements sink.

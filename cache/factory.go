@@ -4,12 +4,14 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -288,12 +290,22 @@ func (f *Factory) Status() []Status {
 		all = append(all, Handle{i}.Status())
 	}
 	slices.SortFunc(all, func(a, b Status) int {
-		if a.Kind < b.Kind {
-			return -1
-		} else if a.Kind > b.Kind {
-			return 1
-		}
-		return 0
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Selects, b.Selects))
 	})
+	var newest uint64
+	for i := range all {
+		newest = max(newest, number(all[i].Version))
+	}
+	for i := range all {
+		if all[i].Synced {
+			all[i].Behind = newest - number(all[i].Version)
+		}
+	}
 	return all
+}
+
+// number is a version that fits into 64 bits; 0 stands for others.
+func number(v object.Version) uint64 {
+	n, _ := strconv.ParseUint(string(v), 10, 64)
+	return n
 }

@@ -233,7 +233,7 @@ func (i *informer) hold(ctx context.Context, r *Registration, room <-chan struct
 // watch that resumes may repeat itself.
 func (i *informer) put(f *frame, version object.Version) error {
 	i.awaitRoom()
-	i.counts.events.Add(1)
+	i.counts.event()
 	if known := i.store.current.Load().get(f.head.Namespace, f.head.Name); known != nil &&
 		string(known.identity()) == string(f.head.UID) && known.at().AtLeast(version) {
 		i.advance(version)
@@ -260,7 +260,7 @@ func (i *informer) put(f *frame, version object.Version) error {
 // remove implements sink. f is the object's last state.
 func (i *informer) remove(f *frame, version object.Version) error {
 	i.awaitRoom()
-	i.counts.events.Add(1)
+	i.counts.event()
 	known := i.store.current.Load().get(f.head.Namespace, f.head.Name)
 	if known == nil || string(known.identity()) != string(f.head.UID) && !version.AtLeast(known.at()) {
 		i.advance(version)

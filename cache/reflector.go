@@ -66,6 +66,7 @@ type reflector struct {
 	complete bool           // the sink has been given a whole state, at version
 	forgot   bool           // the server does not know version any more
 	pageSize int64          // of lists at no version; 0: all in one
+	expired  time.Time      // when a watch did last
 	why      error          // of the last try's failure; nil: a watch's time was up
 	backoff  backoff
 }
@@ -326,9 +327,14 @@ func (r *reflector) afterWatch(err error) error {
 	switch {
 	case isExpired(err):
 		// List at the last version first: another server, or this one's cache,
-		// may well have a state that is newer.
+		// may well have a state that is newer. At once, but not again and again: where
+		// every state expires as soon as it is read, reading states would be all that
+		// client and server do.
 		r.complete, r.why = false, err
-		return errRelist
+		before := r.expired
+		if r.expired = time.Now(); r.expired.Sub(before) > backoffReset {
+			return errRelist
+		}
 	case isTooLargeVersion(err):
 		r.complete = false
 	case isUndecodable(err):

@@ -17,14 +17,20 @@ import (
 
 // Status is what can be seen of an informer from outside.
 type Status struct {
-	Kind     string // "pods"
-	Selects  string // what of the kind it holds; empty: all of it, whole
-	Objects  int
-	Raw      int64 // bytes of the objects as the server sends them
-	Stored   int64 // and as they are kept, without what finds them
-	Version  object.Version
+	Kind    string // "pods"
+	Selects string // what of the kind it holds; empty: all of it, whole
+	Objects int
+	Raw     int64 // bytes of the objects as the server sends them
+	Stored  int64 // and as they are kept, without what finds them
+	Version object.Version
+	// Behind is how many writes the server has made beyond Version that another
+	// informer of the factory has heard of: of this kind or, more often, of others.
+	// Bookmarks, about one a minute, bring a kind at rest up to date. It means
+	// something only for kinds that are kept in one etcd.
+	Behind   uint64
 	Heard    time.Time // when the server last said anything of the kind
 	Events   uint64    // read from watches
+	Rate     float64   // events a second, over about the last half minute
 	Synced   bool
 	Trouble  error             // what keeps it from being current; nil: nothing
 	Relists  map[string]uint64 // whole states that were asked for, by reason
@@ -38,7 +44,7 @@ func (h Handle) Status() Status {
 	now := i.store.current.Load()
 	s := Status{
 		Kind: i.name, Selects: i.selects, Objects: now.len, Version: now.version, Synced: i.isSynced.Load(), Trouble: h.Trouble(),
-		Raw: i.counts.raw.Load(), Stored: i.counts.stored.Load(), Events: i.counts.events.Load(),
+		Raw: i.counts.raw.Load(), Stored: i.counts.stored.Load(), Events: i.counts.events.Load(), Rate: i.counts.rate.read(),
 		Relists: i.counts.restarted(relisted), Watches: i.counts.restarted(rewatched),
 	}
 	if heard := i.counts.heard.Load(); heard != 0 {
@@ -57,15 +63,15 @@ func (h Handle) Status() Status {
 // behind, and which handlers have something waiting.
 func (f *Factory) WriteStatus(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(out, "KIND\tOBJECTS\tRAW\tSTORED\tVERSION\tHEARD\tEVENTS\tSTATE")
+	fmt.Fprintln(out, "KIND\tOBJECTS\tRAW\tSTORED\tVERSION\tBEHIND\tHEARD\tEVENTS\tEVENTS/S\tSTATE")
 	all := f.Status()
 	for _, s := range all {
 		heard := "never"
 		if !s.Heard.IsZero() {
 			heard = time.Since(s.Heard).Round(time.Second).String() + " ago"
 		}
-		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%d\t%s\n", strings.TrimSpace(s.Kind+" "+s.Selects), s.Objects,
-			size(s.Raw), size(s.Stored), s.Version, heard, s.Events, s.state())
+		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%d\t%s\t%d\t%.1f\t%s\n", strings.TrimSpace(s.Kind+" "+s.Selects), s.Objects,
+			size(s.Raw), size(s.Stored), s.Version, s.Behind, heard, s.Events, s.Rate, s.state())
 	}
 	for _, s := range all {
 		for _, reasons := range []struct {
