@@ -32,12 +32,12 @@ type runningCandidate interface {
 
 // The days that a server can have. On the first, it keeps to what its documentation
 // says of watches, however badly it goes; on the second it also repeats itself in
-// them and sends what nobody asked for.
+// them and sends what nobody asked for or can read.
 var chaosDays = []struct {
 	name    string
 	without []fakechaos.Fault
 }{
-	{"as documented", []fakechaos.Fault{fakechaos.Replay, fakechaos.Repeat, fakechaos.Foreign}},
+	{"as documented", []fakechaos.Fault{fakechaos.Replay, fakechaos.Repeat, fakechaos.Foreign, fakechaos.Garbled}},
 	{"all faults", nil},
 }
 

@@ -18,9 +18,9 @@
 // happened, and a watch leaves nothing out. So whatever a client has been through,
 // once the server is calm it must come to hold what the server holds.
 //
-// Three of the faults are no real server's: [Replay] and [Repeat] tell of old changes
-// again, which a client can know by their versions, and [Foreign] sends what nobody
-// asked for. Leave them out to see how a client does with servers as they are
+// Four of the faults are no real server's: [Replay] and [Repeat] tell of old changes
+// again, which a client can know by their versions, [Foreign] sends what nobody asked
+// for, and [Garbled] a change that cannot be read, so that a client has to ask. Leave them out to see how a client does with servers as they are
 // documented.
 //
 // # Histories

@@ -68,6 +68,15 @@ func foreign(e wire.Encoding) []byte {
 	return event(e, wire.Added, o.APIVersion, o.Kind, encode(o, e))
 }
 
+// garbled is the event of a change with an object that nobody can read.
+func (s *Server) garbled(e wire.Encoding, kind string) []byte {
+	raw := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":7}`, s.kind.Resource.Kind, s.kind.Resource.APIVersion())
+	if e == wire.Protobuf {
+		raw = []byte{0x0a, 0x7f, 'n', 'o'} // 1: 127 bytes, of which two are there
+	}
+	return event(e, kind, s.kind.Resource.APIVersion(), s.kind.Resource.Kind, raw)
+}
+
 func errorEvent(e wire.Encoding, s *metav1.Status) []byte {
 	if e == wire.Protobuf {
 		return event(e, wire.Error, "v1", "Status", must(s.Marshal()))

@@ -36,6 +36,7 @@ const (
 	Replay      Fault = "events replayed" // a piece of history again, up to where the watch stands
 	Repeat      Fault = "event repeated"  // one old event, out of its place
 	Foreign     Fault = "foreign event"   // an object of another kind
+	Garbled     Fault = "garbled event"   // a change whose object cannot be read; the next ones follow
 	NoBookmark  Fault = "bookmark dropped"
 	EarlyEnd    Fault = "watch list ended early"
 	NoLastWords Fault = "watch list without bookmark" // the state, and then nothing but events
@@ -48,7 +49,7 @@ const (
 
 // Faults are all of them.
 var Faults = []Fault{Refused, Cut, Slow, Overloaded, Internal, Unavailable, TooLarge, Gone, NoWatchList, TruncatedList,
-	Truncated, Ended, ErrorGone, ErrorEvent, Pause, Replay, Repeat, Foreign, NoBookmark, EarlyEnd, NoLastWords,
+	Truncated, Ended, ErrorGone, ErrorEvent, Pause, Replay, Repeat, Foreign, Garbled, NoBookmark, EarlyEnd, NoLastWords,
 	Compacted, Outage, Restored}
 
 // dice decides when a fault happens, and keeps count.

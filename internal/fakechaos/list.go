@@ -24,7 +24,7 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request, e wire.Encodi
 		refusal(w)
 		return
 	}
-	if s.dice.roll(TruncatedList, 20) {
+	if s.dice.roll(TruncatedList, 8) {
 		body = body[:s.dice.number(len(body))]
 	}
 	w.Header().Set("Content-Type", e.MediaType())

@@ -149,7 +149,10 @@ func (n *watching) changes() {
 	s.mu.Unlock()
 	var ready [][]byte
 	for i, c := range news {
-		if mishap := n.mishap(c); mishap != nil {
+		if s.dice.roll(Garbled, 1500) {
+			frames[i] = s.garbled(n.e, c.kind)
+		}
+		if mishap := n.mishap(); mishap != nil {
 			n.send(ready...)
 			ready = nil
 			mishap(frames[i])
@@ -164,7 +167,7 @@ func (n *watching) changes() {
 }
 
 // mishap returns what goes wrong before a change is sent, if anything.
-func (n *watching) mishap(c change) func(frame []byte) {
+func (n *watching) mishap() func(frame []byte) {
 	d := n.server.dice
 	fail := func(frame []byte) { n.send(frame); n.failed = true }
 	switch {
