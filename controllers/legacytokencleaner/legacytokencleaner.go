@@ -1,0 +1,217 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package legacytokencleaner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "legacy-serviceaccount-token-cleaner-controller"
+
+// Where the server says since when it notes uses.
+// Source: k8s.io/kubernetes/pkg/controlplane/controller/legacytokentracking.
+const (
+	trackingConfigMap = "kube-apiserver-legacy-service-account-token-tracking"
+	trackedSinceKey   = "since"
+)
+
+// interval is how often everything is looked at.
+// Source: k8s.io/kubernetes/pkg/controller/serviceaccount, DefaultCleanerSyncInterval.
+const interval = 24 * time.Hour
+
+// everything is the key of the daily look. No object has it.
+var everything = object.Key{Name: "every token"}
+
+// Options changes how the controller works. The zero value is upstream's choice.
+type Options struct {
+	// CleanUpPeriod is how long a token is unused before it is made invalid, and again
+	// before it is deleted. 0 is a year, as upstream's flag
+	// legacy-service-account-token-clean-up-period.
+	CleanUpPeriod time.Duration
+}
+
+// Rights returns what the controller must be allowed to do.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
+		{APIGroups: []string{""}, Resources: []string{"serviceaccounts", "pods"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{trackingConfigMap}, Verbs: []string{"get"}},
+	}
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	return newAt(h, o, time.Now)
+}
+
+// newAt is New with a clock, whose years a test does not wait for.
+func newAt(h controller.Host, o Options, now func() time.Time) (*controller.Controller, error) {
+	if o.CleanUpPeriod < 0 {
+		return nil, fmt.Errorf("making %s: a clean-up period of %s; give more than 0, or 0 for the default", Name, o.CleanUpPeriod)
+	}
+	if o.CleanUpPeriod == 0 {
+		o.CleanUpPeriod = 365 * 24 * time.Hour
+	}
+	r := &reconciler{
+		secrets: cache.Informer[*corev1.Secret](h,
+			cache.WithFields(fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String())),
+		accounts: cache.Informer[*corev1.ServiceAccount](h),
+		pods:     cache.Informer[*corev1.Pod](h),
+		writer:   client.For[*corev1.Secret](h.Client()),
+		tracking: client.For[*corev1.ConfigMap](h.Client()),
+		period:   o.CleanUpPeriod,
+		now:      now,
+		log:      h.Logger().With("controller", Name),
+	}
+	return controller.New(Name, r.reconcile,
+		controller.Periodically(interval, everything),
+		controller.Reads(r.secrets),
+		controller.Reads(r.accounts),
+		controller.Reads(r.pods),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	), nil
+}
+
+type reconciler struct {
+	secrets  cache.SharedInformer[*corev1.Secret]
+	accounts cache.SharedInformer[*corev1.ServiceAccount]
+	pods     cache.SharedInformer[*corev1.Pod]
+	writer   client.Typed[*corev1.Secret]
+	tracking client.Typed[*corev1.ConfigMap]
+	period   time.Duration
+	now      func() time.Time
+	log      *slog.Logger
+}
+
+// reconcile looks at all tokens. What fails for one does not keep the others.
+func (r *reconciler) reconcile(ctx context.Context, _ controller.Request) (controller.Result, error) {
+	now := r.now().UTC()
+	since, err := r.trackedSince(ctx)
+	if err != nil {
+		return controller.Result{}, fmt.Errorf("finding out since when uses of tokens are noted: %w", err)
+	}
+	if now.Before(since.Add(r.period)) {
+		return controller.Result{}, nil
+	}
+	mounts := mounts{pods: r.pods.Snapshot(), known: map[string]map[string]bool{}}
+	var failed []error
+	for key, secret := range r.secrets.Snapshot().All() {
+		if err := r.token(ctx, secret, &mounts, now); err != nil {
+			failed = append(failed, fmt.Errorf("secret %s: %w", key, err))
+		}
+	}
+	return controller.Result{}, errors.Join(failed...)
+}
+
+// trackedSince returns the first moment from which on each use has surely been noted:
+// the server says on which day it began.
+func (r *reconciler) trackedSince(ctx context.Context) (time.Time, error) {
+	configMap, err := r.tracking.Get(ctx, object.Key{Namespace: metav1.NamespaceSystem, Name: trackingConfigMap})
+	if err != nil {
+		return time.Time{}, err
+	}
+	day, err := time.Parse(time.DateOnly, configMap.Data[trackedSinceKey])
+	if err != nil {
+		return time.Time{}, fmt.Errorf("configmap %s: %q: %w", object.KeyOf(configMap), trackedSinceKey, err)
+	}
+	return day.AddDate(0, 0, 1), nil
+}
+
+// token does what is due with one token.
+func (r *reconciler) token(ctx context.Context, secret cache.Item[*corev1.Secret], mounts *mounts, now time.Time) error {
+	meta := secret.Meta()
+	unused, err := unused(meta, now, r.period)
+	if err != nil {
+		r.log.Warn("a token says when it was last used in a way that cannot be read; it is left alone", "secret", meta.Key.String(), "error", err)
+		return nil
+	}
+	if !unused {
+		return nil
+	}
+	annotations, err := secret.Annotations()
+	if err != nil {
+		return err
+	}
+	if generated, err := r.generated(meta.Key, annotations); err != nil || !generated {
+		return err
+	}
+	if mounted, err := mounts.has(meta.Key); err != nil || mounted {
+		return err
+	}
+	switch next(meta, now, r.period) {
+	case mark:
+		return r.mark(ctx, meta, now)
+	case remove:
+		return r.remove(ctx, meta)
+	case leave:
+	}
+	return nil
+}
+
+// generated reports whether the token was made automatically: its account names the
+// Secret. One made by hand names the account, and not the other way.
+func (r *reconciler) generated(secret object.Key, annotations map[string]string) (bool, error) {
+	account, err := r.accounts.Get(object.Key{Namespace: secret.Namespace, Name: annotations[corev1.ServiceAccountNameKey]})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if uid := types.UID(annotations[corev1.ServiceAccountUIDKey]); uid != "" && uid != account.UID {
+		return false, nil
+	}
+	return slices.ContainsFunc(account.Secrets, func(s corev1.ObjectReference) bool { return s.Name == secret.Name }), nil
+}
+
+// mark makes the token invalid. The UID in the patch is that of the Secret that was
+// looked at: another one under its name is a conflict.
+func (r *reconciler) mark(ctx context.Context, meta object.Meta, now time.Time) error {
+	day := now.Format(time.DateOnly)
+	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"uid": meta.UID, "labels": map[string]string{invalidSince: day}}})
+	if err != nil {
+		return err
+	}
+	_, err = r.writer.Patch(ctx, meta.Key, patch)
+	switch {
+	case err == nil:
+		r.log.Info("made a token invalid that nobody uses; without the label it is valid again", "secret", meta.Key.String(), "label", invalidSince, "since", day)
+	case apierrors.IsNotFound(err):
+		return nil
+	}
+	return err
+}
+
+// remove deletes the Secret as it was seen.
+func (r *reconciler) remove(ctx context.Context, meta object.Meta) error {
+	err := r.writer.Delete(ctx, meta.Key, client.IfUID(meta.UID), client.IfVersion(meta.Version))
+	switch {
+	case err == nil:
+		r.log.Info("deleted a token that nobody uses", "secret", meta.Key.String(),
+			"created", meta.Created, "lastUsed", meta.Labels.Get(lastUsed), "invalidSince", meta.Labels.Get(invalidSince))
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		return nil
+	}
+	return err
+}
