@@ -6,6 +6,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -307,5 +308,27 @@ func TestMalformedAddressIsRefused(t *testing.T) {
 	}
 	if _, err := client.New(nil); err == nil {
 		t.Error("no error for no configuration")
+	}
+}
+
+func TestOfMetadataTheServerSendsNoMore(t *testing.T) {
+	var accept string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		accept = r.Header.Get("Accept")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","uid":"u"}}`)
+	}))
+	defer server.Close()
+	c, err := client.New(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	webs := client.ForResource[*metav1.PartialObjectMetadata](c, object.Resource{Group: "example.org", Version: "v1", Plural: "webs", Kind: "Web"})
+	o, err := webs.Get(t.Context(), object.Key{Name: "web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"; o.UID != "u" || strings.Count(accept, want) != 2 {
+		t.Errorf("asked for %q and read %v, want %s in protobuf and in JSON", accept, o, want)
 	}
 }

@@ -58,8 +58,8 @@ func (e *DiscoveryError) Unwrap() []error { return slices.Collect(maps.Values(e.
 var errStale = errors.New("stale GroupVersion discovery")
 
 // Discover asks the server which kinds it serves, each in the version that the
-// server prefers of those that have it. The order is the server's. Nothing is
-// remembered.
+// server prefers of those that have it. The order is the server's. What Resolve
+// remembers of a kind that is served otherwise by now, it remembers no longer.
 //
 // A *[DiscoveryError] is the error where a part is unknown; the kinds that are known
 // are returned with it.
@@ -70,10 +70,23 @@ func (c *Client) Discover(ctx context.Context) ([]Served, error) {
 			return nil, err
 		}
 	}
+	c.correct(d.kinds)
 	if len(d.failed) > 0 {
 		return d.kinds, &DiscoveryError{Failed: d.failed}
 	}
 	return d.kinds, nil
+}
+
+// correct forgets what has changed: a custom kind may have been defined anew, in
+// another scope or under another plural.
+func (c *Client) correct(found []Served) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range found {
+		if known, ok := c.resources[s.GroupVersionKind()]; ok && known != s.Resource {
+			delete(c.resources, s.GroupVersionKind())
+		}
+	}
 }
 
 // discovery is what is known of a server so far.

@@ -6,6 +6,7 @@ package client_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -120,5 +121,34 @@ func TestDiscoveryOfARealServer(t *testing.T) {
 		if at < 0 || !kinds[at].Can("deletecollection") || kinds[at].Can("fly") {
 			t.Errorf("%v is not among what is served, or its verbs are wrong: %v", want, kinds)
 		}
+	}
+}
+
+func TestDiscoveryCorrectsWhatIsRememberedOfAKind(t *testing.T) {
+	form := func(plural, scope string, namespaced bool) map[string]string {
+		return map[string]string{
+			"/api": `{"kind":"APIGroupDiscoveryList"}`,
+			"/apis": fmt.Sprintf(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.org"},"versions":[{"version":"v1","freshness":"Current",
+				"resources":[{"resource":%q,"responseKind":{"kind":"Web"},"scope":%q,"verbs":["list"]}]}]}]}`, plural, scope),
+			"/apis/example.org/v1": fmt.Sprintf(`{"resources":[{"name":%q,"kind":"Web","namespaced":%t,"verbs":["list"]}]}`, plural, namespaced),
+		}
+	}
+	answers := form("webs", "Namespaced", true)
+	c := describing(t, answers)
+	kind := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Web"}
+	before, err := c.Resolve(t.Context(), kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(answers, form("cobwebs", "Cluster", false))
+	if _, err := c.Discover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	now, err := c.Resolve(t.Context(), kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Plural != "webs" || !before.Namespaced || now.Plural != "cobwebs" || now.Namespaced {
+		t.Errorf("was %+v, is %+v", before, now)
 	}
 }

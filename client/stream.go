@@ -42,12 +42,15 @@ type WatchOptions struct {
 	SendInitialEvents bool          // begin with the state, as a watch list
 }
 
+// asMetadata asks for an object's metadata instead of the object.
+const asMetadata = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
 func (s *Selection) request(c *Client, r object.Resource, list bool) *Request {
 	request := c.Request(http.MethodGet).Resource(r).Namespace(s.Namespace).
 		Param("labelSelector", s.Labels).Param("fieldSelector", s.Fields)
 	as := ""
 	if s.MetadataOnly {
-		as = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+		as = asMetadata
 		if list {
 			as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 		}

@@ -29,7 +29,8 @@ type Typed[T object.Object] struct {
 func For[T object.Object](c *Client) Typed[T] { return Typed[T]{client: c} }
 
 // ForResource returns the view of a resource whose objects are read into T:
-// *unstructured.Unstructured, say, or *metav1.PartialObjectMetadata.
+// *unstructured.Unstructured, say, or *metav1.PartialObjectMetadata, of which the
+// server then sends no more than that.
 func ForResource[T object.Object](c *Client, r object.Resource) Typed[T] {
 	return Typed[T]{client: c, resource: r}
 }
@@ -53,7 +54,12 @@ func (t Typed[T]) request(ctx context.Context, method string) (*Request, error) 
 		return nil, err
 	}
 	request := t.client.Request(method).Resource(r)
-	if wire.SpeaksProtobuf(object.New[T]()) {
+	sample := object.New[T]()
+	_, metadata := any(sample).(*metav1.PartialObjectMetadata)
+	switch {
+	case metadata && method != http.MethodDelete: // whose answer may be a Status, and is not read
+		request.Accept(wire.Protobuf.MediaType()+asMetadata, wire.JSON.MediaType()+asMetadata)
+	case wire.SpeaksProtobuf(sample):
 		request.Accept(wire.Protobuf.MediaType(), wire.JSON.MediaType())
 	}
 	return request, nil
