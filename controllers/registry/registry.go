@@ -7,27 +7,35 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers/clusterroleaggregation"
+	"github.com/setpoint-io/setpoint/controllers/csrapproving"
+	"github.com/setpoint-io/setpoint/controllers/csrcleaner"
+	"github.com/setpoint-io/setpoint/controllers/csrsigning"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
+	"github.com/setpoint-io/setpoint/controllers/legacytokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
+	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
+	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 )
 
 // Options are what all controllers have in common. The zero value is upstream's
 // choice for each.
 type Options struct {
 	// Workers is how many keys each controller works on at a time. 0 is each
-	// one's default.
+	// one's default. Those that have but one key, a look at everything, have but one.
 	Workers int
 
 	// ServiceAccountKey is the private key that signs the tokens of service
@@ -38,6 +46,13 @@ type Options struct {
 	// RootCA are the certificates, in PEM, by which Pods know the API server.
 	// Empty: nobody tells them.
 	RootCA []byte
+
+	// SigningAuthorities say who signs certificates for which of Kubernetes' signers,
+	// see csrsigning.Options. Empty: nobody does.
+	SigningAuthorities map[string]csrsigning.Source
+
+	// SigningDuration is how long a signed certificate lasts at most. 0 is a year.
+	SigningDuration time.Duration
 }
 
 // NotConfiguredError is the error for a controller that cannot work with the
@@ -72,6 +87,41 @@ type Entry struct {
 func Known() []Entry {
 	all := []Entry{
 		{
+			Name: clusterroleaggregation.Name, Alias: "clusterrole-aggregation",
+			Summary: "fills ClusterRoles that are sums of others, as admin, edit and view",
+			Rights:  clusterroleaggregation.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return clusterroleaggregation.New(h, clusterroleaggregation.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: csrapproving.Name, Alias: "csrapproving",
+			Summary: "approves the certificates of kubelets that may ask for them",
+			Rights:  csrapproving.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return csrapproving.New(h, csrapproving.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: csrcleaner.Name, Alias: "csrcleaner",
+			Summary: "deletes CertificateSigningRequests that nobody needs any more",
+			Rights:  csrcleaner.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return csrcleaner.New(h, csrcleaner.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: csrsigning.Name, Alias: "csrsigning",
+			Summary: "signs the certificates that were asked for and approved",
+			Rights:  csrsigning.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				if len(o.SigningAuthorities) == 0 {
+					return nil, &NotConfiguredError{Controller: csrsigning.Name, Lacks: "a certificate authority to sign with"}
+				}
+				return csrsigning.New(h, csrsigning.Options{Workers: o.Workers, Authorities: o.SigningAuthorities, Longest: o.SigningDuration})
+			},
+		},
+		{
 			Name: deployment.Name, Alias: "deployment",
 			Summary: "rolls Deployments out and back, by way of ReplicaSets",
 			Rights:  deployment.Rights,
@@ -98,6 +148,13 @@ func Known() []Entry {
 			Summary: "copies Endpoints written by hand into EndpointSlices", Rights: endpointslicemirroring.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return endpointslicemirroring.New(h, endpointslicemirroring.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: legacytokencleaner.Name, Alias: "legacy-service-account-token-cleaner",
+			Summary: "removes service-account tokens of old that nobody uses", Rights: legacytokencleaner.Rights,
+			New: func(h controller.Host, _ Options) (controller.Runnable, error) {
+				return legacytokencleaner.New(h, legacytokencleaner.Options{})
 			},
 		},
 		{
@@ -149,6 +206,24 @@ func Known() []Entry {
 			Rights:  serviceaccount.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return serviceaccount.New(h, serviceaccount.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: serviceaccounttoken.Name, Alias: "serviceaccount-token",
+			Summary: "fills Secrets with tokens of ServiceAccounts, and removes them", Rights: serviceaccounttoken.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				if len(o.ServiceAccountKey) == 0 {
+					return nil, &NotConfiguredError{Controller: serviceaccounttoken.Name, Lacks: "a private key for service accounts"}
+				}
+				return serviceaccounttoken.New(h, serviceaccounttoken.Options{PrivateKey: o.ServiceAccountKey, RootCA: o.RootCA, Workers: o.Workers})
+			},
+		},
+		{
+			Name: ttlafterfinished.Name, Alias: "ttl-after-finished",
+			Summary: "deletes Jobs some time after they have finished",
+			Rights:  ttlafterfinished.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return ttlafterfinished.New(h, ttlafterfinished.Options{Workers: o.Workers})
 			},
 		},
 	}
