@@ -198,7 +198,7 @@ func (gc *garbageCollector) leave(m *monitor) {
 // keeps what it knows meanwhile: foreground deletions go on waiting.
 func (gc *garbageCollector) replace(ctx context.Context, old *monitor, r object.Resource) bool {
 	m := newMonitor(gc.host, r)
-	sync, cancel := context.WithTimeout(ctx, syncTime)
+	sync, cancel := context.WithTimeout(ctx, gc.syncTime)
 	defer cancel()
 	if err := m.informer.WaitForSync(sync); err != nil {
 		gc.log.Warn("a kind is watched on in its former version", "kind", r.String(), "version", old.resource.Version, "error", err)

@@ -56,6 +56,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	gc := &garbageCollector{
 		host: h, log: h.Logger().With("controller", Name), recorder: h.Recorder(Name),
 		kinds:      &kinds{},
+		syncTime:   syncTime,
 		rediscover: make(chan struct{}, 1),
 	}
 	gc.collector = &collector{
@@ -77,6 +78,7 @@ type garbageCollector struct {
 	collector  *collector
 	kinds      *kinds
 	rediscover chan struct{}
+	syncTime   time.Duration // syncTime, or what a test waits
 
 	now     plan   // used by whoever discovers, one at a time
 	trouble string // of discovery, as it was logged last
@@ -104,7 +106,7 @@ func (gc *garbageCollector) Run(ctx context.Context) error {
 
 // awaitSync waits until the graph knows all there is, but not for ever.
 func (gc *garbageCollector) awaitSync(ctx context.Context) {
-	timeout := time.After(syncTime)
+	timeout := time.After(gc.syncTime)
 	for _, m := range gc.kinds.all() {
 		select {
 		case <-m.handler.Synced():
@@ -119,7 +121,7 @@ func (gc *garbageCollector) awaitSync(ctx context.Context) {
 				missing = append(missing, m.resource.String())
 			}
 		}
-		gc.log.Warn("beginning to collect garbage without all kinds", "missing", missing, "after", syncTime.String())
+		gc.log.Warn("beginning to collect garbage without all kinds", "missing", missing, "after", gc.syncTime.String())
 		return
 	}
 }
