@@ -156,7 +156,7 @@ func (b *cacheBench) print(out io.Writer, k *kind, n int) {
 			ours: b.column("pods "+setpointSide, "heap", each), theirs: b.column("pods "+clientGoSide, "heap", each)}
 		m.print(out, b.verbose)
 	}
-	line("sync-cpu-per-1000", "s", "sync-cpu", 1, aim{most: 0.25})
+	line("sync-cpu-per-object", "µs", "sync-cpu", each*1e6, aim{most: 0.25})
 	line("sync-wall", "s", "sync-wall", 1, aim{})
 	line("events-per-second-metadata", "", "events", 1, aim{least: 4})
 	line("event-cpu-metadata", "µs", "events-cpu", 1, aim{})
@@ -168,6 +168,7 @@ func (b *cacheBench) print(out io.Writer, k *kind, n int) {
 		cold.value = 20
 	}
 	line("get-cold", "µs", "get-cold", 1, cold)
+	line("get-cold-cpu", "µs", "get-cold-cpu", 1, aim{})
 	line("list-namespace-per-object", "µs", "list-namespace", 1, aim{})
 	line("list-selected", "ms", "list-selected", 1, aim{})
 	if pods {

@@ -60,14 +60,13 @@ func measureCache(ctx context.Context, s *sideSpec) (_ readings, err error) {
 		return nil, err
 	}
 	found := readings{}
-	n := float64(s.Objects)
 	base := liveHeap()
 	l, err := timed(func() error { return i.sync(ctx) })
 	if err != nil {
 		return nil, err
 	}
 	defer i.stop()
-	found["sync-cpu"] = l.cpu / n * 1000
+	found["sync-cpu"] = l.cpu
 	found["sync-wall"] = l.wall
 	found["heap"] = liveHeap() - base
 	if got := i.walk(); got != s.Objects {
@@ -112,57 +111,57 @@ func sortedKeys(i informer) []object.Key {
 // that it is at work on.
 const (
 	warmObjects = 1000
-	warmGets    = 300_000
+	warmRounds  = 300
 	coldGets    = 3000
 )
 
-// measureGet measures reads of one object by its key, in CPU time: what a
-// collection costs that clears up behind a decode is in it, and a machine that is
-// busy with something else is not.
+// measureGet measures reads of one object by its key, as the median of what one
+// takes: a machine that is busy with something else makes the mean say nothing. A
+// cold read leaves something for a collection to clear up, which the median does
+// not see; so its CPU time is measured too.
 func measureGet(i informer, found readings) error {
 	keys := sortedKeys(i)
 	random := rand.New(rand.NewPCG(corpusSeed, 0))
 	random.Shuffle(len(keys), func(a, b int) { keys[a], keys[b] = keys[b], keys[a] })
 	cold := keys[:min(coldGets, len(keys))]
+	took := make([]float64, 0, max(len(cold), warmRounds))
 	liveHeap() // lets go of what was decoded before
-	l, err := timed(func() error { return getAll(i, cold) })
-	if err != nil {
-		return err
-	}
-	found["get-cold"] = l.cpu / float64(len(cold)) * 1e6
-	warm := keys[:min(warmObjects, len(keys))]
-	held := make([]object.Object, 0, len(warm))
-	for _, key := range warm {
-		o, err := i.get(key)
-		if err != nil {
-			return err
-		}
-		held = append(held, o)
-	}
-	l, err = timed(func() error {
-		for range warmGets / len(warm) {
-			if err := getAll(i, warm); err != nil {
+	l, err := timed(func() error {
+		for _, key := range cold {
+			began := time.Now()
+			if _, err := i.get(key); err != nil {
 				return err
 			}
+			took = append(took, time.Since(began).Seconds())
 		}
 		return nil
 	})
-	runtime.KeepAlive(held)
-	found["get-warm"] = l.cpu / float64(warmGets/len(warm)*len(warm)) * 1e9
-	return err
-}
-
-func getAll(i informer, keys []object.Key) error {
-	for _, key := range keys {
-		if _, err := i.get(key); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
+	found["get-cold"] = median(took) * 1e6
+	found["get-cold-cpu"] = l.cpu / float64(len(cold)) * 1e6
+
+	warm := keys[:min(warmObjects, len(keys))]
+	held := make([]object.Object, len(warm))
+	took = took[:0]
+	for range warmRounds {
+		began := time.Now()
+		for n, key := range warm {
+			if held[n], err = i.get(key); err != nil {
+				return err
+			}
+		}
+		took = append(took, time.Since(began).Seconds()/float64(len(warm)))
+	}
+	runtime.KeepAlive(held)
+	found["get-warm"] = median(took) * 1e9
 	return nil
 }
 
 // measureLists measures lists of decoded objects: of a namespace of middling size,
-// and of the objects in all namespaces that bear a label; in CPU time, too.
+// and of the objects in all namespaces that bear a label; in CPU time, with what is
+// left to be cleared up.
 func measureLists(i informer, found readings) error {
 	sizes := map[string]int{}
 	for _, key := range i.keys() {

@@ -67,7 +67,7 @@ func (m *measure) print(w io.Writer, verbose bool) {
 	if len(m.theirs) > 0 {
 		peer, against = figure(theirs)+m.unit, times(ratio)
 	}
-	fmt.Fprintf(w, "%-36s setpoint=%s%s peer=%s ratio=%s aim=%s %s\n",
+	fmt.Fprintf(w, "%-40s setpoint=%s%s peer=%s ratio=%s aim=%s %s\n",
 		m.name, figure(ours), m.unit, peer, against, m.aim, verdict)
 	if verbose {
 		fmt.Fprintf(w, "    setpoint %v\n    peer     %v\n", m.ours, m.theirs)

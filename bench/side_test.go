@@ -26,8 +26,8 @@ func TestCasesMeasureBothSides(t *testing.T) {
 	}{
 		{[]string{"cache", "--objects", "200", "--events", "400", "--turns", "1"}, []string{
 			"pods-heap-per-object ", "pods-heap-per-object-after-changes ", "pods-heap-vs-transform ", "million-pods-heap-projected ",
-			"pods-sync-cpu-per-1000 ", "pods-events-per-second-metadata ", "pods-events-per-second-decoded ", "pods-get-warm ",
-			"pods-get-cold ", "pods-list-namespace-per-object ", "pods-list-selected ", "tiny-heap-of-100-pods ",
+			"pods-sync-cpu-per-object ", "pods-events-per-second-metadata ", "pods-events-per-second-decoded ", "pods-get-warm ",
+			"pods-get-cold ", "pods-get-cold-cpu ", "pods-list-namespace-per-object ", "pods-list-selected ", "tiny-heap-of-100-pods ",
 			"nodes-heap-per-object ", "configmaps-heap-per-object ", "certificates-heap-per-object ", "random-heap-per-object ",
 		}},
 		{[]string{"readers", "--objects", "200", "--span", "200ms"}, []string{
