@@ -1,0 +1,47 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package podgc removes Pods that nobody else will: no kubelet ends them, and no owner
+// collects them.
+//
+// # What it watches and writes
+//
+// Every 20 s it looks at what is there, as informers of Pods and Nodes have it. These
+// Pods go:
+//
+//   - ended ones beyond 12,500 of them, evicted ones first, then the oldest;
+//   - orphans, which are bound to a node that there is not. The node must have been
+//     missing for 40 s, and the server, asked for it, must not know it either;
+//   - those that are being deleted and are bound to no node;
+//   - those that are being deleted on a node that is not ready and has the taint
+//     node.kubernetes.io/out-of-service.
+//
+// What goes is marked Failed, if it has not ended, and then deleted with a grace period
+// of 0. An orphan is given the condition DisruptionTarget with the reason
+// DeletionByPodGC as well. Finalizers are not touched: a Pod that has one stays until
+// somebody has taken it away, as the Job does which counts Pods that have failed.
+//
+// # How it is built
+//
+// The look finds the keys of Pods that may have to go. Each is judged once more in a run
+// of its own (reason.go), which also deletes it, with retries. The look reads indexes:
+// it costs what there is to remove, and nothing for the Pods that stay.
+//
+// # What holds
+//
+//   - A Pod is deleted by its UID, never by its name alone.
+//   - One that has ended and been deleted with a grace period of 0 is left alone.
+//   - A Pod that ends by itself at the last moment is not marked Failed.
+//   - Nobody is an orphan while the server cannot be asked.
+//   - Quarantine starts anew with the process.
+//
+// # Differences from upstream
+//
+// Behaviour is that of kube-controller-manager's controller of the same name
+// (k8s.io/kubernetes/pkg/controller/podgc, gc_controller.go). On purpose it differs:
+//
+//   - Deletes carry the Pod's UID, and the mark the version that was seen.
+//   - What fails is tried again with growing delay, not after 20 s.
+//   - Pods that a finalizer holds are not deleted again every 20 s. They do not count
+//     among those that have ended, either: upstream would choose them before others.
+package podgc

@@ -1,0 +1,259 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podgc
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/internal/managertest"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// cluster is a server in memory, used inside of a synctest bubble.
+type cluster struct {
+	t           *testing.T
+	pods, nodes *fakeapi.Server
+	client      *client.Client
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{
+		t:     t,
+		pods:  fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}),
+		nodes: fakeapi.InMemory(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}),
+	}
+	var err error
+	if c.client, err = client.New(c.config()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *cluster) config() *rest.Config { return fakeapi.Several{c.pods, c.nodes}.Config() }
+
+// start runs the controller, which looks at once.
+func (c *cluster) start(o Options) *managertest.Process {
+	c.t.Helper()
+	p := managertest.Run(c.t, c.config(), managertest.Making(New, o))
+	synctest.Wait()
+	return p
+}
+
+func (c *cluster) add(objects ...metav1.Object) {
+	c.t.Helper()
+	for _, o := range objects {
+		server := c.pods
+		if _, isNode := o.(*corev1.Node); isNode {
+			server = c.nodes
+		}
+		if err := server.Add(o); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	synctest.Wait()
+}
+
+func (c *cluster) removeNode(name string) {
+	c.t.Helper()
+	if err := client.For[*corev1.Node](c.client).Delete(c.t.Context(), object.Key{Name: name}); err != nil {
+		c.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// want compares the Pods that there are.
+func (c *cluster) want(when string, names ...string) {
+	c.t.Helper()
+	for i := range names {
+		names[i] = "shop/" + names[i]
+	}
+	if got := c.pods.Keys(); !slices.Equal(got, names) {
+		c.t.Fatalf("%s there are the Pods %v, want %v", when, got, names)
+	}
+}
+
+// pass lets time pass, and what is due then be done.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestOrphansGoAfterAQuarantineAndALiveGet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		asked := 0
+		c.nodes.Before = func(verb string, _ *http.Request) *metav1.Status {
+			if verb == "get" {
+				asked++
+			}
+			return nil
+		}
+		c.add(newNode("n1", corev1.ConditionTrue), newNode("n2", corev1.ConditionTrue))
+		c.add(newPod("a", "n1"), newPod("b", "n2"), newPod("c", ""))
+		p := c.start(Options{})
+		pass(10 * time.Second)
+		c.removeNode("n1")
+		pass(10 * time.Second) // a look finds that it is missing
+		pass(39 * time.Second)
+		c.want("within the quarantine", "a", "b", "c")
+		if asked != 0 {
+			t.Errorf("the server was asked %d times within the quarantine", asked)
+		}
+		pass(time.Second)
+		c.want("after the quarantine", "b", "c")
+		if asked != 1 {
+			t.Errorf("the server was asked %d times, want once", asked)
+		}
+		if want := []string{"PATCH /api/v1/namespaces/shop/pods/a/status", "DELETE /api/v1/namespaces/shop/pods/a"}; !slices.Equal(p.Writes(), want) {
+			t.Errorf("writes %q, want %q", p.Writes(), want)
+		}
+	})
+}
+
+func TestNobodyIsAnOrphanWhoseNodeTheServerKnows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add(newPod("a", "n1"))
+		c.start(Options{})
+		pass(10 * time.Second)
+		c.nodes.HoldWatches(true)
+		c.add(newNode("n1", corev1.ConditionTrue))
+		pass(10 * time.Minute)
+		c.want("while the informer of nodes lags", "a")
+	})
+}
+
+func TestNobodyIsAnOrphanWhileTheServerCannotBeAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		var answers atomic.Bool
+		c.nodes.Before = func(verb string, _ *http.Request) *metav1.Status {
+			if verb == "get" && !answers.Load() {
+				return fakeapi.Unavailable(0)
+			}
+			return nil
+		}
+		c.add(newPod("a", "n1"))
+		c.start(Options{})
+		pass(10 * time.Minute)
+		c.want("while nobody can be asked", "a")
+		answers.Store(true)
+		pass(time.Minute)
+		c.want("a minute later")
+	})
+}
+
+func TestEndedPodsGoBeyondTheThreshold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add(newNode("n1", corev1.ConditionTrue))
+		for i := range 5 {
+			c.add(newPod(fmt.Sprintf("done-%d", i), "n1", inPhase(corev1.PodSucceeded)))
+			c.add(newPod(fmt.Sprintf("runs-%d", i), "n1"))
+			pass(time.Second)
+		}
+		c.start(Options{TerminatedPodThreshold: 3})
+		c.want("at once", "done-2", "done-3", "done-4", "runs-0", "runs-1", "runs-2", "runs-3", "runs-4")
+		c.add(newPod("done-5", "n1", inPhase(corev1.PodFailed)))
+		pass(19 * time.Second)
+		c.want("before the next look", "done-2", "done-3", "done-4", "done-5", "runs-0", "runs-1", "runs-2", "runs-3", "runs-4")
+		pass(time.Second)
+		c.want("after it", "done-3", "done-4", "done-5", "runs-0", "runs-1", "runs-2", "runs-3", "runs-4")
+	})
+}
+
+func TestTheThresholdIs12500AndCanBeSwitchedOff(t *testing.T) {
+	var o Options
+	if err := o.complete(); err != nil || o.TerminatedPodThreshold != 12500 || o.Period != 20*time.Second || o.Quarantine != 40*time.Second {
+		t.Errorf("the defaults are %+v (%v)", o, err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add(newNode("n1", corev1.ConditionTrue), newPod("done", "n1", inPhase(corev1.PodSucceeded)))
+		c.start(Options{TerminatedPodThreshold: -1})
+		pass(time.Hour)
+		c.want("without a threshold", "done")
+	})
+}
+
+func TestUnscheduledTerminatingPodsGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add(newPod("pending", ""), newPod("terminating", "", deletedWith(30)), newPod("held", "", deletedWith(0)))
+		p := c.start(Options{})
+		pass(time.Minute)
+		// No server would delete it: a finalizer holds it, which waits for its end.
+		c.want("after three looks", "held", "pending")
+		held := 0
+		for _, w := range p.Writes() {
+			if strings.Contains(w, "/held") {
+				held++
+			}
+		}
+		if phase, _ := c.pods.Get(object.Key{Namespace: "shop", Name: "held"}).Object["status"].(map[string]any)["phase"].(string); phase != "Failed" || held != 1 {
+			t.Errorf("the Pod that a finalizer holds is %s after %d writes, want Failed after one", phase, held)
+		}
+	})
+}
+
+func TestTerminatingPodsOfANodeOutOfServiceGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add(newNode("out", corev1.ConditionUnknown, corev1.TaintNodeOutOfService), newNode("down", corev1.ConditionUnknown), newNode("up", corev1.ConditionTrue, corev1.TaintNodeOutOfService))
+		for _, node := range []string{"down", "out", "up"} {
+			c.add(newPod("runs-"+node, node), newPod("terminates-"+node, node, deletedWith(30)))
+		}
+		c.start(Options{})
+		pass(time.Minute)
+		c.want("after three looks", "runs-down", "runs-out", "runs-up", "terminates-down", "terminates-up")
+	})
+}
+
+func TestARemovalThatFailsIsTriedAgainBeforeTheNextLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		failures := 3
+		c.pods.Before = func(verb string, _ *http.Request) *metav1.Status {
+			if verb != "delete" || failures == 0 {
+				return nil
+			}
+			failures--
+			return fakeapi.Unavailable(0)
+		}
+		c.add(newPod("a", "", deletedWith(30)))
+		p := c.start(Options{})
+		pass(time.Second)
+		c.want("a second later")
+		if n := len(p.Writes()); n != 2 {
+			t.Errorf("%d writes, want one mark and one delete: %q", n, p.Writes())
+		}
+	})
+}
+
+func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
+	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{Workers: -1}, {Period: -1}, {Quarantine: -1}} {
+		if _, err := New(mgr, o); err == nil {
+			t.Errorf("New with %+v is no error", o)
+		}
+	}
+}

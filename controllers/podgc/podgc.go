@@ -1,0 +1,311 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podgc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/podindex"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "pod-garbage-collector-controller"
+
+// Options changes how the controller works. The zero value is upstream's choice, where
+// upstream has one.
+type Options struct {
+	// Workers is how many Pods are removed at a time. 0 is 16. Upstream removes all
+	// at once that have ended, and the others one by one.
+	Workers int
+	// TerminatedPodThreshold is how many Pods that have ended may stay. 0 is 12,500.
+	// Below 0 all may.
+	// Source: k8s.io/kubernetes/pkg/controller/podgc/config/v1alpha1.
+	TerminatedPodThreshold int
+	// Period is how often the controller looks. 0 is 20 s.
+	// Source: k8s.io/kubernetes/pkg/controller/podgc, gcCheckPeriod.
+	Period time.Duration
+	// Quarantine is how long a node must have been missing before the server is
+	// asked if it is gone. 0 is 40 s.
+	// Source: k8s.io/kubernetes/pkg/controller/podgc, quarantineTime.
+	Quarantine time.Duration
+}
+
+func (o *Options) complete() error {
+	if o.Workers < 0 || o.Period < 0 || o.Quarantine < 0 {
+		return fmt.Errorf("%d workers, a period of %s and a quarantine of %s; give 0 for a default, or more", o.Workers, o.Period, o.Quarantine)
+	}
+	if o.Workers == 0 {
+		o.Workers = 16
+	}
+	if o.TerminatedPodThreshold == 0 {
+		o.TerminatedPodThreshold = 12500
+	}
+	if o.Period == 0 {
+		o.Period = 20 * time.Second
+	}
+	if o.Quarantine == 0 {
+		o.Quarantine = 40 * time.Second
+	}
+	return nil
+}
+
+// theCluster is the key of the look. No Pod has it.
+var theCluster = object.Key{}
+
+// The indexes.
+const (
+	// states has the Pods that may have to go for what they are themselves.
+	states          = "podgc/state"
+	stateEnded      = "ended"
+	stateNotPlaced  = "unscheduled"
+	outOfServiceSet = "podgc/out-of-service" // of Nodes; it has one value
+)
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if err := o.complete(); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	r := &reconciler{
+		options:    o,
+		pods:       cache.Informer[*corev1.Pod](h),
+		nodes:      cache.Informer[*corev1.Node](h),
+		writer:     client.For[*corev1.Pod](h.Client()),
+		nodeReader: client.For[*corev1.Node](h.Client()),
+		log:        h.Logger().With("controller", Name),
+		quarantine: quarantine{time: o.Quarantine},
+	}
+	podindex.ByNode(r.pods)
+	err := errors.Join(r.pods.AddIndex(states, stateOf), r.nodes.AddIndex(outOfServiceSet, whetherOutOfService))
+	if err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	c := controller.New(Name, r.reconcile,
+		controller.Periodically(o.Period, theCluster),
+		controller.Reads(r.pods),
+		controller.Reads(r.nodes),
+		controller.Workers(o.Workers),
+		controller.Client(h.Client()),
+		controller.Log(h.Logger()),
+	)
+	r.attend = func(pod object.Key) {
+		c.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: workqueue.Timer}}, pod)
+	}
+	return c, nil
+}
+
+// stateOf returns the states, of those that the look asks for, that a Pod is in.
+func stateOf(item cache.Item[*corev1.Pod]) ([]string, error) {
+	pod, err := item.Object()
+	if err != nil {
+		return nil, err
+	}
+	var states []string
+	if ended(pod) && !settled(pod) {
+		states = append(states, stateEnded)
+	}
+	if judge(pod, view{}) == unscheduled {
+		states = append(states, stateNotPlaced)
+	}
+	return states, nil
+}
+
+func whetherOutOfService(item cache.Item[*corev1.Node]) ([]string, error) {
+	node, err := item.Object()
+	if err != nil || !isOutOfService(node) {
+		return nil, err
+	}
+	return []string{""}, nil
+}
+
+type reconciler struct {
+	options    Options
+	pods       cache.SharedInformer[*corev1.Pod]
+	nodes      cache.SharedInformer[*corev1.Node]
+	writer     client.Typed[*corev1.Pod]
+	nodeReader client.Typed[*corev1.Node]
+	log        *slog.Logger
+	attend     func(object.Key) // asks for a run of a Pod
+
+	quarantine quarantine // the look's own; it runs once at a time
+
+	mu      sync.Mutex
+	surplus map[types.UID]bool // Pods that have ended, chosen by the last look
+	gone    map[string]bool    // nodes that the server did not know at the last look
+}
+
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	if req.Key == theCluster {
+		return controller.Result{}, r.look(ctx, time.Now())
+	}
+	pod, err := r.pods.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	why := judge(pod, r.viewOf(pod))
+	if why == none {
+		return controller.Result{}, nil
+	}
+	return controller.Result{}, r.remove(ctx, pod, why)
+}
+
+// look finds the Pods that may have to go.
+func (r *reconciler) look(ctx context.Context, now time.Time) error {
+	pods, nodes := r.pods.Snapshot(), r.nodes.Snapshot()
+	chosen, err := r.tooMany(pods)
+	gone := r.goneNodes(ctx, pods, nodes, now)
+	r.mu.Lock()
+	r.surplus, r.gone = map[types.UID]bool{}, gone
+	for _, pod := range chosen {
+		r.surplus[pod.UID] = true
+	}
+	r.mu.Unlock()
+	for _, pod := range chosen {
+		r.attend(object.KeyOf(pod))
+	}
+	for key := range pods.Index(states, stateNotPlaced) {
+		r.attend(key)
+	}
+	for key := range nodes.Index(outOfServiceSet, "") {
+		for pod, item := range podindex.OnNode(pods, key.Name) {
+			if item.Meta().Deleting() {
+				r.attend(pod)
+			}
+		}
+	}
+	for node := range gone {
+		for pod := range podindex.OnNode(pods, node) {
+			r.attend(pod)
+		}
+	}
+	return err
+}
+
+// tooMany returns the Pods that have ended and are too many.
+func (r *reconciler) tooMany(pods cache.Snapshot[*corev1.Pod]) ([]*corev1.Pod, error) {
+	threshold := r.options.TerminatedPodThreshold
+	if threshold < 0 {
+		return nil, nil
+	}
+	for state, n := range pods.IndexValues(states) {
+		if state != stateEnded || n <= threshold {
+			continue
+		}
+		all, err := cache.Objects(pods.Index(states, stateEnded))
+		if err != nil {
+			return nil, err
+		}
+		chosen := choose(all, threshold)
+		r.log.Info("too many Pods have ended; the first to go are those that were evicted, and the oldest", "ended", n, "going", len(chosen))
+		return chosen, nil
+	}
+	return nil, nil
+}
+
+// goneNodes returns the nodes that Pods are bound to and that are gone: out of the
+// informer for long enough, and not known to the server.
+func (r *reconciler) goneNodes(ctx context.Context, pods cache.Snapshot[*corev1.Pod], nodes cache.Snapshot[*corev1.Node], now time.Time) map[string]bool {
+	gone := map[string]bool{}
+	for _, name := range r.quarantine.look(missing(pods, nodes), now) {
+		_, err := r.nodeReader.Get(ctx, object.Key{Name: name})
+		if apierrors.IsNotFound(err) {
+			gone[name] = true
+			continue
+		}
+		r.quarantine.again(name)
+		if err != nil {
+			r.log.Warn("it cannot be found out if a node is gone; asking again later", "node", name, "error", err)
+		}
+	}
+	return gone
+}
+
+// missing returns the nodes that Pods are bound to and that are not there.
+func missing(pods cache.Snapshot[*corev1.Pod], nodes cache.Snapshot[*corev1.Node]) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name := range podindex.Nodes(pods) {
+			if !nodes.Get(object.Key{Name: name}).Exists() && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+func (r *reconciler) viewOf(pod *corev1.Pod) view {
+	r.mu.Lock()
+	v := view{surplus: r.surplus[pod.UID], nodeGone: r.gone[pod.Spec.NodeName]}
+	r.mu.Unlock()
+	if node, err := r.nodes.Get(object.Key{Name: pod.Spec.NodeName}); err == nil {
+		v.node = node
+	}
+	return v
+}
+
+// remove marks a Pod as failed if it has not ended, and deletes it at once.
+func (r *reconciler) remove(ctx context.Context, pod *corev1.Pod, why reason) error {
+	key := object.KeyOf(pod)
+	if !ended(pod) {
+		patch, err := client.StrategicPatch(map[string]any{
+			// Of a Pod that has just ended the end is kept.
+			"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
+			"status":   failed(pod, why, time.Now()),
+		})
+		if err != nil {
+			return err
+		}
+		_, err = r.writer.Patch(ctx, key, patch, client.OnSubresource("status"))
+		if apierrors.IsNotFound(err) {
+			return nil // it went meanwhile
+		}
+		if err != nil {
+			return fmt.Errorf("marking pod %s failed, because %s: %w", key, why, err)
+		}
+	}
+	if deleted(pod) {
+		return nil
+	}
+	err := r.writer.Delete(ctx, key, client.IfUID(pod.UID), client.GracePeriod(0))
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil // a conflict says that another Pod has its name
+	case err != nil:
+		return fmt.Errorf("deleting pod %s, because %s: %w", key, why, err)
+	}
+	r.log.Info("removed a Pod", "object", key.String(), "reason", string(why))
+	return nil
+}
+
+// failed returns the change of a Pod's status.
+func failed(pod *corev1.Pod, why reason, now time.Time) map[string]any {
+	status := map[string]any{"phase": corev1.PodFailed, "observedGeneration": pod.Generation}
+	if why == orphaned {
+		// The words are an API to users.
+		// Source: k8s.io/kubernetes/pkg/controller/podgc, gcOrphaned.
+		status["conditions"] = []corev1.PodCondition{{
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC", Message: "PodGC: node no longer exists",
+			ObservedGeneration: pod.Generation, LastTransitionTime: metav1.NewTime(now),
+		}}
+	}
+	return status
+}

@@ -1,0 +1,100 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podgc
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// reason is why a Pod goes. None is the zero reason.
+type reason string
+
+const (
+	none         reason = ""
+	surplus      reason = "too many Pods have ended"
+	orphaned     reason = "its node is gone"
+	unscheduled  reason = "it is being deleted and bound to no node"
+	outOfService reason = "it is being deleted and its node is out of service"
+)
+
+// view is what a Pod is judged by.
+type view struct {
+	surplus  bool         // it was chosen among those that have ended
+	nodeGone bool         // its node is not there, and the server does not know it
+	node     *corev1.Node // nil if it is not known
+}
+
+// judge says whether a Pod is to be removed, and why.
+func judge(pod *corev1.Pod, v view) reason {
+	deleting := pod.DeletionTimestamp != nil
+	switch {
+	case settled(pod):
+		return none
+	case v.surplus && ended(pod):
+		return surplus
+	case deleting && pod.Spec.NodeName == "":
+		return unscheduled
+	case v.nodeGone && pod.Spec.NodeName != "" && v.node == nil:
+		return orphaned
+	case deleting && v.node != nil && isOutOfService(v.node):
+		return outOfService
+	}
+	return none
+}
+
+// ended reports whether a Pod is in its last phase.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// deleted reports whether a Pod has been deleted with no grace period left: it is there
+// because of a finalizer, and deleting it again would add nothing.
+func deleted(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
+}
+
+// settled reports whether nothing is left to be done for a Pod to go.
+func settled(pod *corev1.Pod) bool { return ended(pod) && deleted(pod) }
+
+// isOutOfService reports whether somebody says that a node is out of service, and its
+// kubelet does not say otherwise.
+func isOutOfService(node *corev1.Node) bool {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return false
+		}
+	}
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+}
+
+// reasonEvicted is the reason in the status of a Pod that a kubelet evicted.
+// Source: k8s.io/kubernetes/pkg/kubelet/eviction, Reason.
+const reasonEvicted = "Evicted"
+
+func evicted(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == reasonEvicted
+}
+
+// choose returns which of the Pods that have ended go so that threshold of them stay:
+// evicted ones first, since no owner counts on them, then the oldest. It sorts pods.
+// Source: k8s.io/kubernetes/pkg/controller/podgc, byEvictionAndCreationTimestamp.
+func choose(pods []*corev1.Pod, threshold int) []*corev1.Pod {
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+		if e := evicted(a); e != evicted(b) {
+			if e {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Namespace, b.Namespace),
+		)
+	})
+	return pods[:max(0, len(pods)-threshold)]
+}
