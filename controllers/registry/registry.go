@@ -20,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
+	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
 	"github.com/setpoint-io/setpoint/controllers/legacytokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
@@ -148,6 +149,14 @@ func Known() []Entry {
 			Summary: "copies Endpoints written by hand into EndpointSlices", Rights: endpointslicemirroring.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return endpointslicemirroring.New(h, endpointslicemirroring.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: garbagecollector.Name, Alias: "garbagecollector",
+			Summary: "deletes objects whose owners are gone",
+			Rights:  garbagecollector.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return garbagecollector.New(h, garbagecollector.Options{Workers: o.Workers})
 			},
 		},
 		{
