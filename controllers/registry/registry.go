@@ -24,11 +24,13 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/legacytokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
+	"github.com/setpoint-io/setpoint/controllers/podgc"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
+	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 )
 
@@ -70,7 +72,7 @@ func (e *NotConfiguredError) Error() string {
 // Entry is a controller that can be run.
 type Entry struct {
 	Name    string // as upstream calls it, such as "deployment-controller"
-	Alias   string // short for Name, such as "deployment"
+	Alias   string // short for Name, such as "deployment"; the same where there is none
 	Summary string // what it does, in a few words
 
 	// Rights returns what the controller must be allowed to do, and nothing more.
@@ -207,6 +209,22 @@ func Known() []Entry {
 			Rights:  replicationcontroller.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return replicationcontroller.New(h, replicationcontroller.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: podgc.Name, Alias: "podgc",
+			Summary: "removes Pods that nobody else will: orphans, too many ended ones",
+			Rights:  podgc.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return podgc.New(h, podgc.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: tainteviction.Name, Alias: "taint-eviction-controller",
+			Summary: "deletes Pods that do not tolerate a NoExecute taint",
+			Rights:  tainteviction.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return tainteviction.New(h, tainteviction.Options{Workers: o.Workers})
 			},
 		},
 		{

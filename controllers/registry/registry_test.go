@@ -163,7 +163,8 @@ func TestNoNameIsTwoControllers(t *testing.T) {
 	seen := map[string]string{}
 	for _, entry := range Known() {
 		for _, name := range []string{entry.Name, entry.Alias} {
-			if other, twice := seen[name]; twice {
+			// A controller that is younger than short names has none.
+			if other, twice := seen[name]; twice && other != entry.Name {
 				t.Errorf("%s is %s and %s", name, other, entry.Name)
 			}
 			seen[name] = entry.Name
