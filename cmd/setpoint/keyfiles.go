@@ -19,11 +19,13 @@ import (
 type keyFiles struct {
 	serviceAccountKey string
 	rootCA            string
+	signing           signingFiles
 }
 
 func (k *keyFiles) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&k.serviceAccountKey, "service-account-private-key-file", "", "`file` with the private key that signs service-account tokens; without it serviceaccount-token-controller does not run")
 	flags.StringVar(&k.rootCA, "root-ca-file", "", "`file` with the certificates by which Pods know the API server (default: those of the kubeconfig)")
+	k.signing.flags(flags)
 }
 
 // options reads the files. What stands in them never stands in an error.
@@ -50,5 +52,6 @@ func (k *keyFiles) options(config *rest.Config) (registry.Options, error) {
 			return o, fmt.Errorf("the kubeconfig's certificate authority: %w", err)
 		}
 	}
-	return o, nil
+	err = k.signing.into(&o)
+	return o, err
 }

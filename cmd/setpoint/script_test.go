@@ -62,6 +62,8 @@ func runScripts(t *testing.T, dir string) {
 			"signal":   sendSignal,
 			"gone":     gone,
 			"isjson":   isJSON,
+
+			"certrequest": certRequest,
 		},
 	})
 }

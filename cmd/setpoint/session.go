@@ -62,7 +62,10 @@ func (s *session) start(ctx context.Context, u *up, binary string, entries []reg
 
 	manager := "manager of " + plural(len(entries), "controller")
 	s.progress.begin(manager)
-	keys := keyFiles{serviceAccountKey: s.ready.ServiceAccountKeyFile, rootCA: s.ready.CAFile}
+	keys := keyFiles{
+		serviceAccountKey: s.ready.ServiceAccountKeyFile, rootCA: s.ready.CAFile,
+		signing: signingFiles{all: authorityFiles{s.ready.CAFile, s.ready.CAKeyFile}},
+	}
 	options, err := keys.options(s.config)
 	if err != nil {
 		return err
