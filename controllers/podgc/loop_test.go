@@ -97,10 +97,10 @@ func pass(d time.Duration) {
 func TestOrphansGoAfterAQuarantineAndALiveGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		asked := 0
+		var asked atomic.Int32
 		c.nodes.Before = func(verb string, _ *http.Request) *metav1.Status {
 			if verb == "get" {
-				asked++
+				asked.Add(1)
 			}
 			return nil
 		}
@@ -112,13 +112,13 @@ func TestOrphansGoAfterAQuarantineAndALiveGet(t *testing.T) {
 		pass(10 * time.Second) // a look finds that it is missing
 		pass(39 * time.Second)
 		c.want("within the quarantine", "a", "b", "c")
-		if asked != 0 {
-			t.Errorf("the server was asked %d times within the quarantine", asked)
+		if asked.Load() != 0 {
+			t.Errorf("the server was asked %d times within the quarantine", asked.Load())
 		}
 		pass(time.Second)
 		c.want("after the quarantine", "b", "c")
-		if asked != 1 {
-			t.Errorf("the server was asked %d times, want once", asked)
+		if asked.Load() != 1 {
+			t.Errorf("the server was asked %d times, want once", asked.Load())
 		}
 		if want := []string{"PATCH /api/v1/namespaces/shop/pods/a/status", "DELETE /api/v1/namespaces/shop/pods/a"}; !slices.Equal(p.Writes(), want) {
 			t.Errorf("writes %q, want %q", p.Writes(), want)
@@ -228,12 +228,11 @@ func TestTerminatingPodsOfANodeOutOfServiceGo(t *testing.T) {
 func TestARemovalThatFailsIsTriedAgainBeforeTheNextLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		failures := 3
+		var failures atomic.Int32
 		c.pods.Before = func(verb string, _ *http.Request) *metav1.Status {
-			if verb != "delete" || failures == 0 {
+			if verb != "delete" || failures.Add(1) > 3 {
 				return nil
 			}
-			failures--
 			return fakeapi.Unavailable(0)
 		}
 		c.add(newPod("a", "", deletedWith(30)))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -245,12 +246,11 @@ func TestAPodOfTheSameNameIsAnotherPod(t *testing.T) {
 func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		failures := 7
+		var failures atomic.Int32
 		c.pods.Before = func(verb string, _ *http.Request) *metav1.Status {
-			if verb != "delete" || failures == 0 {
+			if verb != "delete" || failures.Add(1) > 7 {
 				return nil
 			}
-			failures--
 			return fakeapi.Unavailable(0)
 		}
 		c.addNode("n1", taint("gone"))
