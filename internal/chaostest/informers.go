@@ -52,7 +52,7 @@ func Start[T object.Object](c *client.Client, j *fakechaos.Judge, names int, see
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:gosec // Stop calls it
 	i.cancel = cancel
 	go func() { i.ended <- factory.Run(ctx) }()
 	i.reading.Go(func() { i.readSnapshots(ctx) })

@@ -142,7 +142,7 @@ func writeStatus(w http.ResponseWriter, e wire.Encoding, s *metav1.Status) {
 	}
 	w.Header().Set("Content-Type", e.MediaType())
 	w.WriteHeader(int(s.Code))
-	_, _ = w.Write(body) // who is not there any more does not mind
+	_, _ = w.Write(body) //nolint:gosec // no browser is there to be fooled, and who is gone does not mind
 }
 
 // discovery is the answer that says how a custom kind is served.

@@ -154,7 +154,7 @@ func (o *Observer) breach(b Breach, key object.Key, before Seen, what string, no
 	o.judge.Breach(b, "handler %s was told of %s as %v, and then %s %v", o.Name, key, before, what, now)
 }
 
-// Added: an object is new to the handler.
+// Added is called where an object is new to the handler.
 func (o *Observer) Added(key object.Key, now Seen) {
 	switch before := o.take(key, now); {
 	case before == Seen{}:
@@ -165,7 +165,8 @@ func (o *Observer) Added(key object.Key, now Seen) {
 	}
 }
 
-// Updated: an object changed, or nothing did and the handler is reminded.
+// Updated is called where an object changed, or nothing did and the handler is
+// reminded.
 func (o *Observer) Updated(key object.Key, old, now Seen) {
 	before := o.take(key, now)
 	switch {
@@ -178,14 +179,15 @@ func (o *Observer) Updated(key object.Key, old, now Seen) {
 	}
 }
 
-// Replaced: another object took the name.
+// Replaced is called where another object took the name.
 func (o *Observer) Replaced(key object.Key, old, now Seen) {
 	if before := o.take(key, now); before != old || old.UID == now.UID {
 		o.breach(Disorder, key, before, "of a replacement", old, now)
 	}
 }
 
-// Deleted: an object is gone. last may be newer than what the handler knew.
+// Deleted is called where an object is gone. last may be newer than what the handler
+// knew.
 func (o *Observer) Deleted(key object.Key, last Seen) {
 	if before := o.take(key, Seen{}); before.UID != last.UID {
 		o.breach(Disorder, key, before, "of the end of", last)

@@ -82,7 +82,7 @@ func (k *Kind) next(before *stored, key object.Key, version string, r *rand.Rand
 	o.SetAnnotations(map[string]string{"payload": strings.Repeat(fmt.Sprintf("%016x", r.Uint64()), size/16+1)})
 	if r.IntN(4) == 0 {
 		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "chaos", Operation: metav1.ManagedFieldsOperationUpdate,
-			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}}})
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}})
 	}
 	k.fill(o, r)
 	return o

@@ -58,7 +58,7 @@ func New(o Options) *Server {
 		model: newModel(o.Kind, o.Names, rand.New(rand.NewPCG(o.Seed, 2))),
 		more:  make(chan struct{}), pages: map[string][]*stored{},
 	}
-	s.http = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}
+	s.http = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}
 	go func() {
 		defer close(s.ended)
 		if err := s.http.Serve(s.network); !errors.Is(err, http.ErrServerClosed) {
