@@ -198,7 +198,7 @@ func TestAKindIsWatchedOnInTheVersionThatIsLeft(t *testing.T) {
 	s.collect()
 	owner := s.make(kind, "owner")
 	dependents := []made{s.make(kind, "custom", owner.owns(blocking)), s.make(configMaps, "built-in", owner.owns(blocking))}
-	release := s.hold(dependents[0])
+	s.hold(dependents[0])
 	s.delete(owner, metav1.DeletePropagationForeground)
 	s.goes(dependents[1])
 	served := versions("v2", "v1")
@@ -218,6 +218,6 @@ func TestAKindIsWatchedOnInTheVersionThatIsLeft(t *testing.T) {
 	if s.get(owner) == nil {
 		t.Error("the owner has gone before the object that blocks it")
 	}
-	release()
+	s.patch(dependents[0], map[string]any{"finalizers": nil})
 	s.goes(dependents[0], owner)
 }
