@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/setpoint-io/setpoint/cache"
@@ -46,12 +47,15 @@ type Scene struct {
 	slices    cache.SharedInformer[*discoveryv1.EndpointSlice]
 	endpoints cache.SharedInformer[*corev1.Endpoints]
 	changed   chan struct{}
+
+	mu   sync.Mutex
+	made map[string]map[types.UID]bool // slices that were ever seen, by Service
 }
 
 // On makes a scene on a cluster.
 func On(t testing.TB, cluster *controlplanetest.Cluster) *Scene {
 	t.Helper()
-	s := &Scene{Cluster: cluster, Client: cluster.Client, Namespace: cluster.Namespace(t), t: t, changed: make(chan struct{}, 1)}
+	s := &Scene{Cluster: cluster, Client: cluster.Client, Namespace: cluster.Namespace(t), t: t, changed: make(chan struct{}, 1), made: map[string]map[types.UID]bool{}}
 	s.Node(NodeA, ZoneA)
 	s.Node(NodeB, ZoneB)
 	factory := cache.NewFactory(s.Client, nil)
@@ -59,6 +63,9 @@ func On(t testing.TB, cluster *controlplanetest.Cluster) *Scene {
 	s.pods = look[*corev1.Pod](s, factory)
 	s.slices = look[*discoveryv1.EndpointSlice](s, factory)
 	s.endpoints = look[*corev1.Endpoints](s, factory)
+	if _, err := s.slices.AddHandler(s.count, cache.HandlerOptions{Name: t.Name(), EveryStep: true}); err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -83,6 +90,25 @@ func look[T object.Object](s *Scene, factory *cache.Factory) cache.SharedInforme
 		s.t.Fatal(err)
 	}
 	return informer
+}
+
+// count notes which slices were ever seen.
+func (s *Scene) count(e cache.Event[*discoveryv1.EndpointSlice]) {
+	m := e.Item().Meta()
+	service := m.Labels.Get(discoveryv1.LabelServiceName)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.made[service] == nil {
+		s.made[service] = map[types.UID]bool{}
+	}
+	s.made[service][m.UID] = true
+}
+
+// Made returns how many slices of a Service were ever seen.
+func (s *Scene) Made(service string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.made[service])
 }
 
 // Until waits until something holds, which is asked whenever something has changed in
