@@ -52,7 +52,7 @@
 //
 //   - Kinds are emptied beside each other, 16 at a time for all namespaces together;
 //     upstream goes through them one by one. A kind without objects costs one request
-//     instead of two.
+//     instead of two. Events, which are served in two groups, are deleted once.
 //   - Pods are deleted at once; upstream begins nothing before the settling time.
 //   - The next run comes when the last object went. Upstream looks again after the
 //     time above: 16 s for Pods of the usual grace period.

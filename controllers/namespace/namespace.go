@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -230,7 +231,7 @@ func (r *reconciler) empty(ctx context.Context, namespace string, age time.Durat
 	var found findings
 	kinds, err := r.discover(ctx)
 	found.discovery = err
-	kinds = slices.DeleteFunc(kinds, func(k client.Served) bool { return !k.Namespaced || !k.Can("delete") })
+	kinds = deletable(kinds)
 	if at := slices.IndexFunc(kinds, isPods); at >= 0 {
 		left, err := r.content.remove(ctx, kinds[at], namespace, age)
 		found.add(left, err)
@@ -253,6 +254,17 @@ func (r *reconciler) empty(ctx context.Context, namespace string, age time.Durat
 		found.add(lefts[i], errs[i])
 	}
 	return found
+}
+
+// deletable returns the kinds whose objects are in namespaces and can be deleted, each
+// once: Events are served in two groups, and two requests to delete all of them would
+// only be in each other's way.
+func deletable(kinds []client.Served) []client.Served {
+	events := func(k client.Served, group string) bool { return k.Plural == "events" && k.Group == group }
+	twice := slices.ContainsFunc(kinds, func(k client.Served) bool { return events(k, "") })
+	return slices.DeleteFunc(kinds, func(k client.Served) bool {
+		return !k.Namespaced || !k.Can("delete") || twice && events(k, eventsv1.GroupName)
+	})
 }
 
 func isPods(k client.Served) bool { return k.Group == "" && k.Plural == "pods" }

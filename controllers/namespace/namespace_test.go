@@ -79,14 +79,29 @@ func TestOtherKindsThanPodsWaitForTheSettlingTime(t *testing.T) {
 	})
 }
 
-func TestKindsThatAreNotInNamespacesOrCannotBeDeletedAreLeftOut(t *testing.T) {
-	r := &reconciler{discover: func(context.Context) ([]client.Served, error) {
-		return []client.Served{
-			{Resource: object.Resource{Version: "v1", Plural: "nodes"}, Verbs: []string{"delete", "list", "deletecollection"}},
-			{Resource: object.Resource{Version: "v1", Plural: "bindings", Namespaced: true}, Verbs: []string{"create"}},
-		}, errors.New("some group is away")
-	}}
-	found := r.empty(t.Context(), "team-a", time.Hour) // without content, see above
+func TestKindsThatAreNotInNamespacesOrCannotBeDeletedOrComeTwiceAreLeftOut(t *testing.T) {
+	served := func(group, plural string, namespaced bool, verbs ...string) client.Served {
+		return client.Served{Resource: object.Resource{Group: group, Version: "v1", Plural: plural, Namespaced: namespaced}, Verbs: verbs}
+	}
+	events := served("events.k8s.io", "events", true, "list", "delete")
+	got := deletable([]client.Served{
+		served("", "nodes", false, "list", "delete", "deletecollection"),
+		served("", "bindings", true, "create"),
+		served("", "events", true, "list", "delete"),
+		served("example.com", "events", true, "list", "delete"),
+		events,
+	})
+	if len(got) != 2 || got[0].Group != "" || got[1].Group != "example.com" {
+		t.Errorf("%v are deleted, want the events of the core and those of example.com", got)
+	}
+	if got := deletable([]client.Served{events}); len(got) != 1 {
+		t.Errorf("%v are deleted, want the events, which come once", got)
+	}
+}
+
+func TestANamespaceOfWhichNotAllIsKnownIsNotEmpty(t *testing.T) {
+	r := &reconciler{discover: func(context.Context) ([]client.Served, error) { return nil, errors.New("some group is away") }}
+	found := r.empty(t.Context(), "team-a", time.Hour)
 	if len(found.failures) > 0 || len(found.left) > 0 || found.settling > 0 {
 		t.Errorf("found %+v, want nothing", found)
 	}

@@ -122,7 +122,7 @@ func (v *vigils) watch(ctx context.Context, l leftover) error {
 	if err != nil {
 		return err
 	}
-	defer stream.Close()
+	defer func() { _ = stream.Close() }() // only read from
 	waiting := maps.Clone(l.objects)
 	for len(waiting) > 0 {
 		event, err := stream.Next()
