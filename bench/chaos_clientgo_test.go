@@ -48,7 +48,7 @@ type clientGoHandler struct {
 var quietClientGo = sync.OnceFunc(func() {
 	utilruntime.ReallyCrash = false
 	utilruntime.PanicHandlers = nil
-	utilruntime.ErrorHandlers = nil
+	utilruntime.ErrorHandlers = nil //nolint:reassign // there is no other way to keep it quiet
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 })
 
