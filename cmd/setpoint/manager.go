@@ -72,6 +72,7 @@ meanwhile.
 	controllersFlag(c, &controllers)
 	keys.flags(c.Flags())
 	l.flags(c.Flags(), c)
+	c.AddCommand(rbacCommand(w))
 	return c
 }
 

@@ -52,10 +52,17 @@ func (c *Cluster) Restricted(t testing.TB, rules []rbacv1.PolicyRule) *rest.Conf
 	}
 	t.Cleanup(func() { remove(t, bindings, name) })
 
+	c.AwaitRights(t, config, rules)
+	return config
+}
+
+// AwaitRights waits until the server's authorizer has seen that who config connects as
+// has these rights, all of which one binding to one role gives.
+func (c *Cluster) AwaitRights(t testing.TB, config *rest.Config, rules []rbacv1.PolicyRule) {
+	t.Helper()
 	if err := c.awaitRights(t.Context(), config, rules); err != nil {
 		t.Fatalf("waiting for the rights of the test: %v", err)
 	}
-	return config
 }
 
 // remove deletes what a test has made outside of its namespace. That the control

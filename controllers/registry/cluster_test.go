@@ -1,0 +1,145 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controllers/csrsigning"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+var shared = controlplanetest.Shared{}
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+// text is a log that may be read while it is written.
+type text struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *text) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *text) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Each controller is started alone, as the account of its manifest and nothing more.
+func TestEveryControllerStartsAloneWithTheManifestOfItsRightsAndNothingMore(t *testing.T) {
+	cluster := shared.Get(t)
+	files := cluster.Endpoints()
+	options := Options{SigningAuthorities: csrsigning.ForAll(csrsigning.Files(files.CAFile, files.CAKeyFile))}
+	var err error
+	if options.ServiceAccountKey, err = os.ReadFile(files.ServiceAccountKeyFile); err != nil {
+		t.Fatal(err)
+	}
+	if options.RootCA, err = os.ReadFile(files.CAFile); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range Known() {
+		t.Run(entry.Name, func(t *testing.T) {
+			config := as(t, cluster, entry)
+			log := &text{}
+			mgr, err := manager.New(config, manager.Log(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := entry.New(mgr, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := mgr.Add(c); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- mgr.Run(ctx) }()
+			awaitSync(t, mgr, log)
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			for line := range strings.Lines(log.String()) {
+				if strings.Contains(line, "forbidden") || strings.Contains(line, "lack a right") {
+					t.Errorf("it lacks a right: %s", line)
+				}
+			}
+		})
+	}
+}
+
+// as makes what the manifest of a controller says, and connects as its account, with a
+// token, once it has its rights. The account is none that upstream has: to those the
+// server gives rights of its own.
+func as(t *testing.T, cluster *controlplanetest.Cluster, entry Entry) *rest.Config {
+	t.Helper()
+	objects, err := RBAC([]Entry{entry}, object.Key{Namespace: cluster.Namespace(t), Name: "alone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var account object.Key
+	for _, o := range objects {
+		var err error
+		switch o := o.(type) {
+		case *corev1.ServiceAccount:
+			account = object.KeyOf(o)
+			_, err = client.For[*corev1.ServiceAccount](cluster.Client).Create(t.Context(), o)
+		case *rbacv1.ClusterRole:
+			_, err = client.For[*rbacv1.ClusterRole](cluster.Client).Create(t.Context(), o)
+		case *rbacv1.ClusterRoleBinding:
+			_, err = client.For[*rbacv1.ClusterRoleBinding](cluster.Client).Create(t.Context(), o)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	token, err := cluster.Kubectl("create", "token", account.Name, "-n", account.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(cluster.Config)
+	config.BearerToken = strings.TrimSpace(token)
+	cluster.AwaitRights(t, config, entry.Rights())
+	return config
+}
+
+// awaitSync waits until all informers of a manager have had a first state.
+func awaitSync(t *testing.T, mgr *manager.Manager, log *text) {
+	t.Helper()
+	for end := time.Now().Add(controlplanetest.Patience); ; time.Sleep(10 * time.Millisecond) {
+		missing := ""
+		all := mgr.Informers().Status()
+		for _, informer := range all {
+			if !informer.Synced {
+				missing = informer.Kind
+			}
+		}
+		if len(all) > 0 && missing == "" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d informers, among them that of %s without a first state; the log: %s", len(all), missing, log)
+		}
+	}
+}

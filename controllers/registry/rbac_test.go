@@ -1,0 +1,100 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+func TestEveryControllerDeclaresItsRightsAndAsksForNoWildcardsButToDeleteAnything(t *testing.T) {
+	for _, entry := range Known() {
+		if entry.Rights == nil {
+			t.Errorf("%s does not declare which rights it needs", entry.Name)
+			continue
+		}
+		for _, rule := range entry.Rights() {
+			if slices.Contains(rule.Verbs, "*") {
+				t.Errorf("%s wants every verb on %v", entry.Name, rule.Resources)
+			}
+			if slices.Contains(rule.Resources, "*") && slices.ContainsFunc(rule.Verbs, func(verb string) bool {
+				return !slices.Contains([]string{"get", "list", "watch", "patch", "update", "delete", "deletecollection"}, verb)
+			}) {
+				t.Errorf("%s wants %v on every resource", entry.Name, rule.Verbs)
+			}
+		}
+	}
+}
+
+func TestRBACIsAnAccountARoleAndABindingForEachController(t *testing.T) {
+	entries, err := Select([]string{"deployment", "csrcleaner", "csrapproving"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		account object.Key
+		want    string
+	}{
+		"each as its own, as upstream calls it": {object.Key{}, `
+ServiceAccount kube-system/certificate-controller
+ServiceAccount kube-system/deployment-controller
+ClusterRole setpoint:certificatesigningrequest-approving-controller
+ClusterRoleBinding setpoint:certificatesigningrequest-approving-controller of kube-system/certificate-controller
+ClusterRole setpoint:certificatesigningrequest-cleaner-controller
+ClusterRoleBinding setpoint:certificatesigningrequest-cleaner-controller of kube-system/certificate-controller
+ClusterRole setpoint:deployment-controller
+ClusterRoleBinding setpoint:deployment-controller of kube-system/deployment-controller
+`},
+		"all as one": {object.Key{Namespace: "ops", Name: "setpoint"}, `
+ServiceAccount ops/setpoint
+ClusterRole setpoint:certificatesigningrequest-approving-controller
+ClusterRoleBinding setpoint:certificatesigningrequest-approving-controller of ops/setpoint
+ClusterRole setpoint:certificatesigningrequest-cleaner-controller
+ClusterRoleBinding setpoint:certificatesigningrequest-cleaner-controller of ops/setpoint
+ClusterRole setpoint:deployment-controller
+ClusterRoleBinding setpoint:deployment-controller of ops/setpoint
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, err := RBAC(entries, c.account)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text strings.Builder
+			text.WriteByte('\n')
+			for _, o := range objects {
+				text.WriteString(o.GetObjectKind().GroupVersionKind().Kind + " " + object.KeyOf(o).String())
+				switch o := o.(type) {
+				case *corev1.ServiceAccount:
+				case *rbacv1.ClusterRole:
+					if len(o.Rules) == 0 {
+						t.Errorf("%s has no rules", o.Name)
+					}
+				case *rbacv1.ClusterRoleBinding:
+					if o.RoleRef.Name != o.Name || len(o.Subjects) != 1 {
+						t.Errorf("%s binds %v to %v", o.Name, o.Subjects, o.RoleRef)
+					}
+					text.WriteString(" of " + o.Subjects[0].Namespace + "/" + o.Subjects[0].Name)
+				}
+				text.WriteByte('\n')
+			}
+			if text.String() != c.want {
+				t.Errorf("it is%s, want%s", text.String(), c.want)
+			}
+		})
+	}
+}
+
+func TestAControllerThatDoesNotDeclareItsRightsIsNamed(t *testing.T) {
+	_, err := RBAC([]Entry{{Name: "secretive-controller"}}, object.Key{})
+	if err == nil || !strings.Contains(err.Error(), "secretive-controller") {
+		t.Errorf("RBAC = %v, want an error that names it", err)
+	}
+}
