@@ -187,7 +187,7 @@ func fields(manager, subresource string, when metav1.Time, paths ...string) meta
 	writeFields(&b, tree)
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &when,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(b.String())}, Subresource: subresource,
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(b.String()), Subresource: subresource,
 	}
 }
 

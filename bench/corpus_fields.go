@@ -13,7 +13,7 @@ import (
 
 // podManagedFields are the two entries that a running Pod has: of the controller
 // manager that made it, and of the kubelet that reports its state.
-func podManagedFields(app string, p *corev1.Pod, began time.Time) []metav1.ManagedFieldsEntry {
+func podManagedFields(p *corev1.Pod, began time.Time) []metav1.ManagedFieldsEntry {
 	paths := []string{"metadata generateName", "metadata annotations .", "metadata labels .", "metadata ownerReferences .",
 		`metadata ownerReferences k:{"uid":"` + string(p.OwnerReferences[0].UID) + `"}`}
 	for name := range p.Annotations {

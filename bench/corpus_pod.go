@@ -23,11 +23,10 @@ func pod(i int) *corev1.Pod {
 	set := i / podsPerReplicaSet
 	shared, own := diceFor("replicasets", set), diceFor("pods", i)
 	p := podOf(shared, own, i)
-	app := p.Labels["app"]
 	began := own.created()
 	p.CreationTimestamp = at(began, 0)
 	p.Status = podStatus(own, p, shared.hex(64), shared.hex(64), i)
-	p.ManagedFields = podManagedFields(app, p, began)
+	p.ManagedFields = podManagedFields(p, began)
 	return p
 }
 

@@ -111,7 +111,7 @@ func dropManagedFields(o any) (any, error) {
 }
 
 func (i *clientGoInformer[T]) sync(ctx context.Context) error {
-	running, cancel := context.WithCancel(ctx)
+	running, cancel := context.WithCancel(ctx) //nolint:gosec // G118: stop calls it
 	i.cancel = cancel
 	go func() {
 		defer close(i.ended)

@@ -64,7 +64,7 @@ func makeSetpointInformer[T object.Object](k *kind, from *server, h *handler) (i
 }
 
 func (i *setpointInformer[T]) sync(ctx context.Context) error {
-	running, cancel := context.WithCancel(ctx)
+	running, cancel := context.WithCancel(ctx) //nolint:gosec // G118: stop calls it
 	i.cancel = cancel
 	go func() {
 		defer close(i.ended)

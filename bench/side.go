@@ -107,11 +107,14 @@ func serve(ctx context.Context, r *replay, f func(address string) error) (err er
 		return fmt.Errorf("serving %s: %w", r.tape.kind.name, err)
 	}
 	server := &http.Server{Handler: r, ReadHeaderTimeout: time.Minute}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Serve(listener) // ends with what Close makes of it
+	}()
 	defer func() {
 		err = errors.Join(err, server.Close())
-		<-ended // http.ErrServerClosed
+		<-ended
 	}()
 	return f("http://" + listener.Addr().String())
 }

@@ -68,7 +68,7 @@ func load(k *kind, path string) (*tape, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading %s: %w", k.name, err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // the mapping stays
 	info, err := file.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("loading %s: %w", k.name, err)
