@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"bytes"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -113,6 +114,17 @@ func (a *archive) write(e *entry, form *form, body, name, uid, version []byte) {
 	text := make([]byte, 0, len(name)+len(uid)+len(version)+len(body))
 	text = append(append(append(append(text, name...), uid...), version...), body...)
 	e.text = unsafe.String(unsafe.SliceData(text), len(text))
+}
+
+// holds reports whether an entry is what a frame has, to the last byte.
+func (a *archive) holds(e *entry, f *frame) bool {
+	body, err := e.unpack(nil)
+	if err != nil || e.form.encoding != f.encoding {
+		return false
+	}
+	family, err := a.family(&f.head)
+	a.rest = f.head.AppendRest(a.rest[:0], a.content.managed)
+	return err == nil && family == e.family && bytes.Equal(body, a.rest)
 }
 
 // rewrite returns an entry as it is in another form. It lives in the place of e.

@@ -177,7 +177,9 @@ func (r *Registration) handle(d *delta) {
 func typed[T object.Object](h Handler[T]) func(*delta) {
 	return func(d *delta) {
 		e := Event[T]{Kind: d.kind(), Old: Item[T]{d.old}, New: Item[T]{d.new}, Initial: d.initial, Stale: d.stale}
-		if e.Kind == Deleted && d.last != nil {
+		// The last state of another object, which came and went unseen under the
+		// name, says nothing of the one that the handler knew.
+		if e.Kind == Deleted && d.last != nil && d.last.identity() == d.old.identity() {
 			e.Old = Item[T]{d.last}
 		}
 		h(e)

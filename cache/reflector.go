@@ -31,8 +31,9 @@ const shortWatch = time.Second
 // sink takes what a reflector reads. It is called by one goroutine.
 type sink interface {
 	// begin says that a whole state is about to come: add and omit until whole or
-	// abandon.
-	begin()
+	// abandon. restored is set where the server may have been set back to an older
+	// state, after which one version may have been given to two states of an object.
+	begin(restored bool)
 	add(f *frame) error
 	omit(f *frame)
 	whole(version object.Version)
@@ -136,7 +137,7 @@ func (r *reflector) list(ctx context.Context) error {
 		// With a page size a server reads from etcd what it has in memory.
 		options = client.ListOptions{ResourceVersion: string(r.version)}
 	}
-	r.sink.begin()
+	r.sink.begin(r.forgot)
 	text, err := r.pages(ctx, options)
 	var version object.Version
 	if err == nil {
@@ -211,7 +212,7 @@ func (r *reflector) watchList(ctx context.Context) error {
 		return r.mayForget(fmt.Errorf("listing by watch: %w", err))
 	}
 	defer func() { _ = w.close() }()
-	r.sink.begin()
+	r.sink.begin(r.forgot)
 	version, err := r.initial(w)
 	if err != nil {
 		r.sink.abandon()

@@ -95,7 +95,7 @@ func TestReflector(t *testing.T) {
 				return []any{watching(added(pod("a", "4")), allSent("5"), failing(errExpired)), errTooLarge, watching(added(pod("a", "2")), allSent("3"))}
 			},
 			asked: "watch list from \"\"\nwatch list from \"5\"\nwatch list from \"\"",
-			store: "a@2", version: "5", // a version never goes back, the objects are what the server has
+			store: "a@2", version: "3", // what the server has lost is not seen any more
 		},
 		{
 			name: "a watch list that breaks before its bookmark is no state",

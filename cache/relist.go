@@ -9,16 +9,18 @@ import "github.com/setpoint-io/setpoint/object"
 // not change is marked where it stands and takes no memory twice; only new and changed
 // objects are kept until the state is whole.
 type relist struct {
-	number  uint32 // of this relist: the mark of what has been seen
-	changed trie[*entry]
+	number   uint32 // of this relist: the mark of what has been seen
+	restored bool   // a version alone does not say what an object is
+	changed  trie[*entry]
 }
 
 // changedBy is the owner of the tries of changed entries, which nobody else sees.
 const changedBy = 1
 
 // begin implements sink.
-func (i *informer) begin() {
+func (i *informer) begin(restored bool) {
 	i.relist.number++
+	i.relist.restored = restored
 	i.relist.changed = trie[*entry]{}
 }
 
@@ -28,7 +30,7 @@ func (i *informer) add(f *frame) error {
 	h := &f.head
 	i.dropChanged(h.Namespace, h.Name)
 	known := i.store.current.Load().get(h.Namespace, h.Name)
-	if known != nil && known.same(h.UID, h.ResourceVersion) {
+	if known != nil && known.same(h.UID, h.ResourceVersion) && (!i.relist.restored || i.archive.holds(known, f)) {
 		known.mark = i.relist.number
 		return nil
 	}
@@ -98,6 +100,10 @@ func (i *informer) whole(version object.Version) {
 		return true
 	})
 	i.rewrite(edit)
+	// Where a server was set back to an older state, the version goes back with it:
+	// what came after is not seen any more, and will not have been when it comes again.
+	edit.version = version
+	i.versions.set(version)
 	edit.commit(version)
 	// Deletions first: a handler that counts never counts two objects where one
 	// took the place of the other.

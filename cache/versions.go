@@ -43,6 +43,15 @@ func (v *versionWaits) wait(version object.Version) (<-chan struct{}, func()) {
 	}
 }
 
+// set goes back to a version, where a server has lost what came after it.
+func (v *versionWaits) set(version object.Version) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !version.AtLeast(v.seen) {
+		v.seen = version
+	}
+}
+
 func (v *versionWaits) advance(version object.Version) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
