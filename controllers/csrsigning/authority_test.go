@@ -113,7 +113,7 @@ func TestWhatIsNoAuthorityIsRefusedAndTheKeyIsNotInTheError(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("the error is %v, want one that says %q", err, c.want)
 			}
-			for _, line := range strings.Split(string(good.key), "\n") {
+			for line := range strings.SplitSeq(string(good.key), "\n") {
 				if line != "" && strings.Contains(err.Error(), line) {
 					t.Errorf("the key is in %q", err)
 				}

@@ -174,7 +174,7 @@ func (r *reconciler) answer(csr *certificatesv1.CertificateSigningRequest, sourc
 			Type: certificatesv1.CertificateFailed, Status: corev1.ConditionTrue,
 			Reason: reasonInvalid, Message: err.Error(), LastUpdateTime: metav1.NewTime(now),
 		})
-		return nil
+		return nil //nolint:nilerr // what is wrong with the request is the answer
 	}
 	authority, err := source()
 	if err != nil {

@@ -24,10 +24,10 @@ const (
 // Source: k8s.io/kubernetes/pkg/apis/certificates/helpers.go.
 var (
 	errOrganization = errors.New("subject organization is not system:nodes")
-	errCommonName   = errors.New("subject common name does not begin with system:node:")
+	errCommonName   = errors.New("subject common name does not begin with system:node:") //nolint:revive,staticcheck // upstream's words
 	errNoName       = errors.New("DNS or IP subjectAltName is required")
 	errDNS          = errors.New("DNS subjectAltNames are not allowed")
-	errEmail        = errors.New("Email subjectAltNames are not allowed") //nolint:revive,staticcheck // upstream's words
+	errEmail        = errors.New("Email subjectAltNames are not allowed") //nolint:staticcheck // upstream's words
 	errIP           = errors.New("IP subjectAltNames are not allowed")
 	errURI          = errors.New("URI subjectAltNames are not allowed")
 )

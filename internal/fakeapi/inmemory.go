@@ -29,7 +29,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := &pipeWriter{header: http.Header{}, out: out, begun: make(chan int, 1)}
 	w.buffer = bufio.NewWriter(out)
 	go func() {
-		err := error(io.EOF)
+		err := io.EOF
 		defer func() {
 			// net/http's way to break a connection, see ServeHTTP.
 			if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // it is a panic's value, not an error that was wrapped
