@@ -1,0 +1,29 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodettl_test
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/controllers/nodettl"
+	"github.com/setpoint-io/setpoint/manager"
+)
+
+// A manager that runs the controller. Nothing connects before Run.
+func Example() {
+	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:6443"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ttl, err := nodettl.New(mgr, nodettl.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("added", ttl.Name(), mgr.Add(ttl) == nil)
+	// Output: added ttl-controller true
+}
