@@ -24,6 +24,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/legacytokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
+	"github.com/setpoint-io/setpoint/controllers/nodettl"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
@@ -225,6 +226,14 @@ func Known() []Entry {
 			Rights:  tainteviction.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return tainteviction.New(h, tainteviction.Options{Workers: o.Workers})
+			},
+		},
+		{
+			Name: nodettl.Name, Alias: "ttl",
+			Summary: "tells kubelets for how long they may keep Secrets and ConfigMaps",
+			Rights:  nodettl.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return nodettl.New(h, nodettl.Options{Workers: o.Workers})
 			},
 		},
 		{
