@@ -16,10 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
 	"pgregory.net/rapid"
 
 	"github.com/setpoint-io/setpoint/internal/endpointslices"
 	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
+	"github.com/setpoint-io/setpoint/manager"
 )
 
 // webService returns the Service of most tests: one family, one port.
@@ -485,5 +487,17 @@ func TestCachedSlicesAreNotChanged(t *testing.T) {
 	stamp(&changes, time.Now())
 	if !reflect.DeepEqual(cached[0], before) {
 		t.Error("the slice is another one than before")
+	}
+}
+
+func TestOptionsOutOfBoundsAreRefused(t *testing.T) {
+	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{Workers: -1}, {MaxEndpointsPerSlice: -1}, {MaxEndpointsPerSlice: 1001}} {
+		if _, err := New(mgr, o); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
 	}
 }

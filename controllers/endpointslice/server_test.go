@@ -295,6 +295,9 @@ func TestServerAPodOnANodeThatIsNotThereWaitsForIt(t *testing.T) {
 	})
 	s.Shows("shown to who takes Pods in any state", "any", web(0, 1))
 	s.Shows("and not to others", "web", web(0))
+	if have, want := s.Told("web", "FailedToUpdateEndpointSlices"), late; !strings.Contains(have, want) {
+		t.Errorf("told %q, want the Node %s in it", have, want)
+	}
 	s.Node(late, "zone-a")
 	s.Shows("once it is there", "web", web(0, 1))
 	if err := client.For[*corev1.Node](s.Client).Delete(t.Context(), object.Key{Name: late}); err != nil {

@@ -9,11 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -156,30 +154,6 @@ func TestServerSlicesLeftOverAreRemovedAtTheStart(t *testing.T) {
 	s.Shows("removed", "db")
 }
 
-// told waits for an event about Endpoints and returns its note.
-func told(t *testing.T, s *servicetest.Scene, name, reason string) string {
-	t.Helper()
-	events := client.For[*eventsv1.Event](s.Client)
-	deadline := time.Now().Add(controlplanetest.Patience)
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	for range again.C {
-		list, _, err := events.List(t.Context(), client.Selection{Namespace: s.Namespace})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range list {
-			if e.Reason == reason && e.Regarding.Name == name && e.Regarding.Kind == "Endpoints" && e.ReportingController == source {
-				return e.Note
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for an event %s", reason)
-		}
-	}
-	return ""
-}
-
 func TestServerAtMost1000AddressesOfASubsetAreMirrored(t *testing.T) {
 	s := servicetest.On(t, shared.Get(t))
 	s.Run(theController)
@@ -203,7 +177,7 @@ func TestServerAtMost1000AddressesOfASubsetAreMirrored(t *testing.T) {
 		return ready == 995
 	})
 	want := "A max of 1000 addresses can be mirrored to EndpointSlices per Endpoints subset. 5 addresses were skipped"
-	if have := told(t, s, "db", "TooManyAddressesToMirror"); have != want {
+	if have := s.Told("db", "TooManyAddressesToMirror"); have != want {
 		t.Errorf("told %q", have)
 	}
 }

@@ -71,14 +71,8 @@ func Selects(service *corev1.Service) bool {
 // Services calls found for each Service that selects Pods with these labels.
 func (s *Selection) Services(namespace string, podLabels object.Labels, found func(object.Key)) {
 	snapshot := s.services.Snapshot()
-	matching(namespace, podLabels, func(place string) iter.Seq[object.Key] {
-		return func(yield func(object.Key) bool) {
-			for key := range snapshot.Index(bySelector, place) {
-				if !yield(key) {
-					return
-				}
-			}
-		}
+	matching(namespace, podLabels, func(place string) iter.Seq2[object.Key, cache.Item[*corev1.Service]] {
+		return snapshot.Index(bySelector, place)
 	}, found)
 }
 

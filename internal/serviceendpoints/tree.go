@@ -40,23 +40,23 @@ func places(namespace string, selector object.Labels) []string {
 }
 
 // matching calls found for each of the keys whose selectors the labels match. at
-// returns the keys at a place of the tree.
-func matching(namespace string, labels object.Labels, at func(place string) iter.Seq[object.Key], found func(object.Key)) {
-	w := walk{at: at, found: found}
+// returns what stands at a place of the tree.
+func matching[V any](namespace string, labels object.Labels, at func(place string) iter.Seq2[object.Key, V], found func(object.Key)) {
+	w := walk[V]{at: at, found: found}
 	for key, value := range labels.All() {
 		w.pairs = append(w.pairs, key+"="+value)
 	}
 	w.from(namespace+"/", 0)
 }
 
-type walk struct {
-	at    func(string) iter.Seq[object.Key]
+type walk[V any] struct {
+	at    func(string) iter.Seq2[object.Key, V]
 	found func(object.Key)
 	pairs []string
 }
 
 // from goes on from a place by each of the pairs from next on.
-func (w *walk) from(place string, next int) {
+func (w *walk[V]) from(place string, next int) {
 	for i := next; i < len(w.pairs); i++ {
 		step := place + w.pairs[i]
 		for key := range w.at(step + whole) {

@@ -32,12 +32,12 @@ func (f *forest) plant(key object.Key, selector map[string]string) {
 	}
 }
 
-func (f *forest) at(place string) iter.Seq[object.Key] {
+func (f *forest) at(place string) iter.Seq2[object.Key, struct{}] {
 	f.lookups++
-	return func(yield func(object.Key) bool) {
+	return func(yield func(object.Key, struct{}) bool) {
 		for _, key := range f.places[place] {
 			f.keys++
-			if !yield(key) {
+			if !yield(key, struct{}{}) {
 				return
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,6 +47,7 @@ type Scene struct {
 	pods      cache.SharedInformer[*corev1.Pod]
 	slices    cache.SharedInformer[*discoveryv1.EndpointSlice]
 	endpoints cache.SharedInformer[*corev1.Endpoints]
+	events    cache.SharedInformer[*eventsv1.Event]
 	changed   chan struct{}
 
 	mu   sync.Mutex
@@ -63,6 +65,7 @@ func On(t testing.TB, cluster *controlplanetest.Cluster) *Scene {
 	s.pods = look[*corev1.Pod](s, factory)
 	s.slices = look[*discoveryv1.EndpointSlice](s, factory)
 	s.endpoints = look[*corev1.Endpoints](s, factory)
+	s.events = look[*eventsv1.Event](s, factory)
 	if _, err := s.slices.AddHandler(s.count, cache.HandlerOptions{Name: t.Name(), EveryStep: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -358,4 +361,24 @@ func (s *Scene) Endpoints(name string) *corev1.Endpoints {
 		s.t.Fatal(err)
 	}
 	return e
+}
+
+// Told waits for an event about an object of a name, and returns what it says.
+func (s *Scene) Told(name, reason string) string {
+	s.t.Helper()
+	var note string
+	s.Until("an event "+reason, func() bool {
+		for _, item := range s.events.All() {
+			e, err := item.Object()
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			if e.Reason == reason && e.Regarding.Name == name {
+				note = e.Note
+				return true
+			}
+		}
+		return false
+	})
+	return note
 }
