@@ -253,6 +253,7 @@ func (s *simulation) remove(o seen, policy metav1.DeletionPropagation) {
 		finalizers = append(finalizers, metav1.FinalizerDeleteDependents)
 	case metav1.DeletePropagationOrphan:
 		finalizers = append(finalizers, metav1.FinalizerOrphanDependents)
+	case metav1.DeletePropagationBackground:
 	}
 	if o.Deleting() && slices.Equal(finalizers, o.Finalizers) {
 		return

@@ -216,7 +216,7 @@ func (g *graph) appeared(n *node, c *claim, first bool) {
 }
 
 // setBlocking says whether an edge holds up the owner. An owner that waits is
-// looked at when it has to wait less.
+// looked at when nobody is left who makes the claim and holds it up.
 func (g *graph) setBlocking(e *edge, blocking bool) {
 	if e.blocking == blocking {
 		return
@@ -227,7 +227,7 @@ func (g *graph) setBlocking(e *edge, blocking bool) {
 		return
 	}
 	e.claim.blocking--
-	if e.claim.owner.state.has(foreground) {
+	if e.claim.blocking == 0 && e.claim.owner.state.has(foreground) {
 		g.look(e.claim.owner)
 	}
 }
