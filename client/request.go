@@ -43,6 +43,8 @@ type Request struct {
 	contentType string
 	body        []byte
 	err         error
+
+	metadataAnswer bool
 }
 
 // Request begins a request with an HTTP method.

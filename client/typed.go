@@ -142,6 +142,11 @@ func Force() WriteOption { return func(r *Request) { r.Param("force", "true") } 
 // OnSubresource writes to a part of the object, such as "scale".
 func OnSubresource(name string) WriteOption { return func(r *Request) { r.Subresource(name) } }
 
+// MetadataAnswer has the server answer with no more than the metadata of what was
+// written: the object that is returned has that and nothing else. It saves the answer's
+// way and its decoding for who does not look at it.
+func MetadataAnswer() WriteOption { return func(r *Request) { r.metadataAnswer = true } }
+
 // Create stores a new object and returns it as the server has it.
 func (t Typed[T]) Create(ctx context.Context, o T, options ...WriteOption) (T, error) {
 	return t.put(ctx, http.MethodPost, "create", o, options)
@@ -233,6 +238,13 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 	for _, option := range options {
 		option(request)
 	}
+	if request.metadataAnswer {
+		accept := []string{wire.JSON.MediaType() + asMetadata}
+		if wire.SpeaksProtobuf(object.New[T]()) {
+			accept = append([]string{wire.Protobuf.MediaType() + asMetadata}, accept...)
+		}
+		request.Accept(accept...)
+	}
 	w.Resource = request.resource
 	answer, err := request.Do(ctx)
 	if err != nil {
@@ -251,6 +263,10 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 			err = fmt.Errorf("the answer is no object")
 		}
 		return none, fmt.Errorf("%s: the server did it, but: %w", request, err)
+	}
+	if request.metadataAnswer {
+		// JSON says PartialObjectMetadata of itself, which this is not any more.
+		o.GetObjectKind().SetGroupVersionKind(request.resource.GroupVersionKind())
 	}
 	if request.params.Get("dryRun") == "" {
 		w.Key, w.UID = object.KeyOf(o), o.GetUID()

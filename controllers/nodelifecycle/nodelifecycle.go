@@ -19,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -53,9 +54,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		log:        h.Logger().With("controller", Name),
 		monitor:    newMonitor(o),
 	}
-	if err := r.pods.AddIndex(podsOfNode, nodeOfPod); err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
+	r.pods.IndexText(wire.NodeName)
 	c := controller.New(Name, r.reconcile,
 		controller.For(r.nodes, r.notAsItShouldBe),
 		controller.Watches(r.pods, r.unknownNodeOfPod),

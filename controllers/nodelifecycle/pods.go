@@ -16,34 +16,25 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
-// podsOfNode is the index of Pods by the node that they are bound to.
-const podsOfNode = "nodelifecycle/node"
-
-func nodeOfPod(item cache.Item[*corev1.Pod]) ([]string, error) {
-	pod, err := item.Object()
-	if err != nil || pod.Spec.NodeName == "" {
-		return nil, err
-	}
-	return []string{pod.Spec.NodeName}, nil
-}
-
-// newlyBound returns the node that a Pod has been bound to with an event, or "".
+// newlyBound returns the node that a Pod has been bound to with an event, or "". A
+// text that cannot be read is taken for none: its Pod cannot be decoded either.
 func newlyBound(e cache.Event[*corev1.Pod]) string {
 	if e.Kind == cache.Deleted {
 		return ""
 	}
-	pod, err := e.New.Object()
-	if err != nil {
-		return "" // the informer has reported it
+	node, err := e.New.Text(wire.NodeName)
+	if err != nil || node == "" {
+		return ""
 	}
 	if e.Kind == cache.Updated || e.Kind == cache.Resync {
-		if before, err := e.Old.Object(); err == nil && before.Spec.NodeName == pod.Spec.NodeName {
+		if before, err := e.Old.Text(wire.NodeName); err == nil && before == node {
 			return ""
 		}
 	}
-	return pod.Spec.NodeName
+	return node
 }
 
 // notReadyPatch returns the patch that marks this state of a Pod not ready, and
@@ -69,7 +60,7 @@ func notReadyPatch(pod *corev1.Pod, now time.Time) (client.Patch, bool, error) {
 // nothing. Errors of single Pods do not stop the rest; they are joined.
 func (r *reconciler) markPods(ctx context.Context, node string) error {
 	var errs []error
-	for key, item := range r.pods.Snapshot().Index(podsOfNode, node) {
+	for key, item := range r.pods.Snapshot().WithText(wire.NodeName, node) {
 		pod, err := item.Object()
 		if err != nil {
 			errs = append(errs, err)

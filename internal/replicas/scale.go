@@ -97,11 +97,14 @@ func (k *keeper) createOne(ctx context.Context, d *demand, template *corev1.Pod,
 	for try := 1; ; try++ {
 		pod := *template // only read, but for the name
 		pod.Name = name
-		made, err := pods.Create(ctx, &pod)
+		// What the server adds to a new Pod's spec and status changes nothing that is
+		// counted here.
+		made, err := pods.Create(ctx, &pod, client.MetadataAnswer())
 		if err == nil {
 			k.names.made(d.key, name)
 			k.events.Normal(d.owner, d.kind, successfulCreate, creating, "Created pod: %s", name)
-			return made, nil
+			pod.ObjectMeta = made.ObjectMeta
+			return &pod, nil
 		}
 		if !apierrors.IsAlreadyExists(err) || try == nameTries {
 			k.keepName(d, name, err)

@@ -1,0 +1,84 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Path leads to one text of an object, in both encodings: the names of the members in
+// JSON and the numbers of the fields in protobuf, from the outside in. Both stand in the
+// generated.proto of the kind's package.
+type Path struct {
+	Names   string // "spec.nodeName"
+	Numbers [4]int32
+}
+
+// NodeName is where a Pod says which Node it is bound to.
+// Source: k8s.io/api/core/v1/generated.proto.
+var NodeName = Path{Names: "spec.nodeName", Numbers: [4]int32{2, 10}}
+
+// Text reads the text at a path without decoding the rest of the object. It is empty if
+// the object has none. The result points into raw where it can.
+func (e Encoding) Text(raw []byte, p Path) (value []byte, err error) {
+	if e == Protobuf {
+		value, err = textProtobuf(raw, p.Numbers[:])
+	} else {
+		value, err = textJSON(new(scanner), raw, p.Names)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", p.Names, err)
+	}
+	return value, nil
+}
+
+func textProtobuf(raw []byte, numbers []int32) (value []byte, err error) {
+	m := message{data: raw}
+	for m.next() {
+		if int32(m.number) != numbers[0] || !m.want(protowire.BytesType) {
+			continue
+		}
+		if len(numbers) == 1 || numbers[1] == 0 {
+			value = m.value // of several the last is meant
+			continue
+		}
+		// A message that is there twice is one with the fields of both.
+		inner, err := textProtobuf(m.value, numbers[1:])
+		if err != nil {
+			return nil, err
+		}
+		if inner != nil {
+			value = inner
+		}
+	}
+	return value, m.err
+}
+
+func textJSON(scan *scanner, raw []byte, names string) (value []byte, err error) {
+	name, rest, deeper := strings.Cut(names, ".")
+	var seen once
+	m := walk(scan, raw, 0)
+	for m.next() {
+		if string(m.name) != name {
+			m.skip()
+			continue
+		}
+		seen.see(&m, 0)
+		switch {
+		case m.peek() == 'n':
+			m.null()
+		case !deeper:
+			value = m.textOrNull()
+		default:
+			if value, err = textJSON(scan, m.skip(), rest); err != nil {
+				return nil, err
+			}
+		}
+	}
+	m.end()
+	return value, m.err
+}
