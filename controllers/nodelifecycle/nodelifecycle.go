@@ -18,8 +18,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/podindex"
 	"github.com/setpoint-io/setpoint/object"
-	"github.com/setpoint-io/setpoint/wire"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -54,7 +54,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		log:        h.Logger().With("controller", Name),
 		monitor:    newMonitor(o),
 	}
-	r.pods.IndexText(wire.NodeName)
+	podindex.ByNode(r.pods)
 	c := controller.New(Name, r.reconcile,
 		controller.For(r.nodes, r.notAsItShouldBe),
 		controller.Watches(r.pods, r.unknownNodeOfPod),

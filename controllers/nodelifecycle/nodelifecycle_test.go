@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path"
 	"slices"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -248,6 +250,33 @@ func TestHeartbeatsCostNoRunAndNoWrite(t *testing.T) {
 	}
 	if now.ResourceVersion != last.ResourceVersion {
 		t.Errorf("the node has version %s; its last heartbeat made %s", now.ResourceVersion, last.ResourceVersion)
+	}
+}
+
+func TestAProcessThatIsKilledInBetweenWritesNothingTwice(t *testing.T) {
+	const nodes = 40
+	mgr := run(t, shared.Get(t).Config) // looks on
+	want := map[string]bool{}
+	for range nodes {
+		want["PATCH /api/v1/nodes/"+newNode(t, mgr, corev1.ConditionTrue).Name] = true
+	}
+	var writes []string
+	for range 3 {
+		p := managertest.Run(t, shared.Get(t).Config, managertest.Making(New, Options{Workers: 1}))
+		controlplanetest.Eventually(t, "some work done", func() bool { return len(p.Writes()) >= 5 })
+		p.Kill()
+		writes = append(writes, p.Writes()...)
+	}
+	p := managertest.Run(t, shared.Get(t).Config, managertest.Making(New, Options{}))
+	for write := range want {
+		controlplanetest.Await(t, mgr, object.Key{Name: path.Base(write)}, "taints and labels", func(n *corev1.Node) bool { return tainted()(n) && n.Labels[labelOSBeta] != "" })
+	}
+	p.Stop()
+	for _, write := range append(writes, p.Writes()...) {
+		if !want[write] {
+			t.Errorf("%s is no write that was needed, or one that was done before", write)
+		}
+		delete(want, write)
 	}
 }
 

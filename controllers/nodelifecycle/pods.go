@@ -15,26 +15,25 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/podindex"
 	"github.com/setpoint-io/setpoint/object"
-	"github.com/setpoint-io/setpoint/wire"
 )
 
-// newlyBound returns the node that a Pod has been bound to with an event, or "". A
-// text that cannot be read is taken for none: its Pod cannot be decoded either.
+// newlyBound returns the node that a Pod has been bound to with an event, or "".
 func newlyBound(e cache.Event[*corev1.Pod]) string {
 	if e.Kind == cache.Deleted {
 		return ""
 	}
-	node, err := e.New.Text(wire.NodeName)
-	if err != nil || node == "" {
-		return ""
+	pod, err := e.New.Object()
+	if err != nil {
+		return "" // the informer has reported it
 	}
 	if e.Kind == cache.Updated || e.Kind == cache.Resync {
-		if before, err := e.Old.Text(wire.NodeName); err == nil && before == node {
+		if before, err := e.Old.Object(); err == nil && before.Spec.NodeName == pod.Spec.NodeName {
 			return ""
 		}
 	}
-	return node
+	return pod.Spec.NodeName
 }
 
 // notReadyPatch returns the patch that marks this state of a Pod not ready, and
@@ -60,7 +59,7 @@ func notReadyPatch(pod *corev1.Pod, now time.Time) (client.Patch, bool, error) {
 // nothing. Errors of single Pods do not stop the rest; they are joined.
 func (r *reconciler) markPods(ctx context.Context, node string) error {
 	var errs []error
-	for key, item := range r.pods.Snapshot().WithText(wire.NodeName, node) {
+	for key, item := range podindex.OnNode(r.pods.Snapshot(), node) {
 		pod, err := item.Object()
 		if err != nil {
 			errs = append(errs, err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -104,6 +106,32 @@ func TestThereIsNoNeedOfOtherRightsThanThoseDeclared(t *testing.T) {
 	watch()
 	key := object.Key{Namespace: cluster.Namespace(t), Name: "default"}
 	controlplanetest.Await(t, mgr, key, "the account", exists[*corev1.ServiceAccount])
+}
+
+func TestAProcessThatIsKilledInBetweenMakesEachAccountOnce(t *testing.T) {
+	cluster := shared.Get(t)
+	var namespaces []string
+	for range 40 {
+		namespaces = append(namespaces, cluster.Namespace(t))
+	}
+	making := managertest.Making(serviceaccount.New, serviceaccount.Options{})
+	var writes []string
+	for range 3 {
+		p := managertest.Run(t, cluster.Config, making)
+		controlplanetest.Eventually(t, "some work done", func() bool { return len(p.Writes()) >= 5 })
+		p.Kill()
+		writes = append(writes, p.Writes()...)
+	}
+	p := managertest.Run(t, cluster.Config, making)
+	for _, name := range namespaces {
+		controlplanetest.Await(t, p, object.Key{Namespace: name, Name: "default"}, "the account of "+name, exists[*corev1.ServiceAccount])
+	}
+	p.Stop()
+	writes = append(writes, p.Writes()...)
+	slices.Sort(writes)
+	if once := slices.Compact(slices.Clone(writes)); len(once) != len(writes) {
+		t.Errorf("%d accounts in %d writes: %q", len(once), len(writes), writes)
+	}
 }
 
 func TestOtherAccountsAreNotRecreated(t *testing.T) {
