@@ -87,12 +87,13 @@ func (e *entry) key() object.Key {
 }
 
 func (e *entry) identity() types.UID {
-	return types.UID(e.text[e.name : e.name+e.uid])
+	start := int(e.name) // the sums of two lengths may need more than 16 bits
+	return types.UID(e.text[start : start+int(e.uid)])
 }
 
 func (e *entry) at() object.Version {
-	start := e.name + e.uid
-	return object.Version(e.text[start : start+e.version])
+	start := int(e.name) + int(e.uid)
+	return object.Version(e.text[start : start+int(e.version)])
 }
 
 func (e *entry) body() string { return e.text[int(e.name)+int(e.uid)+int(e.version):] }

@@ -169,8 +169,7 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 	f.informers[key] = i
 	switch {
 	case f.stopping:
-		i.stopped = true
-		close(i.ended)
+		i.neverRun()
 	case f.running != nil:
 		f.start(i)
 	}
@@ -248,7 +247,9 @@ func (f *Factory) release(key selection, i *informer) {
 	delete(f.informers, key)
 	if i.stop != nil {
 		i.stop()
+		return
 	}
+	i.neverRun()
 }
 
 // Run starts the informers that there are, and those that are asked for later. It

@@ -297,4 +297,3 @@ func TestTheStatusPageSaysWhatThereIsAndWhatWaits(t *testing.T) {
 		stop()
 	})
 }
-

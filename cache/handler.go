@@ -16,7 +16,7 @@ import (
 
 // Handler is told of changes, one at a time, by a goroutine of its own. A panic
 // is contained to the event that it came from: it is logged with its stack and
-// counted, and the next event follows.
+// counted, and the next event follows; see [HandlerOptions] for another way.
 type Handler[T object.Object] func(Event[T])
 
 // HandlerOptions changes how a handler is told.
@@ -35,6 +35,9 @@ type HandlerOptions struct {
 	// handlers; [HandlerStatus] says how long that has been, and the log names the
 	// handler.
 	EveryStep bool
+	// Crash lets a panic of the handler go on, which ends the program: for one that
+	// is better started anew than going on with an event lost.
+	Crash bool
 	// Limit is how many changes may wait for a handler that is told of every step,
 	// beside the objects of a whole state, which come all at once. 0 is 10,000.
 	Limit int
@@ -58,6 +61,7 @@ type Registration struct {
 	held     atomic.Int64 // how long the informer has waited for room, nanoseconds
 	holding  atomic.Int64 // since when it waits, unix nanoseconds; 0: it does not
 	resync   time.Duration
+	crash    bool
 	stop     context.CancelFunc
 	stopOnce sync.Once
 }
@@ -157,7 +161,9 @@ func (r *Registration) handle(d *delta) {
 	began := time.Now()
 	r.busy.Store(began.UnixNano())
 	defer func() {
-		if p := recover(); p != nil {
+		if r.crash {
+			// The panic goes on from here.
+		} else if p := recover(); p != nil {
 			r.panics.Add(1)
 			r.informer.log.Error("a handler panicked; the event is lost to it, the next one follows",
 				"handler", r.name, "kind", r.informer.name, "object", d.key.String(), "event", d.kind().String(),

@@ -98,6 +98,17 @@ func (i *informer) run(ctx context.Context) error {
 	return nil
 }
 
+// neverRun ends an informer that is not running and will not be. It may be called more
+// than once.
+func (i *informer) neverRun() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.stopped {
+		i.stopped = true
+		close(i.ended)
+	}
+}
+
 // patience is how long something may take before the log says what is waited for.
 const patience = 5 * time.Second
 
@@ -138,7 +149,7 @@ func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registratio
 	}
 	r := &Registration{
 		informer: i, name: o.Name, queue: newDeltas(limit), call: call, synced: make(chan struct{}),
-		resync: o.Resync, stop: func() {},
+		resync: o.Resync, crash: o.Crash, stop: func() {},
 	}
 	r.initial.Store(1) // the informer's own sync
 	i.mu.Lock()

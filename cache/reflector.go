@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,6 +76,7 @@ type reflector struct {
 var (
 	errShortWatch = errors.New("the server ended the watch at once and sent nothing")
 	errRelist     = errors.New("the state must be listed again")
+	errNoEnd      = errors.New("the server ended the watch before it had sent the whole state")
 )
 
 // run reads until ctx ends.
@@ -118,9 +120,12 @@ func (r *reflector) step(ctx context.Context) error {
 }
 
 // refusesWatchList reports whether a server answered that it does not do watch
-// lists, rather than that it cannot at the moment.
+// lists, rather than that it cannot at the moment: by a status, or, where it does not
+// know the parameter that asks for one, by a watch that ends without having said that
+// the state is whole. What else goes wrong is tried again and not listed, as client-go
+// does: it would befall the list too, or the watch that must come after it.
 func refusesWatchList(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
+	return errors.Is(err, errNoEnd) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
 }
 
 // list gets the whole state by a list.
@@ -131,6 +136,9 @@ func refusesWatchList(err error) bool {
 // state makes things twice. The server answers from its watch cache all the same
 // (consistent reads from cache, Kubernetes 1.31 and later). A later list must not
 // be older than what is known.
+//
+// Pages are asked for only with a page size of the informer's own: client-go's habit of
+// paging on once a server has paged an answer at version 0 has nothing to act upon.
 func (r *reflector) list(ctx context.Context) error {
 	options := client.ListOptions{PageSize: r.pageSize}
 	if !r.forgot && !r.version.IsZero() {
@@ -227,7 +235,7 @@ func (r *reflector) initial(w stream) (object.Version, error) {
 	for {
 		kind, f, err := w.next()
 		if errors.Is(err, io.EOF) {
-			return "", errors.New("the server ended the watch before it had sent the whole state")
+			return "", errNoEnd
 		}
 		if err != nil {
 			return "", err
@@ -347,7 +355,7 @@ func (r *reflector) afterWatch(err error) error {
 }
 
 // isTooLargeVersion reports whether the server says that the version asked for is
-// in its future. Source of the cause and of the older message:
+// in its future. Source of the cause and of the two older forms:
 // k8s.io/apiserver/pkg/storage, NewTooLargeResourceVersionError, and
 // k8s.io/client-go/tools/cache, isTooLargeResourceVersionError.
 func isTooLargeVersion(err error) bool {
@@ -358,15 +366,14 @@ func isTooLargeVersion(err error) bool {
 	if !apierrors.IsTimeout(err) || !errors.As(err, &status) {
 		return false
 	}
-	details := status.Status().Details
-	if details == nil {
-		return false
-	}
-	for _, cause := range details.Causes {
-		// Servers before 1.17.5 and those of 1.18.0 and 1.18.1 say it in words.
-		if cause.Message == "Too large resource version" {
-			return true
+	if details := status.Status().Details; details != nil {
+		for _, cause := range details.Causes {
+			if cause.Message == tooLargeVersion { // servers of 1.17.0 to 1.18.5
+				return true
+			}
 		}
 	}
-	return false
+	return strings.Contains(status.Status().Message, tooLargeVersion) // and before
 }
+
+const tooLargeVersion = "Too large resource version"

@@ -7,14 +7,18 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
@@ -100,12 +104,59 @@ func TestReflector(t *testing.T) {
 		{
 			name: "a watch list that breaks before its bookmark is no state",
 			answers: func() []any {
-				broken := watching(added(pod("gone", "1")))
-				close(broken.events)
-				return []any{broken, watching(added(pod("a", "2")), allSent("5"))}
+				return []any{watching(added(pod("gone", "1")), failing(errNoConnection)), watching(added(pod("a", "2")), allSent("5"))}
 			},
 			asked: "watch list from \"\"\nwatch list from \"\"",
 			store: "a@2", version: "5",
+		},
+		{
+			name: "a server that ends a watch list before its bookmark may not know watch lists, and is asked for a list",
+			answers: func() []any {
+				ended := watching(added(pod("gone", "1")))
+				close(ended.events)
+				return []any{ended, fakeList{version: "5", objects: []object.Object{pod("a", "2")}}, watching()}
+			},
+			asked: "watch list from \"\"\nlist from \"\"\nwatch from \"5\"",
+			store: "a@2", version: "5",
+		},
+		{
+			name: "a watch list that fails otherwise is asked for again, and no list",
+			answers: func() []any {
+				return []any{apierrors.NewInternalError(errors.New("etcd")), watching(added(pod("a", "2")), allSent("5"))}
+			},
+			asked: "watch list from \"\"\nwatch list from \"\"",
+			store: "a@2", version: "5",
+		},
+		{
+			name: "a bookmark before the end of a watch list does not end it",
+			answers: func() []any {
+				return []any{watching(added(pod("gone", "1")), bookmark("3"), failing(errNoConnection)), watching(added(pod("a", "2")), allSent("5"))}
+			},
+			asked: "watch list from \"\"\nwatch list from \"\"",
+			store: "a@2", version: "5",
+		},
+		{
+			name: "a list that expired is retried at no version, and the next one is at a version again",
+			answers: func() []any {
+				return []any{errNoWatchList, fakeList{version: "5", objects: []object.Object{pod("a", "1")}}, watching(failing(errExpired)),
+					errNoWatchList, errExpired, errNoWatchList, fakeList{version: "9", objects: []object.Object{pod("a", "8")}},
+					watching(failing(errTooLarge)),
+					errNoWatchList, fakeList{version: "10", objects: []object.Object{pod("a", "8")}}, watching()}
+			},
+			asked: "watch list from \"\"\nlist from \"\"\nwatch from \"5\"\n" +
+				"watch list from \"5\"\nlist from \"5\"\nwatch list from \"\"\nlist from \"\"\nwatch from \"9\"\n" +
+				"watch list from \"9\"\nlist from \"9\"\nwatch from \"10\"",
+			store: "a@8", version: "10",
+		},
+		{
+			name: "versions are numbers of any length, and deletions move the store's too",
+			answers: func() []any {
+				return []any{watching(added(pod("a", "9")), allSent("99999999999999999999"),
+					modified(pod("a", "100000000000000000000000000000")), modified(pod("a", "99999999999999999999999999999")),
+					added(pod("b", "100000000000000000000000000001")), deleted(pod("b", "100000000000000000000000000002"))), watching()}
+			},
+			asked: "watch list from \"\"",
+			store: "a@100000000000000000000000000000", version: "100000000000000000000000000002",
 		},
 		{
 			name: "an object that cannot be used does not move the version, and the state is listed again",
@@ -203,6 +254,103 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	})
 }
 
+func TestTooLargeVersionIsRecognisedInAllItsForms(t *testing.T) {
+	timeout := func(message string, causes ...metav1.StatusCause) error {
+		err := apierrors.NewTimeoutError(message, 1)
+		err.ErrStatus.Details.Causes = causes
+		return fmt.Errorf("listing: %w", err)
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"by its cause":          {timeout("x", metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge}), true},
+		"by its cause's words":  {timeout("x", metav1.StatusCause{Message: "Too large resource version"}), true},
+		"by its words":          {timeout("Too large resource version: 9, current: 1"), true},
+		"another timeout":       {timeout("x", metav1.StatusCause{Message: "too slow"}), false},
+		"the words of no retry": {apierrors.NewBadRequest("Too large resource version: 9"), false},
+		"no status at all":      {errNoConnection, false},
+	} {
+		if have := isTooLargeVersion(c.err); have != c.want {
+			t.Errorf("%s: %v", name, have)
+		}
+	}
+}
+
+// A server that has no room, or is not there, says nothing of the place in the history.
+func TestAWatchThatIsRefusedForNowIsAskedForAgainWithoutAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		source, informer := newTestInformer(t, watching(added(pod("a", "1")), allSent("5"), failing(errNoConnection)),
+			apierrors.NewTooManyRequests("later", 40), refused, watching(added(pod("b", "6"))))
+		defer start(t, informer)()
+		<-informer.Synced()
+		began := time.Now()
+		seen, stop := informer.Observed("6")
+		defer stop()
+		<-seen
+		want(t, "asked", source.log(), "watch list from \"\"\nwatch from \"5\"\nwatch from \"5\"\nwatch from \"5\"")
+		if waited := time.Since(began); waited < 40*time.Second {
+			t.Errorf("asked again after %s, the server said 40s", waited)
+		}
+		want(t, "store", contents(informer), "a@1 b@6")
+	})
+}
+
+func TestNoVersionIsSeenBeforeTheFirstStateIsWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(added(pod("a", "7")), bookmark("8"))
+		_, informer := newTestInformer(t, w)
+		defer start(t, informer)()
+		synctest.Wait()
+		seen, stop := informer.Observed("1")
+		defer stop()
+		select {
+		case <-seen:
+			t.Error("a version has been seen of a state that is not whole")
+		default:
+		}
+		if s := informer.Snapshot(); s.Version() != "" || s.Len() != 0 {
+			t.Errorf("readers see %d objects at version %q", s.Len(), s.Version())
+		}
+		w.events <- allSent("9")
+		synctest.Wait()
+		<-seen
+		if s := informer.Snapshot(); s.Version() != "9" || s.Len() != 1 {
+			t.Errorf("%d objects at version %q", s.Len(), s.Version())
+		}
+	})
+}
+
+// The watches of many clients that began together do not end together.
+func TestWatchesAreAskedForWithTimeoutsThatDiffer(t *testing.T) {
+	var r reflector
+	least, most := 3*minWatchTimeout, time.Duration(0)
+	for range 1000 {
+		timeout := r.watchOptions().Timeout
+		least, most = min(least, timeout), max(most, timeout)
+	}
+	if least < 5*time.Minute || least > 6*time.Minute || most < 9*time.Minute || most > 10*time.Minute {
+		t.Errorf("from %s to %s, want all between 5 and 10 minutes", least, most)
+	}
+}
+
+func TestAQuietWatchWhoseTimeIsUpIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quiet := watching()
+		source, informer := newTestInformer(t, watching(allSent("5"), failing(errNoConnection)), quiet, watching())
+		defer start(t, informer)()
+		time.Sleep(time.Minute)
+		asked := source.log()
+		began := time.Now()
+		close(quiet.events)
+		synctest.Wait()
+		if log := source.log(); log != asked+"\nwatch from \"5\"" || time.Since(began) != 0 || informer.Trouble() != nil {
+			t.Errorf("after %s, trouble %v, asked:\n%s", time.Since(began), informer.Trouble(), log)
+		}
+	})
+}
+
 func TestShortWatchesAreFailuresAndBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := []any{watching(allSent("5"), failing(errNoConnection))}
@@ -260,6 +408,78 @@ func TestWaitForSyncSaysWhatIsInTheWay(t *testing.T) {
 			t.Errorf("forbidden: %v", err)
 		}
 		stop()
+	})
+}
+
+func TestWaitForSyncTellsTheReasonsApart(t *testing.T) {
+	for reason, answer := range map[string]error{
+		"forbidden":                           errForbiddenList,
+		"the server does not serve this kind": apierrors.NewNotFound(podResource, ""),
+		"the server cannot be reached":        &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		"the server is overloaded":            apierrors.NewTooManyRequests("later", 3),
+		"an object cannot be used":            &undecodable{errors.New("bad")},
+		"the server answers 500":              apierrors.NewInternalError(errors.New("etcd")),
+		"the connection fails":                errNoConnection,
+		"the first list has not ended yet":    nil,
+	} {
+		t.Run(reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				answers := []any{watching()} // that never gets to its bookmark
+				if answer != nil {
+					answers = nil
+					for range 10 {
+						answers = append(answers, answer)
+					}
+				}
+				_, informer := newTestInformer(t, answers...)
+				defer start(t, informer)()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				began := time.Now()
+				err := informer.WaitForSync(ctx)
+				var notSynced *NotSyncedError
+				if !errors.As(err, &notSynced) || notSynced.Reason != reason || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%v", err)
+				}
+				if answer != nil && !errors.Is(err, answer) {
+					t.Errorf("%v does not lead to the last error", err)
+				}
+				if waited := time.Since(began); waited != time.Second {
+					t.Errorf("waited %s", waited)
+				}
+			})
+		})
+	}
+}
+
+// Who waits is woken, and does not ask from time to time.
+func TestWaitForSyncEndsWithTheSyncOrTheStopAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching()
+		_, informer := newTestInformer(t, w)
+		stop := start(t, informer)
+		const moment = 1234567 * time.Nanosecond // no multiple of anybody's interval
+		time.AfterFunc(moment, func() { w.events <- allSent("5") })
+		began := time.Now()
+		if err := informer.WaitForSync(t.Context()); err != nil || time.Since(began) != moment {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		stop()
+		if err := informer.WaitForSync(t.Context()); err != nil {
+			t.Errorf("synced and then stopped: %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		_, informer := newTestInformer(t, watching())
+		stop := start(t, informer)
+		const moment = 1234567 * time.Nanosecond
+		time.AfterFunc(moment, stop)
+		began := time.Now()
+		err := informer.WaitForSync(t.Context())
+		var notSynced *NotSyncedError
+		if !errors.As(err, &notSynced) || notSynced.Reason != "the informer has stopped" || time.Since(began) != moment {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
 	})
 }
 

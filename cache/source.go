@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,6 +66,10 @@ func (s *serverSource) list(ctx context.Context, o client.ListOptions, each func
 	})
 	if err != nil {
 		return "", "", err
+	}
+	if !strings.HasSuffix(meta.Kind, "List") {
+		// A Table or a Status has no items, and is not a list of none.
+		return "", "", &undecodable{fmt.Errorf("want a list of %s, have a %q", s.kind.Kind, meta.Kind)}
 	}
 	return meta.ResourceVersion, meta.Continue, nil
 }
@@ -138,7 +143,7 @@ func (s *serverStream) next() (string, *frame, error) {
 		}
 		return "", nil, &apierrors.StatusError{ErrStatus: status}
 	default:
-		return "", nil, fmt.Errorf("the server sent an event of the unknown type %q", event.Type)
+		return "", nil, &undecodable{fmt.Errorf("the server sent an event of the unknown type %q", event.Type)}
 	}
 	want := s.resource
 	if !s.source.selection.MetadataOnly && (event.Kind != want.Kind || event.APIVersion != want.APIVersion()) {
