@@ -61,7 +61,7 @@ type kept struct {
 }
 
 const (
-	keptMost = 128
+	keptMost = 64
 	keptFor  = 10 * time.Second
 )
 
