@@ -68,8 +68,8 @@ func (c *cluster) run(config *rest.Config, parts ...func(*manager.Manager) (mana
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for _, make := range parts {
-		part, err := make(mgr)
+	for _, build := range parts {
+		part, err := build(mgr)
 		if err != nil {
 			c.t.Fatal(err)
 		}

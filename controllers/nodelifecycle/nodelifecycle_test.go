@@ -56,8 +56,8 @@ func run(t *testing.T, config *rest.Config, controllers ...func(*manager.Manager
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, make := range controllers {
-		c, err := make(mgr)
+	for _, build := range controllers {
+		c, err := build(mgr)
 		if err != nil {
 			t.Fatal(err)
 		}
