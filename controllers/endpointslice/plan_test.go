@@ -185,6 +185,32 @@ func TestPackingWithTheFewestWrites(t *testing.T) {
 	}
 }
 
+func TestTheFullestSliceThatHasRoomIsFilledFirst(t *testing.T) {
+	var s server
+	pods := podsUpTo(250) // slices of 0 to 99, 100 to 199, and the rest
+	s.run(webService(), pods...)
+	step := func(name string, updates int, sizes []int, pods []*corev1.Pod) {
+		t.Helper()
+		check(t, name, s.run(webService(), pods...), 0, updates, 0)
+		if have := s.sizes(); !slices.Equal(have, sizes) {
+			t.Errorf("%s: slices of %v, want %v", name, have, sizes)
+		}
+	}
+	fewer := slices.Concat(pods[10:100], pods[130:])
+	for _, n := range upFrom(300, 5) {
+		fewer = append(fewer, webPod(n))
+	}
+	step("of two that are written", 2, []int{50, 70, 95}, fewer)
+	for _, n := range upFrom(310, 4) {
+		fewer = append(fewer, webPod(n))
+	}
+	step("of three", 1, []int{50, 70, 99}, fewer)
+	for _, n := range upFrom(320, 25) {
+		fewer = append(fewer, webPod(n))
+	}
+	step("of two that have room for all", 1, []int{50, 95, 99}, fewer)
+}
+
 func upFrom(n, count int) []int {
 	var all []int
 	for i := range count {
