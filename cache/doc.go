@@ -6,23 +6,39 @@
 //
 // # The way of a change
 //
-//	API server ─▶ source ─▶ reflector ─▶ store ─▶ one delta queue a handler ─▶ handler
-//	             decodes    keeps in     snapshots   coalesces
-//	                        step
+//	API server ─▶ source ─▶ reflector ─▶ archive ─▶ store ─▶ one delta queue a handler ─▶ handler
+//	             reads       keeps in    compresses  snapshots   coalesces
+//	             metadata    step
 //
 // A reflector lists a kind once and then watches it. It resumes a watch that ends
 // where it ended, and lists again only where the server has forgotten that place.
 // Each change goes into the store first and to the handlers after, so that a
 // handler that looks into the store finds what it was told of, or something newer.
+// A list that is read again is held beside the store only as far as it differs.
+//
+// # Objects are kept as they came
+//
+// The store does not hold decoded objects. It holds what the server sent, without
+// managedFields and compressed against a dictionary of the kind, and beside it what
+// selects an object and relates it to others: a Pod of five kilobytes takes one. An
+// [Item] has that metadata at hand ([Item.Meta]); [Item.Object] decodes, and two
+// readers of one object share what was decoded for as long as somebody holds it.
+// docs/cache-format.md has every byte of it.
+//
+// That is right for many objects and few readers of each. Who decodes every object
+// all the time pays for it each time: decide by metadata where that is enough, read
+// single fields with [Item.Text], look up with an index instead of walking.
 //
 // # Readers
 //
 // A [Snapshot] is the state of a kind at one resourceVersion. Taking one costs
 // nothing, reading from it takes no lock, and it never changes: readers and the
 // writer do not wait for each other. [SharedInformer.Get] reads from the newest.
+// Objects are found by key, namespace, owner, label, field, and by indexes that users
+// add.
 //
 // Objects in a snapshot are shared by all readers. They are read-only: call
-// DeepCopy before you change one.
+// DeepCopy before you change one. [Factory.DetectMutation] finds who did not.
 //
 // # Handlers
 //
@@ -32,8 +48,9 @@
 // oldest state that it knows to the newest. A handler that blocks for ever
 // therefore holds memory in proportion to the number of objects, never to the
 // number of changes, and delays nobody else. An object that came and went unseen
-// is not told of. A handler that wakes a reader of snapshots asks for every change
-// instead, see [HandlerOptions].
+// is not told of. A handler that records, or wakes a reader of snapshots, asks for
+// every step instead; it has a limit, and holds the informer up beyond it, visibly.
+// See [HandlerOptions].
 //
 // Names are addresses and UIDs are identities: where an object was deleted and
 // another one created under its name between two events, the event is [Replaced],
@@ -42,16 +59,29 @@
 // # Sharing
 //
 // A [Factory] makes one informer for each selection of a kind, however many ask.
-// [Informer] is how to ask:
+// [Informer] is how to ask, and takes a reference that Release gives back:
 //
 //	pods := cache.Informer[*corev1.Pod](factory)
+//	defer pods.Release()
+//
+// T is a built-in type, a type of your own, *unstructured.Unstructured, or
+// *metav1.PartialObjectMetadata for metadata alone, which an informer of whole objects
+// serves too. The factory logs where two informers hold the same objects because they
+// were not asked for alike.
 //
 // When a server goes, its informers try again on their own, with growing pauses.
-// The first one that reaches it wakes the others.
+// The first one that reaches it wakes the others. A server that was restored from a
+// backup is followed back: the version of the state goes back with it.
 //
 // # Versions
 //
 // An informer knows up to which resourceVersion it has seen its kind.
 // [SharedInformer.Observed] waits until it has seen a given one; the controller
 // package rests its reads of own writes on that.
+//
+// # What can be seen
+//
+// [Factory.WriteStatus] writes a page: objects, bytes, how far behind, what is in the
+// way, why lists and watches were begun again, and what waits for which handler.
+// Package metrics has the same for Prometheus.
 package cache
