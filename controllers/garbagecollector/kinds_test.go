@@ -6,7 +6,6 @@ package garbagecollector_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +44,7 @@ func versions(names ...string) []map[string]any {
 }
 
 // define defines a custom kind, unless it is, and waits until it is served.
-func define(t *testing.T, r object.Resource, spec ...map[string]any) object.Resource {
+func define(t *testing.T, r object.Resource) object.Resource {
 	t.Helper()
 	c := shared.Get(t).Client
 	scope := "Cluster"
@@ -55,9 +54,6 @@ func define(t *testing.T, r object.Resource, spec ...map[string]any) object.Reso
 	all := map[string]any{
 		"group": r.Group, "scope": scope, "versions": versions(r.Version),
 		"names": map[string]any{"plural": r.Plural, "kind": r.Kind, "singular": strings.ToLower(r.Kind)},
-	}
-	for _, s := range spec {
-		maps.Copy(all, s)
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": definitions.APIVersion(), "kind": definitions.Kind,
@@ -148,6 +144,7 @@ func TestAnOwnerOfAKindThatIsNotServedKeepsItsDependents(t *testing.T) {
 	s.keeps(dependent, "owner")
 	// As soon as it is served it is clear that there is no such owner.
 	define(t, kind)
+	defer s.undefine(kind)
 	s.goes(dependent, both)
 }
 
@@ -194,7 +191,8 @@ func TestAKindThatCannotBeWatchedDoesNotHoldUpTheOthers(t *testing.T) {
 func TestAKindIsWatchedOnInTheVersionThatIsLeft(t *testing.T) {
 	s := newScene(t)
 	kind := object.Resource{Group: "moves.example.org", Version: "v1", Plural: "moves", Kind: "Move", Namespaced: true}
-	define(t, kind, map[string]any{"versions": versions("v1")})
+	define(t, kind)
+	defer s.undefine(kind)
 	s.collect()
 	owner := s.make(kind, "owner")
 	dependents := []made{s.make(kind, "custom", owner.owns(blocking)), s.make(configMaps, "built-in", owner.owns(blocking))}
