@@ -55,3 +55,9 @@ func (s SharedInformer[T]) IndexText(p wire.Path) {
 func (s Snapshot[T]) WithText(p wire.Path, value string) iter.Seq2[object.Key, Item[T]] {
 	return s.Index(textIndex(p), value)
 }
+
+// TextValues returns the values of a text that [SharedInformer.IndexText] names, and
+// how many objects have each.
+func (s Snapshot[T]) TextValues(p wire.Path) iter.Seq2[string, int] {
+	return s.IndexValues(textIndex(p))
+}

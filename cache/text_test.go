@@ -30,6 +30,11 @@ func TestATextIsReadAndIndexedWithoutADecode(t *testing.T) {
 			t.Errorf("%s was decoded", item.Key())
 		}
 	}
+	for node, n := range snapshot(s).TextValues(wire.NodeName) {
+		if node != "n1" || n != 2 {
+			t.Errorf("%d on %q", n, node)
+		}
+	}
 	if _, err := (Item[*corev1.Pod]{}).Text(wire.NodeName); err == nil {
 		t.Error("an item that does not exist has a text")
 	}
