@@ -17,23 +17,25 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/podindex"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
-// newlyBound returns the node that a Pod has been bound to with an event, or "".
+// newlyBound returns the node that a Pod has been bound to with an event, or "". A
+// text that cannot be read is taken for none: its Pod cannot be decoded either.
 func newlyBound(e cache.Event[*corev1.Pod]) string {
 	if e.Kind == cache.Deleted {
 		return ""
 	}
-	pod, err := e.New.Object()
-	if err != nil {
-		return "" // the informer has reported it
+	node, err := e.New.Text(wire.NodeName)
+	if err != nil || node == "" {
+		return ""
 	}
 	if e.Kind == cache.Updated || e.Kind == cache.Resync {
-		if before, err := e.Old.Object(); err == nil && before.Spec.NodeName == pod.Spec.NodeName {
+		if before, err := e.Old.Text(wire.NodeName); err == nil && before == node {
 			return ""
 		}
 	}
-	return pod.Spec.NodeName
+	return node
 }
 
 // notReadyPatch returns the patch that marks this state of a Pod not ready, and
