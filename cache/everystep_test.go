@@ -105,6 +105,7 @@ func TestStoppingEndsTheWaitForAHandlerOfEveryStep(t *testing.T) {
 		if time.Since(began) != time.Minute {
 			t.Errorf("stopped after %s, the call ended after a minute", time.Since(began))
 		}
+		synctest.Wait()
 		if text := log.String(); !strings.Contains(text, "stopping waits for a handler") || !strings.Contains(text, "handler=stuck") {
 			t.Errorf("logged: %s", text)
 		}

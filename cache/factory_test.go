@@ -4,13 +4,19 @@
 package cache_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
@@ -193,13 +200,14 @@ func TestMetadataIsReadFromAnInformerOfWholeObjects(t *testing.T) {
 func TestATransformThatFailsLosesNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add(t, "web-1")
-		calls, failing := 0, false
+		var calls atomic.Int64
+		var failing atomic.Bool
 		informer := cache.Informer[*corev1.Pod](w.factory, cache.Transform(func(p *corev1.Pod) (*corev1.Pod, error) {
-			calls++
-			if failing && p.Name == "web-2" {
+			calls.Add(1)
+			if failing.Load() && p.Name == "web-2" {
 				return nil, errors.New("cannot")
 			}
-			if failing && p.Name == "web-3" {
+			if failing.Load() && p.Name == "web-3" {
 				panic("oh")
 			}
 			p.Spec = corev1.PodSpec{NodeName: "by transform"}
@@ -210,26 +218,298 @@ func TestATransformThatFailsLosesNothing(t *testing.T) {
 		if err != nil || o.Spec.NodeName != "by transform" {
 			t.Errorf("%+v, %v", o, err)
 		}
-		if calls != 1 {
-			t.Errorf("the transform was called %d times for one object", calls)
+		if n := calls.Load(); n != 1 {
+			t.Errorf("the transform was called %d times for one object", n)
 		}
-		failing = true
+		failing.Store(true)
 		w.add(t, "web-2")
 		if err := informer.Trouble(); err == nil || !strings.Contains(err.Error(), "cannot") {
 			t.Errorf("trouble: %v", err)
 		}
 		w.add(t, "web-3")
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if text := w.log.String(); strings.Count(text, "an object cannot be used") == 0 || strings.Count(text, "\n") > 20 {
 			t.Errorf("logged in an hour: %s", text)
 		}
-		failing = false
+		failing.Store(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := informer.Snapshot().Len(); n != 3 || informer.Trouble() != nil {
 			t.Errorf("%d objects when the transform works again, trouble %v", n, informer.Trouble())
 		}
 	})
+}
+
+// What is sent is transformed as it comes, by list and by watch, and what the cache
+// tells of its own accord is not transformed again.
+func TestATransformRunsOnceForEachObjectThatArrives(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add(t, "web-1")
+		w.add(t, "web-2")
+		line := &cuttable{to: w.server}
+		c, err := client.New(&rest.Config{Host: "http://in-memory", Transport: line})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.factory = cache.NewFactory(c, nil)
+		var calls, events notes
+		informer := cache.Informer[*corev1.Pod](w.factory, cache.Transform(func(p *corev1.Pod) (*corev1.Pod, error) {
+			calls.add(p.Name)
+			p.Labels = map[string]string{"transformed": "yes"}
+			return p, nil
+		}))
+		var expired atomic.Bool
+		w.server.Before = func(verb string, r *http.Request) *metav1.Status {
+			if verb == "watch" && r.URL.Query().Get("sendInitialEvents") != "" {
+				return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}
+			}
+			if verb == "watch" && expired.CompareAndSwap(true, false) {
+				return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}
+			}
+			return nil
+		}
+		_, err = informer.AddHandler(func(e cache.Event[*corev1.Pod]) {
+			if !e.Item().Meta().Labels.Has("transformed") {
+				t.Errorf("%s %s: not transformed", e.Kind, e.Key().Name)
+			}
+			events.add(fmt.Sprint(e.Kind, " ", e.Key().Name))
+		}, cache.HandlerOptions{Resync: 10 * time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.run(t)()
+		want(t, "transformed by list", calls.take(), "web-1 web-2")
+		w.add(t, "web-3")
+		want(t, "transformed by watch", calls.take(), "web-3")
+		events.take()
+		time.Sleep(15 * time.Minute)
+		synctest.Wait()
+		want(t, "told by resync", events.take(), "Resync web-1 Resync web-2 Resync web-3")
+		want(t, "transformed by resync", calls.take(), "")
+		// What is gone from a list is told of, and was transformed when it came.
+		expired.Store(true)
+		line.cut()
+		if err := client.For[*corev1.Pod](c).Delete(t.Context(), object.Key{Namespace: "team-a", Name: "web-1"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		want(t, "told by a new list", events.take(), "Deleted web-1")
+		want(t, "transformed by a new list", calls.take(), "web-2 web-3")
+	})
+}
+
+// notes is what functions of a test note from goroutines that are not the test's.
+type notes struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (n *notes) add(note string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, note)
+}
+
+// take returns the notes in alphabetical order, and forgets them.
+func (n *notes) take() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	slices.Sort(n.all)
+	text := strings.Join(n.all, " ")
+	n.all = nil
+	return text
+}
+
+func want(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// cuttable is a line to a server of which a test can cut the watches.
+type cuttable struct {
+	to http.RoundTripper
+
+	mu      sync.Mutex
+	watches []context.CancelFunc
+}
+
+func (l *cuttable) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("watch") != "true" {
+		return l.to.RoundTrip(r)
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	l.mu.Lock()
+	l.watches = append(l.watches, cancel)
+	l.mu.Unlock()
+	return l.to.RoundTrip(r.WithContext(ctx))
+}
+
+func (l *cuttable) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, cancel := range l.watches {
+		cancel()
+	}
+	l.watches = nil
+}
+
+func TestAReleasedInformerThatNeverRanIsStopped(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		early := cache.Informer[*corev1.Pod](w.factory)
+		early.Release()
+		stop := w.run(t)
+		if err := early.WaitForSync(t.Context()); err == nil || !strings.Contains(err.Error(), "has stopped") {
+			t.Errorf("released before the factory ran: %v", err)
+		}
+		if _, err := early.AddHandler(func(cache.Event[*corev1.Pod]) {}, cache.HandlerOptions{}); err == nil {
+			t.Error("a handler was added to it")
+		}
+		stop()
+		late := cache.Informer[*corev1.Pod](w.factory)
+		late.Release()
+		if err := late.WaitForSync(t.Context()); err == nil || !strings.Contains(err.Error(), "has stopped") {
+			t.Errorf("released after the factory ran: %v", err)
+		}
+	})
+}
+
+func TestAFactoryRunsOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		defer w.run(t)()
+		if err := w.factory.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "has been run before") {
+			t.Errorf("the second run: %v", err)
+		}
+	})
+}
+
+// A server that answers with something else than a list of the kind has said nothing
+// of its objects, least of all that there are none.
+func TestWhatIsNoListIsNotAnEmptyOne(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add(t, "web-1")
+		line := &answering{to: w.server}
+		c, err := client.New(&rest.Config{Host: "http://in-memory", Transport: line})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.factory = cache.NewFactory(c, slog.New(slog.NewTextHandler(w.log, nil)))
+		informer := cache.Informer[*corev1.Pod](w.factory)
+		line.say(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"rows":[]}`)
+		defer w.run(t)()
+		time.Sleep(time.Minute)
+		if err := informer.Trouble(); err == nil || !strings.Contains(err.Error(), `want a list of Pod, have a "Table"`) || informer.Snapshot().Version() != "" {
+			t.Errorf("trouble %v, version %q", err, informer.Snapshot().Version())
+		}
+		line.say("")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if informer.Trouble() != nil || informer.Snapshot().Len() != 1 {
+			t.Errorf("trouble %v, %d objects", informer.Trouble(), informer.Snapshot().Len())
+		}
+	})
+}
+
+// answering is a line to a server that answers lists itself if it is told to, and
+// refuses watch lists.
+type answering struct {
+	to http.RoundTripper
+
+	mu   sync.Mutex
+	list string
+}
+
+func (l *answering) say(list string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = list
+}
+
+func (l *answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	l.mu.Lock()
+	text, code := l.list, http.StatusOK
+	l.mu.Unlock()
+	switch query := r.URL.Query(); {
+	case query.Get("sendInitialEvents") != "":
+		text, code = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`, http.StatusUnprocessableEntity
+	case query.Get("watch") != "" || text == "" || !strings.HasSuffix(r.URL.Path, "/pods"):
+		return l.to.RoundTrip(r)
+	}
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader(text)),
+	}, nil
+}
+
+// What a watch sends that is no object of the kind is reported, and the state read
+// anew: what it stood for is not known.
+func TestEventsOfSomethingElseDoNotMoveTheVersion(t *testing.T) {
+	for name, event := range map[string]string{
+		"another kind":    `{"type":"ADDED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"n","resourceVersion":"90"}}}`,
+		"a table":         `{"type":"ADDED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"90"},"rows":[]}}`,
+		"an unknown type": `{"type":"MOVED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","resourceVersion":"90"}}}`,
+		"no name":         `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"90"}}}`,
+		"a wrong label":   `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","resourceVersion":"90","labels":{"a":1}}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add(t, "web-1")
+				line := &interjecting{to: w.server, event: event}
+				c, err := client.New(&rest.Config{Host: "http://in-memory", Transport: line})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.factory = cache.NewFactory(c, slog.New(slog.NewTextHandler(w.log, nil)))
+				informer := cache.Informer[*corev1.Pod](w.factory)
+				defer w.run(t)()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if s := informer.Snapshot(); s.Version() != "1" || s.Len() != 1 || informer.Trouble() != nil {
+					t.Errorf("%d objects at version %s, trouble %v", s.Len(), s.Version(), informer.Trouble())
+				}
+				if n := informer.Handle().Status().Relists["an object cannot be used"]; n != 1 {
+					t.Errorf("the state was read %d times for it", n)
+				}
+				if !strings.Contains(w.log.String(), "an object cannot be used") {
+					t.Errorf("logged: %s", w.log)
+				}
+			})
+		})
+	}
+}
+
+// interjecting is a line to a server that puts an event into the first watch, behind
+// the initial state.
+type interjecting struct {
+	to    http.RoundTripper
+	event string
+	once  sync.Once
+}
+
+func (l *interjecting) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := l.to.RoundTrip(r)
+	if err != nil || r.URL.Query().Get("watch") != "true" {
+		return response, err
+	}
+	l.once.Do(func() {
+		body := bufio.NewReader(response.Body)
+		var first bytes.Buffer
+		for !strings.Contains(first.String(), "initial-events-end") {
+			text, err := body.ReadString('\n')
+			if err != nil {
+				break
+			}
+			first.WriteString(text)
+		}
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(&first, strings.NewReader(l.event+"\n"), body), response.Body}
+	})
+	return response, nil
 }
 
 func TestAnObjectOfTheCacheThatIsChangedIsFoundAndWhoHeldItNamed(t *testing.T) {
@@ -258,6 +538,7 @@ func TestAnObjectOfTheCacheThatIsChangedIsFoundAndWhoHeldItNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Spec.NodeName = "elsewhere"
+		w.factory.Status() // the lock of which orders the change before the next look
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if text := w.log.String(); !strings.Contains(text, "an object of the cache was changed") || !strings.Contains(text, "team-a/web-1") {

@@ -4,8 +4,16 @@
 package cache
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,6 +21,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/object"
 )
 
 func add(t *testing.T, i SharedInformer[*corev1.Pod], h Handler[*corev1.Pod], o HandlerOptions) *Registration {
@@ -226,6 +236,183 @@ func TestAHandlerThatAsksForEveryChangeIsToldOfEachOneByOne(t *testing.T) {
 		if s := r.Status(); s.Waiting != 0 {
 			t.Errorf("%d wait still", s.Waiting)
 		}
+	})
+}
+
+func TestAPanicIsLoggedWithItsStackAndNamesTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, informer := newTestInformer(t, watching(added(pod("a", "1")), allSent("5")))
+		var log bytes.Buffer
+		informer.informer.log = slog.New(slog.NewTextHandler(&log, nil))
+		r := add(t, informer, func(Event[*corev1.Pod]) { panic("oh") }, HandlerOptions{Name: "frail"})
+		defer start(t, informer)()
+		<-r.Synced()
+		synctest.Wait()
+		for _, part := range []string{"handler=frail", "object=ns/a", "panic=oh", "TestAPanicIsLoggedWithItsStackAndNamesTheHandler"} {
+			if !strings.Contains(log.String(), part) {
+				t.Errorf("the log does not say %q: %s", part, &log)
+			}
+		}
+	})
+}
+
+// crashing is set where the test binary runs itself to see it end.
+const crashing = "SETPOINT_TEST_CRASHING"
+
+func TestAHandlerMayAskThatItsPanicEndsTheProgram(t *testing.T) {
+	if os.Getenv(crashing) != "" {
+		_, informer := newTestInformer(t, watching(added(pod("a", "1")), allSent("5")))
+		r := add(t, informer, func(Event[*corev1.Pod]) { panic("this ends it") }, HandlerOptions{Crash: true})
+		start(t, informer)
+		<-r.Synced()
+		time.Sleep(time.Minute) // the panic is on its way
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), self, "-test.run=^TestAHandlerMayAskThatItsPanicEndsTheProgram$")
+	command.Env = append(os.Environ(), crashing+"=yes")
+	output, err := command.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || !strings.Contains(string(output), "panic: this ends it") {
+		t.Errorf("%v: %s", err, output)
+	}
+}
+
+func TestAHandlerIsCalledOnceAtATimeAndInOrderForEachObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(allSent("1"))
+		_, informer := newTestInformer(t, w)
+		var running, overlaps atomic.Int64
+		known := map[string]object.Version{}
+		add(t, informer, func(e Event[*corev1.Pod]) {
+			if running.Add(1) > 1 {
+				overlaps.Add(1)
+			}
+			time.Sleep(time.Millisecond)
+			name := e.Key().Name
+			if before, ok := known[name]; ok != e.Old.Exists() || ok && e.Old.Meta().Version != before {
+				t.Errorf("%s %s: the handler knows version %q", e.Kind, name, before)
+			}
+			known[name] = e.New.Meta().Version
+			running.Add(-1)
+		}, HandlerOptions{})
+		defer start(t, informer)()
+		for i := range 500 {
+			w.events <- modified(pod(fmt.Sprint("p", i%7), fmt.Sprint(i+2)))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := overlaps.Load(); n != 0 {
+			t.Errorf("%d calls ran beside another", n)
+		}
+		if len(known) != 7 || known["p2"] != "501" { // 499 is 7*71+2
+			t.Errorf("the handler knows %v", known)
+		}
+	})
+}
+
+// A handler that is added at any moment is told of what is there and then of each
+// change: nothing is missing between the two, and nothing comes twice.
+func TestAHandlerAddedWhileChangesComeMissesNothing(t *testing.T) {
+	const changes, handlers = 900, 30 // a watch of a test holds a thousand
+	w := watching(allSent("1"))
+	_, informer := newTestInformer(t, w)
+	defer start(t, informer)()
+	<-informer.Synced()
+	for i := range changes {
+		o, version := fmt.Sprint("p", i%40), fmt.Sprint(i+2)
+		if i%11 == 10 {
+			w.events <- deleted(pod(o, version))
+		} else {
+			w.events <- modified(pod(o, version))
+		}
+	}
+	end, stop := informer.Observed(object.Version(fmt.Sprint(changes + 1)))
+	defer stop()
+	type view struct {
+		registration *Registration
+		mu           sync.Mutex
+		known        map[object.Key]object.Version
+	}
+	var views []*view
+	for range handlers {
+		v := &view{known: map[object.Key]object.Version{}}
+		v.registration = add(t, informer, func(e Event[*corev1.Pod]) {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			before, knew := v.known[e.Key()]
+			switch {
+			case knew != (e.Kind != Added):
+				t.Errorf("%s %s, which the handler knew: %v", e.Kind, e.Key(), knew)
+			case e.Kind == Updated && e.Old.Meta().Version != before:
+				t.Errorf("%s goes from %s, the handler knew %s", e.Key(), e.Old.Meta().Version, before)
+			case e.Initial && e.Kind != Added:
+				t.Errorf("%s is marked as initial", e.Kind)
+			}
+			if e.Kind == Deleted {
+				delete(v.known, e.Key())
+			} else {
+				v.known[e.Key()] = e.New.Meta().Version
+			}
+		}, HandlerOptions{EveryStep: true})
+		views = append(views, v)
+		runtime.Gosched()
+	}
+	<-end
+	truth := map[object.Key]object.Version{}
+	for key, item := range informer.All() {
+		truth[key] = item.Meta().Version
+	}
+	for _, v := range views {
+		<-v.registration.Synced()
+		for v.registration.Status().Waiting > 0 || v.registration.Status().Busy > 0 {
+			runtime.Gosched()
+		}
+		v.mu.Lock()
+		if !maps.Equal(v.known, truth) {
+			t.Errorf("a handler knows %v, true is %v", v.known, truth)
+		}
+		v.mu.Unlock()
+	}
+}
+
+func TestAHandlerOfAnEmptyKindIsSyncedOnceThatIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching()
+		_, informer := newTestInformer(t, w)
+		r := add(t, informer, func(Event[*corev1.Pod]) {}, HandlerOptions{})
+		defer start(t, informer)()
+		synctest.Wait()
+		if r.Status().Synced {
+			t.Error("synced before it is known that there is nothing")
+		}
+		w.events <- allSent("5")
+		synctest.Wait()
+		if !r.Status().Synced {
+			t.Error("not synced, and there is nothing to be told of")
+		}
+	})
+}
+
+func TestRemovingOneHandlerLeavesTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(added(pod("a", "1")), allSent("5"))
+		_, informer := newTestInformer(t, w)
+		var one, other told
+		r := add(t, informer, one.handler, HandlerOptions{})
+		add(t, informer, other.handler, HandlerOptions{})
+		defer start(t, informer)()
+		synctest.Wait()
+		one.take()
+		other.take()
+		r.Remove()
+		w.events <- modified(pod("a", "6"))
+		synctest.Wait()
+		want(t, "removed", one.take(), "")
+		want(t, "not removed", other.take(), "Updated a 1→6")
 	})
 }
 
