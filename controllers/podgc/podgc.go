@@ -22,6 +22,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/podindex"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -112,8 +113,19 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	return c, nil
 }
 
-// stateOf returns the states, of those that the look asks for, that a Pod is in.
+// phase is where a Pod says in which phase it is.
+var phase = wire.Path{Names: "status.phase", Numbers: [4]int32{3, 1}}
+
+// stateOf returns the states, of those that the look asks for, that a Pod is in. It is
+// asked with each change of each Pod, and decodes those that are being deleted.
 func stateOf(item cache.Item[*corev1.Pod]) ([]string, error) {
+	if !item.Meta().Deleting() {
+		in, err := item.Text(phase)
+		if err != nil || !final(corev1.PodPhase(in)) {
+			return nil, err
+		}
+		return []string{stateEnded}, nil
+	}
 	pod, err := item.Object()
 	if err != nil {
 		return nil, err

@@ -47,8 +47,11 @@ func judge(pod *corev1.Pod, v view) reason {
 }
 
 // ended reports whether a Pod is in its last phase.
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+func ended(pod *corev1.Pod) bool { return final(pod.Status.Phase) }
+
+// final reports whether no other phase follows.
+func final(phase corev1.PodPhase) bool {
+	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
 }
 
 // deleted reports whether a Pod has been deleted with no grace period left: it is there

@@ -19,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/podindex"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // Name is the controller's name.
@@ -115,11 +116,11 @@ func (r *reconciler) concerns(e cache.Event[*corev1.Pod]) bool {
 	if e.Kind == cache.Deleted || !r.anyTainted() {
 		return false
 	}
-	if e.Kind == cache.Updated && !moved(e) {
+	node, err := e.New.Text(wire.NodeName)
+	if err == nil && len(r.taints(node)) == 0 {
 		return false
 	}
-	pod, err := e.New.Object()
-	return err != nil || len(r.taints(pod.Spec.NodeName)) > 0 // a run reports the error
+	return e.Kind != cache.Updated || moved(e) // a run reports the error
 }
 
 // moved reports whether a Pod was bound, or its tolerations have changed.
