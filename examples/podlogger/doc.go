@@ -1,0 +1,13 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Podlogger is the smallest program on the library: it says of every Pod of a cluster
+// that it was there, was added, changed or deleted, until it is interrupted.
+//
+//	export KUBECONFIG=...
+//	go run ./examples/podlogger
+//
+// A factory shares informers, an informer keeps a current copy of a kind, and a handler
+// is told what changes. The connection may break and the server may go and come back:
+// the informer goes on where it was.
+package main

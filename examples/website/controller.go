@@ -1,0 +1,110 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+)
+
+const (
+	name      = "website-controller"
+	finalizer = "example.com/hosts-file" // the entry outside of the cluster has to go first
+	ready     = "Ready"
+)
+
+type reconciler struct {
+	hosts hosts
+
+	sites  cache.SharedInformer[*Website]
+	server client.Typed[*Website]
+
+	pages       *controller.Applier[*corev1.ConfigMap]
+	deployments *controller.Applier[*appsv1.Deployment]
+	services    *controller.Applier[*corev1.Service]
+}
+
+func newController(h controller.Host, outside hosts) *controller.Controller {
+	sites := cache.Informer[*Website](h)
+	// Only what is labelled as ours: there may be many ConfigMaps of others.
+	pages := cache.Informer[*corev1.ConfigMap](h, cache.WithLabels(labelled))
+	deployments := cache.Informer[*appsv1.Deployment](h, cache.WithLabels(labelled))
+	services := cache.Informer[*corev1.Service](h, cache.WithLabels(labelled))
+	r := &reconciler{
+		hosts:       outside,
+		sites:       sites,
+		server:      client.For[*Website](h.Client()),
+		pages:       controller.NewApplier(h.Client(), pages, name),
+		deployments: controller.NewApplier(h.Client(), deployments, name),
+		services:    controller.NewApplier(h.Client(), services, name),
+	}
+	return controller.New(name, r.reconcile,
+		controller.For(sites), controller.Owns(pages), controller.Owns(deployments), controller.Owns(services),
+		controller.Client(h.Client()), controller.Log(h.Logger()), controller.Workers(4))
+}
+
+// reconcile makes one Website as it should be.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	site, err := r.sites.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if site.DeletionTimestamp != nil {
+		if err := r.hosts.remove(site); err != nil {
+			return controller.Result{}, err
+		}
+		return controller.Result{}, controller.RemoveFinalizer(ctx, r.server, site, finalizer)
+	}
+	if site, err = controller.AddFinalizer(ctx, r.server, site, finalizer); err != nil {
+		return controller.Result{}, err
+	}
+	now := site.DeepCopy()
+	err = r.serve(ctx, now)
+	describe(now, err)
+	return controller.Result{}, errors.Join(err, controller.WriteStatus(ctx, r.server, site, now))
+}
+
+// serve makes what a Website consists of, and notes in its status what there is.
+func (r *reconciler) serve(ctx context.Context, site *Website) error {
+	if _, err := r.pages.Apply(ctx, site, page(site)); err != nil {
+		return err
+	}
+	deployment, err := r.deployments.Apply(ctx, site, deployment(site))
+	if err != nil {
+		return err
+	}
+	site.Status.Available = deployment.Status.AvailableReplicas
+	service, err := r.services.Apply(ctx, site, service(site))
+	if err != nil {
+		return err
+	}
+	site.Status.Address = service.Spec.ClusterIP
+	return r.hosts.set(site, service.Spec.ClusterIP)
+}
+
+// describe sets the condition that says how it goes, for the spec that was looked at.
+func describe(site *Website, err error) {
+	status, reason := metav1.ConditionTrue, "Serving"
+	message := fmt.Sprintf("%d of %d replicas are available", site.Status.Available, site.Spec.Replicas)
+	switch {
+	case err != nil:
+		status, reason, message = metav1.ConditionFalse, "Failed", err.Error()
+	case site.Status.Available < site.Spec.Replicas:
+		status, reason = metav1.ConditionFalse, "Starting"
+	}
+	controller.SetCondition(&site.Status.Conditions, site.Generation, ready, status, reason, message)
+}

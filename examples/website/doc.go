@@ -1,0 +1,26 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Website is a controller for a kind of its own. A Website is a page and a host name:
+//
+//	apiVersion: example.com/v1
+//	kind: Website
+//	metadata: {name: blog}
+//	spec: {host: blog.example, page: <h1>Hello</h1>}
+//
+// The controller gives each a ConfigMap with the page, a Deployment that serves it, a
+// Service in front, and an entry in the directory of a name server outside of the
+// cluster. What somebody changes of these is changed back, the status says how it goes,
+// and a deleted Website goes when its entry is gone. The tutorial, docs/tutorial.md,
+// writes the program step by step.
+//
+//	kubectl apply -f examples/website/crd.yaml
+//	go run ./examples/website --hostsdir /etc/dnsmasq-hosts
+//	kubectl apply -f examples/website/blog.yaml
+//
+//   - types.go has the kind: two structs, and how to copy them.
+//   - objects.go says what a Website consists of, as if all of it were made anew.
+//   - hosts.go is the place outside of the cluster.
+//   - controller.go is the loop.
+//   - crd.yaml and rbac.yaml are for the server.
+package main
