@@ -26,6 +26,7 @@ type Client struct {
 	base    *url.URL
 	scheme  *runtime.Scheme
 	timeout time.Duration // of requests that are no streams; 0 is none
+	turns   turns         // of requests that are no streams
 
 	mu        sync.Mutex
 	resources map[schemaKey]object.Resource // found by discovery
@@ -71,6 +72,7 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 		base:      base,
 		scheme:    scheme.Scheme,
 		timeout:   timeout,
+		turns:     make(turns, atOnce),
 		resources: map[schemaKey]object.Resource{},
 	}
 	for _, option := range options {

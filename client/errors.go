@@ -36,11 +36,23 @@ func (e *unansweredError) Error() string {
 
 func (e *unansweredError) Unwrap() error { return e.cause }
 
+// NotSentError is the error of a request that was not sent: a transport refused it, or it
+// gave up before its turn came. Nothing of it has left this process.
+type NotSentError struct{ Cause error }
+
+func (e *NotSentError) Error() string { return "not sent: " + e.Cause.Error() }
+
+// Unwrap returns why it was refused.
+func (e *NotSentError) Unwrap() error { return e.Cause }
+
 // unanswered wraps an error of the transport. net/http puts the whole URL into
 // its errors; what was asked for is said in our words instead.
 func (r *Request) unanswered(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
+	}
+	if refused, ok := errors.AsType[*NotSentError](err); ok {
+		return fmt.Errorf("%s: %w", r, refused)
 	}
 	return &unansweredError{request: r.String(), server: r.client.Server(), cause: err}
 }
@@ -51,6 +63,9 @@ func (r *Request) unanswered(err error) error {
 // and one that refused, leave nothing open.
 func Unanswered(err error) bool {
 	if err == nil || Unreachable(err) {
+		return false
+	}
+	if _, ok := errors.AsType[*NotSentError](err); ok {
 		return false
 	}
 	if _, ok := errors.AsType[*unansweredError](err); ok {

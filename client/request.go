@@ -171,7 +171,7 @@ func (r *Request) Do(ctx context.Context) (Answer, error) {
 		ctx, cancel = context.WithTimeout(ctx, r.client.timeout)
 		defer cancel()
 	}
-	response, err := r.send(ctx)
+	response, err := r.send(ctx, r.client.turns)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -202,7 +202,7 @@ type Stream struct {
 // Stream sends the request and returns the answer's body unread. It ends when ctx
 // does.
 func (r *Request) Stream(ctx context.Context) (*Stream, error) {
-	response, err := r.send(ctx)
+	response, err := r.send(ctx, nil) // a watch lasts, and would hold its turn for ever
 	if err != nil {
 		return nil, err
 	}
@@ -215,8 +215,9 @@ func (r *Request) Stream(ctx context.Context) (*Stream, error) {
 }
 
 // send sends the request until it has an answer that is final. Answers that are
-// errors are returned as such.
-func (r *Request) send(ctx context.Context) (*http.Response, error) {
+// errors are returned as such. With turns it takes one for each try, which the end of
+// the answer's body gives back.
+func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error) {
 	if r.err != nil {
 		return nil, fmt.Errorf("%s: %w", r, r.err)
 	}
@@ -234,9 +235,9 @@ func (r *Request) send(ctx context.Context) (*http.Response, error) {
 		if r.body != nil {
 			request.Header.Set("Content-Type", r.contentType)
 		}
-		response, err := r.client.http.Do(request)
+		response, err := r.try(request, turns)
 		if err != nil {
-			return nil, r.unanswered(err)
+			return nil, err
 		}
 		if response.StatusCode >= 200 && response.StatusCode < 300 {
 			return response, nil
@@ -255,6 +256,27 @@ func (r *Request) send(ctx context.Context) (*http.Response, error) {
 			return nil, err // what the server said tells more than that time ran out
 		}
 	}
+}
+
+// try sends the request once.
+func (r *Request) try(request *http.Request, turns turns) (*http.Response, error) {
+	if turns == nil {
+		response, err := r.client.http.Do(request)
+		if err != nil {
+			return nil, r.unanswered(err)
+		}
+		return response, nil
+	}
+	if err := turns.take(request.Context()); err != nil {
+		return nil, fmt.Errorf("%s: waiting for earlier requests: %w", r, &NotSentError{Cause: err})
+	}
+	response, err := r.client.http.Do(request)
+	if err != nil {
+		turns.give()
+		return nil, r.unanswered(err)
+	}
+	response.Body = turns.until(response.Body)
+	return response, nil
 }
 
 // retryAfter reports whether the server asks to be tried again, and when.
