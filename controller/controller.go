@@ -39,6 +39,7 @@ type Controller struct {
 
 	own       ownWrites
 	refusals  refusals
+	failures  failures
 	startOnce sync.Once
 }
 

@@ -69,6 +69,7 @@ func (c *Controller) call(ctx context.Context, req Request) (result Result, err 
 // after decides when the key comes again.
 func (c *Controller) after(ctx context.Context, item workqueue.Item[object.Key], result Result, err error) {
 	key := item.Key
+	c.failures.note(key, err)
 	switch {
 	case err == nil:
 		c.queue.Forget(key)

@@ -4,37 +4,44 @@
 package manager
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/lease"
 )
 
 // Runnable is what a manager runs.
 type Runnable = controller.Runnable
 
-// eventFlush is how long events that wait are still written when the manager
-// stops.
-const eventFlush = 2 * time.Second
+// shutdownTime is the default of ShutdownTimeout: less than the 30 s after which
+// Kubernetes kills a Pod that was asked to end.
+const shutdownTime = 16 * time.Second
 
 // Manager is a process of controllers. Its methods are safe for concurrent use.
 type Manager struct {
-	client   *client.Client
+	client   *client.Client // of controllers: writes while the lease is held
+	own      *client.Client // of the manager: the lease itself, and questions about rights
 	factory  *cache.Factory
 	log      *slog.Logger
 	instance string
 	options  []client.Option
+	shutdown time.Duration
+	servings []serving
+	election *lease.Config // as it was asked for
+	elector  *lease.Elector
+	fence    fence
+	phase    atomic.Value // string: what the process does, for people
+	answered atomic.Bool  // the server has
+	stopping atomic.Bool
 
 	mu        sync.Mutex
 	parts     []Runnable
@@ -52,6 +59,10 @@ func Log(l *slog.Logger) Option { return func(m *Manager) { m.log = l } }
 // host's name.
 func Instance(name string) Option { return func(m *Manager) { m.instance = name } }
 
+// ShutdownTimeout is how long the manager may take to stop, in all. What has not ended
+// by then is said, and left behind. The default is 16 s.
+func ShutdownTimeout(d time.Duration) Option { return func(m *Manager) { m.shutdown = d } }
+
 // ClientOptions are those of the manager's client.
 func ClientOptions(options ...client.Option) Option {
 	return func(m *Manager) { m.options = append(m.options, options...) }
@@ -60,7 +71,8 @@ func ClientOptions(options ...client.Option) Option {
 // New returns a manager that works against the server of config. It does not
 // connect.
 func New(config *rest.Config, options ...Option) (*Manager, error) {
-	m := &Manager{log: slog.Default()}
+	m := &Manager{log: slog.Default(), shutdown: shutdownTime}
+	m.phase.Store("not running")
 	for _, option := range options {
 		option(m)
 	}
@@ -71,13 +83,40 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 		}
 		m.instance = host
 	}
-	c, err := client.New(config, m.options...)
-	if err != nil {
+	var err error
+	if m.own, err = client.New(config, m.options...); err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
-	m.client = c
-	m.factory = cache.NewFactory(c, m.log)
+	if m.client, err = m.NewClient(config); err != nil {
+		return nil, fmt.Errorf("making a manager: %w", err)
+	}
+	m.factory = cache.NewFactory(m.client, m.log)
+	if m.election != nil {
+		c := *m.election
+		c.Log = m.log
+		if c.Identity == "" {
+			c.Identity = identity(m.instance)
+		}
+		if m.elector, err = lease.New(m.own, c); err != nil {
+			return nil, fmt.Errorf("making a manager: %w", err)
+		}
+	}
+	for _, s := range m.servings {
+		if err := s.validate(); err != nil {
+			return nil, fmt.Errorf("making a manager: %w", err)
+		}
+	}
 	return m, nil
+}
+
+// NewClient returns a client with the credentials of config, for a controller that has
+// its own. Like the manager's, it writes only while the lease is held.
+func (m *Manager) NewClient(config *rest.Config) (*client.Client, error) {
+	if m.election != nil {
+		config = rest.CopyConfig(config)
+		config.Wrap(m.fence.wrap)
+	}
+	return client.New(config, m.options...)
 }
 
 // Client returns the manager's client.
@@ -114,99 +153,4 @@ func (m *Manager) Add(r Runnable) error {
 	}
 	m.parts = append(m.parts, r)
 	return nil
-}
-
-// Run works until ctx ends or a part fails for good, and returns when nothing of
-// the manager runs any more. The error is that of the part; the end of ctx is none.
-func (m *Manager) Run(ctx context.Context) error {
-	m.mu.Lock()
-	if m.running {
-		m.mu.Unlock()
-		return errors.New("running the manager: it has been run before")
-	}
-	m.running = true
-	parts, recorders := m.parts, m.recorders
-	m.mu.Unlock()
-
-	if err := m.waitForServer(ctx); err != nil {
-		return nil // asked to stop before there was anything to do
-	}
-
-	// Three groups that stop one after the other: who works, who tells of it,
-	// and who tells them of the world.
-	partsCtx, stopParts := context.WithCancelCause(ctx)
-	defer stopParts(nil)
-	recordersCtx, stopRecorders := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopRecorders()
-	informersCtx, stopInformers := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopInformers()
-
-	var informing, recording, working sync.WaitGroup
-	informing.Go(func() { _ = m.factory.Run(informersCtx) })
-	for _, r := range recorders {
-		recording.Go(func() { r.Run(recordersCtx, eventFlush) })
-	}
-	for _, part := range parts {
-		working.Go(func() {
-			if err := part.Run(partsCtx); err != nil {
-				stopParts(fmt.Errorf("%s: %w", part.Name(), err))
-			}
-		})
-	}
-	working.Wait()
-	<-partsCtx.Done() // without parts there is still something to wait for
-	stopRecorders()
-	recording.Wait()
-	stopInformers()
-	informing.Wait()
-	if ctx.Err() == nil {
-		return context.Cause(partsCtx)
-	}
-	return nil
-}
-
-// How often a server that does not answer is asked again.
-const (
-	askFirst = 250 * time.Millisecond
-	askMost  = 5 * time.Second
-)
-
-// waitForServer waits until the server answers, and says once for each reason
-// what it waits for. A server that answers with a refusal answers: what is
-// refused is for the controllers to find out.
-func (m *Manager) waitForServer(ctx context.Context) error {
-	said := ""
-	for pause := askFirst; ; pause = min(2*pause, askMost) {
-		ask, cancel := context.WithTimeout(ctx, 10*time.Second)
-		_, err := m.client.Request(http.MethodGet).Path("/version").Do(ask)
-		cancel()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		var advice string
-		switch {
-		case err == nil, apierrors.IsForbidden(err):
-			if said != "" {
-				m.log.Info("the server answers", "server", m.client.Server())
-			}
-			return nil
-		case apierrors.IsUnauthorized(err):
-			advice = "the server does not accept the credentials; are they of another cluster, or expired?"
-		case client.Unreachable(err):
-			advice = "the server cannot be reached; is it running, and is the address right?"
-		default:
-			advice = "the server does not answer as it should"
-		}
-		if advice != said {
-			said = advice
-			m.log.Warn("waiting for the server", "reason", advice, "server", m.client.Server(), "error", err)
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		}
-	}
 }

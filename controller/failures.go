@@ -1,0 +1,61 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Failure is what is known of a key whose last run failed.
+type Failure struct {
+	Error string
+	At    time.Time
+	Runs  int // that failed in a row
+}
+
+// maxFailures bounds the keys whose failures are remembered. Their number is a matter of
+// the cluster, not of the controller.
+const maxFailures = 1000
+
+// failures remembers the last error of keys, for people.
+type failures struct {
+	mu    sync.Mutex
+	last  map[object.Key]Failure
+	total uint64
+}
+
+func (f *failures) note(key object.Key, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		delete(f.last, key)
+		return
+	}
+	f.total++
+	known, remembered := f.last[key]
+	if !remembered && len(f.last) >= maxFailures {
+		return
+	}
+	if f.last == nil {
+		f.last = map[object.Key]Failure{}
+	}
+	f.last[key] = Failure{Error: err.Error(), At: time.Now(), Runs: known.Runs + 1}
+}
+
+// Failures returns the keys whose last run failed, those that were given up among them,
+// up to a thousand, and how many runs have failed in all. It is safe for concurrent use.
+func (c *Controller) Failures() (last map[object.Key]Failure, total uint64) {
+	c.failures.mu.Lock()
+	defer c.failures.mu.Unlock()
+	return maps.Clone(c.failures.last), c.failures.total
+}
+
+// Informers returns those that the Reconciler reads, as far as the controller knows.
+func (c *Controller) Informers() []cache.Handle { return slices.Clone(c.informers) }

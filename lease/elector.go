@@ -1,0 +1,252 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/client"
+)
+
+// Elector stands by for a lease. Acquire is called by one goroutine at a time; Status is
+// safe for concurrent use.
+type Elector struct {
+	client *client.Client
+	leases client.Typed[*coordinationv1.Lease]
+	config Config
+	clock  clock
+	log    *slog.Logger
+	tasks  sync.WaitGroup // watches
+
+	mu     sync.Mutex
+	said   string // the last trouble that was logged
+	status Status
+}
+
+// Status is what can be seen of an election from outside.
+type Status struct {
+	Identity    string
+	Holder      string // the last one seen; empty: none
+	Held        bool   // by this process, for certain
+	Transitions int32  // changes of the holder, as the record counts them
+	Renewals    uint64 // that succeeded
+	Failures    uint64 // requests about the lease that failed
+	Trouble     error  // of the last request; nil if it succeeded
+}
+
+// New returns an elector that asks the server of c, whose writes must not depend on the
+// lease themselves.
+func New(c *client.Client, config Config) (*Elector, error) {
+	if err := config.validate(); err != nil {
+		return nil, fmt.Errorf("making an elector: %w", err)
+	}
+	if config.Log == nil {
+		config.Log = slog.Default()
+	}
+	return &Elector{
+		client: c, leases: client.ForResource[*coordinationv1.Lease](c, resource), config: config, clock: systemClock(),
+		log:    config.Log.With("lease", config.Key.String(), "identity", config.Identity),
+		status: Status{Identity: config.Identity},
+	}, nil
+}
+
+// Rights returns what an elector must be allowed to do in the namespace of its Lease.
+func (c Config) Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{resource.Group}, Resources: []string{resource.Plural}, Verbs: []string{"create"}},
+		{
+			APIGroups: []string{resource.Group}, Resources: []string{resource.Plural}, ResourceNames: []string{c.Key.Name},
+			Verbs: []string{"get", "watch", "update"},
+		},
+	}
+}
+
+// Status returns what can be seen of the election from outside.
+func (e *Elector) Status() Status {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.status
+}
+
+func (e *Elector) note(f func(*Status)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f(&e.status)
+}
+
+// say logs trouble, once until it is another one.
+func (e *Elector) say(what string, err error) {
+	text := what + string(apierrors.ReasonForError(err))
+	e.mu.Lock()
+	again := e.said == text
+	e.said = text
+	e.status.Failures++
+	e.status.Trouble = err
+	e.mu.Unlock()
+	if apierrors.IsForbidden(err) {
+		what += "; it takes the rights to create, get, watch and update it"
+	}
+	if !again {
+		e.log.Warn(what, "error", err)
+	}
+}
+
+func (e *Elector) fine() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.said, e.status.Trouble = "", nil
+}
+
+// Acquire stands by until the lease is ours. The error is ctx's. Release the Term, whatever
+// became of ctx.
+func (e *Elector) Acquire(ctx context.Context) (*Term, error) {
+	s := standby{Elector: e}
+	for {
+		term, err := s.try(ctx)
+		switch {
+		case term != nil: // even if ctx ended in the last moment
+			e.fine()
+			return term, nil
+		case ctx.Err() != nil:
+			e.tasks.Wait()
+			return nil, context.Cause(ctx)
+		case err != nil:
+			e.say("the lease cannot be had", err)
+			pause(ctx, e.config.Timing.RetryPeriod)
+		}
+	}
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// request bounds a request about the lease: one that hangs must leave time for another.
+func (e *Elector) request(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, e.config.Timing.RenewDeadline/2)
+}
+
+// standby is a process that waits for the lease.
+type standby struct {
+	*Elector
+	seen sighting
+	mine mine // what was sent without an answer
+	told string
+}
+
+// try looks at the lease, waits until it is free or changes, and takes it if it is free.
+// Without a term and without an error it is to be called again at once.
+func (s *standby) try(ctx context.Context) (*Term, error) {
+	ask, cancel := s.request(ctx)
+	l, err := s.leases.Get(ask, s.config.Key)
+	cancel()
+	switch {
+	case apierrors.IsNotFound(err):
+		// Deleted under its holder, who may not know yet: its time counts on.
+		if left := s.seen.left(s.clock(), s.config.Timing.Duration); left > 0 {
+			pause(ctx, min(left, s.config.Timing.RetryPeriod))
+			return nil, nil
+		}
+		l = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.config.Key.Namespace, Name: s.config.Key.Name}}
+		return s.take(ctx, l)
+	case err != nil:
+		return nil, err
+	}
+	if a, ok := s.mine.find(l); ok {
+		return s.begin(l, a), nil // the answer was lost, the write was not
+	}
+	s.see(l)
+	if !s.waitUntilFree(ctx) {
+		return nil, nil
+	}
+	return s.take(ctx, s.seen.lease)
+}
+
+// see notes the record of others.
+func (s *standby) see(l *coordinationv1.Lease) {
+	s.seen.note(l, s.clock())
+	s.Elector.note(func(status *Status) { status.Holder, status.Transitions = holder(l), transitions(l) })
+	if h := holder(l); h != s.told && h != "" {
+		s.log.Info("standing by", "holder", h)
+		s.told = h
+	}
+}
+
+// waitUntilFree watches the lease until it is free. It returns false if the lease must be
+// looked at again instead.
+func (s *standby) waitUntilFree(ctx context.Context) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var changes <-chan change
+	for {
+		left := s.seen.left(s.clock(), s.config.Timing.Duration)
+		if left == 0 {
+			return true
+		}
+		if changes == nil {
+			changes = s.watch(ctx, s.seen.lease.ResourceVersion)
+		}
+		timer := time.NewTimer(left)
+		select {
+		case c, ok := <-changes:
+			timer.Stop()
+			if !ok {
+				pause(ctx, min(left, s.config.Timing.RetryPeriod))
+				return false
+			}
+			s.fine()
+			if c.deleted {
+				return false
+			}
+			s.see(c.lease)
+		case <-timer.C:
+			s.log.Info("the holder has given no sign of life", "holder", holder(s.seen.lease), "for", s.clock().atLeast(s.seen.at).Round(time.Millisecond))
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		}
+	}
+}
+
+// take writes our record into a lease that is free as of its version.
+func (s *standby) take(ctx context.Context, l *coordinationv1.Lease) (*Term, error) {
+	now := s.clock()
+	s.mine = mine{identity: s.config.Identity, acquired: metav1.NewMicroTime(now.wall.Truncate(time.Microsecond))}
+	a := s.mine.next(now)
+	changed := transitions(l)
+	if l.UID != "" {
+		changed++
+	}
+	want := s.mine.taken(l, a, s.config.Timing, changed)
+	ask, cancel := s.request(ctx)
+	defer cancel()
+	var err error
+	if l.UID == "" {
+		l, err = s.leases.Create(ask, want)
+	} else {
+		l, err = s.leases.Update(ask, want)
+	}
+	switch {
+	case err == nil:
+		return s.begin(l, a), nil
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return nil, nil // somebody was faster, or touched it
+	}
+	return nil, err
+}

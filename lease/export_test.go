@@ -1,0 +1,16 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import "time"
+
+// Shift adds to the clocks of an elector from now on: what a machine that slept, a process
+// that was stopped, or somebody who sets the clock does to them.
+func Shift(e *Elector, mono, wall func() time.Duration) {
+	real := e.clock
+	e.clock = func() instant {
+		now := real()
+		return instant{mono: now.mono + mono(), wall: now.wall.Add(wall())}
+	}
+}

@@ -1,0 +1,178 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// inspectable is a part that can be looked into: a *controller.Controller, or what has one
+// inside.
+type inspectable interface {
+	Runnable
+	Queue() *workqueue.Queue[object.Key]
+	Waiting() map[object.Key]string
+	Failures() (map[object.Key]controller.Failure, uint64)
+	Informers() []cache.Handle
+}
+
+// controllers are the parts that can be looked into.
+func (m *Manager) controllers() []inspectable {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []inspectable
+	for _, part := range m.parts {
+		if c, ok := part.(inspectable); ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Of each kind, this many keys are shown, unless ?limit= says otherwise.
+const shownKeys = 20
+
+func (m *Manager) debugInformers(w http.ResponseWriter, _ *http.Request) {
+	plainText(w)
+	_ = m.factory.WriteStatus(w) // whoever asked may have gone
+}
+
+// debugControllers writes a page for people. ?controller=NAME shows that one alone.
+func (m *Manager) debugControllers(w http.ResponseWriter, r *http.Request) {
+	limit := shownKeys
+	if text := r.URL.Query().Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			http.Error(w, fmt.Sprintf("limit=%s: want a number of keys", text), http.StatusBadRequest)
+			return
+		}
+		limit = n
+	}
+	all := m.controllers()
+	if name := r.URL.Query().Get("controller"); name != "" {
+		all = slices.DeleteFunc(all, func(c inspectable) bool { return c.Name() != name })
+		if len(all) == 0 {
+			http.Error(w, fmt.Sprintf("no controller %q runs here", name), http.StatusNotFound)
+			return
+		}
+	}
+	plainText(w)
+	m.writeProcess(w)
+	for _, c := range all {
+		writeController(w, c, limit)
+	}
+}
+
+func plainText(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+}
+
+// writeProcess says what the process as a whole does.
+func (m *Manager) writeProcess(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s\n", m.instance, m.phase.Load())
+	if m.elector == nil {
+		return
+	}
+	s := m.elector.Status()
+	fmt.Fprintf(w, "lease %s: this is %s, the holder is %s (term %d)\n", m.election.Key, s.Identity, orNobody(s.Holder), s.Transitions)
+	if term := m.fence.term.Load(); term != nil {
+		if err := term.Certain(); err != nil {
+			fmt.Fprintf(w, "writes are held back: %s\n", err)
+		}
+	}
+	if s.Trouble != nil {
+		fmt.Fprintf(w, "trouble with the lease: %s\n", s.Trouble)
+	}
+}
+
+func orNobody(holder string) string {
+	if holder == "" {
+		return "nobody"
+	}
+	return holder
+}
+
+// writeController says what a controller does: how much there is to do, what it waits
+// for, what it works on and why, and what fails.
+func writeController(w io.Writer, c inspectable, limit int) {
+	s := c.Queue().Stats()
+	failures, total := c.Failures()
+	waiting := c.Waiting()
+	fmt.Fprintf(w, "\n%s\n", c.Name())
+	fmt.Fprintf(w, "  %d ready, %d delayed, %d worked on or held back, %d of these wanted again; %d runs asked for, %d failed, %d keys failing\n",
+		s.Ready, s.Delayed, s.Processing, s.Pending, s.Adds, total, s.Failing)
+	for _, informer := range c.Informers() {
+		if status := informer.Status(); !status.Synced || status.Trouble != nil {
+			fmt.Fprintf(w, "  its informer of %s is not current: %s\n", strings.TrimSpace(status.Kind+" "+status.Selects), trouble(status))
+		}
+	}
+	now := time.Now()
+	ago := func(t time.Time) time.Duration { return now.Sub(t).Round(time.Millisecond) }
+	in := c.Queue().Inspect(limit)
+	page := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	defer page.Flush()
+	for _, k := range in.Running {
+		state := "worked on"
+		if what, held := waiting[k.Key]; held {
+			state = "waits for " + what
+		}
+		fmt.Fprintf(page, "  %s\t%s, since %s%s\t%s\n", k.Key, state, ago(k.Since), again(k.Next), causes(k.Causes, k.Dropped))
+	}
+	for _, k := range in.Ready {
+		fmt.Fprintf(page, "  %s\tready, since %s\t%s\n", k.Key, ago(k.Since), causes(k.Causes, k.Dropped))
+	}
+	for _, k := range in.Delayed {
+		fmt.Fprintf(page, "  %s\tdelayed, for another %s\t%s\n", k.Key, -ago(k.Until), causes(k.Causes, k.Dropped))
+	}
+	latest := slices.SortedFunc(maps.Keys(failures), func(a, b object.Key) int { return failures[b].At.Compare(failures[a].At) })
+	for i, key := range latest {
+		if i == limit {
+			fmt.Fprintf(page, "  %d more failed\t\t\n", len(latest)-limit)
+			break
+		}
+		f := failures[key]
+		fmt.Fprintf(page, "  %s\tfailed %d times, the last time %s ago\t%s\n", key, f.Runs, ago(f.At), f.Error)
+	}
+}
+
+func trouble(s cache.Status) string {
+	if s.Trouble != nil {
+		return s.Trouble.Error()
+	}
+	return "no first state yet"
+}
+
+func again(next *workqueue.Pending) string {
+	if next == nil {
+		return ""
+	}
+	return ", wanted again"
+}
+
+// causes says why a key is there.
+func causes(all []workqueue.Cause, dropped int) string {
+	var words []string
+	for _, c := range all {
+		words = append(words, strings.TrimSpace(c.Source+" "+c.Verb+" "+c.Ref.Key.String()))
+	}
+	text := strings.Join(words, "; ")
+	if dropped > 0 {
+		text += fmt.Sprintf("; and %d more", dropped)
+	}
+	return text
+}

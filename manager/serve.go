@@ -1,0 +1,155 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Serving says how questions about the process are answered.
+type Serving struct {
+	// Plain is HTTP without TLS, open to whoever can reach it. Only listeners on a
+	// loopback address may have it.
+	Plain bool
+	// CertFile and KeyFile are read anew for each connection, and so may be replaced.
+	// Without them the manager makes a certificate, which lives as long as it does.
+	CertFile, KeyFile string
+	// Profiling adds /debug/pprof/.
+	Profiling bool
+}
+
+type serving struct {
+	Serving
+	listener net.Listener
+}
+
+// Serve has the manager answer questions on a listener, from Run's begin to its end:
+// /healthz, /livez and /readyz, with a path below them for each check, to everybody;
+// /metrics, /debug/controllers and /debug/informers to those who may. Who asks sends a
+// bearer token, of which the API server says whose it is (TokenReview) and whether he may
+// get that path (SubjectAccessReview); the answers are remembered for ten seconds. Run
+// closes the listener.
+func Serve(l net.Listener, s Serving) Option {
+	return func(m *Manager) { m.servings = append(m.servings, serving{s, l}) }
+}
+
+func (s *serving) validate() error {
+	address := s.listener.Addr().String()
+	if tcp, ok := s.listener.Addr().(*net.TCPAddr); s.Plain && (!ok || !tcp.IP.IsLoopback()) {
+		return fmt.Errorf("serving on %s: without TLS that is open to the network; use a loopback address such as 127.0.0.1", address)
+	}
+	if (s.CertFile == "") != (s.KeyFile == "") {
+		return fmt.Errorf("serving on %s: a certificate and its key are needed, or none of them", address)
+	}
+	if s.CertFile != "" {
+		if _, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile); err != nil {
+			return fmt.Errorf("serving on %s: %w", address, err)
+		}
+	}
+	return nil
+}
+
+// How long clients may take: to send the head of a request, and between two.
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 90 * time.Second
+)
+
+// serve begins to answer and returns what ends that.
+func (m *Manager) serve() (end func()) {
+	var servers []*http.Server
+	var tasks sync.WaitGroup
+	for _, s := range m.servings {
+		guard := newAccess(m.own, m.log).guard
+		listener := s.listener
+		if s.Plain {
+			guard = func(h http.Handler) http.Handler { return h }
+		} else if config, err := s.tls(); err != nil {
+			m.log.Error("not serving", "address", listener.Addr().String(), "error", err)
+			continue
+		} else {
+			listener = tls.NewListener(listener, config)
+		}
+		server := &http.Server{
+			Handler: m.handler(s.Profiling, guard), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+			ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug), // of bad handshakes and the like
+		}
+		servers = append(servers, server)
+		tasks.Go(func() {
+			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				m.log.Error("no longer serving", "address", listener.Addr().String(), "error", err)
+			}
+		})
+		m.log.Info("serving health and metrics", "address", listener.Addr().String(), "tls", !s.Plain)
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		for _, server := range servers {
+			if server.Shutdown(ctx) != nil {
+				_ = server.Close() // a profile that is being taken, say
+			}
+		}
+		tasks.Wait()
+	}
+}
+
+func (s *serving) tls() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if s.CertFile != "" {
+		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			c, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
+			return &c, err
+		}
+		return config, nil
+	}
+	c, err := selfMade(s.listener.Addr())
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate: %w", err)
+	}
+	config.Certificates = []tls.Certificate{c}
+	return config, nil
+}
+
+// selfMade makes a certificate that nobody has signed, for those who look at the
+// connection's encryption alone, as kubelets do.
+func selfMade(address net.Addr) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "setpoint-manager"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	if tcp, ok := address.(*net.TCPAddr); ok && !tcp.IP.IsUnspecified() {
+		template.IPAddresses = append(template.IPAddresses, tcp.IP)
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, nil
+}
