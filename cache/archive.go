@@ -67,6 +67,11 @@ func (a *archive) entry(f *frame) (*entry, error) {
 	if len(h.Name) == 0 {
 		return nil, fmt.Errorf("the object has no name")
 	}
+	// What cannot be compared cannot be told from what is older.
+	version := unsafe.String(unsafe.SliceData(h.ResourceVersion), len(h.ResourceVersion))
+	if _, err := object.ParseVersion(version); err != nil {
+		return nil, err
+	}
 	family, err := a.family(h)
 	if err != nil {
 		return nil, err

@@ -324,6 +324,7 @@ func TestWhatHasNoNameOrTooLongOnesIsRefusedAndSaid(t *testing.T) {
 		"a long name":    pod(long, "6", uid("u")),
 		"a long UID":     pod("a", "6", uid(types.UID(long))),
 		"a long version": pod("a", strings.Repeat("6", 70_000)),
+		"no version":     pod("a", "six"),
 		"no name":        pod("", "6", uid("u")),
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -440,7 +441,7 @@ func drawPod(t *rapid.T) *corev1.Pod {
 	}
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: text.Draw(t, "namespace"), Name: rapid.StringN(1, 20, 60).Draw(t, "name"), GenerateName: text.Draw(t, "generated"),
-		UID: types.UID(text.Draw(t, "uid")), ResourceVersion: fmt.Sprint(rapid.Uint64().Draw(t, "version")),
+		UID: types.UID(text.Draw(t, "uid")), ResourceVersion: fmt.Sprint(rapid.Uint64Min(1).Draw(t, "version")),
 		Generation: rapid.Int64().Draw(t, "generation"), Labels: texts.Draw(t, "labels"), Annotations: texts.Draw(t, "annotations"),
 		Finalizers: rapid.SliceOfN(text, 0, 3).Draw(t, "finalizers"),
 	}}
@@ -519,10 +520,10 @@ func TestEveryEntryReadsAsTheWholeObjectDoes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(have, object.Object(whole)) {
-				t.Fatalf("have\n%+v\nwant\n%+v", have, whole)
+				t.Fatalf("have\n%#v\nwant\n%#v", have, whole)
 			}
 			if m := e.meta(); !reflect.DeepEqual(m, object.MetaOf(whole)) {
-				t.Fatalf("have\n%+v\nwant\n%+v", m, object.MetaOf(whole))
+				t.Fatalf("have\n%#v\nwant\n%#v", m, object.MetaOf(whole))
 			}
 			notes, err := e.annotations()
 			if err != nil || len(notes) != len(whole.Annotations) || len(notes) > 0 && !maps.Equal(notes, whole.Annotations) {
