@@ -48,7 +48,8 @@ func (i Item[T]) Object() (T, error) {
 	form := i.entry.form
 	if t := reflect.TypeFor[T](); form.typ != t {
 		// Who asks for metadata may be served by an informer of whole objects.
-		if m, ok := any(object.New[T]()).(*metav1.PartialObjectMetadata); ok {
+		if _, ok := any(none).(*metav1.PartialObjectMetadata); ok {
+			m := new(metav1.PartialObjectMetadata)
 			return any(m).(T), i.entry.decodeInto(m)
 		}
 		return none, fmt.Errorf("item %s is a %s, not a %s", i.entry.key(), form.typ, t)

@@ -28,6 +28,8 @@ type Client struct {
 	timeout time.Duration // of requests that are no streams; 0 is none
 	turns   turns         // of requests that are no streams
 
+	kinds sync.Map // of types, which do not change: reflect.Type to GroupVersionKind
+
 	mu        sync.Mutex
 	resources map[schemaKey]object.Resource // found by discovery
 }

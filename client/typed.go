@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -40,11 +42,25 @@ func (t Typed[T]) Resource(ctx context.Context) (object.Resource, error) {
 	if t.resource != (object.Resource{}) {
 		return t.resource, nil
 	}
-	kind, err := t.client.KindOf(object.New[T]())
+	kind, err := kindOf[T](t.client)
 	if err != nil {
 		return object.Resource{}, err
 	}
 	return t.client.Resolve(ctx, kind)
+}
+
+// kindOf returns the kind of a type, looked up once. It needs an object to look at, and
+// a Pod is large to be made for every request.
+func kindOf[T object.Object](c *Client) (schema.GroupVersionKind, error) {
+	typ := reflect.TypeFor[T]()
+	if kind, ok := c.kinds.Load(typ); ok {
+		return kind.(schema.GroupVersionKind), nil
+	}
+	kind, err := c.KindOf(object.New[T]())
+	if err == nil {
+		c.kinds.Store(typ, kind)
+	}
+	return kind, err
 }
 
 // request begins a request for an object of T.
@@ -54,7 +70,7 @@ func (t Typed[T]) request(ctx context.Context, method string) (*Request, error) 
 		return nil, err
 	}
 	request := t.client.Request(method).Resource(r)
-	sample := object.New[T]()
+	var sample T // of which the type is looked at alone
 	_, metadata := any(sample).(*metav1.PartialObjectMetadata)
 	switch {
 	case metadata && method != http.MethodDelete: // whose answer may be a Status, and is not read
@@ -108,7 +124,8 @@ func (t Typed[T]) List(ctx context.Context, s Selection) ([]T, object.Version, e
 	if err != nil {
 		return nil, "", err
 	}
-	s.JSONOnly = !wire.SpeaksProtobuf(object.New[T]())
+	var sample T
+	s.JSONOnly = !wire.SpeaksProtobuf(sample)
 	var list []T
 	meta, err := t.client.List(ctx, r, s, ListOptions{}, func(e wire.Encoding, raw []byte) error {
 		o := object.New[T]()
@@ -240,7 +257,7 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 	}
 	if request.metadataAnswer {
 		accept := []string{wire.JSON.MediaType() + asMetadata}
-		if wire.SpeaksProtobuf(object.New[T]()) {
+		if wire.SpeaksProtobuf(none) {
 			accept = append([]string{wire.Protobuf.MediaType() + asMetadata}, accept...)
 		}
 		request.Accept(accept...)
