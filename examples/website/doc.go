@@ -14,13 +14,13 @@
 // and a deleted Website goes when its entry is gone. The tutorial, docs/tutorial.md,
 // writes the program step by step.
 //
-//	kubectl apply -f examples/website/crd.yaml
-//	go run ./examples/website --hostsdir /etc/dnsmasq-hosts
-//	kubectl apply -f examples/website/blog.yaml
+//		kubectl apply -f examples/website/crd.yaml
+//		go run ./examples/website --hostsdir /etc/dnsmasq-hosts
+//		kubectl apply -f examples/website/blog.yaml
 //
-//   - types.go has the kind: two structs, and how to copy them.
-//   - objects.go says what a Website consists of, as if all of it were made anew.
-//   - hosts.go is the place outside of the cluster.
-//   - controller.go is the loop.
-//   - crd.yaml and rbac.yaml are for the server.
+//	  - types.go has the kind: two structs, and how to copy them.
+//	  - objects.go says what a Website consists of, as if all of it were made anew.
+//	  - hosts.go is the place outside of the cluster.
+//	  - controller.go is the loop.
+//	  - crd.yaml and rbac.yaml are for the server.
 package main
