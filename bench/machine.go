@@ -23,13 +23,18 @@ func printMachine(out io.Writer) {
 			}
 		}
 	}
-	peer := "of an unknown version" // in a test's binary
+	fmt.Fprintf(out, "# %d × %s, %s/%s, %s, client-go %s\n", runtime.NumCPU(), processor, runtime.GOOS, runtime.GOARCH,
+		runtime.Version(), moduleVersion("k8s.io/client-go"))
+}
+
+// moduleVersion is the version of a module that is measured against.
+func moduleVersion(path string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, module := range info.Deps {
-			if module.Path == "k8s.io/client-go" {
-				peer = module.Version
+			if module.Path == path {
+				return module.Version
 			}
 		}
 	}
-	fmt.Fprintf(out, "# %d × %s, %s/%s, %s, client-go %s\n", runtime.NumCPU(), processor, runtime.GOOS, runtime.GOARCH, runtime.Version(), peer)
+	return "of an unknown version" // in a test's binary
 }

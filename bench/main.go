@@ -22,6 +22,7 @@ var cases = map[string]struct {
 	"cache":   {runCache, "Setpoint's informers beside client-go's: memory, CPU, events, reads"},
 	"readers": {runReaders, "what readers that list in a loop cost the writer of a cache"},
 	"relist":  {runRelist, "memory while an informer lists everything again"},
+	"queue":   {runQueue, "Setpoint's work queue beside client-go's and controller-runtime's"},
 	"chaos":   {runChaos, "informers against a server that misbehaves: what they miss"},
 	"manager": {runManager, "Setpoint's manager beside kube-controller-manager"},
 }

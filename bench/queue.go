@@ -1,0 +1,208 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// queueBench is the command line of "queue".
+type queueBench struct {
+	keys    int
+	ops     int
+	turns   int
+	verbose bool
+}
+
+// What is done with a queue.
+const (
+	oneGoroutine   = "one-goroutine"   // adds a key, gets it and is done with it
+	eightConsumers = "eight-consumers" // get and are done; one more goroutine adds
+	rateLimited    = "rate-limited"    // adds alone, of keys that have failed
+)
+
+// consumers are the goroutines that work off a queue, and maxBacklog is by how
+// many keys who adds may be ahead of them: queues that are filled faster than they
+// are emptied measure how memory grows.
+const (
+	consumers  = 8
+	maxBacklog = 1000
+)
+
+// peerShare is which part of the operations a queue is measured with that is
+// slower by so much that the turns would take minutes.
+const peerShare = 10
+
+// allowance is how many allocations an operation may have and still count as
+// none: the runtime's own, of goroutines that sleep and of a slice that is made once.
+const allowance = 0.005
+
+func runQueue(ctx context.Context, args []string, out io.Writer) error {
+	var b queueBench
+	flags := flag.NewFlagSet("queue", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.IntVar(&b.keys, "keys", 10_000, "different keys")
+	flags.IntVar(&b.ops, "ops", 200_000, "operations in a turn")
+	flags.IntVar(&b.turns, "turns", 15, "turns of each queue")
+	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if b.keys < 1 || b.ops < peerShare || b.turns < 1 {
+		return fmt.Errorf("measuring queues: --keys %d, --ops %d, --turns %d: want at least 1, %d and 1",
+			b.keys, b.ops, b.turns, peerShare)
+	}
+	printMachine(out)
+	fmt.Fprintf(out, "# controller-runtime %s; %d keys, %d operations in each of %d turns, medians\n",
+		moduleVersion("sigs.k8s.io/controller-runtime"), b.keys, b.ops, b.turns)
+	objects, texts := make([]object.Key, b.keys), make([]string, b.keys)
+	for i := range objects {
+		objects[i] = object.Key{Namespace: fmt.Sprint("team-", i%50), Name: fmt.Sprint("web-", i)}
+		texts[i] = objects[i].String()
+	}
+	if err := measureQueues(ctx, &b, out, "object-key", objects); err != nil {
+		return err
+	}
+	return measureQueues(ctx, &b, out, "string", texts)
+}
+
+// cost is what an operation took.
+type cost struct{ ns, allocations float64 }
+
+// measureQueues measures all queues with keys of one type, which both sides of a
+// ratio have, and prints what was found.
+func measureQueues[K comparable](ctx context.Context, b *queueBench, out io.Writer, keyName string, keys []K) error {
+	found := map[string][]cost{} // by work and side
+	sides := []string{setpointSide, clientGoSide, controllerRuntimeSide}
+	for range b.turns {
+		for _, work := range []string{oneGoroutine, eightConsumers, rateLimited} {
+			for _, side := range sides {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				ops := b.ops
+				if side == controllerRuntimeSide {
+					ops /= peerShare
+				}
+				name := work + " " + side
+				found[name] = append(found[name], measureQueue(side, work, keys, ops))
+			}
+		}
+		slices.Reverse(sides) // neither is always first
+	}
+	column := func(work, side string, pick func(cost) float64) (column []float64) {
+		for _, c := range found[work+" "+side] {
+			column = append(column, pick(c))
+		}
+		return column
+	}
+	line := func(work, suffix, unit, peer string, a aim, pick func(cost) float64) {
+		m := measure{name: keyName + "-" + work + suffix, unit: unit, aim: a,
+			ours: column(work, setpointSide, pick), theirs: column(work, peer, pick)}
+		m.print(out, b.verbose)
+	}
+	ns := func(c cost) float64 { return c.ns }
+	allocations := func(c cost) float64 { return c.allocations }
+	for _, work := range []string{oneGoroutine, eightConsumers, rateLimited} {
+		line(work, "", "ns", clientGoSide, aim{most: 1}, ns)
+		least := aim{most: 1. / 8}
+		if work == rateLimited {
+			least = aim{} // it only writes down what to do later
+		}
+		line(work, "-vs-priority-queue", "ns", controllerRuntimeSide, least, ns)
+		line(work, "-allocations", "", clientGoSide, aim{value: allowance}, allocations)
+		line(work, "-allocations-vs-priority-queue", "", controllerRuntimeSide, aim{}, allocations)
+	}
+	return nil
+}
+
+// measureQueue measures a new queue of a side, once it has done all it can for the
+// first time.
+func measureQueue[K comparable](side, work string, keys []K, ops int) cost {
+	q := newMeasuredQueue[K](side, work == rateLimited)
+	defer q.shutDown()
+	do := map[string]func(measuredQueue[K], []K, int){
+		oneGoroutine: addGetDone[K], eightConsumers: addAndConsume[K], rateLimited: addLimited[K],
+	}[work]
+	do(q, keys, min(ops, 2*len(keys)))
+	runtime.GC() // what others left behind is not cleared up meanwhile
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	do(q, keys, ops)
+	took := time.Since(began)
+	runtime.ReadMemStats(&after)
+	return cost{float64(took.Nanoseconds()) / float64(ops), float64(after.Mallocs-before.Mallocs) / float64(ops)}
+}
+
+func addGetDone[K comparable](q measuredQueue[K], keys []K, ops int) {
+	for i := range ops {
+		q.add(i, keys[i%len(keys)])
+		q.done(q.get())
+	}
+}
+
+func addLimited[K comparable](q measuredQueue[K], keys []K, ops int) {
+	for i := range ops {
+		q.addRateLimited(keys[i%len(keys)])
+	}
+	q.settle()
+}
+
+// counter is alone in its cache line.
+type counter struct {
+	n atomic.Int64
+	_ [56]byte
+}
+
+// addAndConsume adds keys from one goroutine while eight others work them off. How
+// far they are is counted outside of the queues, so that asking costs the same for
+// all.
+func addAndConsume[K comparable](q measuredQueue[K], keys []K, ops int) {
+	var finished [consumers]counter
+	sum := func() (n int) {
+		for i := range finished {
+			n += int(finished[i].n.Load())
+		}
+		return n
+	}
+	// Each consumer ends with a share of its own, so that the queue can be used
+	// again: whoever is done early leaves the rest to the others.
+	var left atomic.Int64
+	left.Store(int64(ops))
+	var working sync.WaitGroup
+	for i := range consumers {
+		working.Go(func() {
+			for left.Add(-1) >= 0 {
+				q.done(q.get())
+				finished[i].n.Add(1)
+			}
+		})
+	}
+	for i := range ops {
+		ahead := maxBacklog
+		if i%len(keys) == 0 {
+			// What is of low priority can have been passed over ever since the
+			// first key: nothing may be added a second time while it waits.
+			ahead = 0
+		}
+		if i%64 == 0 || ahead == 0 {
+			for i-sum() > ahead {
+				runtime.Gosched()
+			}
+		}
+		q.add(i, keys[i%len(keys)])
+	}
+	working.Wait()
+}
