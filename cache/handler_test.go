@@ -84,6 +84,33 @@ func TestRelistTellsDeletionsFirstAndMarksThemStale(t *testing.T) {
 	})
 }
 
+// However quick a handler is, what it is told of is in the store already.
+func TestTheStoreIsAlwaysAsFarAsWhatHandlersAreToldOf(t *testing.T) {
+	const objects, changes = 5000, 900 // a watch of a test holds a thousand
+	state := fakeList{version: "9"}
+	for n := range objects {
+		state.objects = append(state.objects, pod(fmt.Sprint("p", n), "8"))
+	}
+	w := watching()
+	for n := range changes {
+		w.events <- modified(pod(fmt.Sprint("p", n), fmt.Sprint(n+10)))
+	}
+	_, informer := newTestInformer(t, watching(added(pod("a", "1")), allSent("5"), failing(errExpired)), errNoWatchList, state, w)
+	add(t, informer, func(e Event[*corev1.Pod]) {
+		now := informer.Snapshot()
+		switch item := now.Get(e.Key()); {
+		case e.Kind == Deleted && item.Exists():
+			t.Errorf("told that %s is gone, and it is there", e.Key())
+		case e.Kind != Deleted && (!item.Exists() || !item.Meta().Version.AtLeast(e.New.Meta().Version)):
+			t.Errorf("told of %s at version %s, the store is at version %s", e.Key(), e.New.Meta().Version, now.Version())
+		}
+	}, HandlerOptions{EveryStep: true})
+	end, stop := informer.Observed(object.Version(fmt.Sprint(changes + 9)))
+	defer stop()
+	defer start(t, informer)()
+	<-end
+}
+
 func TestLateHandlerIsToldOfEverythingOnceAndAsInitial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watching(added(pod("a", "1")), allSent("5"))

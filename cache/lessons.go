@@ -4,6 +4,8 @@
 package cache
 
 import (
+	"bytes"
+
 	"github.com/klauspost/compress/s2"
 )
 
@@ -106,5 +108,6 @@ func learn(samples []*entry) *s2.Dict {
 			text = append(text, bodies[i]...)
 		}
 	}
-	return s2.MakeDict(text, nil)
+	// A copy: the last body may be far larger than what of it belongs to the dictionary.
+	return s2.MakeDict(bytes.Clone(text[max(0, len(text)-s2.MaxDictSize):]), nil)
 }
