@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -254,6 +255,38 @@ func TestAKindWhoseObjectsChangeTheirNatureGetsANewDictionary(t *testing.T) {
 	}
 	if len(forms) < 2 || forms[first] == 0 {
 		t.Errorf("entries are written in %d forms, want old ones too", len(forms))
+	}
+}
+
+// A kind that changes its nature again and again is not learned again and again.
+func TestTheMoreDictionariesAKindHasHadTheLongerTheNextIsWaitedFor(t *testing.T) {
+	var l lessons
+	a := newArchive(podContent())
+	windowOf := func(packed int) {
+		for range window {
+			l.look(&entry{text: strings.Repeat("x", packed)}, 1000)
+		}
+	}
+	var waits []int
+	for range 3 {
+		l.train(a, a.forms[wire.Protobuf])
+		windowOf(100) // is what is usual
+		n := 0
+		for ; !l.sampling; n++ {
+			windowOf(151)
+		}
+		waits = append(waits, n)
+	}
+	if !slices.Equal(waits, []int{5, 13, 29}) {
+		t.Errorf("windows that did not fit until the next dictionary: %v", waits)
+	}
+	l.train(a, a.forms[wire.Protobuf])
+	for range 200 {
+		windowOf(100)
+		windowOf(149)
+	}
+	if l.sampling {
+		t.Error("a dictionary that fits well enough is to be replaced")
 	}
 }
 

@@ -25,7 +25,8 @@ type lessons struct {
 
 	count, raw, packed int     // of this window
 	usual              float64 // packed bytes for each raw one in the first window; 0: not known
-	patience           int     // windows until the next look
+	wait               int     // windows after the first one that are not judged
+	patience           int     // of these, how many are to come
 
 	before *form // the one without a dictionary, whose entries are to be rewritten
 }
@@ -80,7 +81,8 @@ func (l *lessons) train(a *archive, old *form) {
 	l.sampling, l.samples, l.sampled = false, nil, 0
 	// Objects that no dictionary serves would have a new one made again and again:
 	// wait longer each time.
-	l.usual, l.patience = 0, 2*l.patience+4
+	l.wait = 2*l.wait + 4
+	l.usual, l.patience = 0, l.wait
 	if dict == nil {
 		return
 	}
