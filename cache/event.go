@@ -42,7 +42,9 @@ func (k EventKind) String() string {
 type Event[T object.Object] struct {
 	Kind EventKind
 	// Old is the state that the handler knew: it exists for Updated, Replaced,
-	// Deleted and Resync. For Deleted it is the last state that was seen.
+	// Deleted and Resync. For Deleted it is the last state that was seen; there is
+	// always one, and with it a key, where client-go may hand out a tombstone
+	// without an object.
 	Old Item[T]
 	// New is the newest state: it exists for all but Deleted.
 	New Item[T]

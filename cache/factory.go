@@ -63,7 +63,9 @@ type Provider interface{ Informers() *Factory }
 // Informers makes a Factory a Provider.
 func (f *Factory) Informers() *Factory { return f }
 
-// InformerOption chooses which objects an informer holds.
+// InformerOption chooses which objects an informer holds, and how. Options are given when
+// it is asked for and never after: client-go's errors for a transform or an error handler
+// that is set on a running informer have no counterpart.
 type InformerOption func(*choice)
 
 type choice struct {
@@ -103,7 +105,9 @@ func WithManagedFields() InformerOption { return func(c *choice) { c.managed = t
 func PageSize(n int64) InformerOption { return func(c *choice) { c.pageSize = n } }
 
 // Transform changes each object once before it is stored, to leave out what
-// nobody needs. It costs a decode and an encode for each. An object that it fails for
+// nobody needs. It costs a decode and an encode for each. It is called for each object
+// that arrives, the last state of a deleted one included, and not for what the cache
+// tells by itself: a resync, or a deletion that shows by an object's absence. An object that it fails for
 // is reported and read again. An informer with a transform is not shared: two functions
 // cannot be compared.
 func Transform[T object.Object](f func(T) (T, error)) InformerOption {

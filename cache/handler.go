@@ -107,7 +107,8 @@ func (r *Registration) Status() HandlerStatus {
 }
 
 // Remove stops telling the handler. It may be called from anywhere, the handler
-// itself included, and more than once. A call that runs comes to its end; none
+// itself included, and more than once. A Registration is of one informer, so there is
+// no other that it could be taken from by mistake. A call that runs comes to its end; none
 // begins after Remove has returned, unless Remove was called by another goroutine
 // while it was about to begin.
 func (r *Registration) Remove() {

@@ -39,7 +39,8 @@ func (i Item[T]) Annotations() (map[string]string, error) {
 
 // Object returns the object, decoded now or by somebody who still holds it. It is
 // shared and read-only: call DeepCopy before you change it. The error says that the
-// object cannot be decoded.
+// object cannot be decoded: when it arrived only its metadata was looked at, so one
+// whose content nobody can read is there, and its version is counted as seen.
 func (i Item[T]) Object() (T, error) {
 	var none T
 	if i.entry == nil {
