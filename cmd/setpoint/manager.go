@@ -21,16 +21,20 @@ func managerCommand(w *world) *cobra.Command {
 		t           target
 		controllers []string
 		keys        keyFiles
+		elect       electing
+		answer      answering
 	)
 	c := &cobra.Command{
 		Use:   "manager",
 		Short: "Run the built-in controllers against a cluster",
 		Long: `Run the built-in controllers against a cluster, until Ctrl-C or SIGTERM.
 
-The cluster must run none of them itself: two managers that both act on
-Deployments work against each other. A server that cannot be reached is waited
-for. A right that is missing is said once; the controllers that lack nothing work
-meanwhile.
+Of several managers one works, which holds a lease, and the others stand by; the
+lease is that of kube-controller-manager, so where that runs, this one stands by.
+With --leader-elect=false the cluster must run none of the controllers itself: two
+managers that both act on Deployments work against each other. A server that cannot
+be reached is waited for. A right that is missing is said once; the controllers that
+lack nothing work meanwhile.
 
 ` + controllerHelp(),
 		Example: `  # against the cluster of your current kubeconfig
@@ -56,7 +60,15 @@ meanwhile.
 			if err != nil {
 				return err
 			}
-			m, entries, err := newManager(config, entries, options, log)
+			election, err := elect.options()
+			if err != nil {
+				return err
+			}
+			serving, err := answer.options(c.Context(), log)
+			if err != nil {
+				return err
+			}
+			m, entries, err := newManager(config, entries, options, log, append(election, serving...)...)
 			if err != nil {
 				return err
 			}
@@ -71,6 +83,8 @@ meanwhile.
 	t.flags(c.Flags())
 	controllersFlag(c, &controllers)
 	keys.flags(c.Flags())
+	elect.flags(c.Flags())
+	answer.flags(c.Flags())
 	l.flags(c.Flags(), c)
 	c.AddCommand(rbacCommand(w))
 	return c
@@ -105,8 +119,8 @@ func names(entries []registry.Entry) []string {
 // newManager returns a manager of the chosen controllers, and those that it runs:
 // what lacks something that it cannot work without is left out, unless nothing is
 // left then.
-func newManager(config *rest.Config, entries []registry.Entry, o registry.Options, log *slog.Logger) (*manager.Manager, []registry.Entry, error) {
-	m, err := manager.New(config, manager.Log(log))
+func newManager(config *rest.Config, entries []registry.Entry, o registry.Options, log *slog.Logger, more ...manager.Option) (*manager.Manager, []registry.Entry, error) {
+	m, err := manager.New(config, append(more, manager.Log(log))...)
 	if err != nil {
 		return nil, nil, err
 	}

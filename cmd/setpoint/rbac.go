@@ -9,10 +9,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/lease"
+	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -30,7 +34,8 @@ the ServiceAccounts that they are bound to. It connects to nothing.
 
 Without --service-account each has an account of its own in kube-system, called as
 the one of kube-controller-manager; who runs as it runs that controller alone. With
-it, one account has the rights of all that are chosen.`,
+it, one account has the rights of all that are chosen, and those of the process:
+to hold its lease, and to ask who may see its metrics.`,
 		Example: `  # rights for all controllers, and a token to run them with
   setpoint manager rbac --service-account kube-system/setpoint | kubectl apply -f -
   kubectl create token setpoint -n kube-system
@@ -51,12 +56,41 @@ it, one account has the rights of all that are chosen.`,
 			if err != nil {
 				return err
 			}
+			if !key.IsZero() {
+				objects = append(objects, processRights(key)...)
+			}
 			return printYAML(w.stdout, objects)
 		},
 	}
 	controllersFlag(c, &controllers)
 	c.Flags().StringVar(&account, "service-account", "", "`namespace/name` of the account that all of them run as (default: each its own)")
 	return c
+}
+
+// processRights are what a manager itself must be allowed to do, beside its controllers.
+func processRights(account object.Key) []object.Object {
+	const role = "setpoint:manager"
+	version := rbacv1.SchemeGroupVersion.String()
+	cluster := metav1.ObjectMeta{Name: role}
+	inNamespace := metav1.ObjectMeta{Namespace: defaultLease.Namespace, Name: role}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
+	return []object.Object{
+		&rbacv1.Role{
+			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "Role"}, ObjectMeta: inNamespace,
+			Rules: lease.Config{Key: defaultLease}.Rights(),
+		},
+		&rbacv1.RoleBinding{
+			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"}, ObjectMeta: inNamespace,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role}, Subjects: subjects,
+		},
+		&rbacv1.ClusterRole{
+			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRole"}, ObjectMeta: cluster, Rules: manager.ServingRights(),
+		},
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: cluster,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: subjects,
+		},
+	}
 }
 
 // accountOf reads namespace/name. Empty is the zero Key.

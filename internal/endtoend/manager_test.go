@@ -30,7 +30,8 @@ func manage(t *testing.T, cluster *controlplanetest.Cluster) *managerProcess {
 		t.Fatal(err)
 	}
 	m := &managerProcess{
-		cmd:   exec.Command(binary, "manager", "--kubeconfig", cluster.Kubeconfig, "--log-format", "text"),
+		cmd: exec.Command(binary, "manager", "--kubeconfig", cluster.Kubeconfig, "--log-format", "text",
+			"--secure-port", "0", "--leader-elect=false"), // one at a time, and no wait after each that is killed
 		lines: &lineCounter{next: t.Output()},
 		ended: make(chan struct{}),
 	}

@@ -1,0 +1,78 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/setpoint-io/setpoint/manager"
+)
+
+// securePort is the one of kube-controller-manager.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager, KubeControllerManagerPort.
+const securePort = 10257
+
+// answering is where a manager answers questions about itself. The flags are called as
+// those of kube-controller-manager, but for the plain port.
+type answering struct {
+	flagSet   *pflag.FlagSet
+	bind      net.IP
+	port      int
+	plainPort int
+	serving   manager.Serving
+}
+
+func (a *answering) flags(flags *pflag.FlagSet) {
+	a.flagSet = flags
+	flags.IPVar(&a.bind, "bind-address", net.IPv4zero, "`address` to serve health, metrics and debug pages on, with TLS")
+	flags.IntVar(&a.port, "secure-port", securePort, "port for that; 0 is none. One that is taken is an error only if it was asked for")
+	flags.IntVar(&a.plainPort, "plain-port", 0, "port on 127.0.0.1 for the same without TLS, open to everybody on this machine; 0 is none")
+	flags.StringVar(&a.serving.CertFile, "tls-cert-file", "", "`file` with the certificate to serve with, and those that it was signed with; read anew when it changes (default: one that is made at the start)")
+	flags.StringVar(&a.serving.KeyFile, "tls-private-key-file", "", "`file` with its key")
+	flags.BoolVar(&a.serving.Profiling, "profiling", true, "serve profiles at /debug/pprof/ as well")
+}
+
+func (a *answering) options(ctx context.Context, log *slog.Logger) ([]manager.Option, error) {
+	for flag, port := range map[string]int{"secure-port": a.port, "plain-port": a.plainPort} {
+		if port < 0 || port > 65535 {
+			return nil, fmt.Errorf("--%s=%d: want 1 to 65535, or 0 for none", flag, port)
+		}
+	}
+	if (a.serving.CertFile == "") != (a.serving.KeyFile == "") {
+		return nil, errors.New("--tls-cert-file and --tls-private-key-file: want both or none")
+	}
+	var options []manager.Option
+	if a.port != 0 {
+		l, err := listen(ctx, a.bind, a.port)
+		switch {
+		case err == nil:
+			options = append(options, manager.Serve(l, a.serving))
+		case errors.Is(err, syscall.EADDRINUSE) && !a.flagSet.Changed("secure-port"):
+			log.Warn("not serving health and metrics: the port is taken; --secure-port names another one", "port", a.port)
+		default:
+			return nil, fmt.Errorf("--secure-port: %w", err)
+		}
+	}
+	if a.plainPort != 0 {
+		l, err := listen(ctx, net.IPv4(127, 0, 0, 1), a.plainPort)
+		if err != nil {
+			return nil, fmt.Errorf("--plain-port: %w", err)
+		}
+		options = append(options, manager.Serve(l, manager.Serving{Plain: true, Profiling: a.serving.Profiling}))
+	}
+	return options, nil
+}
+
+func listen(ctx context.Context, ip net.IP, port int) (net.Listener, error) {
+	var config net.ListenConfig
+	return config.Listen(ctx, "tcp", net.JoinHostPort(ip.String(), strconv.Itoa(port)))
+}
