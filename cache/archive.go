@@ -68,7 +68,7 @@ func (a *archive) entry(f *frame) (*entry, error) {
 		return nil, fmt.Errorf("the object has no name")
 	}
 	// What cannot be compared cannot be told from what is older.
-	version := unsafe.String(unsafe.SliceData(h.ResourceVersion), len(h.ResourceVersion))
+	version := unsafe.String(unsafe.SliceData(h.ResourceVersion), len(h.ResourceVersion)) //nolint:gosec // nobody keeps it
 	if _, err := object.ParseVersion(version); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (a *archive) write(e *entry, form *form, body, name, uid, version []byte) {
 	}
 	text := make([]byte, 0, len(name)+len(uid)+len(version)+len(body))
 	text = append(append(append(append(text, name...), uid...), version...), body...)
-	e.text = unsafe.String(unsafe.SliceData(text), len(text))
+	e.text = unsafe.String(unsafe.SliceData(text), len(text)) //nolint:gosec // nobody else has the bytes
 }
 
 // holds reports whether an entry is what a frame has, to the last byte.

@@ -72,7 +72,9 @@ func hashWithin(namespace uint64, name []byte) uint64 {
 func hashOfKey(key object.Key) uint64 { return hashOf(bytesOf(key.Namespace), bytesOf(key.Name)) }
 
 // bytesOf is the bytes of a string, to be read only.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+func bytesOf(s string) []byte {
+	return unsafe.Slice(unsafe.StringData(s), len(s)) //nolint:gosec // callers only read
+}
 
 func (e *entry) called(namespace, name []byte) bool {
 	return e.nameText() == string(name) && e.family.namespace == string(namespace)

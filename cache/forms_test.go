@@ -495,7 +495,7 @@ func drawPod(t *rapid.T) *corev1.Pod {
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "managers") {
 		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{
-			Manager: text.Draw(t, "manager"), Operation: "Update", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}})
+			Manager: text.Draw(t, "manager"), Operation: "Update", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)})
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "containers") {
 		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: text.Draw(t, "container"), Image: strings.Repeat(text.Draw(t, "image"), 10)})

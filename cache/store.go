@@ -159,12 +159,11 @@ var ErrIndexTaken = errors.New("there is one of that name")
 // addIndex adds an index, over the objects that are there already too.
 func (s *store) addIndex(name string, f indexFunc) error {
 	edit := s.begin()
-	number, taken := edit.numbers[name]
-	if taken {
+	if _, taken := edit.numbers[name]; taken {
 		edit.abandon()
 		return fmt.Errorf("adding index %q: %w", name, ErrIndexTaken)
 	}
-	number = len(s.funcs)
+	number := len(s.funcs)
 	s.funcs = append(s.funcs, f)
 	edit.numbers = maps.Clone(edit.numbers)
 	edit.numbers[name] = number

@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"maps"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -69,10 +70,7 @@ func TestTrieIsAMapHoweverHashesMeet(t *testing.T) {
 				delete(model, n.name)
 			case 4:
 				check(before, modelBefore)
-				before, modelBefore = now, map[string]*numbered{}
-				for name, n := range model {
-					modelBefore[name] = n
-				}
+				before, modelBefore = now, maps.Clone(model)
 				edit++ // what was published is not changed any more
 			}
 		}

@@ -22,14 +22,24 @@ type warm struct{ object weak.Pointer[byte] }
 // pointerTo returns the pointer that an object is.
 func pointerTo(o object.Object) unsafe.Pointer { return reflect.ValueOf(o).UnsafePointer() }
 
+// held returns the object that is remembered, if somebody holds it.
+func held[T object.Object](w *warm) (o T, ok bool) {
+	if w == nil {
+		return o, false
+	}
+	p := unsafe.Pointer(w.object.Value()) //nolint:gosec // T is the type that it was made of
+	if p == nil {
+		return o, false
+	}
+	return *(*T)(unsafe.Pointer(&p)), true //nolint:gosec // T is a pointer, and so is p
+}
+
 // objectOf returns the object of an entry, decoded before or now. T must be the type
 // that the entry's form makes, which the caller has checked.
 func objectOf[T object.Object](e *entry) (T, error) {
 	before := e.warm.Load()
-	if before != nil {
-		if p := unsafe.Pointer(before.object.Value()); p != nil {
-			return *(*T)(unsafe.Pointer(&p)), nil
-		}
+	if o, ok := held[T](before); ok {
+		return o, nil
 	}
 	var none T
 	o, err := e.decode()
@@ -40,10 +50,9 @@ func objectOf[T object.Object](e *entry) (T, error) {
 	for !e.warm.CompareAndSwap(before, made) {
 		// Somebody else decoded it at the same time. One object for one state:
 		// take theirs.
-		if before = e.warm.Load(); before != nil {
-			if p := unsafe.Pointer(before.object.Value()); p != nil {
-				return *(*T)(unsafe.Pointer(&p)), nil
-			}
+		before = e.warm.Load()
+		if o, ok := held[T](before); ok {
+			return o, nil
 		}
 	}
 	e.form.kept.keep(o)

@@ -6,6 +6,7 @@ package object
 import (
 	"encoding/binary"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -126,11 +127,7 @@ func (l Labels) Map() map[string]string {
 	if l == "" {
 		return nil
 	}
-	m := make(map[string]string, 8)
-	for k, v := range l.All() {
-		m[k] = v
-	}
-	return m
+	return maps.Collect(l.All())
 }
 
 // String returns "app=web,tier=front".
