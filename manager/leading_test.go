@@ -1,0 +1,299 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/lease"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+var (
+	leases = object.Resource{Group: "coordination.k8s.io", Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true}
+	locked = lease.Config{Key: object.Key{Namespace: "kube-system", Name: "test"}, Timing: lease.DefaultTiming}
+)
+
+// traffic is what a server without a network sees of one process.
+type traffic struct {
+	next http.RoundTripper
+	cut  atomic.Bool
+
+	mu     sync.Mutex
+	writes []string // method and path, but for those of leases
+}
+
+func (w *traffic) RoundTrip(r *http.Request) (*http.Response, error) {
+	if w.cut.Load() {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/leases") {
+		w.mu.Lock()
+		w.writes = append(w.writes, r.Method+" "+r.URL.Path)
+		w.mu.Unlock()
+	}
+	return w.next.RoundTrip(r)
+}
+
+func (w *traffic) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.writes)
+}
+
+// replica is a manager of a controller that writes to each Pod that there is, every second.
+type replica struct {
+	*manager.Manager
+	traffic *traffic
+	runs    atomic.Int64
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+func startReplica(t *testing.T, server http.RoundTripper, name string) *replica {
+	t.Helper()
+	r := &replica{traffic: &traffic{next: server}, ended: make(chan error, 1)}
+	var err error
+	r.Manager, err = manager.New(&rest.Config{Host: "http://in-memory", Transport: r.traffic},
+		manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))), manager.Instance(name), manager.LeaderElection(locked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := cache.Informer[*corev1.Pod](r.Manager)
+	reconcile := func(ctx context.Context, req controller.Request) (controller.Result, error) {
+		r.runs.Add(1)
+		patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"by": name, "run": fmt.Sprint(r.runs.Load())}}})
+		if err != nil {
+			return controller.Result{}, err
+		}
+		_, err = client.For[*corev1.Pod](r.Client()).Patch(ctx, req.Key, patch)
+		return controller.Result{}, err
+	}
+	if err := r.Add(controller.New("writer", reconcile, controller.Reads(pods), controller.Periodically(time.Second, object.Key{Namespace: "ns", Name: "a"}),
+		controller.Client(r.Client()), controller.Log(r.Logger()))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	go func() { r.ended <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if r.ended != nil {
+			<-r.ended
+		}
+	})
+	return r
+}
+
+func (r *replica) end(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-r.ended:
+		r.ended = nil
+		return err
+	case <-time.After(time.Minute):
+		t.Fatal("the manager does not end")
+		return nil
+	}
+}
+
+func podServer(t *testing.T) fakeapi.Several {
+	t.Helper()
+	pods := fakeapi.InMemory(podsResource)
+	if err := pods.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	return fakeapi.Several{pods, fakeapi.InMemory(leases)}
+}
+
+func TestAStandbyKnowsTheWorldAndWritesNothingUntilTheLeaderHasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := podServer(t)
+		first := startReplica(t, server, "first")
+		time.Sleep(time.Second)
+		second := startReplica(t, server, "second")
+		time.Sleep(time.Minute)
+		if n := second.Informers().Status()[0].Objects; n != 1 {
+			t.Errorf("the standby knows %d objects", n)
+		}
+		if first.traffic.count() < 50 || second.traffic.count() != 0 || second.runs.Load() != 0 {
+			t.Errorf("%d writes of the leader, %d of the standby", first.traffic.count(), second.traffic.count())
+		}
+		_, err := client.For[*corev1.Pod](second.Client()).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}})
+		if refused, ok := errors.AsType[*client.NotSentError](err); !ok || client.Unanswered(err) || !strings.Contains(err.Error(), "does not hold the lease") {
+			t.Errorf("a write of a standby: %v (%v)", err, refused)
+		}
+
+		first.stop()
+		if err := first.end(t); err != nil {
+			t.Error(err)
+		}
+		before := first.traffic.count()
+		synctest.Wait() // no time passes
+		if second.runs.Load() == 0 {
+			t.Error("the standby does not work yet")
+		}
+		time.Sleep(time.Minute)
+		if first.traffic.count() != before || second.traffic.count() < 50 {
+			t.Errorf("%d more writes of the old leader, %d of the new one", first.traffic.count()-before, second.traffic.count())
+		}
+	})
+}
+
+func TestALeaderThatIsCutOffEndsWithAnErrorBeforeAnotherWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := podServer(t)
+		first := startReplica(t, server, "first")
+		time.Sleep(time.Second)
+		second := startReplica(t, server, "second")
+		time.Sleep(time.Minute)
+		first.traffic.cut.Store(true)
+		err := first.end(t)
+		if !errors.Is(err, lease.ErrExpired) {
+			t.Errorf("it ended with %v", err)
+		}
+		if second.traffic.count() != 0 {
+			t.Error("the other one wrote before the end of the first")
+		}
+		first.traffic.cut.Store(false)
+		before := first.traffic.count()
+		time.Sleep(time.Minute)
+		if second.traffic.count() == 0 || first.traffic.count() != before {
+			t.Errorf("the new leader made %d writes, the old one %d more", second.traffic.count(), first.traffic.count()-before)
+		}
+	})
+}
+
+// A write that hangs must not arrive in another's time.
+func TestAWriteUnderWayEndsWithTheTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, locks := fakeapi.InMemory(podsResource), fakeapi.InMemory(leases)
+		hangs := &hanging{next: fakeapi.Several{pods, locks}}
+		m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: hangs},
+			manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))), manager.Instance("a"), manager.LeaderElection(locked))
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := make(chan error, 1)
+		if err := m.Add(part{"writer", func(ctx context.Context) error {
+			_, err := client.For[*corev1.Pod](m.Client()).Create(context.WithoutCancel(ctx), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
+			result <- err
+			<-ctx.Done()
+			return nil
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(context.WithoutCancel(t.Context())) }()
+		time.Sleep(time.Minute) // as long as the lease is renewed, it may hang
+		select {
+		case err := <-result:
+			t.Fatalf("it was ended too early: %v", err)
+		default:
+		}
+		hangs.all.Store(true)
+		if err := <-result; err == nil || !client.Unanswered(err) {
+			t.Errorf("the write: %v", err)
+		}
+		if err := <-ended; !errors.Is(err, lease.ErrExpired) {
+			t.Error(err)
+		}
+	})
+}
+
+// hanging never answers writes of Pods, and then nothing at all.
+type hanging struct {
+	next http.RoundTripper
+	all  atomic.Bool
+}
+
+func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	if h.all.Load() || r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/pods") {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return h.next.RoundTrip(r)
+}
+
+func TestAReconcileThatNeverReturnsIsNamedAndLeftBehindAndTheLeaseReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := podServer(t)
+		var log lockedBuffer
+		m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: server},
+			manager.Log(slog.New(slog.NewTextHandler(&log, nil))), manager.Instance("a"), manager.LeaderElection(locked))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods := cache.Informer[*corev1.Pod](m)
+		release, begun := make(chan struct{}), make(chan struct{})
+		if err := m.Add(controller.New("stuck", func(context.Context, controller.Request) (controller.Result, error) {
+			close(begun)
+			<-release // whatever becomes of the context
+			return controller.Result{}, nil
+		}, controller.For(pods))); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		<-begun
+		next := startReplica(t, server, "next")
+		time.Sleep(time.Minute)
+		stop()
+		asked := time.Now()
+		err = <-ended
+		if took := time.Since(asked); took > 16*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if err == nil || !strings.Contains(err.Error(), "stuck (working on ns/a for 1m") {
+			t.Errorf("it ended with %v", err)
+		}
+		if text := log.String(); !strings.Contains(text, "stopping takes long") || !strings.Contains(text, "stuck (working on ns/a") {
+			t.Errorf("nothing was said before:\n%s", text)
+		}
+		synctest.Wait()
+		if next.runs.Load() == 0 {
+			t.Error("the lease was not released")
+		}
+		if _, err := client.For[*corev1.Pod](m.Client()).Create(t.Context(), &corev1.Pod{}); err == nil || client.Unanswered(err) {
+			t.Errorf("what was left behind may write: %v", err)
+		}
+		close(release)
+	})
+}
+
+func TestAManagerThatIsAskedToStopWhileItStandsByDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := podServer(t)
+		startReplica(t, server, "first")
+		time.Sleep(time.Second)
+		second := startReplica(t, server, "second")
+		time.Sleep(time.Minute)
+		second.stop()
+		asked := time.Now()
+		if err := second.end(t); err != nil || time.Since(asked) > 0 {
+			t.Errorf("it ended after %s with %v", time.Since(asked), err)
+		}
+	})
+}
