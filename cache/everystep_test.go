@@ -120,7 +120,12 @@ func TestFiltersTurnTransitionsIntoAddsAndDeletes(t *testing.T) {
 		watch := watching(added(pod("a", "1", labelled("red"))), added(pod("b", "2", labelled("blue"))), allSent("5"))
 		_, informer := newTestInformer(t, watch)
 		var told told
-		red := Filtered(func(i Item[*corev1.Pod]) bool { return i.Meta().Labels.Get("team") == "red" }, told.handler)
+		red := Filtered(func(i Item[*corev1.Pod]) bool { return i.Meta().Labels.Get("team") == "red" }, func(e Event[*corev1.Pod]) {
+			if e.Old.Exists() != (e.Kind != Added) || e.New.Exists() != (e.Kind != Deleted) {
+				t.Errorf("%s with an old state: %v, with a new one: %v", e.Kind, e.Old.Exists(), e.New.Exists())
+			}
+			told.handler(e)
+		})
 		if _, err := informer.AddHandler(red, HandlerOptions{}); err != nil {
 			t.Fatal(err)
 		}

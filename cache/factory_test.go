@@ -265,6 +265,10 @@ func TestATransformRunsOnceForEachObjectThatArrives(t *testing.T) {
 				return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}
 			}
 			if verb == "watch" && expired.CompareAndSwap(true, false) {
+				// Nobody watches now.
+				if err := client.For[*corev1.Pod](c).Delete(r.Context(), object.Key{Namespace: "team-a", Name: "web-1"}); err != nil {
+					t.Error(err)
+				}
 				return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}
 			}
 			return nil
@@ -290,9 +294,6 @@ func TestATransformRunsOnceForEachObjectThatArrives(t *testing.T) {
 		// What is gone from a list is told of, and was transformed when it came.
 		expired.Store(true)
 		line.cut()
-		if err := client.For[*corev1.Pod](c).Delete(t.Context(), object.Key{Namespace: "team-a", Name: "web-1"}); err != nil {
-			t.Fatal(err)
-		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		want(t, "told by a new list", events.take(), "Deleted web-1")

@@ -138,6 +138,17 @@ func TestAKindThatGrowsGetsADictionaryAndWhatWasThereBeforeIsWrittenAnew(t *test
 				for range informer.Snapshot().Index("node", "node-7") {
 					onNode++
 				}
+				// What was written anew stands in the indexes too, and nothing else does.
+				for key, item := range informer.Snapshot().Index("node", "node-0") {
+					if item.entry != informer.Snapshot().Get(key).entry {
+						t.Errorf("the index has another entry of %s", key)
+					}
+				}
+				for key, item := range informer.Snapshot().OwnedBy("owner-0") {
+					if item.entry != informer.Snapshot().Get(key).entry {
+						t.Errorf("the index of owners has another entry of %s", key)
+					}
+				}
 				if informer.Snapshot().Len() != pods || onNode != pods/50 || len(held) != pods {
 					t.Errorf("%d objects, %d on a node, told of %d", informer.Snapshot().Len(), onNode, len(held))
 				}

@@ -458,7 +458,7 @@ func TestWaitForSyncEndsWithTheSyncOrTheStopAtOnce(t *testing.T) {
 		w := watching()
 		_, informer := newTestInformer(t, w)
 		stop := start(t, informer)
-		const moment = 1234567 * time.Nanosecond // no multiple of anybody's interval
+		const moment = time.Hour + 1234567*time.Nanosecond // no multiple of anybody's interval
 		time.AfterFunc(moment, func() { w.events <- allSent("5") })
 		began := time.Now()
 		if err := informer.WaitForSync(t.Context()); err != nil || time.Since(began) != moment {
@@ -472,7 +472,7 @@ func TestWaitForSyncEndsWithTheSyncOrTheStopAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, informer := newTestInformer(t, watching())
 		stop := start(t, informer)
-		const moment = 1234567 * time.Nanosecond
+		const moment = time.Hour + 1234567*time.Nanosecond
 		time.AfterFunc(moment, stop)
 		began := time.Now()
 		err := informer.WaitForSync(t.Context())
