@@ -63,6 +63,10 @@ func (a *Applier[T]) Apply(ctx context.Context, owner object.Object, o T) (T, er
 	if err != nil {
 		return none, err
 	}
+	ownerKind, err := a.client.KindOf(owner)
+	if err != nil {
+		return none, err
+	}
 	key := object.KeyOf(o)
 	here := a.objects.Snapshot().Get(key)
 	foreign, err := a.foreign(ctx, owner, key, here)
@@ -70,10 +74,10 @@ func (a *Applier[T]) Apply(ctx context.Context, owner object.Object, o T) (T, er
 		return none, fmt.Errorf("applying %s %s: looking whether it is there: %w", kind.Kind, key, err)
 	}
 	if foreign {
-		return none, fmt.Errorf("applying %s %s: there is one already, and %s does not manage it; rename or delete one of them",
-			kind.Kind, key, owner.GetName())
+		return none, fmt.Errorf("applying %s %s: there is one already, and %s %s does not manage it; rename or delete one of them",
+			kind.Kind, key, ownerKind.Kind, owner.GetName())
 	}
-	config, err := a.config(kind, owner, o)
+	config, err := a.config(kind, owner, ownerKind, o)
 	if err != nil {
 		return none, fmt.Errorf("applying %s %s: %w", kind.Kind, key, err)
 	}
@@ -107,13 +111,9 @@ func (a *Applier[T]) foreign(ctx context.Context, owner object.Object, key objec
 }
 
 // config is what is sent.
-func (a *Applier[T]) config(kind schema.GroupVersionKind, owner object.Object, o T) ([]byte, error) {
+func (a *Applier[T]) config(kind schema.GroupVersionKind, owner object.Object, ownerKind schema.GroupVersionKind, o T) ([]byte, error) {
 	if namespace := owner.GetNamespace(); namespace != "" && namespace != o.GetNamespace() {
 		return nil, fmt.Errorf("its owner is in namespace %s; owners are of the same namespace, or of none", namespace)
-	}
-	ownerKind, err := a.client.KindOf(owner)
-	if err != nil {
-		return nil, err
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {

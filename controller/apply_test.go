@@ -164,7 +164,7 @@ func TestWhatIsAppliedStands(t *testing.T) {
 					a.await(theirs)
 				}
 				_, err = a.Apply(t.Context(), a.owner, a.named(map[string]string{"a": "1"}))
-				if err == nil || !strings.Contains(err.Error(), "there is one already, and owner does not manage it") {
+				if err == nil || !strings.Contains(err.Error(), "there is one already, and Secret owner does not manage it") {
 					t.Errorf("applying: %v, want a refusal", err)
 				}
 				if n := a.patches.count.Load(); n != 0 {

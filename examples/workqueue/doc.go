@@ -11,4 +11,7 @@
 //
 // It shows the parts that the controller package puts together. A real controller is
 // shorter with that, and reads its own writes; see examples/website.
+//
+// It has 94 lines of code, where the same program has 114 on client-go and 89 on
+// controller-runtime.
 package main
