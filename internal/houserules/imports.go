@@ -79,8 +79,9 @@ var harmless = []string{
 }
 
 // connecting are the packages that may open a connection, or await one: the
-// client, the manager for its health and metrics server, and the commands.
-var connecting = []string{"client", "manager", "cmd"}
+// client, the manager for its health and metrics server, and the commands, of which
+// the examples are some.
+var connecting = []string{"client", "manager", "cmd", "examples"}
 
 // Connections holds that only the packages meant for it use what can open a
 // connection. Tests are free to: they need servers to talk to.
