@@ -27,7 +27,7 @@ type queueBench struct {
 
 // What is done with a queue.
 const (
-	oneGoroutine   = "one-goroutine"   // adds a key, gets it and is done with it
+	oneGoroutine   = "one-goroutine"   // gets a key, adds another and is done with the first
 	eightConsumers = "eight-consumers" // get and are done; one more goroutine adds
 	rateLimited    = "rate-limited"    // adds alone, of keys that have failed
 )
@@ -53,8 +53,8 @@ func runQueue(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("queue", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.IntVar(&b.keys, "keys", 10_000, "different keys")
-	flags.IntVar(&b.ops, "ops", 200_000, "operations in a turn")
-	flags.IntVar(&b.turns, "turns", 15, "turns of each queue")
+	flags.IntVar(&b.ops, "ops", 20_000, "operations in a turn")
+	flags.IntVar(&b.turns, "turns", 61, "turns of each queue")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -84,12 +84,15 @@ type cost struct{ ns, allocations float64 }
 // ratio have, and prints what was found.
 func measureQueues[K comparable](ctx context.Context, b *queueBench, out io.Writer, keyName string, keys []K) error {
 	found := map[string][]cost{} // by work and side
-	sides := []string{setpointSide, clientGoSide, controllerRuntimeSide}
+	sides := []string{setpointSide, itemsSide, clientGoSide, controllerRuntimeSide}
 	for range b.turns {
 		for _, work := range []string{oneGoroutine, eightConsumers, rateLimited} {
 			for _, side := range sides {
 				if err := ctx.Err(); err != nil {
 					return err
+				}
+				if side == itemsSide && work == rateLimited {
+					continue
 				}
 				ops := b.ops
 				if side == controllerRuntimeSide {
@@ -107,9 +110,10 @@ func measureQueues[K comparable](ctx context.Context, b *queueBench, out io.Writ
 		}
 		return column
 	}
+	ours := setpointSide
 	line := func(work, suffix, unit, peer string, a aim, pick func(cost) float64) {
 		m := measure{name: keyName + "-" + work + suffix, unit: unit, aim: a,
-			ours: column(work, setpointSide, pick), theirs: column(work, peer, pick)}
+			ours: column(work, ours, pick), theirs: column(work, peer, pick)}
 		m.print(out, b.verbose)
 	}
 	ns := func(c cost) float64 { return c.ns }
@@ -123,6 +127,11 @@ func measureQueues[K comparable](ctx context.Context, b *queueBench, out io.Writ
 		line(work, "-vs-priority-queue", "ns", controllerRuntimeSide, least, ns)
 		line(work, "-allocations", "", clientGoSide, aim{value: allowance}, allocations)
 		line(work, "-allocations-vs-priority-queue", "", controllerRuntimeSide, aim{}, allocations)
+	}
+	ours = itemsSide
+	for _, work := range []string{oneGoroutine, eightConsumers} {
+		line(work, "-items", "ns", clientGoSide, aim{most: 1}, ns)
+		line(work, "-items-vs-priority-queue", "ns", controllerRuntimeSide, aim{most: 1. / 8}, ns)
 	}
 	return nil
 }
@@ -147,10 +156,14 @@ func measureQueue[K comparable](side, work string, keys []K, ops int) cost {
 }
 
 func addGetDone[K comparable](q measuredQueue[K], keys []K, ops int) {
-	for i := range ops {
-		q.add(i, keys[i%len(keys)])
-		q.done(q.get())
-	}
+	i := 0
+	q.add(i, keys[i])
+	q.work(func(K) bool {
+		if i++; i < ops {
+			q.add(i, keys[i%len(keys)])
+		}
+		return i < ops
+	})
 }
 
 func addLimited[K comparable](q measuredQueue[K], keys []K, ops int) {
@@ -184,10 +197,13 @@ func addAndConsume[K comparable](q measuredQueue[K], keys []K, ops int) {
 	var working sync.WaitGroup
 	for i := range consumers {
 		working.Go(func() {
-			for left.Add(-1) >= 0 {
-				q.done(q.get())
-				finished[i].n.Add(1)
+			if left.Add(-1) < 0 {
+				return
 			}
+			q.work(func(K) bool {
+				finished[i].n.Add(1)
+				return left.Add(-1) >= 0
+			})
 		})
 	}
 	for i := range ops {

@@ -95,7 +95,7 @@ func (q *Queue[K]) refuse() bool {
 }
 
 func (q *Queue[K]) addOne(how *Add, key K, delay time.Duration, failed bool) (wake int) {
-	now := q.now()
+	now, hash := q.now(), q.entries.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.shuttingDown {
@@ -106,7 +106,7 @@ func (q *Queue[K]) addOne(how *Add, key K, delay time.Duration, failed bool) (wa
 		q.failures[key]++
 		q.counts.retries++
 	}
-	q.add(how, key, now, delay)
+	q.add(how, key, hash, now, delay)
 	return q.wakeups()
 }
 
@@ -119,16 +119,16 @@ func (q *Queue[K]) addMany(how *Add, keys []K) (wake int) {
 		return 0
 	}
 	for _, key := range keys {
-		q.add(how, key, now, how.After)
+		q.add(how, key, q.entries.hash(key), now, how.After)
 	}
 	return q.wakeups()
 }
 
 // add enters a run of key or merges it into the one that waits.
-func (q *Queue[K]) add(how *Add, key K, now int64, delay time.Duration) {
-	e := q.entries[key]
+func (q *Queue[K]) add(how *Add, key K, hash uint64, now int64, delay time.Duration) {
+	e := q.entries.get(key, hash)
 	if e == nil {
-		e = q.newEntry(key)
+		e = q.newEntry(key, hash)
 	}
 	if e.waits == notWaiting {
 		e.priority = how.Priority

@@ -15,8 +15,10 @@ const (
 // entry is all the queue knows of one key. A key has at most two runs: the one
 // that a worker processes, and the next one, which waits.
 type entry[K comparable] struct {
-	key   K
-	group string // Options.Fair of the key
+	key     K
+	hash    uint64    // of key, in the queue's table
+	chained *entry[K] // the next of its chain there
+	group   string    // Options.Fair of the key
 
 	// The next run.
 	waits     waits
@@ -27,7 +29,6 @@ type entry[K comparable] struct {
 	causes    causeList
 	lane      *lane[K] // nil unless it can be handed out
 
-	// The current run.
 	running         bool
 	runningPriority Priority
 	started         int64
@@ -82,7 +83,7 @@ func (l *entryList[K]) remove(e *entry[K]) {
 
 // How many entries and how many causes are kept for reuse, so that a queue in
 // steady state does not allocate, and the number of entries above which an emptied
-// queue gives its map back. A thousand of each are 280 KB.
+// queue gives its table back. A thousand of each are 280 KB.
 const (
 	maxSpare = 1024
 	trimPeak = 4 * maxSpare
@@ -104,35 +105,36 @@ func (s *slab[T]) get(inUse int) *T {
 	return v
 }
 
-// newEntry makes an entry for a key that has none, and puts it into the map.
-func (q *Queue[K]) newEntry(key K) *entry[K] {
+// newEntry makes an entry for a key that has none, and puts it into the table.
+func (q *Queue[K]) newEntry(key K, hash uint64) *entry[K] {
 	group := ""
 	if q.fair != nil {
 		group = q.fair(key) // before anything changes, should it panic
 	}
 	e := q.spare.back // the last one used: it is in the processor's cache
 	if e == nil {
-		e = q.fresh.get(len(q.entries))
+		e = q.fresh.get(q.entries.n)
 	} else {
 		q.spare.remove(e)
 	}
-	e.key, e.group = key, group
-	q.entries[key] = e
-	q.peak = max(q.peak, len(q.entries))
+	e.key, e.hash, e.group = key, hash, group
+	q.entries.insert(e)
+	q.peak = max(q.peak, q.entries.n)
 	return e
 }
 
 // freeEntry forgets a key that has lost its last run.
 func (q *Queue[K]) freeEntry(e *entry[K]) {
-	delete(q.entries, e.key)
+	q.entries.remove(e)
 	if q.spare.n < maxSpare {
-		*e = entry[K]{} // keep nothing of the key alive
+		var none K
+		e.key, e.group = none, "" // keep nothing of the key alive; the rest is as a new entry has it, or written before it is read
 		q.spare.pushBack(e)
 	}
-	// A Go map keeps the memory of its largest size. After a burst, such as an
+	// The table keeps the memory of its largest size. After a burst, such as an
 	// initial list, give it back.
-	if len(q.entries) == 0 && q.peak > trimPeak {
-		q.entries = make(map[K]*entry[K])
+	if q.entries.n == 0 && q.peak > trimPeak {
+		q.entries.trim()
 		q.spare = entryList[K]{}
 		q.fresh = slab[entry[K]]{}
 		q.peak = 0

@@ -66,7 +66,7 @@ func (q *Queue[K]) InspectKey(key K) Inspection[K] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var in Inspection[K]
-	e := q.entries[key]
+	e := q.entries.get(key, q.entries.hash(key))
 	switch {
 	case e == nil:
 	case e.running:

@@ -50,8 +50,8 @@ type Queue[K comparable] struct {
 	// worker makes unnecessary; see wakeups.
 	sleeping, waking int
 
-	entries  map[K]*entry[K] // every key that waits or is processed
-	peak     int             // most entries since the last trim
+	entries  table[K] // every key that waits or is processed
+	peak     int      // most entries since the last trim
 	ready    readySet[K]
 	delayed  delaySet[K]
 	running  entryList[K] // longest running first
@@ -76,7 +76,7 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		limiter:  opts.Limiter,
 		fair:     opts.Fair,
 		start:    time.Now(),
-		entries:  make(map[K]*entry[K]),
+		entries:  newTable[K](),
 		failures: make(map[K]int),
 	}
 	if q.limiter == nil {
