@@ -187,7 +187,7 @@ func typed[T object.Object](h Handler[T]) func(*delta) {
 		// The last state of another object, which came and went unseen under the
 		// name, says nothing of the one that the handler knew.
 		if e.Kind == Deleted && d.last != nil && d.last.identity() == d.old.identity() {
-			e.Old = Item[T]{d.last}
+			e.Old, e.known = Item[T]{d.last}, e.Old
 		}
 		h(e)
 	}
@@ -198,11 +198,18 @@ func typed[T object.Object](h Handler[T]) func(*delta) {
 // the object itself. keep must say the same of the same state each time.
 func Filtered[T object.Object](keep func(Item[T]) bool, h Handler[T]) Handler[T] {
 	return func(e Event[T]) {
-		old, now := e.Old.Exists() && keep(e.Old), e.New.Exists() && keep(e.New)
+		known := e.Old
+		if e.known.Exists() { // what h was told before went by it
+			known = e.known
+		}
+		old, now := known.Exists() && keep(known), e.New.Exists() && keep(e.New)
 		switch {
 		case old && now:
 		case old:
 			e.Kind, e.New = Deleted, Item[T]{}
+			if !keep(e.Old) {
+				e.Old = known
+			}
 		case now:
 			e.Kind, e.Old = Added, Item[T]{}
 		default:

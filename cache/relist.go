@@ -88,7 +88,7 @@ func (i *informer) whole(version object.Version) {
 		return true
 	})
 	initial := !i.isSynced.Load()
-	telling := len(i.handlers) > 0
+	telling := len(i.handlers) > 0 || len(i.gone) > 0
 	changed.all(func(n *entry) bool {
 		old := edit.put(n)
 		if old != nil {
