@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"testing"
@@ -36,8 +37,7 @@ func TestEveryChangeOfAPodIsALine(t *testing.T) {
 	lines, out := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, cluster.Config, out)
-		out.Close()
+		ended <- errors.Join(run(ctx, cluster.Config, out), out.Close())
 	}()
 	said := bufio.NewScanner(lines)
 	expect := func(want string) {

@@ -120,9 +120,8 @@ func upCluster(t *testing.T) string {
 		if err := up.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Errorf("stopping the cluster: %v", err)
 		}
-		<-ended
-		if t.Failed() {
-			t.Log(said.String())
+		if err := <-ended; err != nil || t.Failed() {
+			t.Logf("the cluster ended with %v and said:\n%s", err, said.String())
 		}
 	})
 	controlplanetest.Eventually(t, "there is a cluster", func() bool {
