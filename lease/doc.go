@@ -6,7 +6,7 @@
 //	elector, err := lease.New(client, lease.Config{Key: key, Identity: identity, Timing: lease.DefaultTiming})
 //	term, err := elector.Acquire(ctx)  // stands by until the lease is ours
 //	... work for as long as term.Context() has not ended ...
-//	err = term.Release(ctx)            // the next one begins at once
+//	err = term.Release(ctx, "")            // the next one begins at once
 //
 // The record in the Lease is the one that client-go's leader election writes, so a
 // process of either kind stands by while one of the other holds the lease.

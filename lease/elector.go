@@ -146,7 +146,8 @@ func (e *Elector) request(ctx context.Context) (context.Context, context.CancelF
 type standby struct {
 	*Elector
 	seen sighting
-	mine mine // what was sent without an answer
+	mine mine   // what was sent without an answer
+	left string // by the holder before, in the record that mine is to replace
 	told string
 }
 
@@ -169,7 +170,7 @@ func (s *standby) try(ctx context.Context) (*Term, error) {
 		return nil, err
 	}
 	if a, ok := s.mine.find(l); ok {
-		return s.begin(l, a), nil // the answer was lost, the write was not
+		return s.begin(l, a, s.left), nil // the answer was lost, the write was not
 	}
 	s.see(l)
 	if !s.waitUntilFree(ctx) {
@@ -233,6 +234,10 @@ func (s *standby) take(ctx context.Context, l *coordinationv1.Lease) (*Term, err
 	if l.UID != "" {
 		changed++
 	}
+	s.left = ""
+	if holder(l) == "" {
+		s.left = l.Annotations[wordAnnotation]
+	}
 	want := s.mine.taken(l, a, s.config.Timing, changed)
 	ask, cancel := s.request(ctx)
 	defer cancel()
@@ -244,7 +249,7 @@ func (s *standby) take(ctx context.Context, l *coordinationv1.Lease) (*Term, err
 	}
 	switch {
 	case err == nil:
-		return s.begin(l, a), nil
+		return s.begin(l, a, s.left), nil
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return nil, nil // somebody was faster, or touched it
 	}

@@ -93,7 +93,7 @@ func (p *process) lead(t *testing.T) *lease.Term {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = term.Release(context.Background()) })
+	t.Cleanup(func() { _ = term.Release(context.Background(), "") })
 	return term
 }
 
@@ -114,7 +114,7 @@ func (p *process) standby(t *testing.T) <-chan *lease.Term {
 		<-ended
 		select {
 		case term := <-terms:
-			_ = term.Release(context.Background())
+			_ = term.Release(context.Background(), "")
 		default:
 		}
 	})
@@ -137,7 +137,7 @@ func follows(t *testing.T, terms <-chan *lease.Term) *lease.Term {
 	t.Helper()
 	select {
 	case term := <-terms:
-		t.Cleanup(func() { _ = term.Release(context.Background()) })
+		t.Cleanup(func() { _ = term.Release(context.Background(), "") })
 		if err := term.Certain(); err != nil {
 			t.Errorf("a new term is not certain: %v", err)
 		}
@@ -172,19 +172,22 @@ func TestAReleasedLeaseHasTheNextHolderAtOnce(t *testing.T) {
 			t.Fatalf("after an hour of renewals: %v", err)
 		}
 		released := time.Now()
-		if err := first.Release(t.Context()); err != nil {
+		if err := first.Release(t.Context(), "mind the gap"); err != nil {
 			t.Fatal(err)
 		}
 		if err := first.Certain(); !errors.Is(err, lease.ErrReleased) {
 			t.Errorf("after the release: %v", err)
 		}
-		follows(t, next)
+		second := follows(t, next)
+		if second.Left() != "mind the gap" || first.Left() != "" {
+			t.Errorf("the word that was left is %q", second.Left())
+		}
 		if took := time.Since(released); took != 0 { // in the bubble, waiting alone takes time
 			t.Errorf("the next holder waited for %s, although it watches", took)
 		}
 		l := record(t, server)
-		if *l.Spec.HolderIdentity != "second" || *l.Spec.LeaseTransitions != 1 || *l.Spec.LeaseDurationSeconds != 9 {
-			t.Errorf("the record is %v", l.Spec)
+		if *l.Spec.HolderIdentity != "second" || *l.Spec.LeaseTransitions != 1 || *l.Spec.LeaseDurationSeconds != 9 || len(l.Annotations) > 0 {
+			t.Errorf("the record is %v", l)
 		}
 	})
 }
@@ -474,7 +477,7 @@ func TestALeaseThatWasTakenWithoutAnAnswerIsRecognised(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := fakeapi.InMemory(leases)
 				if method == http.MethodPut {
-					if err := candidate(t, server, "before").lead(t).Release(t.Context()); err != nil {
+					if err := candidate(t, server, "before").lead(t).Release(t.Context(), ""); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -514,7 +517,7 @@ func TestWhoMayNotWatchAsksAgainAndAgain(t *testing.T) {
 		if n := b.way.sent.Load() - before; n > 65 {
 			t.Errorf("%d requests in a minute", n)
 		}
-		if err := first.Release(t.Context()); err != nil {
+		if err := first.Release(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
 		released := time.Now()
@@ -532,7 +535,7 @@ func TestAReleaseThatTheServerDoesNotHearEndsTheTermAndSaysWhatFollows(t *testin
 		term := a.lead(t)
 		a.way.cut.Store(true)
 		began := time.Now()
-		err := term.Release(t.Context())
+		err := term.Release(t.Context(), "")
 		if err == nil || !strings.Contains(err.Error(), "until it expires") || term.Certain() == nil {
 			t.Errorf("the release: %v", err)
 		}

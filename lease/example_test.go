@@ -36,7 +36,7 @@ func Example() {
 		return
 	}
 	fmt.Println("certain:", term.Certain() == nil)
-	fmt.Println("released:", term.Release(ctx) == nil)
+	fmt.Println("released:", term.Release(ctx, "") == nil)
 	fmt.Println(term.Certain())
 	// Output:
 	// certain: true

@@ -66,15 +66,25 @@ func (m *mine) find(l *coordinationv1.Lease) (attempt, bool) {
 // changes of the holder, for people. What else is in the lease stays.
 func (m *mine) taken(l *coordinationv1.Lease, a attempt, t Timing, transitions int32) *coordinationv1.Lease {
 	l = l.DeepCopy()
+	delete(l.Annotations, wordAnnotation) // it was for this term
 	seconds := int32(t.Duration / time.Second)
 	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = &m.identity, &seconds
 	l.Spec.AcquireTime, l.Spec.RenewTime, l.Spec.LeaseTransitions = &m.acquired, &a.renewTime, &transitions
 	return l
 }
 
+// wordAnnotation is where a holder that released the lease left a word for the next one.
+const wordAnnotation = "setpoint.io/left-by-last-holder"
+
 // released returns the lease as one that nobody holds, in the form of client-go.
-func released(l *coordinationv1.Lease, now instant) *coordinationv1.Lease {
+func released(l *coordinationv1.Lease, now instant, word string) *coordinationv1.Lease {
 	l = l.DeepCopy()
+	if word != "" {
+		if l.Annotations == nil {
+			l.Annotations = map[string]string{}
+		}
+		l.Annotations[wordAnnotation] = word
+	}
 	nobody, second, at := "", int32(1), metav1.NewMicroTime(now.wall)
 	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.AcquireTime, l.Spec.RenewTime = &nobody, &second, &at, &at
 	return l

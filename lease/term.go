@@ -25,15 +25,17 @@ type Term struct {
 	stop    context.CancelFunc // ends renewing, and nothing else
 	renewal sync.WaitGroup
 
+	left string // by the holder before
+
 	// Of the goroutine that renews, and after its end of Release.
 	mine mine
 	last *coordinationv1.Lease // as the server has it
 }
 
 // begin begins a term with a record that the server has.
-func (e *Elector) begin(l *coordinationv1.Lease, a attempt) *Term {
+func (e *Elector) begin(l *coordinationv1.Lease, a attempt, left string) *Term {
 	t := &Term{
-		e: e, hold: newHold(e.clock, e.config.Timing.RenewDeadline, a.sent), last: l,
+		e: e, hold: newHold(e.clock, e.config.Timing.RenewDeadline, a.sent), last: l, left: left,
 		mine: mine{identity: e.config.Identity, acquired: *l.Spec.AcquireTime, attempts: []attempt{a}},
 	}
 	ctx, stop := context.WithCancel(t.hold.ctx)
@@ -59,9 +61,14 @@ func (t *Term) Context() context.Context { return t.hold.ctx }
 // later, unless the term has ended.
 func (t *Term) Certain() error { return t.hold.certain() }
 
+// Left is what the holder before said to this one when it released the lease; empty if it
+// did not.
+func (t *Term) Left() string { return t.left }
+
 // Release ends the term and then lets go of the lease. A term that has ended otherwise
-// is let alone. Who cannot be told waits for the lease to expire.
-func (t *Term) Release(ctx context.Context) error {
+// is let alone. Who cannot be told waits for the lease to expire. word is for the next
+// holder; it stands in an annotation.
+func (t *Term) Release(ctx context.Context, word string) error {
 	ended := t.hold.ctx.Err() != nil
 	t.hold.end(ErrReleased) // before anybody else may begin
 	t.stop()
@@ -73,7 +80,7 @@ func (t *Term) Release(ctx context.Context) error {
 	}
 	ctx, cancel := t.e.request(ctx)
 	defer cancel()
-	_, err := t.e.leases.Update(ctx, released(t.last, t.e.clock()))
+	_, err := t.e.leases.Update(ctx, released(t.last, t.e.clock(), word))
 	for again := 0; apierrors.IsConflict(err) && again < 3; again++ {
 		var l *coordinationv1.Lease
 		if l, err = t.e.leases.Get(ctx, t.e.config.Key); err != nil {
@@ -82,7 +89,7 @@ func (t *Term) Release(ctx context.Context) error {
 		if _, own := t.mine.find(l); !own {
 			return nil // it is somebody else's
 		}
-		_, err = t.e.leases.Update(ctx, released(l, t.e.clock()))
+		_, err = t.e.leases.Update(ctx, released(l, t.e.clock(), word))
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("releasing lease %s: %w; others wait until it expires", t.e.config.Key, err)

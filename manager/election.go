@@ -36,10 +36,11 @@ func (m *Manager) elect(ctx context.Context) (term context.Context, release func
 		return nil, nil, err
 	}
 	m.fence.term.Store(t)
+	m.catchUp(ctx, t.Left())
 	return t.Context(), func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseMost)
 		defer cancel()
-		if err := t.Release(ctx); err != nil {
+		if err := t.Release(ctx, m.written.String()); err != nil {
 			m.log.Warn("the lease was not released", "error", err)
 		}
 	}, nil

@@ -38,6 +38,7 @@ var (
 type traffic struct {
 	next http.RoundTripper
 	cut  atomic.Bool
+	deaf atomic.Bool // the server makes no lease
 
 	mu     sync.Mutex
 	writes []string // method and path, but for those of leases
@@ -47,6 +48,9 @@ func (w *traffic) RoundTrip(r *http.Request) (*http.Response, error) {
 	if w.cut.Load() {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
+	}
+	if w.deaf.Load() && r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/leases") {
+		return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 	}
 	if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/leases") {
 		w.mu.Lock()
@@ -67,6 +71,7 @@ type replica struct {
 	*manager.Manager
 	traffic *traffic
 	runs    atomic.Int64
+	saw     atomic.Pointer[string] // who wrote last, as of the first run
 	stop    context.CancelFunc
 	ended   chan error
 }
@@ -82,7 +87,14 @@ func startReplica(t *testing.T, server http.RoundTripper, name string) *replica 
 	}
 	pods := cache.Informer[*corev1.Pod](r.Manager)
 	reconcile := func(ctx context.Context, req controller.Request) (controller.Result, error) {
-		r.runs.Add(1)
+		pod, err := pods.Get(req.Key)
+		if err != nil {
+			return controller.Result{}, err
+		}
+		if r.runs.Add(1) == 1 {
+			run := pod.Labels["run"]
+			r.saw.Store(&run)
+		}
 		patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"by": name, "run": fmt.Sprint(r.runs.Load())}}})
 		if err != nil {
 			return controller.Result{}, err
@@ -280,6 +292,69 @@ func TestAReconcileThatNeverReturnsIsNamedAndLeftBehindAndTheLeaseReleased(t *te
 			t.Errorf("what was left behind may write: %v", err)
 		}
 		close(release)
+	})
+}
+
+func TestNothingIsWrittenWhileItIsNotCertainWhoHoldsTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := podServer(t)
+		leader := startReplica(t, server, "leader")
+		time.Sleep(time.Minute + time.Second/2)
+		leader.traffic.deaf.Store(true)
+		c, err := client.New(server.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.ForResource[*metav1.PartialObjectMetadata](c, leases).Delete(t.Context(), locked.Key); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		before := leader.traffic.count()
+		time.Sleep(2 * time.Second) // its time is not over
+		if n := leader.traffic.count() - before; n != 0 {
+			t.Errorf("%d writes without a lease", n)
+		}
+		_, err = client.For[*corev1.Pod](leader.Client()).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}})
+		if err == nil || !strings.Contains(err.Error(), "not sent: the lease was deleted") {
+			t.Errorf("a write meanwhile: %v", err)
+		}
+		leader.traffic.deaf.Store(false)
+		time.Sleep(time.Minute)
+		if n := leader.traffic.count() - before; n < 50 {
+			t.Errorf("%d writes in the minute after", n)
+		}
+	})
+}
+
+// The next leader begins within milliseconds, when its watches may not have told it yet
+// what the last one did.
+func TestANewLeaderWaitsUntilItHasSeenTheLastWritesOfTheOldOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := fakeapi.InMemory(podsResource)
+		if err := pods.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}); err != nil {
+			t.Fatal(err)
+		}
+		server := fakeapi.Several{pods, fakeapi.InMemory(leases)}
+		first := startReplica(t, server, "first")
+		time.Sleep(time.Second)
+		second := startReplica(t, server, "second")
+		time.Sleep(time.Minute)
+		pods.HoldWatches(true)
+		time.Sleep(time.Second) // in which it writes once
+		first.stop()
+		if err := first.end(t); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if second.runs.Load() != 0 {
+			t.Error("the new leader works, and has not seen the last write of the old one")
+		}
+		time.Sleep(100 * time.Millisecond)
+		pods.HoldWatches(false)
+		synctest.Wait()
+		if want := fmt.Sprint(first.runs.Load()); second.runs.Load() == 0 || *second.saw.Load() != want {
+			t.Errorf("after %d runs it knows run %q of the old leader, and not %q", second.runs.Load(), *second.saw.Load(), want)
+		}
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/setpoint-io/setpoint/client"
 )
 
 // eventFlush is how long events that wait are still written when the manager
@@ -79,7 +81,7 @@ func (m *Manager) lead(ctx context.Context) error {
 
 // work runs the parts until ctx or the term ends, or one fails, and they have ended.
 func (m *Manager) work(ctx, term context.Context) error {
-	partsCtx, stop := context.WithCancelCause(ctx)
+	partsCtx, stop := context.WithCancelCause(client.WithRecorder(ctx, &m.written))
 	defer stop(nil)
 	lost := context.AfterFunc(term, func() { stop(fmt.Errorf("leading: %w", context.Cause(term))) })
 	defer lost()

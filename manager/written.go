@@ -1,0 +1,91 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// written knows the newest version of each kind that the controllers of this process have
+// made. Who releases the lease tells the next holder, which begins within milliseconds:
+// it must not act on a state of the world before the last writes. After a crash the time
+// of the lease passes, and informers have long seen them.
+type written struct {
+	mu     sync.Mutex
+	newest map[string]object.Version // by Kind.group
+}
+
+// Record implements client.Recorder.
+func (w *written) Record(write client.Write) {
+	if write.Version.IsZero() {
+		return
+	}
+	kind := schema.GroupKind{Group: write.Resource.Group, Kind: write.Resource.Kind}.String()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.newest == nil {
+		w.newest = map[string]object.Version{}
+	}
+	if !w.newest[kind].AtLeast(write.Version) {
+		w.newest[kind] = write.Version
+	}
+}
+
+// String is the word for the next holder.
+func (w *written) String() string {
+	w.mu.Lock()
+	newest := maps.Clone(w.newest)
+	w.mu.Unlock()
+	text, err := json.Marshal(newest)
+	if err != nil || len(newest) == 0 {
+		return ""
+	}
+	return string(text)
+}
+
+// catchUpMost is how long a new leader waits for its informers to see the last writes of
+// the one before. They need milliseconds; one that selects objects may never see a write
+// of another object.
+const catchUpMost = 300 * time.Millisecond
+
+// catchUp waits until informers have seen what the holder before wrote.
+func (m *Manager) catchUp(ctx context.Context, word string) {
+	if word == "" {
+		return
+	}
+	var newest map[string]object.Version
+	if err := json.Unmarshal([]byte(word), &newest); err != nil {
+		m.log.Warn("what the last holder of the lease left cannot be understood", "error", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpMost)
+	defer cancel()
+	for _, c := range m.controllers() {
+		for _, informer := range c.Informers() {
+			group, kind := informer.GroupKind()
+			version, ok := newest[schema.GroupKind{Group: group, Kind: kind}.String()]
+			if !ok {
+				continue
+			}
+			seen, giveUp := informer.Observed(version)
+			select {
+			case <-seen:
+			case <-ctx.Done():
+				giveUp()
+				m.log.Warn("an informer has not seen the last writes of the leader before; starting all the same",
+					"controller", c.Name(), "kind", informer.Kind(), "version", version)
+				return
+			}
+		}
+	}
+}
