@@ -222,6 +222,7 @@ func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error)
 		return nil, fmt.Errorf("%s: %w", r, r.err)
 	}
 	target := r.url()
+	var before error // what the server said to the try before
 	for try := 0; ; try++ {
 		var body io.Reader
 		if r.body != nil {
@@ -237,6 +238,9 @@ func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error)
 		}
 		response, err := r.try(request, turns)
 		if err != nil {
+			if Unanswered(before) && !Unanswered(err) {
+				return nil, before // this try did nothing, and that one may have
+			}
 			return nil, err
 		}
 		if response.StatusCode >= 200 && response.StatusCode < 300 {
@@ -248,6 +252,7 @@ func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error)
 		if !again || try == maxRetries {
 			return nil, err
 		}
+		before = err
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

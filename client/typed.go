@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -177,7 +178,7 @@ func (t Typed[T]) Update(ctx context.Context, o T, options ...WriteOption) (T, e
 
 // UpdateStatus replaces the status of an object, and nothing else.
 func (t Typed[T]) UpdateStatus(ctx context.Context, o T, options ...WriteOption) (T, error) {
-	return t.put(ctx, http.MethodPut, "update", o, append(options, OnSubresource("status")))
+	return t.put(ctx, http.MethodPut, "update", o, append(slices.Clip(options), OnSubresource("status")))
 }
 
 func (t Typed[T]) put(ctx context.Context, method, verb string, o T, options []WriteOption) (T, error) {
@@ -245,7 +246,7 @@ func (t Typed[T]) Apply(ctx context.Context, key object.Key, manager string, con
 		var none T
 		return none, fmt.Errorf("encoding apply configuration of %s: %w", key, err)
 	}
-	return t.Patch(ctx, key, Patch{Type: types.ApplyPatchType, Data: data}, append(options, FieldManager(manager))...)
+	return t.Patch(ctx, key, Patch{Type: types.ApplyPatchType, Data: data}, append(slices.Clip(options), FieldManager(manager))...)
 }
 
 // write sends a write whose answer is the object, and records it. sent is the
