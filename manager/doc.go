@@ -15,7 +15,25 @@
 // is not served, holds up nobody else: the log says once what is missing, and the
 // controller starts when it is there.
 //
-// When Run's context ends, controllers finish what they have begun, then the
-// events they recorded are written, then the informers stop. Run returns when
-// nothing of the manager runs any more.
+// # Leading
+//
+// With [LeaderElection], several managers agree by a Lease on the one that works. The
+// informers of all of them run, so whoever is next knows the world already: it needs one
+// event, one write, and what the last holder wrote to appear in its informers. A write
+// through [Manager.Client] is sent only if the lease is held for certain at that moment
+// by two clocks, and ends with the lease at the latest; it is a *client.NotSentError
+// otherwise. A manager whose lease is over returns from Run with an error.
+//
+// # Stopping
+//
+// When Run's context ends, controllers finish what they have begun, then the events they
+// recorded are written, then the lease is released, then the informers stop. Run returns
+// when nothing of the manager runs any more, or after [ShutdownTimeout], with an error that
+// names what has not ended and the keys it works on.
+//
+// # Being looked at
+//
+// [Serve] answers at /healthz, /livez, /readyz, /metrics, /debug/controllers and
+// /debug/informers: without TLS on loopback addresses alone, and elsewhere to those whom the
+// API server allows it.
 package manager
