@@ -31,12 +31,16 @@ type deltas struct {
 	mu      sync.Mutex
 	count   int
 	waiting map[object.Key]*delta // empty if there is a limit
+	most    int                   // that waiting has held
 	ring    delta                 // sentinel: ring.after is the first, ring.before the last
 	closed  bool
 	wake    chan struct{} // has room for one
 	room    chan struct{} // closed when there is room again; nil while there is
 	merged  uint64
 }
+
+// waitingKept is for how many keys a queue that is empty keeps room.
+const waitingKept = 1024
 
 func newDeltas(limit int) *deltas {
 	d := &deltas{limit: limit, waiting: map[object.Key]*delta{}, wake: make(chan struct{}, 1)}
@@ -81,10 +85,15 @@ func (d *deltas) push(n *delta) (dropped bool) {
 }
 
 func (d *deltas) unlink(n *delta) {
+	d.count--
 	if d.limit == 0 {
 		delete(d.waiting, n.key)
+		// A map keeps the room of the most that it ever held: after a first state 80
+		// bytes for each object, for as long as the handler is there.
+		if d.most = max(d.most, d.count+1); d.count == 0 && d.most > waitingKept {
+			d.waiting, d.most = map[object.Key]*delta{}, 0
+		}
 	}
-	d.count--
 	// Half empty, so that informer and handler do not take turns at each change.
 	if d.room != nil && d.count <= d.limit/2 {
 		close(d.room)

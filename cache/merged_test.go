@@ -4,10 +4,16 @@
 package cache
 
 import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // A filter goes by what its handler knows, which merged changes may be far from the
@@ -73,4 +79,50 @@ func TestAWholeStateTellsThoseWhoWaitForAnObjectToGo(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAQueueThatHasBeenFullKeepsNoRoomForIt(t *testing.T) {
+	const many = 100_000
+	changes := make([]*delta, many)
+	for n := range changes {
+		changes[n] = &delta{key: object.Key{Name: fmt.Sprint(n)}, new: &entry{}}
+	}
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	q := newDeltas(0)
+	before := heap()
+	for _, d := range changes {
+		q.push(d)
+	}
+	for q.pop() != nil {
+	}
+	if left := heap() - before; left > 10*many {
+		t.Errorf("%d bytes are left of a queue that held %d changes", left, many)
+	}
+	runtime.KeepAlive(changes)
+	q.push(changes[0])
+	q.push(&delta{key: changes[0].key, new: &entry{}})
+	if q.count != 1 || q.merged != 1 {
+		t.Errorf("%d wait, %d were merged", q.count, q.merged)
+	}
+}
+
+func TestATransformThatReturnsNothingIsAnError(t *testing.T) {
+	s := serverSource{content: podContent(), transform: func(object.Object) (object.Object, error) { return (*corev1.Pod)(nil), nil }}
+	sent, err := frameOf(pod("a", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.read(new(frame), sent.encoding, sent.raw); err == nil || !strings.Contains(err.Error(), "no object") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestAnErrorOfManyLinesTakesOneOfThePage(t *testing.T) {
+	s := Status{Trouble: errors.New("<html>\n\t<body>502"), Synced: true}
+	want(t, "state", s.state(), "behind: <html> <body>502")
 }

@@ -99,13 +99,17 @@ func (s *serverSource) read(f *frame, e wire.Encoding, raw []byte) (err error) {
 }
 
 // transformed calls a transform. One that panics is an error like any other.
-func transformed(transform func(object.Object) (object.Object, error), o object.Object) (_ object.Object, err error) {
+func transformed(transform func(object.Object) (object.Object, error), before object.Object) (o object.Object, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the transform panicked: %v", p)
 		}
 	}()
-	return transform(o)
+	o, err = transform(before)
+	if err == nil && pointerTo(o) == nil {
+		return nil, errors.New("the transform returned no object")
+	}
+	return o, err
 }
 
 func (s *serverSource) watch(ctx context.Context, o client.WatchOptions) (stream, error) {

@@ -97,14 +97,17 @@ func (f *Factory) WriteStatus(w io.Writer) error {
 func (s *Status) state() string {
 	switch {
 	case s.Trouble != nil && s.Synced:
-		return "behind: " + s.Trouble.Error()
+		return "behind: " + line(s.Trouble)
 	case s.Trouble != nil:
-		return "no state yet: " + s.Trouble.Error()
+		return "no state yet: " + line(s.Trouble)
 	case !s.Synced:
 		return "no state yet"
 	}
 	return "current"
 }
+
+// line is an error in one line: what a server answers may be a page of its own.
+func line(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
