@@ -40,6 +40,13 @@ type sideSpec struct {
 	Objects int           // that the tape is played with
 	Events  int           // changes to measure with
 	Span    time.Duration // how long a rate is measured
+
+	// Of loops alone.
+	Kubeconfig string // of a real server, instead of Server
+	Namespace  string // to work in
+	Paced      int    // changes that come one by one
+	Rate       int    // of these, a second
+	Workers    int
 }
 
 // readings are what was measured, by name.
@@ -59,6 +66,7 @@ func runSide(ctx context.Context, args []string, out io.Writer) error {
 	}
 	measure := map[string]func(context.Context, *sideSpec) (readings, error){
 		"cache": measureCache, "readers": measureReaders, "relist": measureRelist,
+		"loop": measureLoop, "loop-write": measureLoopWrites,
 	}[s.Case]
 	if measure == nil {
 		return fmt.Errorf("measuring a side: there is no case %q", s.Case)
@@ -100,13 +108,13 @@ func (s *sideSpec) run(ctx context.Context) (readings, error) {
 }
 
 // serve plays a tape on a socket of this machine while f runs.
-func serve(ctx context.Context, r *replay, f func(address string) error) (err error) {
+func serve(ctx context.Context, h http.Handler, f func(address string) error) (err error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("serving %s: %w", r.tape.kind.name, err)
+		return fmt.Errorf("serving a tape: %w", err)
 	}
-	server := &http.Server{Handler: r, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
