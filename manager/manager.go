@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
@@ -115,7 +116,8 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 func (m *Manager) NewClient(config *rest.Config) (*client.Client, error) {
 	if m.election != nil {
 		config = rest.CopyConfig(config)
-		config.Wrap(m.fence.wrap)
+		// Below what config brings along, which may take time: the fence is the last.
+		config.WrapTransport = transport.Wrappers(m.fence.wrap, config.WrapTransport)
 	}
 	return client.New(config, m.options...)
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"strings"
@@ -23,6 +24,11 @@ func managerCommand(w *world) *cobra.Command {
 		keys        keyFiles
 		elect       electing
 		answer      answering
+		tune        tuning
+		limit       rateLimit
+		level       klogLevel
+		own         bool
+		file        configFile
 	)
 	c := &cobra.Command{
 		Use:   "manager",
@@ -44,10 +50,17 @@ lack nothing work meanwhile.
   setpoint manager --kubeconfig ./my.kubeconfig --controllers '*,-deployment' -v`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := file.apply(c.Flags()); err != nil {
+				return err
+			}
 			entries, err := registry.Select(controllers)
 			if err != nil {
 				return err
 			}
+			if err := cmp.Or(tune.check(), limit.check()); err != nil {
+				return err
+			}
+			l.verbosity = max(l.verbosity, level.verbosity())
 			log, err := l.logger(w, slog.LevelInfo)
 			if err != nil {
 				return err
@@ -60,6 +73,12 @@ lack nothing work meanwhile.
 			if err != nil {
 				return err
 			}
+			tune.into(&options)
+			limit.limit(config)
+			hosts := together
+			if own {
+				hosts = ownAccounts(config)
+			}
 			election, err := elect.options()
 			if err != nil {
 				return err
@@ -68,7 +87,7 @@ lack nothing work meanwhile.
 			if err != nil {
 				return err
 			}
-			m, entries, err := newManager(config, entries, options, log, append(election, serving...)...)
+			m, entries, err := newManager(config, tune.without(entries), options, hosts, log, append(election, serving...)...)
 			if err != nil {
 				return err
 			}
@@ -85,7 +104,13 @@ lack nothing work meanwhile.
 	keys.flags(c.Flags())
 	elect.flags(c.Flags())
 	answer.flags(c.Flags())
+	tune.flags(c.Flags())
+	limit.flags(c.Flags())
+	level.flags(c.Flags())
+	file.flags(c.Flags())
+	c.Flags().BoolVar(&own, "use-service-account-credentials", false, "have each controller work as a service account of its own in kube-system, which is made if it is not there")
 	l.flags(c.Flags(), c)
+	ofKubeControllerManager(c)
 	c.AddCommand(rbacCommand(w))
 	return c
 }
@@ -119,7 +144,7 @@ func names(entries []registry.Entry) []string {
 // newManager returns a manager of the chosen controllers, and those that it runs:
 // what lacks something that it cannot work without is left out, unless nothing is
 // left then.
-func newManager(config *rest.Config, entries []registry.Entry, o registry.Options, log *slog.Logger, more ...manager.Option) (*manager.Manager, []registry.Entry, error) {
+func newManager(config *rest.Config, entries []registry.Entry, o registry.Options, hosts hosting, log *slog.Logger, more ...manager.Option) (*manager.Manager, []registry.Entry, error) {
 	m, err := manager.New(config, append(more, manager.Log(log))...)
 	if err != nil {
 		return nil, nil, err
@@ -127,7 +152,11 @@ func newManager(config *rest.Config, entries []registry.Entry, o registry.Option
 	var run []registry.Entry
 	var lacking error
 	for _, e := range entries {
-		c, err := e.New(m, o)
+		host, err := hosts(m, e)
+		if err != nil {
+			return nil, nil, err
+		}
+		c, err := e.New(host, o)
 		if lacks, ok := errors.AsType[*registry.NotConfiguredError](err); ok {
 			log.Info("a controller is not started", "controller", e.Name, "lacks", lacks.Lacks)
 			lacking = errors.Join(lacking, err)

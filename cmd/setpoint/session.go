@@ -70,7 +70,7 @@ func (s *session) start(ctx context.Context, u *up, binary string, entries []reg
 	if err != nil {
 		return err
 	}
-	m, entries, err := newManager(s.config, entries, options, log)
+	m, entries, err := newManager(s.config, entries, options, together, log)
 	if err != nil {
 		return err
 	}

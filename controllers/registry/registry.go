@@ -35,12 +35,13 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 )
 
-// Options are what all controllers have in common. The zero value is upstream's
-// choice for each.
+// Options are those of all controllers together. The zero value is upstream's choice for
+// each.
 type Options struct {
-	// Workers is how many keys each controller works on at a time. 0 is each
-	// one's default. Those that have but one key, a look at everything, have but one.
-	Workers int
+	// Workers is how many keys a controller works on at a time, by its name. Without an
+	// entry, or with 0, it is its default. Those that have but one key, a look at
+	// everything, have but one.
+	Workers map[string]int
 
 	// ServiceAccountKey is the private key that signs the tokens of service
 	// accounts, in PEM. The API server must know its public half. Empty: nobody
@@ -57,6 +58,22 @@ type Options struct {
 
 	// SigningDuration is how long a signed certificate lasts at most. 0 is a year.
 	SigningDuration time.Duration
+
+	// MaxEndpointsPerSlice and MaxMirroredPerSubset are those of
+	// endpointslice.Options and endpointslicemirroring.Options.
+	MaxEndpointsPerSlice, MaxMirroredPerSubset int
+
+	// LegacyTokenCleanUp is how long a service-account token of old is unused before it
+	// is made invalid, and again before it is deleted. 0 is a year.
+	LegacyTokenCleanUp time.Duration
+
+	// NodeLifecycle is all that node-lifecycle-controller can be told but the number of
+	// its workers, which is not read here.
+	NodeLifecycle nodelifecycle.Options
+
+	// TerminatedPods is how many Pods that have ended may stay. 0 is 12,500; below 0 all
+	// may.
+	TerminatedPods int
 }
 
 // NotConfiguredError is the error for a controller that cannot work with the
@@ -95,7 +112,7 @@ func Known() []Entry {
 			Summary: "fills ClusterRoles that are sums of others, as admin, edit and view",
 			Rights:  clusterroleaggregation.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return clusterroleaggregation.New(h, clusterroleaggregation.Options{Workers: o.Workers})
+				return clusterroleaggregation.New(h, clusterroleaggregation.Options{Workers: o.Workers[clusterroleaggregation.Name]})
 			},
 		},
 		{
@@ -103,7 +120,7 @@ func Known() []Entry {
 			Summary: "approves the certificates of kubelets that may ask for them",
 			Rights:  csrapproving.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return csrapproving.New(h, csrapproving.Options{Workers: o.Workers})
+				return csrapproving.New(h, csrapproving.Options{Workers: o.Workers[csrapproving.Name]})
 			},
 		},
 		{
@@ -111,7 +128,7 @@ func Known() []Entry {
 			Summary: "deletes CertificateSigningRequests that nobody needs any more",
 			Rights:  csrcleaner.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return csrcleaner.New(h, csrcleaner.Options{Workers: o.Workers})
+				return csrcleaner.New(h, csrcleaner.Options{Workers: o.Workers[csrcleaner.Name]})
 			},
 		},
 		{
@@ -122,7 +139,7 @@ func Known() []Entry {
 				if len(o.SigningAuthorities) == 0 {
 					return nil, &NotConfiguredError{Controller: csrsigning.Name, Lacks: "a certificate authority to sign with"}
 				}
-				return csrsigning.New(h, csrsigning.Options{Workers: o.Workers, Authorities: o.SigningAuthorities, Longest: o.SigningDuration})
+				return csrsigning.New(h, csrsigning.Options{Workers: o.Workers[csrsigning.Name], Authorities: o.SigningAuthorities, Longest: o.SigningDuration})
 			},
 		},
 		{
@@ -130,28 +147,28 @@ func Known() []Entry {
 			Summary: "rolls Deployments out and back, by way of ReplicaSets",
 			Rights:  deployment.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return deployment.New(h, deployment.Options{Workers: o.Workers})
+				return deployment.New(h, deployment.Options{Workers: o.Workers[deployment.Name]})
 			},
 		},
 		{
 			Name: endpoints.Name, Alias: "endpoint",
 			Summary: "writes the Endpoints of Services that select Pods", Rights: endpoints.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return endpoints.New(h, endpoints.Options{Workers: o.Workers})
+				return endpoints.New(h, endpoints.Options{Workers: o.Workers[endpoints.Name]})
 			},
 		},
 		{
 			Name: endpointslice.Name, Alias: "endpointslice",
 			Summary: "writes the EndpointSlices of Services that select Pods", Rights: endpointslice.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return endpointslice.New(h, endpointslice.Options{Workers: o.Workers})
+				return endpointslice.New(h, endpointslice.Options{Workers: o.Workers[endpointslice.Name], MaxEndpointsPerSlice: o.MaxEndpointsPerSlice})
 			},
 		},
 		{
 			Name: endpointslicemirroring.Name, Alias: "endpointslicemirroring",
 			Summary: "copies Endpoints written by hand into EndpointSlices", Rights: endpointslicemirroring.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return endpointslicemirroring.New(h, endpointslicemirroring.Options{Workers: o.Workers})
+				return endpointslicemirroring.New(h, endpointslicemirroring.Options{Workers: o.Workers[endpointslicemirroring.Name], MaxEndpointsPerSubset: o.MaxMirroredPerSubset})
 			},
 		},
 		{
@@ -159,14 +176,14 @@ func Known() []Entry {
 			Summary: "deletes objects whose owners are gone",
 			Rights:  garbagecollector.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return garbagecollector.New(h, garbagecollector.Options{Workers: o.Workers})
+				return garbagecollector.New(h, garbagecollector.Options{Workers: o.Workers[garbagecollector.Name]})
 			},
 		},
 		{
 			Name: legacytokencleaner.Name, Alias: "legacy-service-account-token-cleaner",
 			Summary: "removes service-account tokens of old that nobody uses", Rights: legacytokencleaner.Rights,
-			New: func(h controller.Host, _ Options) (controller.Runnable, error) {
-				return legacytokencleaner.New(h, legacytokencleaner.Options{})
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return legacytokencleaner.New(h, legacytokencleaner.Options{CleanUpPeriod: o.LegacyTokenCleanUp})
 			},
 		},
 		{
@@ -174,7 +191,7 @@ func Known() []Entry {
 			Summary: "empties Namespaces that are deleted, and lets them go",
 			Rights:  namespace.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return namespace.New(h, namespace.Options{Workers: o.Workers})
+				return namespace.New(h, namespace.Options{Workers: o.Workers[namespace.Name]})
 			},
 		},
 		{
@@ -182,7 +199,9 @@ func Known() []Entry {
 			Summary: "tells which Nodes are alive, and taints those that are not",
 			Rights:  nodelifecycle.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return nodelifecycle.New(h, nodelifecycle.Options{Workers: o.Workers})
+				own := o.NodeLifecycle
+				own.Workers = o.Workers[nodelifecycle.Name]
+				return nodelifecycle.New(h, own)
 			},
 		},
 		{
@@ -190,7 +209,7 @@ func Known() []Entry {
 			Summary: "keeps as many Pods as each ReplicaSet wants",
 			Rights:  replicaset.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return replicaset.New(h, replicaset.Options{Workers: o.Workers})
+				return replicaset.New(h, replicaset.Options{Workers: o.Workers[replicaset.Name]})
 			},
 		},
 		{
@@ -201,7 +220,7 @@ func Known() []Entry {
 				if len(o.RootCA) == 0 {
 					return nil, &NotConfiguredError{Controller: rootcapublisher.Name, Lacks: "the certificates of the API server"}
 				}
-				return rootcapublisher.New(h, rootcapublisher.Options{RootCA: o.RootCA, Workers: o.Workers})
+				return rootcapublisher.New(h, rootcapublisher.Options{RootCA: o.RootCA, Workers: o.Workers[rootcapublisher.Name]})
 			},
 		},
 		{
@@ -209,7 +228,7 @@ func Known() []Entry {
 			Summary: "keeps as many Pods as each ReplicationController wants",
 			Rights:  replicationcontroller.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return replicationcontroller.New(h, replicationcontroller.Options{Workers: o.Workers})
+				return replicationcontroller.New(h, replicationcontroller.Options{Workers: o.Workers[replicationcontroller.Name]})
 			},
 		},
 		{
@@ -217,7 +236,7 @@ func Known() []Entry {
 			Summary: "removes Pods that nobody else will: orphans, too many ended ones",
 			Rights:  podgc.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return podgc.New(h, podgc.Options{Workers: o.Workers})
+				return podgc.New(h, podgc.Options{Workers: o.Workers[podgc.Name], TerminatedPodThreshold: o.TerminatedPods})
 			},
 		},
 		{
@@ -225,7 +244,7 @@ func Known() []Entry {
 			Summary: "deletes Pods that do not tolerate a NoExecute taint",
 			Rights:  tainteviction.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return tainteviction.New(h, tainteviction.Options{Workers: o.Workers})
+				return tainteviction.New(h, tainteviction.Options{Workers: o.Workers[tainteviction.Name]})
 			},
 		},
 		{
@@ -233,7 +252,7 @@ func Known() []Entry {
 			Summary: "tells kubelets for how long they may keep Secrets and ConfigMaps",
 			Rights:  nodettl.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return nodettl.New(h, nodettl.Options{Workers: o.Workers})
+				return nodettl.New(h, nodettl.Options{Workers: o.Workers[nodettl.Name]})
 			},
 		},
 		{
@@ -241,7 +260,7 @@ func Known() []Entry {
 			Summary: "makes the ServiceAccount default in every Namespace",
 			Rights:  serviceaccount.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return serviceaccount.New(h, serviceaccount.Options{Workers: o.Workers})
+				return serviceaccount.New(h, serviceaccount.Options{Workers: o.Workers[serviceaccount.Name]})
 			},
 		},
 		{
@@ -251,7 +270,7 @@ func Known() []Entry {
 				if len(o.ServiceAccountKey) == 0 {
 					return nil, &NotConfiguredError{Controller: serviceaccounttoken.Name, Lacks: "a private key for service accounts"}
 				}
-				return serviceaccounttoken.New(h, serviceaccounttoken.Options{PrivateKey: o.ServiceAccountKey, RootCA: o.RootCA, Workers: o.Workers})
+				return serviceaccounttoken.New(h, serviceaccounttoken.Options{PrivateKey: o.ServiceAccountKey, RootCA: o.RootCA, Workers: o.Workers[serviceaccounttoken.Name]})
 			},
 		},
 		{
@@ -259,7 +278,7 @@ func Known() []Entry {
 			Summary: "deletes Jobs some time after they have finished",
 			Rights:  ttlafterfinished.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return ttlafterfinished.New(h, ttlafterfinished.Options{Workers: o.Workers})
+				return ttlafterfinished.New(h, ttlafterfinished.Options{Workers: o.Workers[ttlafterfinished.Name]})
 			},
 		},
 	}

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"pgregory.net/rapid"
 
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
 	"github.com/setpoint-io/setpoint/manager"
@@ -152,7 +151,7 @@ func TestEveryControllerCanBeMadeAndHasTheNameOfItsEntry(t *testing.T) {
 			t.Errorf("%s has no summary", entry.Name)
 		}
 		few := options
-		few.Workers = -1
+		few.Workers = map[string]int{entry.Name: -1}
 		if _, err := entry.New(mgr, few); err == nil && entry.Name != "legacy-serviceaccount-token-cleaner-controller" { // it has one key
 			t.Errorf("%s can be made with -1 workers", entry.Name)
 		}
@@ -170,32 +169,4 @@ func TestNoNameIsTwoControllers(t *testing.T) {
 			seen[name] = entry.Name
 		}
 	}
-}
-
-func TestDistanceIsAMetricThatCountsSwapsOnce(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0},
-		{"kitten", "sitting", 3}, {"ab", "ba", 1}, {"abcd", "acbd", 1}, {"größe", "grösse", 2},
-	} {
-		if got := distance(test.a, test.b); got != test.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		a := rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 8, -1).Draw(t, "a")
-		b := rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 8, -1).Draw(t, "b")
-		d := distance(a, b)
-		if d != distance(b, a) {
-			t.Fatalf("not the same both ways: %d, %d", d, distance(b, a))
-		}
-		if (d == 0) != (a == b) {
-			t.Fatalf("%d between %q and %q", d, a, b)
-		}
-		if d < max(len(a), len(b))-min(len(a), len(b)) || d > max(len(a), len(b)) {
-			t.Fatalf("%d is out of bounds", d)
-		}
-	})
 }

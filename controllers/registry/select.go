@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/setpoint-io/setpoint/internal/nearest"
 )
 
 // UnknownError is a name that no built-in controller has.
@@ -58,17 +60,17 @@ func Select(choice []string) ([]Entry, error) {
 	return selected, nil
 }
 
-// unknown finds what may have been meant: the entry with the name or short name
-// that is the fewest edits away.
+// unknown finds what may have been meant: the entry whose name or short name is the
+// fewest edits away.
 func unknown(name string, known []Entry) *UnknownError {
 	e := &UnknownError{Name: name}
-	fewest := -1
+	names := map[string]string{} // full ones, by each way to write them
+	var written []string
 	for _, entry := range known {
 		e.Known = append(e.Known, entry.Name)
-		edits := min(distance(name, entry.Name), distance(name, entry.Alias))
-		if fewest < 0 || edits < fewest {
-			fewest, e.Nearest = edits, entry.Name
-		}
+		written = append(written, entry.Name, entry.Alias)
+		names[entry.Name], names[entry.Alias] = entry.Name, entry.Name
 	}
+	e.Nearest = names[nearest.Name(name, written)]
 	return e
 }

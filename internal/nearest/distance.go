@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package nearest
 
 // distance is the number of letters to insert, delete or replace, and of
 // neighbours to swap, that makes b of a.
