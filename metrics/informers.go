@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,7 +59,7 @@ func (informers) Describe(out chan<- *prometheus.Desc) {
 
 // Collect makes it a prometheus.Collector.
 func (c informers) Collect(out chan<- prometheus.Metric) {
-	for _, s := range c.factory.Status() {
+	for _, s := range series(c.factory.Status()) {
 		gauge := func(d *prometheus.Desc, value float64, more ...string) {
 			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{s.Kind, s.Selects}, more...)...)
 		}
@@ -91,6 +92,43 @@ func (c informers) Collect(out chan<- prometheus.Metric) {
 			counter(heldUp, h.HeldUp.Seconds(), name)
 		}
 	}
+}
+
+// series makes one of informers that say the same of themselves: one kind may be read in
+// two versions, or into two types, and a series may be there only once. all is in order.
+func series(all []cache.Status) []cache.Status {
+	var one []cache.Status
+	for _, s := range all {
+		last := len(one) - 1
+		if last < 0 || one[last].Kind != s.Kind || one[last].Selects != s.Selects {
+			one = append(one, s)
+			continue
+		}
+		sum := &one[last]
+		sum.Objects += s.Objects
+		sum.Raw += s.Raw
+		sum.Stored += s.Stored
+		sum.Events += s.Events
+		sum.Synced = sum.Synced && s.Synced
+		sum.Trouble = cmp.Or(sum.Trouble, s.Trouble)
+		sum.Behind = max(sum.Behind, s.Behind)
+		if sum.Heard.IsZero() || !s.Heard.IsZero() && s.Heard.Before(sum.Heard) {
+			sum.Heard = s.Heard
+		}
+		sum.Relists, sum.Watches = added(sum.Relists, s.Relists), added(sum.Watches, s.Watches)
+		sum.Handlers = append(sum.Handlers, s.Handlers...)
+	}
+	return one
+}
+
+func added(a, b map[string]uint64) map[string]uint64 {
+	sum := map[string]uint64{}
+	for _, counts := range []map[string]uint64{a, b} {
+		for reason, n := range counts {
+			sum[reason] += n
+		}
+	}
+	return sum
 }
 
 func flag(is bool) float64 {
