@@ -86,19 +86,21 @@ func (e *Elector) note(f func(*Status)) {
 
 // say logs trouble, once until it is another one.
 func (e *Elector) say(what string, err error) {
-	text := what + string(apierrors.ReasonForError(err))
+	text := what + ": " + string(apierrors.ReasonForError(err))
 	e.mu.Lock()
 	again := e.said == text
 	e.said = text
 	e.status.Failures++
 	e.status.Trouble = err
 	e.mu.Unlock()
+	if again {
+		return
+	}
+	advice := "trying again until it works"
 	if apierrors.IsForbidden(err) {
-		what += "; it takes the rights to create, get, watch and update it"
+		advice = "it takes the rights to create, get, watch and update the lease"
 	}
-	if !again {
-		e.log.Warn(what, "error", err)
-	}
+	e.log.Warn("trouble with the lease", "what", what, "error", err, "advice", advice)
 }
 
 func (e *Elector) fine() {
@@ -121,7 +123,7 @@ func (e *Elector) Acquire(ctx context.Context) (*Term, error) {
 			e.tasks.Wait()
 			return nil, context.Cause(ctx)
 		case err != nil:
-			e.say("the lease cannot be had", err)
+			e.say("it cannot be had", err)
 			pause(ctx, e.config.Timing.RetryPeriod)
 		}
 	}

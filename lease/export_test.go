@@ -8,9 +8,9 @@ import "time"
 // Shift adds to the clocks of an elector from now on: what a machine that slept, a process
 // that was stopped, or somebody who sets the clock does to them.
 func Shift(e *Elector, mono, wall func() time.Duration) {
-	real := e.clock
+	before := e.clock
 	e.clock = func() instant {
-		now := real()
+		now := before()
 		return instant{mono: now.mono + mono(), wall: now.wall.Add(wall())}
 	}
 }

@@ -76,9 +76,5 @@ func (h *hold) expire() {
 		h.timer.Reset(left)
 		return
 	}
-	why := error(ErrExpired)
-	if h.doubt != nil {
-		why = errors.Join(why, h.doubt)
-	}
-	h.end(why)
+	h.end(errors.Join(ErrExpired, h.doubt))
 }

@@ -135,7 +135,7 @@ func (t *Term) renew(ctx context.Context) {
 			t.hold.end(err)
 			return
 		default:
-			t.e.say("the lease cannot be renewed", err)
+			t.e.say("it cannot be renewed", err)
 		}
 	}
 }

@@ -35,10 +35,10 @@ func (e *Elector) watch(ctx context.Context, after string) <-chan change {
 			Fields:    fields.OneTermEqualSelector("metadata.name", e.config.Key.Name).String(),
 		}, client.WatchOptions{ResourceVersion: after})
 		if err != nil {
-			e.say("the lease cannot be watched; asking again and again instead", err)
+			e.say("it cannot be watched, and is asked for again and again instead", err)
 			return
 		}
-		defer stream.Close()
+		defer func() { _ = stream.Close() }() // whatever was wrong with it, it is over
 		for {
 			event, err := stream.Next()
 			if err != nil {
@@ -53,7 +53,7 @@ func (e *Elector) watch(ctx context.Context, after string) <-chan change {
 			}
 			l := &coordinationv1.Lease{}
 			if err := stream.Encoding.Decode(event.Object, l); err != nil {
-				e.say("an event of the lease cannot be read", err)
+				e.say("an event of it cannot be read", err)
 				return
 			}
 			if l.Name != e.config.Key.Name {

@@ -125,7 +125,7 @@ func writeController(w io.Writer, c inspectable, limit int) {
 	ago := func(t time.Time) time.Duration { return now.Sub(t).Round(time.Millisecond) }
 	in := c.Queue().Inspect(limit)
 	page := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	defer page.Flush()
+	defer func() { _ = page.Flush() }() // whoever asked may have gone
 	for _, k := range in.Running {
 		state := "worked on"
 		if what, held := waiting[k.Key]; held {

@@ -48,8 +48,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	informing.Go(func() { _ = m.factory.Run(informersCtx) })
 	err := m.lead(ctx)
 	stopInformers()
-	var left *leftError
-	if !errors.As(err, &left) { // who reads informers may hold them up
+	if _, left := errors.AsType[*leftError](err); !left { // who reads informers may hold them up
 		informing.Wait()
 	}
 	return err
@@ -108,10 +107,10 @@ func (m *Manager) work(ctx, term context.Context) error {
 
 // reason is why the parts were stopped, nil if they were asked to.
 func (m *Manager) reason(ctx, partsCtx context.Context) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return context.Cause(partsCtx)
 	}
-	return context.Cause(partsCtx)
+	return nil
 }
 
 // await waits until ctx has ended and nothing runs any more, or the time for that is over.
@@ -129,7 +128,7 @@ func (m *Manager) await(ctx context.Context, running map[string]Runnable, ended 
 			m.phase.Store("stopping")
 			near, over = time.After(patience/2), time.After(patience)
 		case <-near:
-			m.log.Warn("stopping takes long", "waiting for", waitedFor(running), "at most", patience-patience/2)
+			m.log.Warn("stopping takes long", "waitingFor", waitedFor(running), "atMost", patience-patience/2)
 		case <-over:
 			return &leftError{what: waitedFor(running), after: patience}
 		}

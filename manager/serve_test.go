@@ -36,7 +36,7 @@ func listen(t *testing.T) net.Listener {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
+	t.Cleanup(func() { _ = l.Close() }) // the manager has closed it
 	return l
 }
 
@@ -228,7 +228,7 @@ func (s *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, _ = marshaler.Marshal()
 	out, _ := wire.Seal(strings.Join(strings.Split(r.URL.Path, "/")[2:4], "/"), kind, raw)
 	w.Header().Set("Content-Type", wire.Protobuf.MediaType())
-	_, _ = w.Write(out)
+	_, _ = w.Write(out) //nolint:gosec // no browser reads protobuf
 }
 
 func TestBeyondHealthTheAPIServerDecidesWhoMaySeeWhat(t *testing.T) {
@@ -236,7 +236,7 @@ func TestBeyondHealthTheAPIServerDecidesWhoMaySeeWhat(t *testing.T) {
 	server := http.Server{Handler: reviews, ReadHeaderTimeout: deadline}
 	api := listen(t)
 	go func() { _ = server.Serve(api) }()
-	t.Cleanup(func() { server.Close() })
+	t.Cleanup(func() { _ = server.Close() })
 
 	l := listen(t)
 	run(t, broken(t, &rest.Config{Host: "http://" + api.Addr().String()}, manager.Serve(l, manager.Serving{})))
