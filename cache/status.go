@@ -70,7 +70,7 @@ func (f *Factory) WriteStatus(w io.Writer) error {
 		if !s.Heard.IsZero() {
 			heard = time.Since(s.Heard).Round(time.Second).String() + " ago"
 		}
-		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%d\t%s\t%d\t%.1f\t%s\n", strings.TrimSpace(s.Kind+" "+s.Selects), s.Objects,
+		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%d\t%s\t%d\t%.1f\t%s\n", s.informer(), s.Objects,
 			size(s.Raw), size(s.Stored), s.Version, s.Behind, heard, s.Events, s.Rate, s.state())
 	}
 	for _, s := range all {
@@ -79,19 +79,22 @@ func (f *Factory) WriteStatus(w io.Writer) error {
 			by   map[string]uint64
 		}{{"listed", s.Relists}, {"watched again", s.Watches}} {
 			for _, why := range slices.Sorted(maps.Keys(reasons.by)) {
-				fmt.Fprintf(out, "\n%s\t%s %d times: %s", s.Kind, reasons.what, reasons.by[why], why)
+				fmt.Fprintf(out, "\n%s\t%s %d times: %s", s.informer(), reasons.what, reasons.by[why], why)
 			}
 		}
 	}
 	fmt.Fprintln(out, "\n\nHANDLER\tKIND\tWAITING\tHANDLED\tMERGED\tPANICS\tSPENT\tBUSY\tHELD UP")
 	for _, s := range all {
 		for _, h := range s.Handlers {
-			fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", h.Name, s.Kind, h.Waiting, h.Handled, h.Merged, h.Panics,
+			fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", h.Name, s.informer(), h.Waiting, h.Handled, h.Merged, h.Panics,
 				round(h.Spent), round(h.Busy), round(h.HeldUp))
 		}
 	}
 	return out.Flush()
 }
+
+// informer is which one it is: a kind may have several.
+func (s *Status) informer() string { return strings.TrimSpace(s.Kind + " " + s.Selects) }
 
 // state says in a few words whether the informer is current.
 func (s *Status) state() string {
