@@ -70,7 +70,7 @@ type kept struct {
 }
 
 const (
-	keptMost = 64
+	keptMost = 32
 	keptFor  = 10 * time.Second
 )
 
