@@ -208,10 +208,11 @@ func (f *Factory) sayOverlap(key selection, i *informer) {
 
 // says is what the informer holds, in words.
 func (i *informer) says() string {
-	if i.selects == "" {
-		return "all, whole"
+	text := cmp.Or(i.selects, "all, whole")
+	if typ := i.content.typ.Elem(); typ.Name() != i.kind.Kind && typ != reflect.TypeFor[metav1.PartialObjectMetadata]() {
+		text += ", as " + typ.String()
 	}
-	return i.selects
+	return text
 }
 
 // String says what is selected; nothing if it is all.

@@ -123,6 +123,10 @@ func TestTheFactorySaysWhereTwoInformersHoldTheSameObjects(t *testing.T) {
 		if text := w.log.String(); strings.Count(text, "two informers hold objects of one kind") != 2 || !strings.Contains(text, `one="in team-a" other="all, whole"`) {
 			t.Errorf("logged: %s", text)
 		}
+		cache.Informer[*unstructured.Unstructured](w.factory, cache.OfKind(corev1.SchemeGroupVersion.WithKind("Pod")))
+		if text := w.log.String(); !strings.Contains(text, `one="all, whole" other="all, whole, as unstructured.Unstructured"`) {
+			t.Errorf("logged: %s", text)
+		}
 	})
 }
 

@@ -65,7 +65,11 @@ func (e *entry) decodeInto(o object.Object) error {
 	o.SetUID(e.identity())
 	o.SetResourceVersion(string(e.at()))
 	o.SetLabels(e.family.labels.Map())
-	o.SetOwnerReferences(slices.Clone(e.family.owners))
+	owners := slices.Clone(e.family.owners)
+	for i := range owners { // the flags too: who changes an object changes no sibling's
+		e.family.owners[i].DeepCopyInto(&owners[i])
+	}
+	o.SetOwnerReferences(owners)
 	o.SetFinalizers(slices.Clone(e.family.finalizers))
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -125,4 +126,20 @@ func TestATransformThatReturnsNothingIsAnError(t *testing.T) {
 func TestAnErrorOfManyLinesTakesOneOfThePage(t *testing.T) {
 	s := Status{Trouble: errors.New("<html>\n\t<body>502"), Synced: true}
 	want(t, "state", s.state(), "behind: <html> <body>502")
+}
+
+func TestWhoChangesAnObjectChangesNoSibling(t *testing.T) {
+	a := newArchive(podContent())
+	e := mustEntry(t, a, pod("a", "1", ownedBy("rs")))
+	o, err := e.decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	*o.GetOwnerReferences()[0].Controller = false
+	if owner := object.ControllerOf(mustEntry(t, a, pod("b", "2", ownedBy("rs"))).meta().OwnerReferences); owner == nil {
+		t.Error("a sibling has lost its controller")
+	}
+	if again, err := e.decode(); err != nil || metav1.GetControllerOf(again) == nil {
+		t.Errorf("the object reads as it was changed: %v", err)
+	}
 }
