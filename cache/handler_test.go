@@ -84,7 +84,30 @@ func TestRelistTellsDeletionsFirstAndMarksThemStale(t *testing.T) {
 	})
 }
 
-// However quick a handler is, what it is told of is in the store already.
+// However quick a handler is, what it is told of is in the store already. At a new
+// state the informer is held up behind the first of two handlers, which looks into the
+// store then.
+func TestTheStoreIsAsFarAsWhatHandlersAreToldOf(t *testing.T) {
+	w := watching(added(pod("a", "1")), allSent("5"))
+	relisted := watching(added(pod("b", "7")), allSent("9"))
+	_, informer := newTestInformer(t, w, relisted)
+	stores := make(chan string)
+	add(t, informer, func(e Event[*corev1.Pod]) { stores <- e.Kind.String() + ": " + contents(informer) }, HandlerOptions{})
+	second := add(t, informer, func(Event[*corev1.Pod]) {}, HandlerOptions{})
+	defer start(t, informer)()
+	want(t, "at first", <-stores, "Added: a@1")
+	w.events <- modified(pod("a", "6"))
+	want(t, "a change", <-stores, "Updated: a@6")
+	second.queue.mu.Lock()
+	w.events <- failing(errExpired)
+	want(t, "a new state, the first of its changes", <-stores, "Deleted: b@7")
+	second.queue.mu.Unlock()
+	want(t, "a new state", <-stores, "Added: b@7")
+	relisted.events <- deleted(pod("b", "10"))
+	want(t, "a deletion", <-stores, "Deleted: ")
+}
+
+// The same for many changes, one after the other as fast as they go.
 func TestTheStoreIsAlwaysAsFarAsWhatHandlersAreToldOf(t *testing.T) {
 	const objects, changes = 5000, 900 // a watch of a test holds a thousand
 	state := fakeList{version: "9"}
