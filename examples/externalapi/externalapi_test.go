@@ -38,7 +38,8 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 // last part of its name, up to a dash.
 type fake struct {
 	*httptest.Server
-	release chan struct{} // ends what hangs
+	release func() // ends what hangs
+	hanging chan struct{}
 
 	mu      sync.Mutex
 	asked   map[string]int    // by name
@@ -47,9 +48,10 @@ type fake struct {
 }
 
 func newFake(t *testing.T) *fake {
-	f := &fake{release: make(chan struct{}), asked: map[string]int{}, names: map[string]string{}, removed: map[string]bool{}}
+	f := &fake{hanging: make(chan struct{}), asked: map[string]int{}, names: map[string]string{}, removed: map[string]bool{}}
+	f.release = sync.OnceFunc(func() { close(f.hanging) })
 	f.Server = httptest.NewServer(f)
-	t.Cleanup(func() { close(f.release); f.Close() })
+	t.Cleanup(func() { f.release(); f.Close() })
 	return f
 }
 
@@ -77,7 +79,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case behaviour == "hanging":
 		select {
-		case <-f.release:
+		case <-f.hanging:
 		case <-r.Context().Done():
 		}
 	case behaviour == "busy", behaviour == "slow" && asked == 1:
@@ -265,6 +267,7 @@ func TestServicesWhoseCallsHangDelayNoOther(t *testing.T) {
 	})
 	s.create("web")
 	s.eventually("web", "Ready")
+	s.release() // or the controller would wait for them at its end
 }
 
 func TestAnswersDecideWhatComesNext(t *testing.T) {
