@@ -71,9 +71,12 @@ func readSettings(from io.Reader) ([]setting, error) {
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("line %d: a second document; want one", max(more.Line, document.Line))
 	}
-	root := document.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+	if len(document.Content) == 0 {
 		return nil, nil // nothing but comments
+	}
+	root := document.Content[0]
+	if root.Tag == "!!null" {
+		return nil, nil
 	}
 	return mapping(root)
 }
@@ -103,8 +106,11 @@ func mapping(node *yaml.Node) ([]setting, error) {
 // apply sets the flag of that name.
 func (s setting) apply(flags *pflag.FlagSet) error {
 	f := flags.Lookup(s.key)
-	if f == nil || f.Name == "help" || f.Name == "config" {
+	switch {
+	case f == nil:
 		return unknownKey(s.key, flags)
+	case f.Name == "help", f.Name == "config":
+		return fmt.Errorf("%s: this is for the command line alone", s.key)
 	}
 	text, err := textOf(f.Value.Type(), s.value)
 	if err != nil {
