@@ -130,6 +130,24 @@ func TestTheFactorySaysWhereTwoInformersHoldTheSameObjects(t *testing.T) {
 	})
 }
 
+func TestAServerThatPutsOffSaysSoAtOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.server.Before = func(string, *http.Request) *metav1.Status { return fakeapi.Unavailable(30) }
+		informer := cache.Informer[*corev1.Pod](w.factory)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- w.factory.Run(ctx) }()
+		time.Sleep(time.Second)
+		if err := informer.Trouble(); err == nil || !strings.Contains(err.Error(), "not now") {
+			t.Errorf("trouble: %v", err)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestTheLastReferenceStopsAnInformerAndNothingOfItIsLeft(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add(t, "web-1")

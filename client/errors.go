@@ -90,16 +90,19 @@ func (r *Request) statusError(response *http.Response) error {
 	if err != nil {
 		return r.unanswered(err)
 	}
+	seconds := 0
+	if wait, again := retryAfter(response); again {
+		seconds = int(wait.Seconds())
+	}
 	var status metav1.Status
 	if decodeStatus(response.Header.Get("Content-Type"), body, &status) == nil && status.Status == metav1.StatusFailure {
 		if status.Code == 0 {
 			status.Code = int32(response.StatusCode)
 		}
+		if status.Details == nil && seconds > 0 { // only the header says when
+			status.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)}
+		}
 		return &apierrors.StatusError{ErrStatus: status}
-	}
-	seconds := 0
-	if wait, again := retryAfter(response); again {
-		seconds = int(wait.Seconds())
 	}
 	text := strings.TrimSpace(string(body))
 	if len(text) > 1024 {

@@ -45,6 +45,7 @@ type Request struct {
 	err         error
 
 	metadataAnswer bool
+	once           bool // a Retry-After is the caller's to heed
 }
 
 // Request begins a request with an HTTP method.
@@ -249,7 +250,7 @@ func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error)
 		wait, again := retryAfter(response)
 		err = r.statusError(response)
 		response.Body.Close()
-		if !again || try == maxRetries {
+		if !again || r.once || try == maxRetries {
 			return nil, err
 		}
 		before = err
@@ -289,8 +290,8 @@ func retryAfter(response *http.Response) (time.Duration, bool) {
 	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode < 500 {
 		return 0, false
 	}
-	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
-	if err != nil || seconds < 0 {
+	seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 31)
+	if err != nil {
 		return 0, false
 	}
 	return time.Duration(seconds) * time.Second, true

@@ -100,7 +100,9 @@ func (w *WatchStream) Next() (wire.Event, error) { return w.reader.Next() }
 // Close ends the watch. A Next that waits returns an error.
 func (w *WatchStream) Close() error { return w.stream.Body.Close() }
 
-// Watch begins a watch. It ends when ctx does.
+// Watch begins a watch. It ends when ctx does. It is asked for once: a server that asks to
+// be tried again later is an error, apierrors.SuggestsClientDelay says when, so that who
+// watches can say what it waits for.
 func (c *Client) Watch(ctx context.Context, r object.Resource, s Selection, o WatchOptions) (*WatchStream, error) {
 	request := s.request(c, r, false).
 		Param("watch", "true").
@@ -112,6 +114,7 @@ func (c *Client) Watch(ctx context.Context, r object.Resource, s Selection, o Wa
 	if o.SendInitialEvents {
 		request.Param("sendInitialEvents", "true").Param("resourceVersionMatch", "NotOlderThan")
 	}
+	request.once = true
 	stream, err := request.Stream(ctx)
 	if err != nil {
 		return nil, err

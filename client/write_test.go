@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -58,5 +59,23 @@ func TestOptionsAreNotWrittenTo(t *testing.T) {
 	tasks.Wait()
 	if options[:2][1] != nil {
 		t.Error("an option was added to the caller's")
+	}
+}
+
+// Who watches says what it waits for; a request that waited by itself would hide it.
+func TestAWatchIsAskedForOnceAndItsErrorSaysWhenToTryAgain(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		w.Header().Set("Retry-After", "30")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`))
+	}))
+	defer server.Close()
+	c := newClient(t, &rest.Config{Host: server.URL})
+	_, err := c.Watch(t.Context(), pods, client.Selection{}, client.WatchOptions{})
+	if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds != 30 || asked != 1 {
+		t.Errorf("asked %d times; %v, again after %d s", asked, err, seconds)
 	}
 }
