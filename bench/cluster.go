@@ -32,7 +32,12 @@ type cluster struct {
 }
 
 func startCluster(ctx context.Context, bin string) (*cluster, error) {
-	process, err := child.Start(ctx, child.Options{Path: filepath.Join(bin, "setpoint-controlplane"), NoScheduler: true})
+	return startClusterWith(ctx, bin, child.Options{NoScheduler: true})
+}
+
+func startClusterWith(ctx context.Context, bin string, o child.Options) (*cluster, error) {
+	o.Path = filepath.Join(bin, "setpoint-controlplane")
+	process, err := child.Start(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("%w; run \"make build\" first", err)
 	}

@@ -21,12 +21,14 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 )
 
-// controllers are those that both managers run.
+// controllers are those that both managers run, unless a case names others.
 const controllers = "deployment-controller,replicaset-controller,serviceaccount-controller,node-lifecycle-controller"
 
 // managerBench is the command line of "manager".
 type managerBench struct {
 	bin         string
+	scale       string
+	size        int
 	turns       int
 	deployments int
 	replicas    int
@@ -48,6 +50,8 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&b.bin, "bin", filepath.Join("..", "bin"), "directory of the binaries")
+	flags.StringVar(&b.scale, "case", "deployments", "deployments, services, gc, namespace, nodes or pods20000")
+	flags.IntVar(&b.size, "size", 0, "how many Services, Pods, objects or Nodes a case has, other than deployments (default: what it is about)")
 	flags.IntVar(&b.turns, "turns", 3, "turns of each candidate")
 	flags.IntVar(&b.deployments, "deployments", 20, "Deployments to create at once")
 	flags.IntVar(&b.replicas, "replicas", 100, "replicas of each")
@@ -55,6 +59,9 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if b.scale != "deployments" {
+		return b.runCase(ctx, out)
 	}
 	ours, theirs := []figures{}, []figures{}
 	var plain []float64
@@ -98,20 +105,21 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // candidate starts a manager against a cluster.
-type candidate func(c *cluster) (*process, error)
+type candidate func(c *cluster, controllers string, args ...string) (*process, error)
 
-func (b *managerBench) setpoint(c *cluster) (*process, error) {
-	return startProcess(c.dir, filepath.Join(b.bin, "setpoint"), "manager",
-		"--kubeconfig", c.kubeconfig, "--controllers", controllers)
+func (b *managerBench) setpoint(c *cluster, controllers string, args ...string) (*process, error) {
+	return startProcess(c.dir, filepath.Join(b.bin, "setpoint"), append([]string{"manager",
+		"--kubeconfig", c.kubeconfig, "--controllers", controllers,
+		"--leader-elect=false", "--secure-port", "0"}, args...)...)
 }
 
-func (b *managerBench) kubeControllerManager(c *cluster) (*process, error) {
-	return startProcess(c.dir, filepath.Join(b.bin, "kube-controller-manager"),
+func (b *managerBench) kubeControllerManager(c *cluster, controllers string, args ...string) (*process, error) {
+	return startProcess(c.dir, filepath.Join(b.bin, "kube-controller-manager"), append([]string{
 		"--kubeconfig", c.kubeconfig, "--controllers", controllers,
 		// As in the figures that the aims were taken from: with its default of
 		// 20 requests a second the peer would be limited by its own client.
 		"--kube-api-qps", "1000", "--kube-api-burst", "1000",
-		"--leader-elect=false", "--secure-port", "0")
+		"--leader-elect=false", "--secure-port", "0"}, args...)...)
 }
 
 // turn measures one candidate on a fresh control plane.
@@ -123,7 +131,7 @@ func (b *managerBench) turn(ctx context.Context, start candidate) (f figures, er
 		return f, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	p, err := start(c)
+	p, err := start(c, controllers)
 	if err != nil {
 		return f, err
 	}
@@ -212,7 +220,7 @@ func (b *managerBench) plain(ctx context.Context) (rate float64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	p, err := b.setpoint(c) // for the ServiceAccount
+	p, err := b.setpoint(c, controllers) // for the ServiceAccount
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,283 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/setpoint-io/setpoint/internal/child"
+)
+
+// scaleCase is what managers are measured with where there is much of something.
+type scaleCase struct {
+	what        string
+	size        int      // unless --size says another one
+	controllers []string // that both managers run
+	simulated   bool     // the size is how many simulated Nodes there are
+	signs       bool     // the managers are given the keys of the cluster
+	measure     func(ctx context.Context, s *scene) (readings, error)
+	// plain measures what clients reach that do nothing else, on a control plane
+	// without a manager; nil where that says nothing.
+	plain func(ctx context.Context, s *scene) (readings, error)
+	lines func(size int) []caseLine
+}
+
+// caseLine is one measure of a case.
+type caseLine struct {
+	name, unit, reading string
+	aim                 aim
+	plain               bool // held against the plain clients
+}
+
+// scaleCases are the cases by name. The default, "deployments", is none of them.
+var scaleCases = map[string]scaleCase{
+	"services": servicesCase, "gc": collectCase, "namespace": namespaceCase, "nodes": nodesCase, "pods20000": podsCase,
+}
+
+func scaleCaseNamed(name string) (scaleCase, error) {
+	c, ok := scaleCases[name]
+	if !ok {
+		names := slices.Sorted(maps.Keys(scaleCases))
+		return c, fmt.Errorf("there is no case %q of managers; there are deployments, %s", name, strings.Join(names, ", "))
+	}
+	return c, nil
+}
+
+// scene is where a case takes place: a control plane, and the manager that is
+// measured.
+type scene struct {
+	*cluster
+	manager *process // nil for plain clients
+	plain   kubernetes.Interface
+	dynamic dynamic.Interface
+	size    int
+	clients int
+}
+
+// turnLimit is when a turn counts as stuck.
+const turnLimit = 30 * time.Minute
+
+// runCase measures a case on both sides and prints what was found.
+func (b *managerBench) runCase(ctx context.Context, out io.Writer) error {
+	c, err := scaleCaseNamed(b.scale)
+	if err != nil {
+		return err
+	}
+	if b.size == 0 {
+		b.size = c.size
+	}
+	if b.size < 1 || b.turns < 1 || b.clients < 1 {
+		return fmt.Errorf("measuring %s: --size %d, --turns %d, --clients %d: all must be at least 1", b.scale, b.size, b.turns, b.clients)
+	}
+	printMachine(out)
+	fmt.Fprintf(out, "# %s: %s; size %d, %d turn(s), medians\n# controllers: %s\n",
+		b.scale, c.what, b.size, b.turns, strings.Join(c.controllers, ","))
+	found := map[string][]readings{}
+	sides := []string{setpointSide, managerSide}
+	if c.plain != nil {
+		sides = append(sides, plainSide)
+	}
+	for turn := range b.turns {
+		for _, side := range sides {
+			fmt.Fprintf(out, "# turn %d, %s; load average %s\n", turn+1, side, loadAverage())
+			r, err := b.playCase(ctx, &c, side)
+			if err != nil {
+				return fmt.Errorf("measuring %s of %s: %w", b.scale, side, err)
+			}
+			found[side] = append(found[side], r)
+		}
+		slices.Reverse(sides) // neither is always first
+	}
+	printCase(out, c.lines(b.size), found, b.verbose)
+	fmt.Fprintf(out, "# load average %s\n", loadAverage())
+	return nil
+}
+
+// The sides of a case besides Setpoint.
+const (
+	managerSide = "kube-controller-manager"
+	plainSide   = "plain-clients"
+)
+
+func printCase(out io.Writer, lines []caseLine, found map[string][]readings, verbose bool) {
+	for _, l := range lines {
+		column := func(side string) (column []float64) {
+			for _, r := range found[side] {
+				column = append(column, r[l.reading])
+			}
+			return column
+		}
+		peer := managerSide
+		if l.plain {
+			peer = plainSide
+		}
+		m := measure{name: l.name, unit: l.unit, aim: l.aim, ours: column(setpointSide), theirs: column(peer)}
+		m.print(out, verbose)
+	}
+}
+
+// loadAverage is how busy the machine is besides: figures by the clock are worth
+// little on one that is.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(text))[:3], " ")
+}
+
+// playCase measures one side on a fresh control plane.
+func (b *managerBench) playCase(ctx context.Context, sc *scaleCase, side string) (found readings, err error) {
+	ctx, cancel := context.WithTimeout(ctx, turnLimit)
+	defer cancel()
+	options := child.Options{NoScheduler: true}
+	if sc.simulated {
+		options.Nodes = b.size
+	}
+	c, err := startClusterWith(ctx, b.bin, options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	s, err := newScene(c, b.size, b.clients)
+	if err != nil {
+		return nil, err
+	}
+	var args []string
+	if sc.signs {
+		args = signing(c)
+	}
+	start := map[string]candidate{
+		setpointSide: b.setpoint, managerSide: b.kubeControllerManager, plainSide: b.setpoint,
+	}[side]
+	if s.manager, err = start(c, strings.Join(sc.controllers, ","), args...); err != nil {
+		return nil, err
+	}
+	defer s.manager.stop()
+	if err := c.waitForServiceAccount(ctx); err != nil {
+		return nil, errors.Join(err, s.manager.alive())
+	}
+	measure := sc.measure
+	if side == plainSide { // the manager was for the ServiceAccount
+		s.manager.stop()
+		measure = sc.plain
+	}
+	found, err = measure(ctx, s)
+	if err != nil && side != plainSide {
+		err = errors.Join(err, s.manager.alive())
+	}
+	return found, err
+}
+
+// signing are the flags by which both managers get the keys of a cluster.
+func signing(c *cluster) []string {
+	e := c.process.Endpoints()
+	return []string{
+		"--root-ca-file", e.CAFile, "--service-account-private-key-file", e.ServiceAccountKeyFile,
+		"--cluster-signing-cert-file", e.CAFile, "--cluster-signing-key-file", e.CAKeyFile,
+	}
+}
+
+func newScene(c *cluster, size, clients int) (*scene, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1                            // what a client may send is not what is measured
+	config.WarningHandler = rest.NoWarnings{} // Endpoints are deprecated, and counted on
+	s := &scene{cluster: c, size: size, clients: clients}
+	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	s.plain, err = kubernetes.NewForConfig(config)
+	return s, err
+}
+
+// each calls f for 0 to n-1 from as many goroutines as there are plain clients. An
+// error ends it.
+func (s *scene) each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range s.clients {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				if err := f(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// work is what f costs the manager: CPU until it is at rest again, and wall time
+// of f alone.
+func (s *scene) work(ctx context.Context, f func() error) (l lap, err error) {
+	if err := s.manager.idle(ctx); err != nil {
+		return l, err
+	}
+	before, err := s.manager.cpu()
+	if err != nil {
+		return l, err
+	}
+	began := time.Now()
+	if err := f(); err != nil {
+		return l, err
+	}
+	l.wall = time.Since(began).Seconds()
+	if err := s.manager.idle(ctx); err != nil {
+		return l, err
+	}
+	after, err := s.manager.cpu()
+	l.cpu = after - before
+	return l, err
+}
+
+// createPods makes Pods that nobody runs.
+func (s *scene) createPods(ctx context.Context, n int, make func(i int) *corev1.Pod) error {
+	return s.each(ctx, n, func(ctx context.Context, i int) error {
+		_, err := s.plain.CoreV1().Pods("default").Create(ctx, make(i), metav1.CreateOptions{})
+		return err
+	})
+}
+
+// awaitNoPods waits until there is no Pod left.
+func (s *scene) awaitNoPods(ctx context.Context) error {
+	return poll(ctx, "the last Pod to go", func() (bool, error) {
+		list, err := s.plain.CoreV1().Pods("default").List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return false, err
+		}
+		return len(list.Items) == 0, s.aliveManager()
+	})
+}
+
+// aliveManager returns an error if the manager that is measured has ended.
+func (s *scene) aliveManager() error {
+	if s.manager == nil {
+		return nil
+	}
+	return s.manager.alive()
+}
