@@ -201,7 +201,7 @@ func newScene(c *cluster, size, clients int) (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1                            // what a client may send is not what is measured
+	config.QPS = -1                           // what a client may send is not what is measured
 	config.WarningHandler = rest.NoWarnings{} // Endpoints are deprecated, and counted on
 	s := &scene{cluster: c, size: size, clients: clients}
 	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
