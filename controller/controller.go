@@ -32,6 +32,9 @@ type Controller struct {
 	timeout    time.Duration
 	grace      time.Duration
 	staleReads bool
+	writeWait  time.Duration
+	resync     time.Duration
+	givingUp   func(Request, error)
 
 	primary   cache.Handle // of the first For: whom owners are
 	informers []cache.Handle
@@ -40,6 +43,7 @@ type Controller struct {
 	own       ownWrites
 	refusals  refusals
 	failures  failures
+	panics    panics
 	startOnce sync.Once
 }
 
@@ -49,12 +53,23 @@ type Option func(*Controller)
 // Workers is how many keys are worked on at a time. The default is 1.
 func Workers(n int) Option { return func(c *Controller) { c.workers = n } }
 
-// MaxRetries gives a key up after that many failed runs in a row, with a line in
-// the log, until something changes. The default, 0, is never.
+// MaxRetries gives a key up when it has failed once and that many times more in a row:
+// it is left alone until something changes, which the log says as an error. The default,
+// 0, is never.
 func MaxRetries(n int) Option { return func(c *Controller) { c.maxRetries = n } }
 
-// Timeout ends the context of a run after a time. The default, 0, is never.
+// OnGivingUp has f called with the request and the error of the last run when a key is
+// given up, after [MaxRetries] or for a [Terminal] error: to record an event, say. The log
+// says it all the same. f is called by a worker, which waits for it.
+func OnGivingUp(f func(Request, error)) Option { return func(c *Controller) { c.givingUp = f } }
+
+// Timeout ends the context of a run after a time. The run has failed if it returns an
+// error then, and is tried again as after any other. The default, 0, is never.
 func Timeout(d time.Duration) Option { return func(c *Controller) { c.timeout = d } }
+
+// Resync has every object of each [For] looked at again in this period, changed or not,
+// after all that did change. The default, 0, is never; below a second is a second.
+func Resync(period time.Duration) Option { return func(c *Controller) { c.resync = period } }
 
 // Grace is how long runs that are under way may take to finish when the controller
 // stops. The default is 10 s.
@@ -77,13 +92,18 @@ func Reads[T object.Object](informer cache.SharedInformer[T]) Option {
 // ReadStale switches off the wait for own writes.
 func ReadStale() Option { return func(c *Controller) { c.staleReads = true } }
 
-// Client is asked about writes whose answer was lost. Without one they count as
-// seen after a time.
+// WriteWait is how long a key is held back at most for what its last run wrote. When it
+// is over the key is let go, and the next run is told in [Request.Unseen] what it may not
+// find in the informers. The default is 5 minutes.
+func WriteWait(most time.Duration) Option { return func(c *Controller) { c.writeWait = most } }
+
+// Client is asked about writes that do not appear, and those whose answer was lost.
+// Without one the latter count as seen after some seconds.
 func Client(cl *client.Client) Option { return func(c *Controller) { c.client = cl } }
 
 // New makes a controller.
 func New(name string, r Reconciler, options ...Option) *Controller {
-	c := &Controller{name: name, reconcile: r, workers: 1, grace: 10 * time.Second, log: slog.Default()}
+	c := &Controller{name: name, reconcile: r, workers: 1, grace: 10 * time.Second, writeWait: boundOfWait, log: slog.Default()}
 	for _, option := range options {
 		option(c)
 	}

@@ -18,6 +18,8 @@ type Failure struct {
 	Error string
 	At    time.Time
 	Runs  int // that failed in a row
+	// GivenUp: the key is left alone until something changes.
+	GivenUp bool
 }
 
 // maxFailures bounds the keys whose failures are remembered. Their number is a matter of
@@ -47,6 +49,15 @@ func (f *failures) note(key object.Key, err error) {
 		f.last = map[object.Key]Failure{}
 	}
 	f.last[key] = Failure{Error: err.Error(), At: time.Now(), Runs: known.Runs + 1}
+}
+
+func (f *failures) givenUp(key object.Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known, remembered := f.last[key]; remembered {
+		known.GivenUp = true
+		f.last[key] = known
+	}
 }
 
 // Failures returns the keys whose last run failed, those that were given up among them,

@@ -5,8 +5,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -42,7 +40,7 @@ func Feed(name string, f func(ctx context.Context, add func(object.Key))) Option
 func (c *Controller) feed(ctx context.Context, name string, f func(context.Context, func(object.Key)), add func(object.Key)) (ended bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.log.Error("a feed panicked; it begins anew", "feed", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			c.contain("the feed "+name+", which begins anew", "", p)
 			ended = ctx.Err() != nil
 		}
 	}()

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -37,7 +36,7 @@ func (c *Controller) worker(ctx, work context.Context) {
 
 // run works on one key.
 func (c *Controller) run(ctx context.Context, item workqueue.Item[object.Key]) {
-	writes := &writes{}
+	writes := &writes{informers: c.informers}
 	runCtx := ctx
 	if !c.staleReads {
 		runCtx = client.WithRecorder(runCtx, writes)
@@ -47,8 +46,9 @@ func (c *Controller) run(ctx context.Context, item workqueue.Item[object.Key]) {
 		runCtx, cancel = context.WithTimeout(runCtx, c.timeout)
 		defer cancel()
 	}
-	result, err := c.call(runCtx, Request{Key: item.Key, Causes: item.Causes, Attempt: item.Attempt})
-	c.after(ctx, item, result, err)
+	req := Request{Key: item.Key, Causes: item.Causes, Attempt: item.Attempt, Unseen: c.own.overdueOf(item.Key)}
+	result, err := c.call(runCtx, req)
+	c.after(ctx, req, result, err)
 	// The key is done when the informers have seen what was written. Until then
 	// the queue merges whatever is added for it and hands it to nobody; the
 	// worker is free for other keys.
@@ -59,7 +59,7 @@ func (c *Controller) run(ctx context.Context, item workqueue.Item[object.Key]) {
 func (c *Controller) call(ctx context.Context, req Request) (result Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.log.Error("the reconciler panicked", "object", req.Key.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			c.contain("the reconciler", req.Key.String(), p)
 			err = fmt.Errorf("reconciling %s: panic: %v", req.Key, p)
 		}
 	}()
@@ -67,8 +67,8 @@ func (c *Controller) call(ctx context.Context, req Request) (result Result, err 
 }
 
 // after decides when the key comes again.
-func (c *Controller) after(ctx context.Context, item workqueue.Item[object.Key], result Result, err error) {
-	key := item.Key
+func (c *Controller) after(ctx context.Context, req Request, result Result, err error) {
+	key := req.Key
 	c.failures.note(key, err)
 	switch {
 	case err == nil:
@@ -79,15 +79,30 @@ func (c *Controller) after(ctx context.Context, item workqueue.Item[object.Key],
 	case ctx.Err() != nil:
 		c.log.Warn("a run was ended by the stop", "object", key.String(), "error", err)
 	case isTerminal(err):
-		c.queue.Forget(key)
 		c.log.Warn("giving up until something changes", "object", key.String(), "error", err)
-	case c.maxRetries > 0 && item.Attempt >= c.maxRetries:
-		c.queue.Forget(key)
-		c.log.Error("giving up until something changes: too many failures", "object", key.String(), "retries", item.Attempt, "error", err)
+		c.giveUp(req, err)
+	case c.maxRetries > 0 && req.Attempt >= c.maxRetries:
+		c.log.Error("giving up until something changes: too many failures", "object", key.String(), "retries", req.Attempt, "error", err)
+		c.giveUp(req, err)
 	default:
-		c.report(key, item.Attempt+1, err)
+		c.report(key, req.Attempt+1, err)
 		c.queue.AddWith(workqueue.Add{RateLimited: true, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Retry}}, key)
 	}
+}
+
+// giveUp leaves a key alone until something changes.
+func (c *Controller) giveUp(req Request, err error) {
+	c.queue.Forget(req.Key)
+	c.failures.givenUp(req.Key)
+	if c.givingUp == nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			c.contain("what is called when a key is given up", req.Key.String(), p)
+		}
+	}()
+	c.givingUp(req, err)
 }
 
 // report logs a failure that will be retried: conflicts are everyday life, a

@@ -5,32 +5,49 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// How long to wait for an own write to appear before the server is asked about
-// it. A watch delivers within milliseconds; what takes seconds is a connection
-// that broke, a server that lags, or a write that the informer will never see.
-const ownWriteWait = 5 * time.Second
+// How long a key is held back for own writes.
+const (
+	// askAfter is how long to wait for an own write to appear before the server is
+	// asked about it. A watch delivers within milliseconds; what takes seconds is a
+	// connection that broke, a server that lags, or a write that the informer will
+	// never see. Each further question waits twice as long, up to askSeldom: while a
+	// watch is broken all keys that wrote are held back, and all of them ask.
+	askAfter  = 5 * time.Second
+	askSeldom = time.Minute
+
+	// boundOfWait is when a key is let go though a write has not appeared.
+	// Source: k8s.io/kubernetes/pkg/controller, ExpectationsTimeout.
+	boundOfWait = 5 * time.Minute
+)
 
 // writes collects what one run wrote. A run may write from many goroutines.
 type writes struct {
+	informers []cache.Handle
+
 	mu  sync.Mutex
 	all []client.Write
 }
 
-// Record implements client.Recorder.
+// Record implements client.Recorder. A delete by name alone is one of the object that
+// is shown under it: another may have taken the name before anybody looks again.
 func (w *writes) Record(write client.Write) {
+	if write.Verb == verbDelete && write.UID == "" {
+		for _, informer := range w.informers {
+			if m, shown := informer.Meta(write.Key); shown && shows(informer, write) {
+				write.UID = m.UID
+			}
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all = append(w.all, write)
@@ -48,23 +65,30 @@ func (w *writes) take() []client.Write {
 // have not seen.
 type ownWrites struct {
 	controller *Controller
-	patience   time.Duration // ownWriteWait, or what a test waits
+	patience   time.Duration // askAfter, or what a test waits
+	bound      time.Duration
 	tasks      sync.WaitGroup
 
 	mu      sync.Mutex
 	waiting map[object.Key]string
+	// overdue are the writes of keys that were let go at the bound. They are waited
+	// for again after the run that follows: what could not be seen for minutes costs
+	// one run in each bound that knows of it, and not one run after the other.
+	overdue map[object.Key][]unseenWrite
 }
 
 func (o *ownWrites) init(c *Controller) {
 	o.controller = c
-	o.patience = ownWriteWait
+	o.patience = askAfter
+	o.bound = c.writeWait
 	o.waiting = map[object.Key]string{}
+	o.overdue = map[object.Key][]unseenWrite{}
 }
 
 // settle marks the key done once the informers have seen the writes: now, or from
 // a goroutine of its own.
 func (o *ownWrites) settle(ctx context.Context, key object.Key, all []client.Write) {
-	unseen := o.unseen(all)
+	unseen := left(append(o.takeOverdue(key), o.pair(all)...))
 	if len(unseen) == 0 {
 		o.controller.queue.Done(key)
 		return
@@ -72,13 +96,92 @@ func (o *ownWrites) settle(ctx context.Context, key object.Key, all []client.Wri
 	o.tasks.Go(func() {
 		defer o.controller.queue.Done(key)
 		defer o.note(key, "")
-		for _, w := range unseen {
-			o.note(key, w.String())
-			if !w.settle(ctx, o.controller) {
-				return // stopping
+		bounded, cancel := context.WithTimeout(ctx, o.bound)
+		defer cancel()
+		unseen := o.await(bounded, key, unseen)
+		if len(unseen) == 0 || ctx.Err() != nil { // seen, or stopping
+			return
+		}
+		o.controller.log.Error("own writes have not appeared within the bound; the next run is told of them",
+			"object", key.String(), "bound", o.bound.String(), "writes", len(unseen),
+			"newest", unseen[len(unseen)-1].String(), "trouble", unseen[len(unseen)-1].informer.Trouble())
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.overdue[key] = newestOnly(unseen)
+	})
+}
+
+// shows reports whether an informer is of the kind of a write.
+func shows(informer cache.Handle, write client.Write) bool {
+	group, kind := informer.GroupKind()
+	return write.Resource.Group == group && write.Resource.Kind == kind
+}
+
+// pair finds the informers that should show the writes.
+func (o *ownWrites) pair(all []client.Write) []unseenWrite {
+	var list []unseenWrite
+	for _, informer := range o.controller.informers {
+		for _, write := range all {
+			if shows(informer, write) {
+				list = append(list, unseenWrite{Write: write, informer: informer})
 			}
 		}
-	})
+	}
+	return list
+}
+
+// await waits for writes until ctx ends, and returns those that are still unseen.
+func (o *ownWrites) await(ctx context.Context, key object.Key, list []unseenWrite) []unseenWrite {
+	for i := 0; i < len(list); {
+		w := &list[i]
+		if !w.open() {
+			i++
+			continue
+		}
+		o.note(key, w.String())
+		outcome, known := w.outcome(ctx, o.controller)
+		if !known {
+			return list
+		}
+		list = slices.Replace(list, i, i+1, outcome...)
+	}
+	for list = left(list); len(list) > 0; list = left(list) {
+		last := len(list) - 1
+		if !o.appears(ctx, key, &list[last]) {
+			return list
+		}
+		list = list[:last]
+	}
+	return nil
+}
+
+// appears waits until an informer has seen a write, or need not. It returns false if
+// ctx ended first.
+func (o *ownWrites) appears(ctx context.Context, key object.Key, w *unseenWrite) bool {
+	o.note(key, w.String())
+	for patience, said := o.patience, false; ; patience = min(2*patience, max(askSeldom, o.patience)) {
+		seen, giveUp := w.seen()
+		timer := time.NewTimer(patience)
+		select {
+		case <-seen:
+			timer.Stop()
+			return true
+		case <-ctx.Done():
+			timer.Stop()
+			giveUp()
+			return false
+		case <-timer.C:
+			giveUp()
+		}
+		if w.needNot(ctx, o.controller) {
+			return true
+		}
+		if !said {
+			said = true
+			o.controller.log.Warn("an own write has not appeared yet", "object", key.String(), "waiting", w.String(), "trouble", w.informer.Trouble())
+		}
+		o.note(key, w.String()) // which the answer may have changed
+	}
 }
 
 func (o *ownWrites) note(key object.Key, what string) {
@@ -91,194 +194,95 @@ func (o *ownWrites) note(key object.Key, what string) {
 	o.waiting[key] = what
 }
 
+func (o *ownWrites) takeOverdue(key object.Key) []unseenWrite {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := o.overdue[key]
+	delete(o.overdue, key)
+	return list
+}
+
+// overdueOf returns what a run of the key is to be told of.
+func (o *ownWrites) overdueOf(key object.Key) []client.Write {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []client.Write
+	for _, w := range left(slices.Clone(o.overdue[key])) {
+		all = append(all, w.Write)
+	}
+	return all
+}
+
 // Waiting returns the keys that are held back, and the write of each that the
-// informers have not seen yet.
+// informers have not seen yet, in words. It is safe for concurrent use.
 func (c *Controller) Waiting() map[object.Key]string {
 	c.own.mu.Lock()
 	defer c.own.mu.Unlock()
 	return maps.Clone(c.own.waiting)
 }
 
-// unseenWrite is a write that an informer has not seen.
-type unseenWrite struct {
-	client.Write
-	informer cache.Handle
-}
-
-func (w unseenWrite) String() string {
-	text := fmt.Sprintf("%s of %s %s to appear", w.Verb, w.Resource, w.Key)
-	if w.Unknown {
-		text += " (its answer was lost)"
+// left leaves out what has been seen, and puts in order what has not: deletes first,
+// then versions, the newest last. What is behind is waited for first.
+func left(list []unseenWrite) []unseenWrite {
+	slices.SortStableFunc(list, func(a, b unseenWrite) int {
+		switch {
+		case a.deletes() && b.deletes():
+			return 0
+		case a.deletes():
+			return -1
+		case b.deletes():
+			return 1
+		}
+		return a.Version.Compare(b.Version)
+	})
+	// An informer sees versions in order: where it has seen the newest it has seen
+	// all of its kind.
+	newest := map[cache.Handle]bool{}
+	behind := false
+	keep := make([]bool, len(list))
+	for i := len(list) - 1; i >= 0; i-- {
+		w := &list[i]
+		switch {
+		case w.open():
+			keep[i], behind = true, true
+		case w.deletes():
+			// Of an object that the informer has not come to it looks as if it had
+			// seen its end already.
+			keep[i] = behind || !w.isSeen()
+		default:
+			seen, asked := newest[w.informer]
+			if !asked {
+				seen = w.isSeen()
+				newest[w.informer] = seen
+			}
+			keep[i] = !seen
+			behind = behind || !seen
+		}
 	}
-	return text
+	n := 0
+	for i := range list {
+		if keep[i] {
+			list[n] = list[i]
+			n++
+		}
+	}
+	return list[:n]
 }
 
-// unseen pairs the writes with the informers of their kinds, and leaves out what
-// has been seen already. Of the writes that made a version of one kind only the
-// newest counts: an informer sees versions in order.
-func (o *ownWrites) unseen(all []client.Write) []unseenWrite {
-	var list []unseenWrite
-	for _, informer := range o.controller.informers {
-		group, kind := informer.GroupKind()
-		newest := -1
-		for _, write := range all {
-			if write.Resource.Group != group || write.Resource.Kind != kind {
+// newestOnly leaves out the versions before the newest of each informer: what is kept
+// for later must not grow with what a run writes.
+func newestOnly(list []unseenWrite) []unseenWrite {
+	found := map[cache.Handle]bool{}
+	var kept []unseenWrite
+	for _, w := range slices.Backward(list) {
+		if !w.open() && !w.deletes() {
+			if found[w.informer] {
 				continue
 			}
-			w := unseenWrite{write, informer}
-			if !write.Unknown && !write.Version.IsZero() {
-				if newest >= 0 && list[newest].Version.AtLeast(write.Version) {
-					continue
-				}
-				if newest >= 0 {
-					list[newest] = w
-					continue
-				}
-				newest = len(list)
-			}
-			list = append(list, w)
+			found[w.informer] = true
 		}
+		kept = append(kept, w)
 	}
-	// Most are seen by the time that the run has ended.
-	left := list[:0]
-	for _, w := range list {
-		if !w.seen() {
-			left = append(left, w)
-		}
-	}
-	return left
-}
-
-// appears returns a channel that is closed once the informer has seen the write.
-func (w *unseenWrite) appears() (<-chan struct{}, func()) {
-	if w.Verb == "delete" {
-		return w.informer.Gone(w.Key, w.UID)
-	}
-	return w.informer.Observed(w.Version)
-}
-
-func (w *unseenWrite) seen() bool {
-	if w.Unknown {
-		return false
-	}
-	if w.Verb == "update" && w.Version.IsZero() {
-		return true // it changed nothing
-	}
-	appears, giveUp := w.appears()
-	defer giveUp()
-	select {
-	case <-appears:
-		return true
-	default:
-		return false
-	}
-}
-
-// settle waits until the informer has seen the write, or cannot see it. It
-// returns false if ctx ended first.
-func (w *unseenWrite) settle(ctx context.Context, c *Controller) bool {
-	if w.Unknown && !w.resolve(ctx, c) {
-		return false
-	}
-	for asked := 0; ; asked++ {
-		appears, giveUp := w.appears()
-		timer := time.NewTimer(c.own.patience)
-		select {
-		case <-appears:
-			timer.Stop()
-			return true
-		case <-ctx.Done():
-			timer.Stop()
-			giveUp()
-			return false
-		case <-timer.C:
-			giveUp()
-		}
-		if asked == 0 {
-			c.log.Warn("an own write has not appeared yet", "waiting", w.String(), "trouble", w.informer.Trouble())
-		}
-		if w.hidden(ctx, c) {
-			return true
-		}
-	}
-}
-
-// hidden asks the server whether the write is one that the informer cannot see:
-// one of an object that it does not select. As long as the informer should see
-// it, acting on the informer's state would be acting on a past that this very
-// controller has changed.
-func (w *unseenWrite) hidden(ctx context.Context, c *Controller) bool {
-	if !w.informer.Partial() || w.informer.Trouble() != nil {
-		return false
-	}
-	if c.client == nil {
-		return true
-	}
-	_, _, err := w.ask(ctx, c)
-	return err == nil
-}
-
-// read gets the object's metadata from the server.
-func (w *unseenWrite) read(ctx context.Context, c *Controller) (*metav1.PartialObjectMetadata, error) {
-	ctx, cancel := context.WithTimeout(ctx, ownWriteWait)
-	defer cancel()
-	return client.ForResource[*metav1.PartialObjectMetadata](c.client, w.Resource).Get(ctx, w.Key)
-}
-
-// resolve finds out what became of a write whose answer was lost, by asking until
-// there is an answer. After it the write is one whose outcome is known: a version
-// that the informer must reach, or an object that must be gone.
-func (w *unseenWrite) resolve(ctx context.Context, c *Controller) bool {
-	for pause := 100 * time.Millisecond; c.client != nil; pause = min(pause*2, ownWriteWait) {
-		version, gone, err := w.ask(ctx, c)
-		if err == nil {
-			w.Unknown, w.Version = false, version
-			if w.Verb = "update"; gone {
-				w.Verb = "delete"
-			}
-			return true
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return false
-		}
-	}
-	w.Unknown, w.Verb = false, "update"
-	return ctx.Err() == nil
-}
-
-// ask reads from the server what the write may have left: the object, if its name
-// is known, or else all objects of the namespace.
-func (w *unseenWrite) ask(ctx context.Context, c *Controller) (version object.Version, gone bool, err error) {
-	if w.Key.Name != "" {
-		o, err := w.read(ctx, c)
-		if apierrors.IsNotFound(err) {
-			return "", true, nil
-		}
-		if err != nil {
-			return "", false, err
-		}
-		version, err := object.ParseVersion(o.ResourceVersion)
-		return version, false, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 4*ownWriteWait)
-	defer cancel()
-	list, _, err := client.ForResource[*metav1.PartialObjectMetadata](c.client, w.Resource).
-		List(ctx, client.Selection{Namespace: w.Key.Namespace, MetadataOnly: true})
-	if err != nil {
-		return "", false, err
-	}
-	for _, o := range list {
-		v, err := object.ParseVersion(o.ResourceVersion)
-		if err != nil {
-			return "", false, err
-		}
-		if !version.AtLeast(v) {
-			version = v
-		}
-	}
-	return version, false, nil
+	slices.Reverse(kept)
+	return kept
 }

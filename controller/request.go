@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
@@ -19,6 +20,12 @@ type Request struct {
 	Causes workqueue.Causes
 	// Attempt counts the failed runs for this key since the last good one.
 	Attempt int
+	// Unseen are writes of earlier runs for this key that the informers still do not
+	// show after the longest wait ([WriteWait]). There are none but where a watch has
+	// been broken for minutes. A Reconciler that makes objects under generated names
+	// reads from the server then, or leaves it for later: what it finds missing in the
+	// informers may be there.
+	Unseen []client.Write
 }
 
 // Result says what comes next after a run without error. The zero Result is
@@ -32,7 +39,7 @@ type Result struct {
 // for what it may rely on.
 type Reconciler func(context.Context, Request) (Result, error)
 
-// Terminal marks an error that trying again cannot mend. The key is left alone
+// Terminal marks an error that trying again cannot mend. The key is given up: left alone
 // until one of its objects changes.
 func Terminal(err error) error { return &terminalError{err} }
 

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"strings"
+	"time"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
@@ -14,10 +15,6 @@ import (
 // source begins to add keys to a controller's queue, and returns how to end that.
 type source func(*Controller) (remove func(), err error)
 
-// Predicate chooses events. It sees metadata without a decode. A nil Predicate is
-// all.
-type Predicate[T object.Object] func(cache.Event[T]) bool
-
 // For has every object of an informer looked at under its own key. The first For
 // names the kind that [Owns] looks for.
 func For[T object.Object](informer cache.SharedInformer[T], predicates ...Predicate[T]) Option {
@@ -25,7 +22,7 @@ func For[T object.Object](informer cache.SharedInformer[T], predicates ...Predic
 		if c.primary == (cache.Handle{}) {
 			c.primary = informer.Handle()
 		}
-		watch(c, informer, predicates, func(e cache.Event[T], add func(object.Key)) { add(e.Key()) })
+		watch(c, informer, func(e cache.Event[T], add func(object.Key)) { add(e.Key()) }, predicates, c.resyncs)
 	}
 }
 
@@ -33,7 +30,7 @@ func For[T object.Object](informer cache.SharedInformer[T], predicates ...Predic
 // informer whose managing controller is of the kind of the first [For].
 func Owns[T object.Object](informer cache.SharedInformer[T], predicates ...Predicate[T]) Option {
 	return func(c *Controller) {
-		watch(c, informer, predicates, func(e cache.Event[T], add func(object.Key)) {
+		watch(c, informer, func(e cache.Event[T], add func(object.Key)) {
 			var before object.Key
 			if e.Old.Exists() {
 				before = c.owner(e.Old.Meta())
@@ -46,11 +43,13 @@ func Owns[T object.Object](informer cache.SharedInformer[T], predicates ...Predi
 					add(now)
 				}
 			}
-		})
+		}, predicates, never)
 	}
 }
 
-// owner returns the key of the managing controller if it is of the primary kind.
+// owner returns the key of the managing controller if it is of the primary kind. A
+// reference does not say whether the kind has namespaces. An owner that is not shown yet
+// has its own event to come.
 func (c *Controller) owner(m object.Meta) object.Key {
 	ref := m.Controller()
 	if ref == nil {
@@ -59,6 +58,12 @@ func (c *Controller) owner(m object.Meta) object.Key {
 	group, kind := c.primary.GroupKind()
 	if ref.Kind != kind || groupOf(ref.APIVersion) != group {
 		return object.Key{}
+	}
+	if m.Namespace != "" {
+		clusterScoped := object.Key{Name: ref.Name}
+		if _, shown := c.primary.Meta(clusterScoped); shown {
+			return clusterScoped
+		}
 	}
 	return object.Key{Namespace: m.Namespace, Name: ref.Name}
 }
@@ -73,21 +78,26 @@ func groupOf(apiVersion string) string {
 }
 
 // Watches has other objects looked at when one of informer changes: those whose
-// keys mapping adds.
-func Watches[T object.Object](informer cache.SharedInformer[T], mapping func(e cache.Event[T], add func(object.Key))) Option {
-	return func(c *Controller) { watch(c, informer, nil, mapping) }
+// keys mapping adds. mapping is called by the goroutine that delivers the events, one at
+// a time, and must be quick: indexes of informers are there for it. Where it panics the
+// event is lost to the controller, which the log says.
+func Watches[T object.Object](informer cache.SharedInformer[T], mapping func(e cache.Event[T], add func(object.Key)), predicates ...Predicate[T]) Option {
+	return func(c *Controller) { watch(c, informer, mapping, predicates, never) }
 }
 
-func watch[T object.Object](c *Controller, informer cache.SharedInformer[T], predicates []Predicate[T],
-	mapping func(cache.Event[T], func(object.Key))) {
+func never() time.Duration                   { return 0 }
+func (c *Controller) resyncs() time.Duration { return c.resync }
+
+// watch adds a source. resync is asked when the controller starts: options come in any
+// order.
+func watch[T object.Object](c *Controller, informer cache.SharedInformer[T], mapping func(cache.Event[T], func(object.Key)),
+	predicates []Predicate[T], resync func() time.Duration) {
 	c.knows(informer.Handle())
 	group, kind := informer.Handle().GroupKind()
 	c.sources = append(c.sources, func(c *Controller) (func(), error) {
 		registration, err := informer.AddHandler(func(e cache.Event[T]) {
-			for _, p := range predicates {
-				if p != nil && !p(e) {
-					return
-				}
+			if !chosen(c, informer, e, predicates) {
+				return
 			}
 			m := e.Item().Meta()
 			how := workqueue.Add{Cause: workqueue.Cause{
@@ -101,11 +111,32 @@ func watch[T object.Object](c *Controller, informer cache.SharedInformer[T], pre
 			if e.Initial || e.Kind == cache.Resync {
 				how.Priority = workqueue.Low
 			}
+			defer func() {
+				if p := recover(); p != nil {
+					c.contain("the mapping of "+informer.Kind()+", to which the event is lost", m.Key.String(), p)
+				}
+			}()
 			mapping(e, func(key object.Key) { c.queue.AddWith(how, key) })
-		}, cache.HandlerOptions{Name: c.name, EveryStep: true})
+		}, cache.HandlerOptions{Name: c.name, EveryStep: true, Resync: resync()})
 		if err != nil {
 			return nil, err
 		}
 		return registration.Remove, nil
 	})
+}
+
+// chosen reports whether all predicates choose an event.
+func chosen[T object.Object](c *Controller, informer cache.SharedInformer[T], e cache.Event[T], predicates []Predicate[T]) (yes bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.contain("a predicate of "+informer.Kind(), e.Key().String(), p)
+			yes = true
+		}
+	}()
+	for _, p := range predicates {
+		if p != nil && !p(e) {
+			return false
+		}
+	}
+	return true
 }
