@@ -1,0 +1,97 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+)
+
+func TestPredicatesChooseUpdatesByWhatChanged(t *testing.T) {
+	predicates := map[string]controller.Predicate[*corev1.Pod]{
+		"GenerationChanged":  controller.GenerationChanged[*corev1.Pod],
+		"LabelsChanged":      controller.LabelsChanged[*corev1.Pod],
+		"AnnotationsChanged": controller.AnnotationsChanged[*corev1.Pod],
+		"DeletionBegan":      controller.DeletionBegan[*corev1.Pod],
+		"Selected":           controller.Selected[*corev1.Pod](labels.SelectorFromSet(labels.Set{"a": "b"})),
+		"Either":             controller.Either(controller.LabelsChanged[*corev1.Pod], controller.DeletionBegan[*corev1.Pod]),
+	}
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.patch("parent", map[string]any{"generation": 1})
+		synctest.Wait()
+		var last cache.Event[*corev1.Pod]
+		registration, err := b.pods.AddHandler(func(e cache.Event[*corev1.Pod]) { last = e }, cache.HandlerOptions{EveryStep: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer registration.Remove()
+		synctest.Wait()
+		all := []string{"AnnotationsChanged", "DeletionBegan", "Either", "GenerationChanged", "LabelsChanged"}
+		check := func(what string, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			var chosen []string
+			for _, name := range slices.Sorted(maps.Keys(predicates)) {
+				if predicates[name](last) {
+					chosen = append(chosen, name)
+				}
+			}
+			if !slices.Equal(chosen, want) {
+				t.Errorf("%s (%s) is chosen by %v, want %v", what, last.Kind, chosen, want)
+			}
+		}
+		check("an object that was there", all...)
+		for _, c := range []struct {
+			what     string
+			metadata map[string]any
+			chosen   []string
+		}{
+			{"a generation", map[string]any{"generation": 2}, []string{"GenerationChanged"}},
+			{"an annotation", map[string]any{"annotations": map[string]any{"x": "y"}}, []string{"AnnotationsChanged"}},
+			{"a label", map[string]any{"labels": map[string]any{"a": "b"}}, []string{"Either", "LabelsChanged", "Selected"}},
+			{"nothing that is looked at", map[string]any{"finalizers": []string{"example.com/f"}}, []string{"Selected"}},
+			{"a label that goes", map[string]any{"labels": nil}, []string{"Either", "LabelsChanged", "Selected"}},
+			{"a deletion timestamp", map[string]any{"deletionTimestamp": "2000-01-01T00:00:00Z"}, []string{"DeletionBegan", "Either", "GenerationChanged"}},
+			{"an object that is being deleted", map[string]any{"finalizers": []string{"example.com/g"}}, nil},
+			{"a kind without generations", map[string]any{"generation": nil}, []string{"GenerationChanged"}},
+		} {
+			b.patch("parent", c.metadata)
+			check(c.what, c.chosen...)
+		}
+		if err := client.For[*corev1.Pod](b.client).Delete(t.Context(), key("parent")); err != nil {
+			t.Fatal(err)
+		}
+		check("an object that is gone", all...)
+	})
+}
+
+func TestPredicatesOfMetadataDecodeNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var events []cache.Event[*corev1.Pod]
+		registration, err := b.pods.AddHandler(func(e cache.Event[*corev1.Pod]) { events = append(events, e) }, cache.HandlerOptions{EveryStep: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer registration.Remove()
+		b.patch("parent", map[string]any{"labels": map[string]any{"a": "b"}, "generation": 2})
+		synctest.Wait()
+		update := events[len(events)-1]
+		if n := testing.AllocsPerRun(100, func() {
+			controller.GenerationChanged(update)
+			controller.LabelsChanged(update)
+			controller.DeletionBegan(update)
+		}); n != 0 {
+			t.Errorf("%v allocations; a decode would be many", n)
+		}
+	})
+}
