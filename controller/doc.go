@@ -28,13 +28,41 @@
 //   - A write whose answer was lost counts as done or not done only after the
 //     server has been asked.
 //   - Its key comes with the causes: which objects changed, and how.
-//   - A panic is an error of that run, with its stack in the log.
+//   - What changed comes before what was there when the controller started and what is
+//     only looked at again ([Resync]).
 //
 // # What it must do
 //
 // Return an error to be tried again with growing delay, [Terminal] to be left
 // alone until something changes, or a [Result] that names a time. Use the context
-// that it is given for its requests: own writes are noticed through it.
+// that it is given for its requests, through client.For, and end them before it
+// returns: own writes are noticed through it.
+//
+// # Own writes
+//
+// Created, updated, patched and applied objects, status and finalizers among them,
+// are waited for by the version that the server answered with; deletes until the
+// object is shown no longer, or as being deleted, or another has its name; of a
+// deletecollection, and of a write without answer, the server is asked what it did.
+// [Controller.Waiting] shows which keys wait for what.
+//
+// What does not appear within seconds is asked about too. The key goes on if the
+// informer shows of the object just what the server has, and if it never will show
+// it because it does not select it; and a server that was set back to an older state
+// and has lost the write is not waited for. Otherwise the informer is behind, and to
+// act on what it shows would be to act on a past that this very controller has
+// changed. After [WriteWait], 5 minutes, the key is let go all the same, and the run
+// is told in [Request.Unseen]. [ReadStale] switches all of this off.
+//
+// # Failures
+//
+//   - A key that fails for ever comes ever more seldom, and holds up no other.
+//     [Controller.Failures] shows its last error; the log has some of them.
+//   - A key that is given up, with [MaxRetries] or [Terminal], is in the log at once;
+//     [OnGivingUp] can tell it to others.
+//   - A panic of the Reconciler is an error of that run, one of a predicate chooses the
+//     event, one of a mapping loses it. [Controller.Panics] counts them, and the log has
+//     their stacks.
 //
 // # Stopping
 //

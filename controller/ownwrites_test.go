@@ -372,7 +372,9 @@ func TestNothingIsMadeTwiceWhateverIsLostOrLate(t *testing.T) {
 					if req.Key != key("parent") {
 						return controller.Result{}, nil
 					}
-					most = max(most, len(b.line.to().Keys())-1)
+					if most = max(most, len(b.line.to().Keys())-1); most > children {
+						return controller.Result{}, nil // it has failed: no need to make more
+					}
 					var errs []error
 					for have := len(names(b.pods)) - 1; have < children; have++ {
 						child := pod("")
@@ -414,4 +416,39 @@ func TestNothingIsMadeTwiceWhateverIsLostOrLate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Without a client nobody can be asked.
+func TestLostAnswerWithoutAClientHoldsTheKeyForSeconds(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		w := b.writing(func(ctx context.Context, p client.Typed[*corev1.Pod]) error {
+			b.line.mu.Lock()
+			b.line.lose = func(r *http.Request) bool { return r.Method == http.MethodPost }
+			b.line.mu.Unlock()
+			_, err := p.Create(ctx, pod("child"))
+			return err
+		}, func() {}, controller.Client(nil))
+		defer w.stop()
+		if len(w.runs) != 1 || len(w.Waiting()) != 1 {
+			t.Fatalf("%d runs, waiting for %v", len(w.runs), w.Waiting())
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(w.runs) != 2 || len(w.Waiting()) != 0 {
+			t.Errorf("a minute later: %d runs, waiting for %v", len(w.runs), w.Waiting())
+		}
+	})
+}
+
+func TestWaitingSaysWhatIsWaitedFor(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		w := b.writing(func(ctx context.Context, p client.Typed[*corev1.Pod]) error {
+			_, err := p.Create(ctx, pod("child"))
+			return err
+		}, func() {})
+		defer w.stop()
+		if got, want := w.Waiting()[key("parent")], "create of pods ns/child at 2 to appear"; got != want {
+			t.Errorf("waiting for %q, want %q", got, want)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -102,10 +103,7 @@ func (r *Recorder) Warning(about object.Object, kind object.Resource, reason, ac
 }
 
 func (r *Recorder) record(about object.Object, kind object.Resource, typ, reason, action, format string, args []any) {
-	note := fmt.Sprintf(format, args...)
-	if len(note) > noteMost {
-		note = note[:noteMost-3] + "..."
-	}
+	note := cutNote(fmt.Sprintf(format, args...))
 	e := &event{
 		about: corev1.ObjectReference{
 			APIVersion: kind.APIVersion(), Kind: kind.Kind, Namespace: about.GetNamespace(), Name: about.GetName(),
@@ -125,27 +123,31 @@ func (r *Recorder) record(about object.Object, kind object.Resource, typ, reason
 func (r *Recorder) Dropped() uint64 { return r.dropped.Load() }
 
 // Run writes events until ctx ends, and after that those that wait, for as long
-// as flush lasts.
+// as flush lasts. What is left then is counted as dropped.
 func (r *Recorder) Run(ctx context.Context, flush time.Duration) {
-	for {
+	// A write that is under way when ctx ends is one of those that are flushed.
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(flush, cancel)
+		context.AfterFunc(work, func() { timer.Stop() })
+	})()
+	for ctx.Err() == nil {
 		select {
 		case e := <-r.queue:
-			r.write(ctx, *e)
+			r.write(work, *e)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flush)
-			defer cancel()
-			for last.Err() == nil {
-				select {
-				case e := <-r.queue:
-					r.write(last, *e)
-				default:
-					return
-				}
-			}
-			r.dropped.Add(uint64(len(r.queue)))
+		}
+	}
+	for work.Err() == nil {
+		select {
+		case e := <-r.queue:
+			r.write(work, *e)
+		default:
 			return
 		}
 	}
+	r.dropped.Add(uint64(len(r.queue)))
 }
 
 func (r *Recorder) write(ctx context.Context, e event) {
@@ -163,7 +165,7 @@ func (r *Recorder) write(ctx context.Context, e event) {
 			err = r.create(ctx, e, d)
 		}
 	}
-	if err == nil || ctx.Err() != nil {
+	if err == nil {
 		return
 	}
 	r.dropped.Add(1)
@@ -171,6 +173,14 @@ func (r *Recorder) write(ctx context.Context, e event) {
 	if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		r.log.Debug("an event was not written", "about", e.about.Name, "reason", e.reason, "error", err)
 	}
+}
+
+// cutNote makes a note fit the API, between two characters.
+func cutNote(note string) string {
+	if len(note) <= noteMost {
+		return note
+	}
+	return strings.ToValidUTF8(note[:noteMost-3], "") + "..."
 }
 
 func (r *Recorder) create(ctx context.Context, e event, d decision) error {

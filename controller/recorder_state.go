@@ -60,10 +60,7 @@ func (s *recorderState) decide(e event) decision {
 	}
 	group, note := e.note, e.note
 	if like.notes[group] == nil && len(like.notes) >= similarMost {
-		group, note = "", "(combined from similar events): "+e.note
-		if len(note) > noteMost {
-			note = note[:noteMost]
-		}
+		group, note = "", cutNote("(combined from similar events): "+e.note)
 	}
 	known := like.notes[group]
 	if known == nil {

@@ -1,0 +1,119 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+var eventsResource = object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}
+
+// record has a recorder run, and stops it after use.
+func record(t *testing.T, before func(verb string, r *http.Request) *metav1.Status, flush time.Duration,
+	use func(*controller.Recorder)) (all []*eventsv1.Event, dropped uint64) {
+	t.Helper()
+	server := fakeapi.InMemory(eventsResource)
+	server.Before = before
+	c, err := client.New(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := controller.NewRecorder(c, "example.com/test", "test-1", slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); r.Run(ctx, flush) }()
+	use(r)
+	cancel()
+	<-done
+	dropped = r.Dropped()
+	server.Before = nil
+	all, _, err = client.For[*eventsv1.Event](c).List(t.Context(), client.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, dropped
+}
+
+func TestEventsAreWrittenCountedAndCutBetweenCharacters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		about := pod("web")
+		about.UID = "u"
+		all, dropped := record(t, nil, time.Minute, func(r *controller.Recorder) {
+			for range 4 {
+				r.Warning(about, podsResource, "FailedCreate", "Create", "no: %s", strings.Repeat("ü", 1000))
+			}
+			synctest.Wait()
+			r.Normal(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, object.Resource{Version: "v1", Kind: "Node"}, "Seen", "See", "cluster-scoped")
+		})
+		if len(all) != 2 {
+			t.Fatalf("%d events, want 2", len(all))
+		}
+		e, other := all[0], all[1]
+		if e.Reason != "FailedCreate" {
+			e, other = other, e
+		}
+		if e.Series == nil || e.Series.Count != 4 || e.Type != corev1.EventTypeWarning || e.Action != "Create" || e.Regarding.UID != "u" ||
+			e.Namespace != "ns" || e.ReportingController != "example.com/test" || e.ReportingInstance != "test-1" || e.EventTime.IsZero() {
+			t.Errorf("written: %+v", e)
+		}
+		if !utf8.ValidString(e.Note) || strings.ContainsRune(e.Note, utf8.RuneError) || len(e.Note) > 1024 || !strings.HasSuffix(e.Note, "ü...") {
+			t.Errorf("a note of %d bytes that ends in %q", len(e.Note), e.Note[len(e.Note)-8:])
+		}
+		if other.Namespace != "default" {
+			t.Errorf("the event of a Node is in namespace %q", other.Namespace)
+		}
+		if dropped != 1 { // the third is counted with the fourth
+			t.Errorf("%d dropped", dropped)
+		}
+	})
+}
+
+func TestEventsThatWaitAreFlushedAtTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		flush            time.Duration
+		written, dropped int
+	}{"in time": {time.Minute, 3, 0}, "not in time": {time.Second, 0, 3}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				slow := func(_ string, r *http.Request) *metav1.Status {
+					select {
+					case <-time.After(5 * time.Second):
+						return nil
+					case <-r.Context().Done():
+						return fakeapi.Unavailable(-1)
+					}
+				}
+				all, dropped := record(t, slow, c.flush, func(r *controller.Recorder) {
+					began := time.Now()
+					for _, name := range []string{"a", "b", "c"} {
+						r.Normal(pod(name), podsResource, "Seen", "See", "here")
+					}
+					if waited := time.Since(began); waited > 0 {
+						t.Errorf("recording took %s", waited)
+					}
+					synctest.Wait() // the first write is under way
+				})
+				if len(all) != c.written || int(dropped) != c.dropped {
+					t.Errorf("%d written, %d dropped; want %d and %d", len(all), dropped, c.written, c.dropped)
+				}
+			})
+		})
+	}
+}
