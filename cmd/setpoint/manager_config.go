@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -34,12 +35,11 @@ func (c *configFile) apply(flags *pflag.FlagSet) error {
 	if c.path == "" {
 		return nil
 	}
-	file, err := os.Open(c.path)
+	text, err := os.ReadFile(c.path)
 	if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}
-	defer file.Close()
-	settings, err := readSettings(file)
+	settings, err := readSettings(bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("--config: %s: %w", c.path, err)
 	}
