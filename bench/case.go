@@ -256,9 +256,9 @@ func (s *scene) work(ctx context.Context, f func() error) (l lap, err error) {
 }
 
 // createPods makes Pods that nobody runs.
-func (s *scene) createPods(ctx context.Context, n int, make func(i int) *corev1.Pod) error {
+func (s *scene) createPods(ctx context.Context, n int, pod func(i int) *corev1.Pod) error {
 	return s.each(ctx, n, func(ctx context.Context, i int) error {
-		_, err := s.plain.CoreV1().Pods("default").Create(ctx, make(i), metav1.CreateOptions{})
+		_, err := s.plain.CoreV1().Pods("default").Create(ctx, pod(i), metav1.CreateOptions{})
 		return err
 	})
 }

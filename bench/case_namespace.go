@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,9 +82,7 @@ func (c *content) groupVersionResource() schema.GroupVersionResource {
 // make returns the object of a name.
 func (c *content) make(namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
-	for field, value := range c.fields {
-		o.Object[field] = value
-	}
+	maps.Copy(o.Object, c.fields)
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: c.group, Version: c.version, Kind: c.kind})
 	o.SetNamespace(namespace)
 	o.SetName(name)

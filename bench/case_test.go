@@ -110,15 +110,22 @@ func TestEachCallsForAllOnceAndEndsWithAnError(t *testing.T) {
 
 func TestConditionsAndTaintsOfNodes(t *testing.T) {
 	n := &corev1.Node{}
-	if readyStatus(n) != "" || tainted(n, corev1.TaintNodeUnreachable, corev1.TaintEffectNoSchedule) {
+	if readyStatus(n) != "" || unreachable(n) {
 		t.Error("a Node without conditions and taints has some")
 	}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: "False"}, {Type: corev1.NodeReady, Status: "Unknown"}}
-	n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+	n.Spec.Taints = []corev1.Taint{
+		{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
+		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+	}
+	if unreachable(n) {
+		t.Errorf("taints of %v are not told apart", n.Spec.Taints)
+	}
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule})
 	if readyStatus(n) != corev1.ConditionUnknown {
 		t.Errorf("status %q, want Unknown", readyStatus(n))
 	}
-	if !tainted(n, corev1.TaintNodeUnreachable, corev1.TaintEffectNoSchedule) || tainted(n, corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute) {
-		t.Errorf("taints of %v are not told apart", n.Spec.Taints)
+	if !unreachable(n) {
+		t.Errorf("%v does not count as unreachable", n.Spec.Taints)
 	}
 }

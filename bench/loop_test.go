@@ -99,9 +99,9 @@ func TestPaceKeepsItsRateWhenOneIsLate(t *testing.T) {
 			}
 			return nil
 		})
-		want := []time.Duration{0, 100, 350, 350, 400}
+		want := []int64{0, 100, 350, 350, 400}
 		for i := range want {
-			if err != nil || len(at) != len(want) || at[i] != want[i]*time.Millisecond {
+			if err != nil || len(at) != len(want) || at[i].Milliseconds() != want[i] {
 				t.Fatalf("error %v, called at %v, want %v ms", err, at, want)
 			}
 		}
