@@ -24,7 +24,7 @@ import (
 func TestAServerThatIsGoneAtTheSecondTryLeavesTheWriteOpen(t *testing.T) {
 	var server *httptest.Server
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		server.Listener.Close()
+		_ = server.Listener.Close() // no further connection; this one goes on
 		w.Header().Set("Retry-After", "0")
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusServiceUnavailable)
