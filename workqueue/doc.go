@@ -87,9 +87,9 @@
 //
 // "cd bench && go run . queue" holds it against client-go's plain queue, which has
 // neither priorities nor causes nor figures. With object keys an add, a get and a
-// done take 0.9 of its time through Get and Done and 0.75 through Items, and with
-// eight workers 0.7 and 0.55; with short strings as keys, which are cheap to hash,
-// 1.15 and 0.9, and with eight workers 1 and 0.8. In a profile of one goroutine 36 %
+// done take 0.8 of its time through Get and Done and 0.6 through Items, and with
+// eight workers 0.75 and 0.55; with short strings as keys, which are cheap to hash,
+// 1.1 and 0.9, and with eight workers 0.9 and 0.7. In a profile of one goroutine 36 %
 // of it is reading the clock, three times a key; the rest is shared by the lock, also
 // three times, and some thirty small steps of which none has 5 %. What was done about it:
 //
