@@ -367,6 +367,9 @@ func (i *informer) trouble(err error) {
 	if alike(i.said.class, now.class) && time.Since(i.said.at) < sayAgain {
 		return
 	}
+	if isConnection(now.class) && !i.reflect.server.miss() {
+		return // another informer of this server has said so
+	}
 	i.said = said{class: now.class, at: time.Now(), open: true}
 	i.log.Warn("cannot watch; trying again until it works", "kind", i.name, "reason", now.class, "error", err)
 }

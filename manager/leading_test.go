@@ -373,7 +373,7 @@ func TestANewLeaderWaitsUntilItHasSeenTheLastWritesOfTheOldOne(t *testing.T) {
 		second := startReplica(t, server, "second")
 		time.Sleep(time.Minute)
 		pods.HoldWatches(true)
-		time.Sleep(time.Second) // in which it writes once
+		time.Sleep(1500 * time.Millisecond) // in which it writes, and no write is under way at the end
 		first.stop()
 		if err := first.end(t); err != nil {
 			t.Error(err)
