@@ -4,6 +4,7 @@
 package podgc
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -99,6 +100,11 @@ func (w *world) until(what string, names ...string) {
 	w.t.Helper()
 	pods := cache.Informer[*corev1.Pod](w.eyes)
 	var there []string
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("%s: there are %q, not %q", what, there, names)
+		}
+	}()
 	controlplanetest.Eventually(w.t, what, func() bool {
 		there = nil
 		for key := range pods.Snapshot().Namespace(w.namespace) {
@@ -138,6 +144,13 @@ func TestWhatNobodyElseRemovesGoes(t *testing.T) {
 func TestAProcessThatIsKilledInBetweenRemovesNoPodTooMany(t *testing.T) {
 	const ended, threshold = 60, 10
 	w := newWorld(t)
+	t.Cleanup(func() { // the threshold is the whole cluster's: what stays would count in the next test
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), controlplanetest.Patience)
+		defer cancel()
+		if err := w.pods.DeleteCollection(ctx, client.Selection{Namespace: w.namespace}, client.GracePeriod(0)); err != nil {
+			t.Error(err)
+		}
+	})
 	node := w.node()
 	var stay []string
 	for i := range ended {

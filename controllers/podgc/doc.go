@@ -14,7 +14,10 @@
 //     missing for 40 s, and the server, asked for it, must not know it either;
 //   - those that are being deleted and are bound to no node;
 //   - those that are being deleted on a node that is not ready and has the taint
-//     node.kubernetes.io/out-of-service.
+//     node.kubernetes.io/out-of-service;
+//   - those whose deletion has stopped halfway: no grace period is left, and nothing
+//     holds them. The server deletes a Pod in two writes, and does only the first if the
+//     client is killed in between.
 //
 // What goes is marked Failed, if it has not ended, and then deleted with a grace period
 // of 0. An orphan is given the condition DisruptionTarget with the reason
@@ -30,7 +33,8 @@
 // # What holds
 //
 //   - A Pod is deleted by its UID, never by its name alone.
-//   - One that has ended and been deleted with a grace period of 0 is left alone.
+//   - One that has ended, been deleted with a grace period of 0 and is held by a
+//     finalizer is left alone.
 //   - A Pod that ends by itself at the last moment is not marked Failed.
 //   - Nobody is an orphan while the server cannot be asked.
 //   - Quarantine starts anew with the process.
@@ -44,4 +48,6 @@
 //   - What fails is tried again with growing delay, not after 20 s.
 //   - Pods that a finalizer holds are not deleted again every 20 s. They do not count
 //     among those that have ended, either: upstream would choose them before others.
+//   - A deletion that has stopped halfway is finished. Upstream does so by chance, when
+//     the Pod has ended and is too many.
 package podgc

@@ -77,6 +77,7 @@ const (
 	states          = "podgc/state"
 	stateEnded      = "ended"
 	stateNotPlaced  = "unscheduled"
+	stateHalfway    = "halfway"
 	outOfServiceSet = "podgc/out-of-service" // of Nodes; it has one value
 )
 
@@ -131,11 +132,14 @@ func stateOf(item cache.Item[*corev1.Pod]) ([]string, error) {
 		return nil, err
 	}
 	var states []string
-	if ended(pod) && !settled(pod) {
+	if ended(pod) && !noGrace(pod) {
 		states = append(states, stateEnded)
 	}
-	if judge(pod, view{}) == unscheduled {
+	switch judge(pod, view{}) {
+	case unscheduled:
 		states = append(states, stateNotPlaced)
+	case halfway:
+		states = append(states, stateHalfway)
 	}
 	return states, nil
 }
@@ -196,8 +200,10 @@ func (r *reconciler) look(ctx context.Context, now time.Time) error {
 	for _, pod := range chosen {
 		r.attend(object.KeyOf(pod))
 	}
-	for key := range pods.Index(states, stateNotPlaced) {
-		r.attend(key)
+	for _, state := range []string{stateNotPlaced, stateHalfway} {
+		for key := range pods.Index(states, state) {
+			r.attend(key)
+		}
 	}
 	for key := range nodes.Index(outOfServiceSet, "") {
 		for pod, item := range podindex.OnNode(pods, key.Name) {
@@ -277,7 +283,7 @@ func (r *reconciler) viewOf(pod *corev1.Pod) view {
 // remove marks a Pod as failed if it has not ended, and deletes it at once.
 func (r *reconciler) remove(ctx context.Context, pod *corev1.Pod, why reason) error {
 	key := object.KeyOf(pod)
-	if !ended(pod) {
+	if !ended(pod) && why != halfway {
 		patch, err := client.StrategicPatch(map[string]any{
 			// Of a Pod that has just ended the end is kept.
 			"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},

@@ -19,6 +19,7 @@ const (
 	orphaned     reason = "its node is gone"
 	unscheduled  reason = "it is being deleted and bound to no node"
 	outOfService reason = "it is being deleted and its node is out of service"
+	halfway      reason = "its deletion has stopped halfway"
 )
 
 // view is what a Pod is judged by.
@@ -34,6 +35,8 @@ func judge(pod *corev1.Pod, v view) reason {
 	switch {
 	case settled(pod):
 		return none
+	case deletionStopped(pod):
+		return halfway
 	case v.surplus && ended(pod):
 		return surplus
 	case deleting && pod.Spec.NodeName == "":
@@ -54,11 +57,22 @@ func final(phase corev1.PodPhase) bool {
 	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
 }
 
-// deleted reports whether a Pod has been deleted with no grace period left: it is there
-// because of a finalizer, and deleting it again would add nothing.
-func deleted(pod *corev1.Pod) bool {
+// noGrace reports whether a Pod has been deleted with no grace period left.
+func noGrace(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }
+
+// deleted reports whether a Pod is still there only because a finalizer holds it:
+// deleting it again would add nothing.
+func deleted(pod *corev1.Pod) bool { return noGrace(pod) && len(pod.Finalizers) > 0 }
+
+// deletionStopped reports whether nothing holds a Pod that ought to be gone. The server
+// deletes a Pod in two writes, of which the first takes its grace period away. A client
+// that breaks its request off in between, as one that is killed does, stops the server
+// there, and what is left has no grace period, no finalizer and nobody who deletes it.
+// Source: k8s.io/apiserver/pkg/registry/generic/registry, Store.Delete. It was found by
+// killing a process again and again.
+func deletionStopped(pod *corev1.Pod) bool { return noGrace(pod) && len(pod.Finalizers) == 0 }
 
 // settled reports whether nothing is left to be done for a Pod to go.
 func settled(pod *corev1.Pod) bool { return ended(pod) && deleted(pod) }

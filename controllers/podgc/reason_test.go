@@ -41,6 +41,9 @@ func deletedWith(seconds int64) func(*corev1.Pod) {
 	}
 }
 
+// held has a finalizer hold a Pod.
+func held(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/wait"} }
+
 // newNode returns a node of a Ready status ("" is none) with taints of these keys.
 func newNode(name string, ready corev1.ConditionStatus, taints ...string) *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -69,7 +72,7 @@ func TestWhyAPodGoes(t *testing.T) {
 		{"it has ended", newPod("p", "n", done), view{node: up}, none},
 		{"it has ended, and was chosen", newPod("p", "n", done), view{node: up, surplus: true}, surplus},
 		{"it was chosen and runs", newPod("p", "n"), view{node: up, surplus: true}, none},
-		{"it has ended, was chosen, and only a finalizer holds it", newPod("p", "n", done, deletedWith(0)), view{node: up, surplus: true}, none},
+		{"it has ended, was chosen, and only a finalizer holds it", newPod("p", "n", done, deletedWith(0), held), view{node: up, surplus: true}, none},
 
 		{"its node is gone", newPod("p", "n"), view{nodeGone: true}, orphaned},
 		{"it has ended and its node is gone", newPod("p", "n", done), view{nodeGone: true}, orphaned},
@@ -78,8 +81,12 @@ func TestWhyAPodGoes(t *testing.T) {
 		{"its node is missing, for how long nobody knows", newPod("p", "n"), view{}, none},
 
 		{"it is being deleted and on no node", newPod("p", "", deletedWith(30)), view{}, unscheduled},
-		{"it is deleted, on no node, and a finalizer holds it that waits for its end", newPod("p", "", deletedWith(0)), view{}, unscheduled},
-		{"that one has its end", newPod("p", "", deletedWith(0), inPhase(corev1.PodFailed)), view{}, none},
+		{"it is deleted, on no node, and a finalizer holds it that waits for its end", newPod("p", "", deletedWith(0), held), view{}, unscheduled},
+		{"that one has its end", newPod("p", "", deletedWith(0), inPhase(corev1.PodFailed), held), view{}, none},
+
+		{"it has ended, its deletion has no grace left, and nothing holds it", newPod("p", "n", done, deletedWith(0)), view{node: up}, halfway},
+		{"it runs, its deletion has no grace left, and nothing holds it", newPod("p", "n", deletedWith(0)), view{node: up}, halfway},
+		{"it has ended, and its deletion has grace left", newPod("p", "n", done, deletedWith(30)), view{node: up}, none},
 
 		{"it is being deleted on a node out of service", newPod("p", "n", deletedWith(30)), view{node: out}, outOfService},
 		{"it runs on a node out of service", newPod("p", "n"), view{node: out}, none},
