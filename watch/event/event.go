@@ -1,0 +1,171 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package event
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Verb says what happened to an object.
+type Verb string
+
+// The verbs.
+const (
+	// Created: the object is there, and was not.
+	Created Verb = "created"
+	// Updated: the object has changed.
+	Updated Verb = "updated"
+	// Deleted: the object is gone.
+	Deleted Verb = "deleted"
+	// Replaced: the object was deleted, and another one was created under its name.
+	Replaced Verb = "replaced"
+	// Existing: the object was there when the watch began. It is no change.
+	Existing Verb = "existing"
+	// Settled: several changes of an object were held back until it was at rest. The
+	// event is from the state before the first of them to the state after the last.
+	Settled Verb = "settled"
+)
+
+// Class says what sort of thing changed. An event may be of several.
+type Class string
+
+// The classes.
+const (
+	// Content: what somebody wants: spec, data, or any field that is of no other class.
+	Content Class = "content"
+	// Metadata: labels, annotations, finalizers, owners.
+	Metadata Class = "metadata"
+	// Status: what somebody reports.
+	Status Class = "status"
+	// Heartbeat: somebody says that he is alive: a lease renewed, the time of a
+	// condition moved on. Nothing else changed.
+	Heartbeat Class = "heartbeat"
+	// Version: nothing that can be seen changed but the resourceVersion.
+	Version Class = "version"
+)
+
+// Kind is the kind of the object and the resource it is served as.
+type Kind struct {
+	// Group is empty for the core group.
+	Group, Version, Kind, Resource string
+	// Namespaced says whether objects of the kind are in namespaces.
+	Namespaced bool
+}
+
+// APIVersion returns "v1" or "apps/v1".
+func (k Kind) APIVersion() string {
+	if k.Group == "" {
+		return k.Version
+	}
+	return k.Group + "/" + k.Version
+}
+
+// String returns "pods" or "deployments.apps", as it is asked for on a command line.
+func (k Kind) String() string {
+	if k.Group == "" {
+		return k.Resource
+	}
+	return k.Resource + "." + k.Group
+}
+
+// Op says what happened to a field.
+type Op string
+
+// The operations.
+const (
+	Add     Op = "add"
+	Remove  Op = "remove"
+	Replace Op = "replace"
+)
+
+// Field is one field that changed.
+type Field struct {
+	// Path is for people and for comparing: spec.containers[name=web].image. An element
+	// of a list whose elements have keys is named by them, of another list by its
+	// position.
+	Path string `json:"path"`
+	Op   Op     `json:"op"`
+	// From and To are values as JSON has them (string, bool, int64, float64, nil, maps and
+	// slices of them). From is not there for Add, To not for Remove. Values that must not
+	// be shown are strings that say so.
+	From any `json:"from,omitempty"`
+	To   any `json:"to,omitempty"`
+	// Class is the sort of the field.
+	Class Class `json:"class"`
+	// Hidden says that From and To are not the values.
+	Hidden bool `json:"hidden,omitempty"`
+}
+
+// Author is who made a change, as managedFields have it.
+type Author struct {
+	Manager     string    `json:"manager"`
+	Operation   string    `json:"operation"` // Apply or Update
+	Subresource string    `json:"subresource,omitempty"`
+	Time        time.Time `json:"time,omitzero"` // of the server, in whole seconds
+}
+
+// Event is what is told of a change. It is a value that nobody writes to after it was
+// made: Old, New and Fields are shared.
+type Event struct {
+	// ID is the same for the same change, however often and by whichever process it is
+	// told: who receives events at least once drops by it what came twice.
+	ID   string
+	Time time.Time // when the change was seen here
+	Verb Verb
+
+	Kind    Kind
+	Key     object.Key
+	UID     types.UID
+	Version string // the resourceVersion that the change led to; of the last state for Deleted
+
+	// Classes are the classes of Fields, each once, in the order of the constants. A
+	// creation, a deletion and a replacement are of class Content.
+	Classes []Class
+	// Fields are what changed, in the order of their paths. Empty for a creation and a
+	// deletion, and where the old state is not known.
+	Fields []Field
+	// Authors are the managers whose write this can be, newest first; most often one.
+	// Empty for a deletion: the server does not tell.
+	Authors []Author
+
+	// Old and New are the states as JSON trees, without managedFields and with hidden
+	// values replaced. Old is nil for a creation and where it is not known, New for a
+	// deletion.
+	Old, New map[string]any
+
+	// Missed marks a change that happened while nobody watched: it was found by comparing
+	// with the cursor, and may stand for several.
+	Missed bool
+	// Stale marks a deletion that was noticed by absence: Old may not be the last state.
+	Stale bool
+
+	// Merged is how many changes this event stands for, if more than one, and Since when
+	// the first of them was seen.
+	Merged int
+	Since  time.Time
+	// Summary is a sentence about a settled object, if there is one to say.
+	Summary string
+}
+
+// Object returns New, or Old for a deletion. It may be nil.
+func (e *Event) Object() map[string]any {
+	if e.New != nil {
+		return e.New
+	}
+	return e.Old
+}
+
+// Is reports whether the event is of a class.
+func (e *Event) Is(c Class) bool {
+	for _, have := range e.Classes {
+		if have == c {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,146 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Schema is the name of the form that events are encoded in. A form that old readers
+// cannot read will have another name.
+const Schema = "setpoint.io/watch/v1"
+
+// wire is an event's JSON. Its fields are an API: docs/watch-events.md describes them.
+type wire struct {
+	Schema          string         `json:"schema"`
+	ID              string         `json:"id"`
+	Time            time.Time      `json:"time"`
+	Verb            Verb           `json:"verb"`
+	APIVersion      string         `json:"apiVersion"`
+	Kind            string         `json:"kind"`
+	Resource        string         `json:"resource"`
+	Namespaced      bool           `json:"namespaced,omitempty"`
+	Namespace       string         `json:"namespace,omitempty"`
+	Name            string         `json:"name"`
+	UID             types.UID      `json:"uid,omitempty"`
+	ResourceVersion string         `json:"resourceVersion,omitempty"`
+	Classes         []Class        `json:"classes,omitempty"`
+	Fields          []Field        `json:"fields,omitempty"`
+	Authors         []Author       `json:"authors,omitempty"`
+	Missed          bool           `json:"missed,omitempty"`
+	Stale           bool           `json:"stale,omitempty"`
+	Merged          int            `json:"merged,omitempty"`
+	Since           time.Time      `json:"since,omitzero"`
+	Summary         string         `json:"summary,omitempty"`
+	Old             map[string]any `json:"old,omitempty"`
+	New             map[string]any `json:"new,omitempty"`
+}
+
+// Encode returns the event as one line of JSON, without a newline. Whole objects are in it
+// if withObjects says so, and are most of its size.
+func Encode(e *Event, withObjects bool) ([]byte, error) {
+	w := wire{
+		Schema: Schema, ID: e.ID, Time: e.Time, Verb: e.Verb,
+		APIVersion: e.Kind.APIVersion(), Kind: e.Kind.Kind, Resource: e.Kind.Resource, Namespaced: e.Kind.Namespaced,
+		Namespace: e.Key.Namespace, Name: e.Key.Name, UID: e.UID, ResourceVersion: e.Version,
+		Classes: e.Classes, Fields: e.Fields, Authors: e.Authors,
+		Missed: e.Missed, Stale: e.Stale, Merged: e.Merged, Since: e.Since, Summary: e.Summary,
+	}
+	if withObjects {
+		w.Old, w.New = e.Old, e.New
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(w); err != nil {
+		return nil, fmt.Errorf("encoding the event of %s %s: %w", e.Kind, e.Key, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Decode returns the event that Encode made these bytes of. Whole numbers are int64, as
+// they were.
+func Decode(data []byte) (*Event, error) {
+	var w wire
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &w); err != nil {
+		return nil, fmt.Errorf("decoding an event: %w", err)
+	}
+	if w.Schema != Schema {
+		return nil, fmt.Errorf("decoding an event: its schema is %q, this reads %q", w.Schema, Schema)
+	}
+	if w.Name == "" || w.Verb == "" || w.Resource == "" {
+		return nil, errors.New("decoding an event: it has no name, no verb or no resource")
+	}
+	group, version := "", w.APIVersion
+	if g, v, ok := cut(w.APIVersion); ok {
+		group, version = g, v
+	}
+	return &Event{
+		ID: w.ID, Time: w.Time, Verb: w.Verb,
+		Kind: Kind{Group: group, Version: version, Kind: w.Kind, Resource: w.Resource, Namespaced: w.Namespaced},
+		Key:  object.Key{Namespace: w.Namespace, Name: w.Name}, UID: w.UID, Version: w.ResourceVersion,
+		Classes: w.Classes, Fields: w.Fields, Authors: w.Authors,
+		Missed: w.Missed, Stale: w.Stale, Merged: w.Merged, Since: w.Since, Summary: w.Summary,
+		Old: w.Old, New: w.New,
+	}, nil
+}
+
+func cut(apiVersion string) (group, version string, ok bool) {
+	for i := range len(apiVersion) {
+		if apiVersion[i] == '/' {
+			return apiVersion[:i], apiVersion[i+1:], true
+		}
+	}
+	return "", "", false
+}
+
+// cloud is an event in the structured JSON of CloudEvents.
+// Source: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md.
+type cloud struct {
+	SpecVersion     string          `json:"specversion"`
+	ID              string          `json:"id"`
+	Source          string          `json:"source"`
+	Type            string          `json:"type"`
+	Subject         string          `json:"subject"`
+	Time            time.Time       `json:"time"`
+	DataContentType string          `json:"datacontenttype"`
+	Data            json.RawMessage `json:"data"`
+}
+
+// CloudEventType is what the type of each CloudEvent begins with; the verb follows.
+const CloudEventType = "io.setpoint.watch."
+
+// CloudEvent returns the event as one CloudEvents 1.0 JSON object. Source says which
+// cluster it is of: a URI, or a name, which is made one.
+func CloudEvent(e *Event, source string, withObjects bool) ([]byte, error) {
+	data, err := Encode(e, withObjects)
+	if err != nil {
+		return nil, err
+	}
+	u := url.URL{Path: "/" + e.Kind.String()}
+	if e.Key.Namespace != "" {
+		u.Path = "/namespaces/" + e.Key.Namespace + u.Path
+	}
+	u.Path += "/" + e.Key.Name
+	if source == "" {
+		source = "/setpoint/watch"
+	}
+	if _, err := url.Parse(source); err != nil {
+		source = url.PathEscape(source)
+	}
+	return json.Marshal(cloud{
+		SpecVersion: "1.0", ID: e.ID, Source: source, Type: CloudEventType + string(e.Verb), Subject: u.EscapedPath(),
+		Time: e.Time, DataContentType: "application/json", Data: data,
+	})
+}
