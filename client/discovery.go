@@ -26,7 +26,9 @@ import (
 // Served is a kind of object that a server serves.
 type Served struct {
 	object.Resource
-	Verbs []string // what can be done with it, such as "list" and "deletecollection"
+	Verbs    []string // what can be done with it, such as "list" and "deletecollection"
+	Singular string   // such as "deployment"; often empty
+	Short    []string // such as "deploy"
 }
 
 // Can reports whether something can be done with the kind, as far as the server is
@@ -98,13 +100,13 @@ type discovery struct {
 
 // add notes a kind. Versions are told in the order of preference, and so the first
 // that has a kind is the one to use.
-func (d *discovery) add(r object.Resource, verbs []string) {
-	id := schema.GroupResource{Group: r.Group, Resource: r.Plural}
-	if _, known := d.served[id]; known || r.Kind == "" {
+func (d *discovery) add(s Served) {
+	id := schema.GroupResource{Group: s.Group, Resource: s.Plural}
+	if _, known := d.served[id]; known || s.Kind == "" {
 		return
 	}
 	d.served[id] = len(d.kinds)
-	d.kinds = append(d.kinds, Served{Resource: r, Verbs: verbs})
+	d.kinds = append(d.kinds, s)
 }
 
 // aggregated is the form in which a server describes all groups in one answer.
@@ -164,10 +166,13 @@ func (d *discovery) addGroup(group apidiscovery.APIGroupDiscovery) {
 			if r.ResponseKind == nil { // there are subresources alone
 				continue
 			}
-			d.add(object.Resource{
-				Group: group.Name, Version: version.Version, Plural: r.Resource, Kind: r.ResponseKind.Kind,
-				Namespaced: r.Scope == apidiscovery.ScopeNamespace,
-			}, r.Verbs)
+			d.add(Served{
+				Resource: object.Resource{
+					Group: group.Name, Version: version.Version, Plural: r.Resource, Kind: r.ResponseKind.Kind,
+					Namespaced: r.Scope == apidiscovery.ScopeNamespace,
+				},
+				Verbs: r.Verbs, Singular: r.SingularResource, Short: r.ShortNames,
+			})
 		}
 	}
 }
@@ -211,9 +216,10 @@ func (c *Client) addVersions(ctx context.Context, d *discovery, versions []schem
 			if strings.Contains(r.Name, "/") { // a subresource
 				continue
 			}
-			d.add(object.Resource{
-				Group: version.Group, Version: version.Version, Plural: r.Name, Kind: r.Kind, Namespaced: r.Namespaced,
-			}, r.Verbs)
+			d.add(Served{
+				Resource: object.Resource{Group: version.Group, Version: version.Version, Plural: r.Name, Kind: r.Kind, Namespaced: r.Namespaced},
+				Verbs:    r.Verbs, Singular: r.SingularName, Short: r.ShortNames,
+			})
 		}
 	}
 }

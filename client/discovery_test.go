@@ -49,7 +49,8 @@ func said(kinds []client.Served) []string {
 		if k.Namespaced {
 			scope = " namespaced"
 		}
-		all = append(all, fmt.Sprintf("%s.%s.%s %s %s%s", k.Plural, k.Version, k.Group, k.Kind, strings.Join(k.Verbs, ","), scope))
+		names := strings.Join(append([]string{k.Singular}, k.Short...), " ")
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s.%s.%s %s %s%s %s", k.Plural, k.Version, k.Group, k.Kind, strings.Join(k.Verbs, ","), scope, names)))
 	}
 	return all
 }
@@ -58,7 +59,7 @@ func said(kinds []client.Served) []string {
 var (
 	aggregatedForm = map[string]string{
 		"/api": `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":""},"versions":[{"version":"v1","freshness":"Current","resources":[
-			{"resource":"pods","responseKind":{"kind":"Pod"},"scope":"Namespaced","verbs":["list","delete"],"subresources":[{"subresource":"log"}]},
+			{"resource":"pods","responseKind":{"kind":"Pod"},"scope":"Namespaced","singularResource":"pod","shortNames":["po"],"verbs":["list","delete"],"subresources":[{"subresource":"log"}]},
 			{"resource":"bindings","scope":"Namespaced","verbs":[],"subresources":[{"subresource":"x"}]}]}]}]}`,
 		"/apis": `{"kind":"APIGroupDiscoveryList","items":[
 			{"metadata":{"name":"apps"},"versions":[
@@ -70,7 +71,7 @@ var (
 	}
 	oldForm = map[string]string{
 		"/api":    `{"kind":"APIVersions","versions":["v1"]}`,
-		"/api/v1": `{"resources":[{"name":"pods","kind":"Pod","namespaced":true,"verbs":["list","delete"]},{"name":"pods/log","kind":"Pod","namespaced":true,"verbs":["get"]}]}`,
+		"/api/v1": `{"resources":[{"name":"pods","singularName":"pod","shortNames":["po"],"kind":"Pod","namespaced":true,"verbs":["list","delete"]},{"name":"pods/log","kind":"Pod","namespaced":true,"verbs":["get"]}]}`,
 		"/apis": `{"kind":"APIGroupList","groups":[
 			{"name":"apps","versions":[{"version":"v1beta1"},{"version":"v1"}],"preferredVersion":{"version":"v1"}},
 			{"name":"away","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}]}`,
@@ -80,7 +81,7 @@ var (
 )
 
 func TestDiscoveryTakesTheVersionThatTheServerPrefersAndNamesWhatIsUnknown(t *testing.T) {
-	want := []string{"pods.v1. Pod list,delete namespaced", "webs.v1.apps Web list namespaced", "olds.v1beta1.apps Old get"}
+	want := []string{"pods.v1. Pod list,delete namespaced pod po", "webs.v1.apps Web list namespaced", "olds.v1beta1.apps Old get"}
 	for name, answers := range map[string]map[string]string{"all groups in one answer": aggregatedForm, "an answer for each version": oldForm} {
 		t.Run(name, func(t *testing.T) {
 			kinds, err := describing(t, answers).Discover(t.Context())
