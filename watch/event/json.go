@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -51,22 +53,44 @@ type wire struct {
 // if withObjects says so, and are most of its size.
 func Encode(e *Event, withObjects bool) ([]byte, error) {
 	w := wire{
-		Schema: Schema, ID: e.ID, Time: e.Time, Verb: e.Verb,
+		Schema: Schema, ID: e.ID, Time: e.Time.UTC(), Verb: e.Verb,
 		APIVersion: e.Kind.APIVersion(), Kind: e.Kind.Kind, Resource: e.Kind.Resource, Namespaced: e.Kind.Namespaced,
 		Namespace: e.Key.Namespace, Name: e.Key.Name, UID: e.UID, ResourceVersion: e.Version,
-		Classes: e.Classes, Fields: e.Fields, Authors: e.Authors,
-		Missed: e.Missed, Stale: e.Stale, Merged: e.Merged, Since: e.Since, Summary: e.Summary,
+		Classes: e.Classes, Fields: e.Fields, Authors: inUTC(e.Authors),
+		Missed: e.Missed, Stale: e.Stale, Merged: e.Merged, Since: e.Since.UTC(), Summary: e.Summary,
 	}
 	if withObjects {
 		w.Old, w.New = e.Old, e.New
 	}
+	b, err := line(w)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the event of %s %s: %w", e.Kind, e.Key, err)
+	}
+	return b, nil
+}
+
+// line returns v as JSON for programs: <, > and & stay what they are.
+func line(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(w); err != nil {
-		return nil, fmt.Errorf("encoding the event of %s %s: %w", e.Kind, e.Key, err)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// inUTC returns the authors with their times in UTC, so that an event has one encoding
+// wherever it is encoded.
+func inUTC(authors []Author) []Author {
+	if len(authors) == 0 {
+		return nil
+	}
+	out := slices.Clone(authors)
+	for i := range out {
+		out[i].Time = out[i].Time.UTC()
+	}
+	return out
 }
 
 // Decode returns the event that Encode made these bytes of. Whole numbers are int64, as
@@ -82,9 +106,9 @@ func Decode(data []byte) (*Event, error) {
 	if w.Name == "" || w.Verb == "" || w.Resource == "" {
 		return nil, errors.New("decoding an event: it has no name, no verb or no resource")
 	}
-	group, version := "", w.APIVersion
-	if g, v, ok := cut(w.APIVersion); ok {
-		group, version = g, v
+	group, version, grouped := strings.Cut(w.APIVersion, "/")
+	if !grouped {
+		group, version = "", w.APIVersion
 	}
 	return &Event{
 		ID: w.ID, Time: w.Time, Verb: w.Verb,
@@ -94,15 +118,6 @@ func Decode(data []byte) (*Event, error) {
 		Missed: w.Missed, Stale: w.Stale, Merged: w.Merged, Since: w.Since, Summary: w.Summary,
 		Old: w.Old, New: w.New,
 	}, nil
-}
-
-func cut(apiVersion string) (group, version string, ok bool) {
-	for i := range len(apiVersion) {
-		if apiVersion[i] == '/' {
-			return apiVersion[:i], apiVersion[i+1:], true
-		}
-	}
-	return "", "", false
 }
 
 // cloud is an event in the structured JSON of CloudEvents.
@@ -122,25 +137,42 @@ type cloud struct {
 const CloudEventType = "io.setpoint.watch."
 
 // CloudEvent returns the event as one CloudEvents 1.0 JSON object. Source says which
-// cluster it is of: a URI, or a name, which is made one.
+// cluster it is of: a URI reference, or a name, which is made one.
 func CloudEvent(e *Event, source string, withObjects bool) ([]byte, error) {
 	data, err := Encode(e, withObjects)
 	if err != nil {
 		return nil, err
 	}
-	u := url.URL{Path: "/" + e.Kind.String()}
+	subject := url.URL{Path: "/" + e.Kind.String() + "/" + e.Key.Name}
 	if e.Key.Namespace != "" {
-		u.Path = "/namespaces/" + e.Key.Namespace + u.Path
+		subject.Path = "/namespaces/" + e.Key.Namespace + subject.Path
 	}
-	u.Path += "/" + e.Key.Name
-	if source == "" {
-		source = "/setpoint/watch"
-	}
-	if _, err := url.Parse(source); err != nil {
-		source = url.PathEscape(source)
-	}
-	return json.Marshal(cloud{
-		SpecVersion: "1.0", ID: e.ID, Source: source, Type: CloudEventType + string(e.Verb), Subject: u.EscapedPath(),
-		Time: e.Time, DataContentType: "application/json", Data: data,
+	b, err := line(cloud{
+		SpecVersion: "1.0", ID: e.ID, Source: reference(source), Type: CloudEventType + string(e.Verb),
+		Subject: subject.EscapedPath(), Time: e.Time.UTC(), DataContentType: "application/json", Data: data,
 	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the CloudEvent of %s %s: %w", e.Kind, e.Key, err)
+	}
+	return b, nil
+}
+
+// reference makes a URI reference of any name: what may not be in one is escaped.
+func reference(source string) string {
+	if source == "" {
+		return "/setpoint/watch"
+	}
+	u, err := url.Parse(source)
+	if err != nil || u.Opaque != "" || u.String() == "" {
+		if err == nil && u.Opaque != "" && printable(source) {
+			return source // urn:example:cluster
+		}
+		return strings.ReplaceAll(url.QueryEscape(source), "+", "%20")
+	}
+	return u.String()
+}
+
+// printable reports whether a text has nothing but visible ASCII in it.
+func printable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
