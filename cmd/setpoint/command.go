@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/internal/child"
+	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
 // commandGrace is how long a command may go on without a control plane.
@@ -27,15 +28,15 @@ const commandGrace = 10 * time.Second
 // and a Ctrl-C reaches it. Elsewhere it has one of its own, so that a signal can be
 // passed on to all that it has started.
 type command struct {
-	w       *world
+	w       *cli.World
 	args    []string
 	running atomic.Bool
 	process atomic.Pointer[os.Process]
 }
 
-func newCommand(w *world, args []string) *command { return &command{w: w, args: args} }
+func newCommand(w *cli.World, args []string) *command { return &command{w: w, args: args} }
 
-// run runs the command and returns its end: nil, or a statusError. The signal that
+// run runs the command and returns its end: nil, or a cli.StatusError. The signal that
 // ends ctx is passed on. A control plane that dies takes the command with it.
 func (c *command) run(ctx context.Context, kubeconfig string, plane *child.Process) error {
 	cmd := c.build(kubeconfig)
@@ -72,7 +73,7 @@ func (c *command) run(ctx context.Context, kubeconfig string, plane *child.Proce
 			return exitStatus(err)
 		case <-asked:
 			asked = nil
-			if s, ok := signalOf(ctx); ok {
+			if s, ok := cli.SignalOf(ctx); ok {
 				c.signal(s)
 			}
 		case <-dead:
@@ -88,9 +89,9 @@ func (c *command) run(ctx context.Context, kubeconfig string, plane *child.Proce
 
 func (c *command) build(kubeconfig string) *exec.Cmd {
 	cmd := exec.Command(c.args[0], c.args[1:]...) //nolint:noctx // it is told by signals, and may take its time
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.w.stdin, c.w.stdout, c.w.stderr
-	cmd.Env = append(slices.Clone(c.w.environ), "KUBECONFIG="+kubeconfig)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.w.interactive}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.w.Stdin, c.w.Stdout, c.w.Stderr
+	cmd.Env = append(slices.Clone(c.w.Environ), "KUBECONFIG="+kubeconfig)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.w.Interactive}
 	dieWithParent(cmd.SysProcAttr)
 	return cmd
 }
@@ -102,7 +103,7 @@ func (c *command) signal(s os.Signal) {
 	if process == nil {
 		return
 	}
-	if number, ok := s.(syscall.Signal); ok && !c.w.interactive {
+	if number, ok := s.(syscall.Signal); ok && !c.w.Interactive {
 		_ = syscall.Kill(-process.Pid, number)
 		return
 	}
@@ -116,7 +117,7 @@ func exitStatus(err error) error {
 		return err
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return statusError(signalStatus(status.Signal()))
+		return cli.StatusError(cli.SignalStatus(status.Signal()))
 	}
-	return statusError(exit.ExitCode())
+	return cli.StatusError(exit.ExitCode())
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
 // fixed is a flag of kube-controller-manager that is taken with one value only, because
@@ -23,11 +25,14 @@ type fixed struct {
 func (f *fixed) String() string { return f.value }
 func (f *fixed) Type() string   { return f.as }
 
+// ExplainsItself says that its errors do.
+func (f *fixed) ExplainsItself() {}
+
 func (f *fixed) Set(text string) error {
 	if f.as == "duration" {
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return fmt.Errorf("want %s", wants(f.as))
+			return fmt.Errorf("want %s", cli.Wants(f.as))
 		}
 		text = d.String()
 	}

@@ -13,17 +13,28 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
 )
 
-func managerCommand(w *world) *cobra.Command {
+// securePort is the one of kube-controller-manager.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager, KubeControllerManagerPort.
+const securePort = 10257
+
+// defaultLease is the one of kube-controller-manager: a manager of either kind stands by
+// while one of the other works.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/app/options.
+var defaultLease = object.Key{Namespace: "kube-system", Name: "kube-controller-manager"}
+
+func managerCommand(w *cli.World) *cobra.Command {
 	var (
-		l           logging
-		t           target
+		l           cli.Logging
+		t           cli.Target
 		controllers []string
 		keys        keyFiles
-		elect       electing
-		answer      answering
+		elect       cli.Electing
+		answer      cli.Answering
 		tune        tuning
 		limit       rateLimit
 		level       klogLevel
@@ -60,12 +71,12 @@ lack nothing work meanwhile.
 			if err := cmp.Or(tune.check(), limit.check()); err != nil {
 				return err
 			}
-			l.verbosity = max(l.verbosity, level.verbosity())
-			log, err := l.logger(w, slog.LevelInfo)
+			l.Verbosity = max(l.Verbosity, level.verbosity())
+			log, err := l.Logger(w, slog.LevelInfo)
 			if err != nil {
 				return err
 			}
-			config, err := t.config()
+			config, err := t.Config()
 			if err != nil {
 				return err
 			}
@@ -79,11 +90,11 @@ lack nothing work meanwhile.
 			if own {
 				hosts = ownAccounts(config)
 			}
-			election, err := elect.options()
+			election, err := elect.Options()
 			if err != nil {
 				return err
 			}
-			serving, err := answer.options(c.Context(), log)
+			serving, err := answer.Options(c.Context(), log)
 			if err != nil {
 				return err
 			}
@@ -91,7 +102,7 @@ lack nothing work meanwhile.
 			if err != nil {
 				return err
 			}
-			ctx, stop := untilSignal(c.Context(), w, interruption{first: func() { log.Info("stopping") }, second: func() {}})
+			ctx, stop := w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 			defer stop()
 			log.Info("managing", "server", m.Client().Server(), "controllers", names(entries))
 			err = m.Run(ctx)
@@ -99,18 +110,21 @@ lack nothing work meanwhile.
 			return err
 		},
 	}
-	t.flags(c.Flags())
+	t.Flags(c.Flags())
 	controllersFlag(c, &controllers)
 	keys.flags(c.Flags())
-	elect.flags(c.Flags())
-	answer.flags(c.Flags())
+	elect.Flags(c.Flags(), cli.LeaseDefaults{
+		On: true, Key: defaultLease, Processes: "managers",
+		About: "; the default is that of kube-controller-manager, so that one of both works",
+	})
+	answer.Flags(c.Flags(), securePort)
 	tune.flags(c.Flags())
 	limit.flags(c.Flags())
 	level.flags(c.Flags())
 	file.flags(c.Flags())
 	c.Flags().BoolVar(&own, "use-service-account-credentials", false, "have each controller work as a service account of its own in kube-system, which is made if it is not there")
-	l.flags(c.Flags(), c)
-	ofKubeControllerManager(c)
+	l.Flags(c.Flags(), c)
+	cli.ExplainFlagErrors(c, missingFlag)
 	c.AddCommand(rbacCommand(w))
 	return c
 }

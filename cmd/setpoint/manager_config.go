@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/nearest"
 )
 
@@ -66,7 +67,7 @@ func readSettings(from io.Reader) ([]setting, error) {
 	case errors.Is(err, io.EOF):
 		return nil, nil // an empty file has no settings
 	case err != nil:
-		return nil, fmt.Errorf("%s", strings.TrimPrefix(oneLine(err), "yaml: "))
+		return nil, fmt.Errorf("%s", strings.TrimPrefix(cli.OneLine(err), "yaml: "))
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("line %d: a second document; want one", max(more.Line, document.Line))
@@ -129,10 +130,10 @@ func (s setting) apply(flags *pflag.FlagSet) error {
 }
 
 func unknownKey(key string, flags *pflag.FlagSet) error {
-	if why, missing := missingFlags()[strings.ReplaceAll(key, "_", "-")]; missing {
+	if why, missing := missingFlag(key); missing {
 		return fmt.Errorf("%s %s", key, why)
 	}
-	return fmt.Errorf("there is no key %q; did you mean %q?", key, nearest.Name(key, flagNames(flags)))
+	return fmt.Errorf("there is no key %q; did you mean %q?", key, nearest.Name(key, cli.FlagNames(flags)))
 }
 
 // textOf returns the text of a flag of a kind, if that is what stands there.
@@ -176,7 +177,7 @@ func fits(kind string, node *yaml.Node) bool {
 }
 
 func valueOf(kind string) string {
-	switch want := wants(kind); {
+	switch want := cli.Wants(kind); {
 	case want != "":
 		return want
 	case kind == "stringSlice":

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
 // configured parses flags and then a file that stands for flags, as "setpoint manager" does.
@@ -19,7 +21,7 @@ func configured(t *testing.T, text string, args ...string) (*pflag.FlagSet, erro
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flags := managerCommand(&world{}).Flags()
+	flags := managerCommand(&cli.World{}).Flags()
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +138,7 @@ func FuzzConfigFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		flags := managerCommand(&world{}).Flags()
+		flags := managerCommand(&cli.World{}).Flags()
 		for _, s := range settings {
 			if s.line < 1 {
 				t.Errorf("%q is in line %d", s.key, s.line)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
 // otherDefaults are those that differ from upstream's on purpose: the lease moves sooner,
@@ -29,7 +30,7 @@ func TestEveryFlagOfKubeControllerManagerHasItsDefaultOrIsRefusedByName(t *testi
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := managerCommand(&world{}).Flags()
+	flags := managerCommand(&cli.World{}).Flags()
 	missing := missingFlags()
 	checked := 0
 	for line := range strings.Lines(string(text)) {
@@ -127,7 +128,7 @@ func TestTheGarbageCollectorCanBeSwitchedOffByItsOwnFlag(t *testing.T) {
 func refused(t *testing.T, args ...string) string {
 	t.Helper()
 	var said bytes.Buffer
-	w := &world{stdout: &said, stderr: &said, getenv: func(string) string { return "" }}
+	w := &cli.World{Stdout: &said, Stderr: &said, Getenv: func(string) string { return "" }}
 	if status := run(t.Context(), w, append([]string{"manager", "--kubeconfig", filepath.Join(t.TempDir(), "none")}, args...)); status != 1 {
 		t.Errorf("status %d", status)
 	}

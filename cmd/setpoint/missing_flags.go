@@ -3,6 +3,14 @@
 
 package main
 
+import "strings"
+
+// missingFlag says why setpoint has no flag of a name, if kube-controller-manager has it.
+func missingFlag(name string) (why string, missing bool) {
+	why, missing = missingFlags()[strings.ReplaceAll(name, "_", "-")]
+	return why, missing
+}
+
 // missingFlags are the flags of kube-controller-manager 1.36 that setpoint does not have,
 // and why, in words that go on after the name of the flag.
 // Source: kube-controller-manager --help.

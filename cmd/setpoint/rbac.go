@@ -15,12 +15,13 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/lease"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 )
 
-func rbacCommand(w *world) *cobra.Command {
+func rbacCommand(w *cli.World) *cobra.Command {
 	var (
 		controllers []string
 		account     string
@@ -59,7 +60,7 @@ to hold its lease, and to ask who may see its metrics.`,
 			if !key.IsZero() {
 				objects = append(objects, processRights(key)...)
 			}
-			return printYAML(w.stdout, objects)
+			return printYAML(w.Stdout, objects)
 		},
 	}
 	controllersFlag(c, &controllers)

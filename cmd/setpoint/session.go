@@ -24,12 +24,13 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/child"
+	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/object"
 )
 
 // session is one life of a cluster, from its start to its end.
 type session struct {
-	w        *world
+	w        *cli.World
 	progress *progress
 	command  *command // to run; nil: stay until a signal
 
@@ -179,7 +180,7 @@ func (s *session) say(took time.Duration) {
 	kubectl := "kubectl"
 	hint := ""
 	if _, err := exec.LookPath(kubectl); err != nil {
-		beside := filepath.Join(filepath.Dir(s.w.executable), kubectl)
+		beside := filepath.Join(filepath.Dir(s.w.Executable), kubectl)
 		if _, err := os.Stat(beside); err == nil {
 			kubectl = beside
 		} else {
@@ -191,7 +192,7 @@ func (s *session) say(took time.Duration) {
 			kubectl = short
 		}
 	}
-	fmt.Fprintf(s.w.stderr, `
+	fmt.Fprintf(s.w.Stderr, `
 The cluster is ready after %.1f s. Its kubeconfig is
   %s
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/child"
+	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
 // stopTime is how long a part may take to stop before it is ended.
@@ -26,8 +27,8 @@ const stopTime = 20 * time.Second
 
 // up is the command line of "setpoint up".
 type up struct {
-	w           *world
-	log         logging
+	w           *cli.World
+	log         cli.Logging
 	nodes       int
 	dataDir     string
 	port        int
@@ -37,7 +38,7 @@ type up struct {
 	binary      string
 }
 
-func upCommand(w *world) *cobra.Command {
+func upCommand(w *cli.World) *cobra.Command {
 	u := &up{w: w, gates: gatesFlag{}}
 	c := &cobra.Command{
 		Use:   "up [flags] [-- COMMAND ARG...]",
@@ -76,7 +77,7 @@ everything at once.
 	f.StringVar(&u.kubeconfig, "kubeconfig", "", "write the kubeconfig to this `file` once all is ready; it is removed at the end. One with other clusters is refused")
 	f.StringVar(&u.binary, "controlplane", "", "`path` of setpoint-controlplane (default: $SETPOINT_CONTROLPLANE_BIN, else beside this program, else in PATH)")
 	controllersFlag(c, &u.controllers)
-	u.log.flags(f, c)
+	u.log.Flags(f, c)
 	return c
 }
 
@@ -88,7 +89,7 @@ func (u *up) run(ctx context.Context, command []string) error {
 	if u.nodes < 0 {
 		return fmt.Errorf("--nodes=%d: want 0 or more", u.nodes)
 	}
-	log, err := u.log.logger(u.w, slog.LevelWarn)
+	log, err := u.log.Logger(u.w, slog.LevelWarn)
 	if err != nil {
 		return err
 	}
@@ -110,17 +111,17 @@ func (u *up) run(ctx context.Context, command []string) error {
 
 	s := &session{
 		w: u.w, managed: make(chan error, 1),
-		progress: &progress{out: u.w.stderr, live: u.w.terminal},
+		progress: &progress{out: u.w.Stderr, live: u.w.Terminal},
 	}
 	if len(command) > 0 {
 		s.command = newCommand(u.w, command)
 	}
-	ctx, done := untilSignal(ctx, u.w, interruption{
-		pass: func(sig os.Signal) bool {
-			return sig == os.Interrupt && u.w.interactive && s.command != nil && s.command.running.Load()
+	ctx, done := u.w.UntilSignal(ctx, cli.Interruption{
+		Pass: func(sig os.Signal) bool {
+			return sig == os.Interrupt && u.w.Interactive && s.command != nil && s.command.running.Load()
 		},
-		first:  func() { fmt.Fprintln(u.w.stderr, "Stopping. Ctrl-C again ends everything at once.") },
-		second: s.kill,
+		First:  func() { fmt.Fprintln(u.w.Stderr, "Stopping. Ctrl-C again ends everything at once.") },
+		Second: s.kill,
 	})
 	defer done()
 
@@ -130,14 +131,14 @@ func (u *up) run(ctx context.Context, command []string) error {
 	if err == nil {
 		s.say(time.Since(began))
 		err = s.serve(ctx)
-	} else if sig, asked := signalOf(ctx); asked {
-		err = statusError(signalStatus(sig)) // what was asked for was not done
+	} else if sig, asked := cli.SignalOf(ctx); asked {
+		err = cli.StatusError(cli.SignalStatus(sig)) // what was asked for was not done
 	}
 	if failure := s.stop(); failure != nil {
 		// The command's status is its own; that the end was not clean is said.
-		fmt.Fprintln(u.w.stderr, "setpoint: stopping:", failure)
+		fmt.Fprintln(u.w.Stderr, "setpoint: stopping:", failure)
 		if err == nil {
-			err = statusError(1)
+			err = cli.StatusError(1)
 		}
 	}
 	return err
@@ -147,7 +148,7 @@ func (u *up) run(ctx context.Context, command []string) error {
 func (u *up) findBinary() (string, error) {
 	const name = "setpoint-controlplane"
 	for _, named := range []struct{ by, path string }{
-		{"--controlplane", u.binary}, {"$SETPOINT_CONTROLPLANE_BIN", u.w.getenv("SETPOINT_CONTROLPLANE_BIN")},
+		{"--controlplane", u.binary}, {"$SETPOINT_CONTROLPLANE_BIN", u.w.Getenv("SETPOINT_CONTROLPLANE_BIN")},
 	} {
 		if named.path == "" {
 			continue
@@ -157,7 +158,7 @@ func (u *up) findBinary() (string, error) {
 		}
 		return named.path, nil
 	}
-	beside := filepath.Join(filepath.Dir(u.w.executable), name)
+	beside := filepath.Join(filepath.Dir(u.w.Executable), name)
 	if _, err := os.Stat(beside); err == nil {
 		return beside, nil
 	}
@@ -173,8 +174,8 @@ func (u *up) childOptions(binary string, progress func(child.Progress)) child.Op
 		Path: binary, DataDir: u.dataDir, Port: u.port, Nodes: u.nodes, FeatureGates: u.gates, Progress: progress,
 	}
 	// Two steps of ours are one of the child's, whose components talk a lot.
-	if u.log.verbosity > 1 {
-		o.Verbosity, o.Log = u.log.verbosity-1, u.w.stderr
+	if u.log.Verbosity > 1 {
+		o.Verbosity, o.Log = u.log.Verbosity-1, u.w.Stderr
 	}
 	return o
 }

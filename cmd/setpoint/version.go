@@ -6,21 +6,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
-// about is what "setpoint version" says.
-type about struct {
-	Version    string `json:"version"`
-	Kubernetes string `json:"kubernetes"`
-	Go         string `json:"go"`
-	Platform   string `json:"platform"`
-}
-
-func versionCommand(w *world) *cobra.Command {
+func versionCommand(w *cli.World) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "version",
@@ -30,13 +22,13 @@ func versionCommand(w *world) *cobra.Command {
   setpoint version --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			a := whatThisIs()
+			a := cli.WhatThisIs(version)
 			switch output {
 			case "text":
-				_, err := fmt.Fprintf(w.stdout, "setpoint %s, for Kubernetes %s, built with %s for %s\n", a.Version, a.Kubernetes, a.Go, a.Platform)
+				_, err := fmt.Fprintln(w.Stdout, "setpoint", a)
 				return err
 			case "json":
-				return json.NewEncoder(w.stdout).Encode(a)
+				return json.NewEncoder(w.Stdout).Encode(a)
 			}
 			return fmt.Errorf("--output=%s: want text or json", output)
 		},
@@ -44,21 +36,4 @@ func versionCommand(w *world) *cobra.Command {
 	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
-}
-
-func whatThisIs() about {
-	a := about{Version: version, Kubernetes: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return a
-	}
-	if a.Version == "" {
-		a.Version = info.Main.Version // of "go install …@version"
-	}
-	for _, module := range info.Deps {
-		if module.Path == "k8s.io/api" {
-			a.Kubernetes = module.Version
-		}
-	}
-	return a
 }

@@ -28,6 +28,9 @@
 // net/http/httptest, serves tests alone. It may do what tests do, and no package
 // that is shipped may import it; [TestOnly] holds that.
 //
+// A package below internal/ may use connections and the process only if all that import it
+// may: then it is a part of them.
+//
 // That each rule can fail is shown by testdata/bad, a small module that breaks
 // them all, and testdata/bad.golden, which says what is found in it.
 package houserules

@@ -83,13 +83,15 @@ var harmless = []string{
 // the examples are some.
 var connecting = []string{"client", "manager", "cmd", "examples"}
 
-// Connections holds that only the packages meant for it use what can open a
-// connection. Tests are free to: they need servers to talk to.
+// Connections holds that only the packages meant for it, and what they alone share below
+// internal/, use what can open a connection. Tests are free to: they need servers to talk to.
 func Connections(tree *Tree) ([]string, error) {
 	var found []string
 	for _, pkg := range tree.Packages {
 		name := tree.name(pkg.ImportPath)
-		if !pkg.shipped() || slices.ContainsFunc(connecting, func(root string) bool { return under(name, root) }) {
+		if !pkg.shipped() || tree.partOf(pkg, func(p *Package) bool {
+			return slices.ContainsFunc(connecting, func(root string) bool { return under(tree.name(p.ImportPath), root) })
+		}) {
 			continue
 		}
 		uses, err := pkg.uses()

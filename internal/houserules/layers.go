@@ -146,3 +146,21 @@ func TestOnly(tree *Tree) []string {
 	slices.Sort(found)
 	return found
 }
+
+// partOf reports whether a package is one of those that is says, or is below internal/ and
+// imported by nothing but parts of them: then what they may do, it may.
+func (t *Tree) partOf(pkg *Package, is func(*Package) bool) bool {
+	if is(pkg) || !under(t.name(pkg.ImportPath), "internal") {
+		return is(pkg)
+	}
+	imported := false
+	for _, by := range t.Packages {
+		if !by.shipped() || !slices.Contains(by.Imports, pkg.ImportPath) {
+			continue
+		}
+		if imported = t.partOf(by, is); !imported {
+			return false
+		}
+	}
+	return imported
+}

@@ -32,11 +32,12 @@ var ofTheProcess = map[string][]string{
 	"k8s.io/client-go/tools/clientcmd": {"NewDefaultClientConfigLoadingRules"}, // reads KUBECONFIG
 }
 
-// Process holds that only the commands touch what belongs to the process.
+// Process holds that only the commands touch what belongs to the process, and what they
+// alone share below internal/.
 func Process(tree *Tree) ([]string, error) {
 	var found []string
 	for _, pkg := range tree.Packages {
-		if pkg.Name == "main" || under(tree.name(pkg.ImportPath), "cmd") || !pkg.shipped() {
+		if !pkg.shipped() || tree.partOf(pkg, func(p *Package) bool { return p.Name == "main" || under(tree.name(p.ImportPath), "cmd") }) {
 			continue
 		}
 		uses, err := pkg.uses()

@@ -10,6 +10,8 @@ import (
 	"os"
 
 	_ "example.org/bad/cache"
+	_ "example.org/bad/internal/ladder"
+	_ "example.org/bad/internal/shared"
 )
 
 func main() {

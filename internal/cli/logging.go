@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cli
 
 import (
 	"fmt"
@@ -12,36 +12,38 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// logging is how much is logged, and how.
-type logging struct {
-	verbosity int
+// Logging is how much is logged, and how.
+type Logging struct {
+	// Verbosity is the number of -v.
+	Verbosity int
 	format    string
 }
 
-func (l *logging) flags(flags *pflag.FlagSet, c *cobra.Command) {
-	flags.CountVarP(&l.verbosity, "verbose", "v", "log more; -vv logs everything")
+// Flags adds its flags.
+func (l *Logging) Flags(flags *pflag.FlagSet, c *cobra.Command) {
+	flags.CountVarP(&l.Verbosity, "verbose", "v", "log more; -vv logs everything")
 	flags.StringVar(&l.format, "log-format", "auto", "text, json, or auto: text on a terminal and json otherwise")
 	_ = c.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"auto", "text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// logger returns the logger that the flags ask for. quiet is the level without -v;
+// Logger returns the logger that the flags ask for. quiet is the level without -v;
 // each -v lowers it by one.
-func (l *logging) logger(w *world, quiet slog.Level) (*slog.Logger, error) {
+func (l *Logging) Logger(w *World, quiet slog.Level) (*slog.Logger, error) {
 	format := l.format
 	if format == "auto" {
 		format = "json"
-		if w.terminal {
+		if w.Terminal {
 			format = "text"
 		}
 	}
 	// slog's levels are four apart.
-	options := &slog.HandlerOptions{Level: quiet - slog.Level(4*l.verbosity)}
+	options := &slog.HandlerOptions{Level: quiet - slog.Level(4*l.Verbosity)}
 	var log *slog.Logger
 	switch format {
 	case "text":
-		log = slog.New(slog.NewTextHandler(w.stderr, options))
+		log = slog.New(slog.NewTextHandler(w.Stderr, options))
 	case "json":
-		log = slog.New(slog.NewJSONHandler(w.stderr, options))
+		log = slog.New(slog.NewJSONHandler(w.Stderr, options))
 	default:
 		return nil, fmt.Errorf("--log-format=%s: want auto, text or json", l.format)
 	}

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cli
 
 import (
 	"errors"
@@ -14,15 +14,19 @@ import (
 	"github.com/setpoint-io/setpoint/internal/nearest"
 )
 
-// ofKubeControllerManager has a command understand flags as kube-controller-manager does,
-// "_" being "-" in their names, and say what is wrong with one.
-func ofKubeControllerManager(c *cobra.Command) {
+// Explaining is a value of a flag whose own errors say what it wants.
+type Explaining interface{ ExplainsItself() }
+
+// ExplainFlagErrors has a command take "_" for "-" in the names of flags, as the commands of
+// Kubernetes do, and say what is wrong with one. missing says why a flag that others have is
+// not there, in words that go on after its name; it may be nil.
+func ExplainFlagErrors(c *cobra.Command, missing func(name string) (why string, ok bool)) {
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
+		return pflag.NormalizedName(dashed(name))
 	})
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if e, ok := errors.AsType[*pflag.NotExistError](err); ok && e.GetSpecifiedShortnames() == "" {
-			return unknownFlag(e.GetSpecifiedName(), c.Flags())
+			return unknownFlag(dashed(e.GetSpecifiedName()), c.Flags(), missing)
 		}
 		if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 			return wrongValue(e.GetFlag(), e.GetValue(), e.Unwrap())
@@ -32,33 +36,36 @@ func ofKubeControllerManager(c *cobra.Command) {
 }
 
 // unknownFlag is the error for a flag that is not there.
-func unknownFlag(name string, flags *pflag.FlagSet) error {
-	name = strings.ReplaceAll(name, "_", "-")
-	if why, missing := missingFlags()[name]; missing {
-		return fmt.Errorf("--%s %s", name, why)
+func unknownFlag(name string, flags *pflag.FlagSet, missing func(string) (string, bool)) error {
+	if missing != nil {
+		if why, ok := missing(name); ok {
+			return fmt.Errorf("--%s %s", name, why)
+		}
 	}
-	return fmt.Errorf("there is no flag --%s; did you mean --%s?", name, nearest.Name(name, flagNames(flags)))
+	return fmt.Errorf("there is no flag --%s; did you mean --%s?", name, nearest.Name(name, FlagNames(flags)))
 }
 
-// flagNames are those of a set.
-func flagNames(flags *pflag.FlagSet) (names []string) {
+func dashed(name string) string { return strings.ReplaceAll(name, "_", "-") }
+
+// FlagNames are those of a set.
+func FlagNames(flags *pflag.FlagSet) (names []string) {
 	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
 }
 
-// wrongValue says what a flag wants. Flags of types of ours say it themselves.
+// wrongValue says what a flag wants.
 func wrongValue(f *pflag.Flag, text string, why error) error {
-	if _, ours := f.Value.(*fixed); ours {
+	if _, itself := f.Value.(Explaining); itself {
 		return fmt.Errorf("--%s=%s: %w", f.Name, text, why)
 	}
-	if want := wants(f.Value.Type()); want != "" {
+	if want := Wants(f.Value.Type()); want != "" {
 		return fmt.Errorf("--%s=%s: want %s", f.Name, text, want)
 	}
 	return fmt.Errorf("--%s=%s: %w", f.Name, text, why)
 }
 
-// wants describes the values of a type of pflag's, or is empty.
-func wants(kind string) string {
+// Wants describes the values of a type of pflag's, or is empty.
+func Wants(kind string) string {
 	switch kind {
 	case "bool":
 		return "true or false"

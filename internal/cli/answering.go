@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cli
 
 import (
 	"context"
@@ -17,13 +17,9 @@ import (
 	"github.com/setpoint-io/setpoint/manager"
 )
 
-// securePort is the one of kube-controller-manager.
-// Source: k8s.io/kubernetes/cmd/kube-controller-manager, KubeControllerManagerPort.
-const securePort = 10257
-
-// answering is where a manager answers questions about itself. The flags are called as
+// Answering is where a process answers questions about itself. The flags are called as
 // those of kube-controller-manager, but for the plain port.
-type answering struct {
+type Answering struct {
 	flagSet   *pflag.FlagSet
 	bind      net.IP
 	port      int
@@ -31,17 +27,19 @@ type answering struct {
 	serving   manager.Serving
 }
 
-func (a *answering) flags(flags *pflag.FlagSet) {
+// Flags adds its flags. The port is the default one; 0 is none.
+func (a *Answering) Flags(flags *pflag.FlagSet, port int) {
 	a.flagSet = flags
 	flags.IPVar(&a.bind, "bind-address", net.IPv4zero, "`address` to serve health, metrics and debug pages on, with TLS")
-	flags.IntVar(&a.port, "secure-port", securePort, "port for that; 0 is none. One that is taken is an error only if it was asked for")
+	flags.IntVar(&a.port, "secure-port", port, "port for that; 0 is none. One that is taken is an error only if it was asked for")
 	flags.IntVar(&a.plainPort, "plain-port", 0, "port on 127.0.0.1 for the same without TLS, open to everybody on this machine; 0 is none")
 	flags.StringVar(&a.serving.CertFile, "tls-cert-file", "", "`file` with the certificate to serve with, and those that it was signed with; read anew when it changes (default: one that is made at the start)")
 	flags.StringVar(&a.serving.KeyFile, "tls-private-key-file", "", "`file` with its key")
 	flags.BoolVar(&a.serving.Profiling, "profiling", true, "serve profiles at /debug/pprof/ as well")
 }
 
-func (a *answering) options(ctx context.Context, log *slog.Logger) ([]manager.Option, error) {
+// Options listens, and returns the options of the manager for that.
+func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Option, error) {
 	for flag, port := range map[string]int{"secure-port": a.port, "plain-port": a.plainPort} {
 		if port < 0 || port > 65535 {
 			return nil, fmt.Errorf("--%s=%d: want 1 to 65535, or 0 for none", flag, port)

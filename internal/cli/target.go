@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cli
 
 import (
 	"errors"
@@ -15,20 +15,21 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// target is the cluster that a command works against.
-type target struct {
+// Target is the cluster that a command works against.
+type Target struct {
 	kubeconfig string
 	context    string
 }
 
-func (t *target) flags(flags *pflag.FlagSet) {
+// Flags adds its flags.
+func (t *Target) Flags(flags *pflag.FlagSet) {
 	flags.StringVarP(&t.kubeconfig, "kubeconfig", "k", "", "kubeconfig `file` (default: $KUBECONFIG, else ~/.kube/config, else the cluster that this runs in)")
 	flags.StringVar(&t.context, "context", "", "`name` of the kubeconfig's context to use (default: its current one)")
 }
 
-// config returns how to reach the cluster. Errors name the file and never what
+// Config returns how to reach the cluster. Errors name the file and never what
 // stands in it: that may be a token.
-func (t *target) config() (*rest.Config, error) {
+func (t *Target) Config() (*rest.Config, error) {
 	if t.kubeconfig != "" {
 		if err := readable(t.kubeconfig); err != nil {
 			return nil, err
@@ -50,7 +51,7 @@ func (t *target) config() (*rest.Config, error) {
 	case clientcmd.IsContextNotFound(err):
 		return nil, fmt.Errorf("%w; \"kubectl config get-contexts\" lists those there are", err)
 	}
-	return nil, fmt.Errorf("reading the kubeconfig: %s", oneLine(err))
+	return nil, fmt.Errorf("reading the kubeconfig: %s", OneLine(err))
 }
 
 // readable says what is wrong with a file in fewer words than the loader.
@@ -68,4 +69,5 @@ func readable(file string) error {
 	return fmt.Errorf("kubeconfig: %w", err)
 }
 
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// OneLine is the text of an error without its line breaks.
+func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -1,0 +1,17 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is what the commands of this repository have in common: the process that
+// they run in, and the flags that mean the same in each.
+//
+// A [World] is what a command knows of its process; [ThisProcess] is the real one, and a
+// test makes its own. [World.Run] runs a command line in it and returns the exit status.
+// [Target] says which cluster is meant, [Logging] what is logged and how, [Answering]
+// where the process answers questions about itself, and [Electing] how processes agree on
+// which of them works: each adds its flags to a set, and makes of what was given what
+// other packages take. [World.UntilSignal] ends a context by Ctrl-C. [ExplainFlagErrors]
+// has a command say what is wrong with a flag, and which one was meant.
+//
+// It counts as part of the commands: it reads flags, environment and streams as they do,
+// and nothing else may import it.
+package cli
