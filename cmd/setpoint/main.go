@@ -31,8 +31,11 @@ starts on this machine, or against any cluster that you have a kubeconfig of.`,
   setpoint up
 
   # the controllers alone, against the cluster of your current kubeconfig
-  setpoint manager`,
+  setpoint manager
+
+  # what changes in it
+  setpoint watch`,
 	}
-	root.AddCommand(upCommand(w), managerCommand(w), versionCommand(w))
+	root.AddCommand(upCommand(w), managerCommand(w), watchCommand(w), versionCommand(w))
 	return w.Run(ctx, root, "setpoint", args)
 }

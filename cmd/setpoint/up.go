@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -158,11 +157,7 @@ func (u *up) findBinary() (string, error) {
 		}
 		return named.path, nil
 	}
-	beside := filepath.Join(filepath.Dir(u.w.Executable), name)
-	if _, err := os.Stat(beside); err == nil {
-		return beside, nil
-	}
-	if path, err := exec.LookPath(name); err == nil {
+	if path, err := findProgram(u.w, name); err == nil {
 		return path, nil
 	}
 	return "", fmt.Errorf("%s is neither beside this program nor in PATH: \"make build\" in a checkout of Setpoint builds both", name)
