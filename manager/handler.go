@@ -27,6 +27,9 @@ func (m *Manager) handler(profiling bool, guard func(http.Handler) http.Handler)
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		metrics.Informers(m.factory), metrics.Queues(m.queueStats), election{m},
 	)
+	for _, c := range m.collectors() {
+		registry.MustRegister(c)
+	}
 	guarded := func(path string, h http.Handler) { mux.Handle("GET "+path, guard(h)) }
 	guarded("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
 	guarded("/debug/controllers", http.HandlerFunc(m.debugControllers))

@@ -142,7 +142,8 @@ func (m *Manager) Recorder(name string) *controller.Recorder {
 }
 
 // Add has the manager run a part. It is an error while the manager runs, and with
-// a name that another part has.
+// a name that another part has. The metrics of a part that is a prometheus.Collector are
+// served with those of the manager.
 func (m *Manager) Add(r Runnable) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,6 +9,19 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
+// collectors are the parts that have metrics of their own.
+func (m *Manager) collectors() []prometheus.Collector {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []prometheus.Collector
+	for _, part := range m.parts {
+		if c, ok := part.(prometheus.Collector); ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // queueStats are those of all parts that are controllers. No two parts have one name.
 func (m *Manager) queueStats() []workqueue.Stats {
 	var all []workqueue.Stats

@@ -18,6 +18,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -79,7 +80,19 @@ func broken(t *testing.T, config *rest.Config, options ...manager.Option) *manag
 	}, controller.For(pods), controller.Log(m.Logger()))); err != nil {
 		t.Fatal(err)
 	}
+	if err := m.Add(oven{prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "oven_celsius"}, func() float64 { return 18 })}); err != nil {
+		t.Fatal(err)
+	}
 	return m
+}
+
+// oven is a part that has metrics of its own.
+type oven struct{ prometheus.Collector }
+
+func (oven) Name() string { return "oven" }
+func (oven) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
 }
 
 func somePods(t *testing.T) *fakeapi.Server {
@@ -136,7 +149,7 @@ func TestPagesSayWhatAManagerDoesAndWhatFails(t *testing.T) {
 		`workqueue_queue_duration_seconds_bucket{name="breaking",le="+Inf"}`, `workqueue_work_duration_seconds_count{name="breaking"}`,
 		`workqueue_unfinished_work_seconds{name="breaking"}`, `workqueue_longest_running_processor_seconds{name="breaking"}`,
 		`workqueue_keys{name="breaking",state="failing"} 1`, `setpoint_controller_failures_total{controller="breaking"}`,
-		`setpoint_informer_objects{kind="pods",selects=""} 2`, "go_goroutines",
+		`setpoint_informer_objects{kind="pods",selects=""} 2`, "go_goroutines", "oven_celsius 18",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("/metrics lacks %s", want)
