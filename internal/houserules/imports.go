@@ -79,9 +79,9 @@ var harmless = []string{
 }
 
 // connecting are the packages that may open a connection, or await one: the
-// client, the manager for its health and metrics server, and the commands, of which
-// the examples are some.
-var connecting = []string{"client", "manager", "cmd", "examples"}
+// client, the manager for its health and metrics server, the sinks that events are sent
+// to, and the commands, of which the examples are some.
+var connecting = []string{"client", "manager", "watch/sink", "cmd", "examples"}
 
 // Connections holds that only the packages meant for it, and what they alone share below
 // internal/, use what can open a connection. Tests are free to: they need servers to talk to.
@@ -100,7 +100,7 @@ func Connections(tree *Tree) ([]string, error) {
 		}
 		for _, use := range uses {
 			if connects(use) {
-				found = append(found, fmt.Sprintf("%s/%s: uses %s.%s, and only client, manager and cmd may open connections; take a client from the caller",
+				found = append(found, fmt.Sprintf("%s/%s: uses %s.%s, and only client, manager, watch/sink and cmd may open connections; take a client from the caller",
 					name, use.at, use.path, use.name))
 			}
 		}

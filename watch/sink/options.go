@@ -13,6 +13,7 @@ import (
 	"text/template"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -267,7 +268,7 @@ type KubernetesEvents struct {
 	// Instance is the name of this process, which is in each Event. Default: setpoint-watch.
 	Instance string `yaml:"instance,omitempty"`
 	// ClusterNamespace is where Events about objects without a namespace are written.
-	// Default: default.
+	// default or kube-system; servers take no other. Default: default.
 	ClusterNamespace string `yaml:"clusterNamespace,omitempty"`
 }
 
@@ -276,12 +277,12 @@ func (k KubernetesEvents) Validate() error {
 	if len(k.Instance) > 128 {
 		return wrong("instance", "is of %d bytes, and the server takes 128", len(k.Instance))
 	}
-	if k.ClusterNamespace != "" {
-		if faults := validation.IsDNS1123Label(k.ClusterNamespace); len(faults) > 0 {
-			return wrong("clusterNamespace", "%q cannot be a namespace: %s", k.ClusterNamespace, strings.Join(faults, "; "))
-		}
+	switch k.ClusterNamespace {
+	case "", metav1.NamespaceDefault, metav1.NamespaceSystem:
+		return nil
 	}
-	return nil
+	return wrong("clusterNamespace", "%q is neither %s nor %s, and servers take Events about objects without a namespace in no other",
+		k.ClusterNamespace, metav1.NamespaceDefault, metav1.NamespaceSystem)
 }
 
 // Notify describes a sink that writes to people: chat and mail.
@@ -355,6 +356,18 @@ func (d Delivery) withDefaults(batch int) Delivery {
 		MaxWait: orDefault(d.MaxWait, 5*time.Minute),
 		MaxAge:  orDefault(d.MaxAge, 24*time.Hour),
 	}
+}
+
+// batches are how many events a sort of sink takes at once by default; 1 for others.
+var batches = map[string]int{SortTerminal: 100, SortFile: 100, SortNotify: 20}
+
+// Effective returns Delivery with the defaults of the sort of sink.
+func (o Options) Effective() Delivery {
+	batch := max(batches[o.Sort()], 1)
+	if o.Webhook != nil && o.Webhook.Mode == ModeBatch {
+		batch = 100
+	}
+	return o.Delivery.withDefaults(batch)
 }
 
 func orDefault[T comparable](v, otherwise T) T {

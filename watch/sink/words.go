@@ -10,9 +10,6 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// SignatureHeader is the header that a webhook's signature is in.
-const SignatureHeader = "X-Setpoint-Signature"
-
 // words says in a line what happened.
 func words(e *event.Event) string { return fmt.Sprintf("%s %s %s", e.Kind, e.Key, e.Verb) }
 

@@ -1,0 +1,114 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"gopkg.in/natefinch/lumberjack.v2"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+// fileMode is of files that this sink makes: events can tell much of a cluster.
+const fileMode = 0o600
+
+// file writes a file and rotates it. What Send has reported as done is on the disk.
+type file struct {
+	*printer
+
+	path string
+	log  *lumberjack.Logger
+	last os.FileInfo // the file as it was left, nil before the first Send
+}
+
+func newFile(o File) (Sink, error) {
+	torn, err := tryFile(o.Path)
+	if err != nil {
+		return nil, within("path", err)
+	}
+	size := orDefault(o.MaxSizeMB, 100)
+	f := &file{path: o.Path, log: &lumberjack.Logger{
+		Filename: o.Path, MaxSize: size, MaxAge: o.MaxAgeDays, MaxBackups: o.MaxBackups, Compress: o.Compress,
+	}}
+	// One byte is for the line break that a torn line needs.
+	f.printer, err = newPrinter(f.log, size<<20-1, formOptions{form: orDefault(o.Form, "json"), objects: o.Objects, source: o.Source})
+	if err != nil {
+		return nil, err
+	}
+	f.torn = torn
+	return f, nil
+}
+
+// tryFile opens the file as it will be opened, so that what is wrong is told at the start.
+// It reports whether the file ends within a line, as one does whose writer was killed.
+func tryFile(path string) (torn bool, err error) {
+	// A pipe would have to be waited for, and cannot be rotated.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return false, fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, fileMode)
+	if err != nil {
+		return false, fmt.Errorf("%w; its folder must be there, and be writable, so that the file can be rotated", err)
+	}
+	torn, err = endsWithin(f)
+	return torn, errors.Join(err, f.Close())
+}
+
+func endsWithin(f *os.File) (bool, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false, err
+	}
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], info.Size()-1); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return last[0] != '\n', nil
+}
+
+// Send writes events and waits until the disk has them.
+func (f *file) Send(ctx context.Context, events []*event.Event) Result {
+	f.reopenIfMoved()
+	r := f.printer.Send(ctx, events)
+	if r.Done == len(r.Refused) {
+		return r
+	}
+	if err := f.sync(); err != nil {
+		return Result{Err: fmt.Errorf("making sure that events are on the disk: %w", err)}
+	}
+	return r
+}
+
+// reopenIfMoved notices that somebody took the file away, to rotate it himself: what is
+// written to a file without a name is lost.
+func (f *file) reopenIfMoved() {
+	if f.last == nil {
+		return
+	}
+	if now, err := os.Stat(f.path); err != nil || !os.SameFile(now, f.last) {
+		_ = f.log.Close() // the next Write opens or makes the file of this name
+		f.last, f.torn = nil, false
+	}
+}
+
+// sync asks by another handle, since the one that writes is not ours.
+func (f *file) sync() error {
+	handle, err := os.OpenFile(f.path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	err = handle.Sync()
+	if info, failed := handle.Stat(); failed == nil {
+		f.last = info
+	}
+	return errors.Join(err, handle.Close())
+}
+
+// Close closes the file.
+func (f *file) Close() error { return f.log.Close() }

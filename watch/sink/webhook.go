@@ -1,0 +1,277 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sink
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+// The media types of CloudEvents.
+// Source: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md.
+const (
+	typeStructured = "application/cloudevents+json; charset=UTF-8"
+	typeBatch      = "application/cloudevents-batch+json; charset=UTF-8"
+)
+
+// webhook sends CloudEvents over HTTP.
+type webhook struct {
+	url     *url.URL
+	headers http.Header
+	key     Secret
+	batch   bool
+	objects bool
+	source  string
+	clock   func() time.Time
+	http    *http.Client
+	scrub   scrubber
+}
+
+func newWebhook(o Webhook, d Deps) (Sink, error) {
+	w := &webhook{headers: http.Header{}, batch: o.Mode == ModeBatch, objects: o.Objects, source: o.Source, clock: d.Clock}
+	raw, field := o.URL, "url"
+	if raw.IsZero() {
+		field = "urlFrom"
+		var err error
+		if raw, err = d.secret(o.URLFrom); err != nil {
+			return nil, within(field, err)
+		}
+	}
+	var err error
+	if w.url, err = parseURL(raw.Reveal()); err != nil {
+		return nil, within(field, err)
+	}
+	w.scrub.addUser(w.url.User)
+	w.scrub.addPath(w.url.Path)
+	w.scrub.add(w.url.RawQuery)
+	if !o.SigningKey.IsZero() {
+		if w.key, err = d.secret(o.SigningKey); err != nil {
+			return nil, within("signingKey", err)
+		}
+		w.scrub.add(w.key.Reveal())
+	}
+	for i, h := range o.Headers {
+		value := h.Value
+		if value.IsZero() {
+			value, err = d.secret(h.From)
+			if err == nil {
+				err = validHeaderValue(value)
+			}
+			if err != nil {
+				return nil, within(fmt.Sprintf("headers[%d].from", i), err)
+			}
+		}
+		w.headers.Add(h.Name, value.Reveal())
+		w.scrub.add(value.Reveal())
+	}
+	transport, err := newTransport(o.CAFile)
+	if err != nil {
+		return nil, within("caFile", err)
+	}
+	w.http = &http.Client{Transport: transport, CheckRedirect: sameServer}
+	return w, nil
+}
+
+func newTransport(caFile string) (*http.Transport, error) {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
+		transport = usual.Clone()
+	}
+	if caFile == "" {
+		return transport, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", caFile)
+	}
+	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	return transport, nil
+}
+
+// maxRedirects is how many redirects are followed in a row.
+const maxRedirects = 3
+
+// sameServer follows a redirect only within a server, and only if the event goes along:
+// after the older ones (301, 302, 303) the client would ask with GET for a page.
+func sameServer(next *http.Request, via []*http.Request) error {
+	first := via[0]
+	if next.Method != first.Method || next.URL.Scheme != first.URL.Scheme || next.URL.Host != first.URL.Host || len(via) > maxRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// Send sends events, each in a request or all in one.
+func (w *webhook) Send(ctx context.Context, events []*event.Event) Result {
+	var r Result
+	for r.Done < len(events) {
+		next := events[r.Done : r.Done+1]
+		if w.batch {
+			next = events[r.Done:]
+		}
+		if r.Err, r.Wait = w.sendSome(ctx, next, &r); r.Err != nil {
+			break
+		}
+	}
+	return r
+}
+
+// sendSome sends events in one request. Events that cannot be encoded, or that are
+// refused, are counted in r; an error is one to try again after.
+func (w *webhook) sendSome(ctx context.Context, events []*event.Event, r *Result) (error, time.Duration) {
+	body, n, err := w.body(events)
+	if err != nil {
+		r.refuse(err) // body has nothing before an event that cannot be encoded
+		return nil, 0
+	}
+	events = events[:n]
+	answer := w.post(ctx, body)
+	switch {
+	case answer.err == nil:
+		r.Done += n
+	case !answer.final:
+		return answer.err, answer.wait
+	case n > 1 && answer.ofBody:
+		// One of them may be the reason: the others are not refused for it.
+		for _, half := range [][]*event.Event{events[:n/2], events[n/2:]} {
+			until := r.Done + len(half)
+			for r.Done < until {
+				if err, wait := w.sendSome(ctx, half[len(half)-(until-r.Done):], r); err != nil {
+					return err, wait
+				}
+			}
+		}
+	default:
+		for range events {
+			r.refuse(answer.err)
+		}
+	}
+	return nil, 0
+}
+
+// body returns the body for as many of the events as come before one that cannot be
+// encoded. If it is the first, that is the error.
+func (w *webhook) body(events []*event.Event) ([]byte, int, error) {
+	var b bytes.Buffer
+	for i, e := range events {
+		data, err := event.CloudEvent(e, w.source, w.objects)
+		if err != nil && i == 0 {
+			return nil, 0, err
+		}
+		if err != nil {
+			b.WriteByte(']')
+			return b.Bytes(), i, nil
+		}
+		switch {
+		case !w.batch:
+			return data, 1, nil
+		case i == 0:
+			b.WriteByte('[')
+		default:
+			b.WriteByte(',')
+		}
+		b.Write(data)
+	}
+	b.WriteByte(']')
+	return b.Bytes(), len(events), nil
+}
+
+// answer is what a receiver said to a request.
+type answer struct {
+	err    error         // nil if it took the events
+	final  bool          // it will say the same next time
+	ofBody bool          // because of what was sent
+	wait   time.Duration // that it asked for
+}
+
+func (w *webhook) post(ctx context.Context, body []byte) answer {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return answer{err: errors.New("a request cannot be made of the URL"), final: true}
+	}
+	request.Header = w.headers.Clone()
+	request.Header.Set("Content-Type", typeStructured)
+	if w.batch {
+		request.Header.Set("Content-Type", typeBatch)
+	}
+	if request.Header.Get("User-Agent") == "" {
+		request.Header.Set("User-Agent", "setpoint-watch")
+	}
+	if !w.key.IsZero() {
+		request.Header.Set(SignatureHeader, Sign([]byte(w.key.Reveal()), w.clock(), body))
+	}
+	response, err := w.http.Do(request)
+	if err != nil {
+		return answer{err: w.unsent(err)}
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= 200 && response.StatusCode < 300 {
+		drain(response.Body)
+		return answer{}
+	}
+	return w.refusal(response)
+}
+
+// unsent returns the error of a request without an answer. The URL is not in it.
+func (w *webhook) unsent(err error) error {
+	if inner := (*url.Error)(nil); errors.As(err, &inner) {
+		err = inner.Err
+	}
+	return errors.New("no answer: " + w.scrub.clean(err.Error()))
+}
+
+// refusal says what an answer means that is not 2xx.
+func (w *webhook) refusal(response *http.Response) answer {
+	// An answer that breaks off is as good as one that is short.
+	said, _ := io.ReadAll(io.LimitReader(response.Body, 4*longest))
+	text := fmt.Sprintf("the receiver answered %d", response.StatusCode)
+	if name := http.StatusText(response.StatusCode); name != "" {
+		text += " " + name
+	}
+	if said := w.scrub.clean(string(said)); said != "" {
+		text += ": " + said
+	}
+	a := answer{err: errors.New(text)}
+	switch code := response.StatusCode; {
+	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code >= 500:
+		a.wait = retryAfter(response.Header.Get("Retry-After"), w.clock())
+	case code >= 400:
+		a.final = true
+		a.ofBody = code == http.StatusBadRequest || code == http.StatusRequestEntityTooLarge ||
+			code == http.StatusUnprocessableEntity || code == http.StatusConflict
+	default:
+		// A login page, most often, that somebody has put before it.
+		a.err = fmt.Errorf("%s, which is not followed: only 307 and 308 are, to the same server; set the URL that it leads to", text)
+	}
+	return a
+}
+
+// drain reads the little that follows after an answer, so that the connection can be used
+// again, and does not wait long for it.
+func drain(body io.ReadCloser) {
+	late := time.AfterFunc(time.Second, func() { _ = body.Close() })
+	defer late.Stop()
+	_, _ = io.CopyN(io.Discard, body, 64<<10)
+}
+
+// Close closes the connections.
+func (w *webhook) Close() error {
+	w.http.CloseIdleConnections()
+	return nil
+}
