@@ -18,8 +18,8 @@ type Outbox interface {
 	// Next returns the oldest items, n at most, and leaves them where they are. None is:
 	// nothing waits. After ErrClosed nothing will ever come.
 	Next(n int) ([]Item, error)
-	// Ack removes all items up to one that Next returned, that one included.
-	Ack(last Item) error
+	// Ack removes items that Next returned: the first of them, and as many as follow.
+	Ack(items []Item) error
 	// Wake returns a channel that is readable, or closed, when something may have come
 	// since Wake was called.
 	Wake() <-chan struct{}
@@ -33,6 +33,9 @@ type Item struct {
 	// Seq rises within an outbox.
 	Seq   uint64
 	Event *event.Event
+	// Err is set, and Event is not, if what is there is no event that can be read. It is
+	// dropped.
+	Err error
 }
 
 // ErrClosed is returned by an outbox that is closed and empty, and for events put into one
@@ -109,11 +112,15 @@ func (d *Direct) Next(n int) ([]Item, error) {
 }
 
 // Ack removes events.
-func (d *Direct) Ack(last Item) error {
+func (d *Direct) Ack(items []Item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	last := items[len(items)-1].Seq
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := 0
-	for n < len(d.items) && d.items[n].Seq <= last.Seq {
+	for n < len(d.items) && d.items[n].Seq <= last {
 		d.items[n] = Item{} // the event is not held any longer
 		n++
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -156,6 +157,12 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 			}
 			continue
 		}
+		if items, err = r.readable(items); err != nil {
+			return fmt.Errorf("sink %s: removing from its outbox what cannot be read: %w", r.o.Name, err)
+		}
+		if len(items) == 0 {
+			continue
+		}
 		var result Result
 		if result, idle = r.attempt(ctx, items); !idle {
 			return nil
@@ -167,6 +174,32 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 		r.pause(ctx, wait)
 	}
 	return nil
+}
+
+// readable drops items at the beginning that cannot be read, and returns those up to the
+// next one.
+func (r *Runner) readable(items []Item) ([]Item, error) {
+	isEvent := func(item Item) bool { return item.Err == nil && item.Event != nil }
+	bad := slices.IndexFunc(items, isEvent)
+	if bad < 0 {
+		bad = len(items)
+	}
+	if bad > 0 {
+		if err := r.remove(items[:bad]); err != nil {
+			return nil, err
+		}
+		r.mu.Lock()
+		r.status.Dropped += uint64(bad)
+		r.mu.Unlock()
+		r.o.Log.Error("events were dropped, because they cannot be read", "events", bad, "first", items[0].Seq, "error", items[0].Err)
+	}
+	items = items[bad:]
+	for i, item := range items {
+		if !isEvent(item) {
+			return items[:i], nil
+		}
+	}
+	return items, nil
 }
 
 // attempt sends once. It reports whether Send has returned.
@@ -240,7 +273,7 @@ func (r *Runner) settle(ctx context.Context, items []Item, result Result) (time.
 
 // taken removes events that were sent or refused.
 func (r *Runner) taken(items []Item, refused []Refusal) error {
-	if err := r.remove(items[len(items)-1]); err != nil {
+	if err := r.remove(items); err != nil {
 		return err
 	}
 	r.failures, r.dropped, r.head, r.tries = 0, 0, "", 0
@@ -335,7 +368,7 @@ func (r *Runner) failed(items []Item, result Result) (time.Duration, error) {
 
 // drop removes events that are too old.
 func (r *Runner) drop(items []Item, err error) error {
-	if err := r.remove(items[len(items)-1]); err != nil {
+	if err := r.remove(items); err != nil {
 		return err
 	}
 	r.dropped += len(items)
@@ -348,8 +381,8 @@ func (r *Runner) drop(items []Item, err error) error {
 	return nil
 }
 
-func (r *Runner) remove(last Item) error {
-	if err := r.o.Outbox.Ack(last); err != nil {
+func (r *Runner) remove(items []Item) error {
+	if err := r.o.Outbox.Ack(items); err != nil {
 		return err
 	}
 	r.mu.Lock()

@@ -424,9 +424,46 @@ func TestAnOutboxThatFailsEndsTheRun(t *testing.T) {
 type broken struct{}
 
 func (broken) Next(int) ([]sink.Item, error)  { return nil, errAway }
-func (broken) Ack(sink.Item) error            { return errAway }
+func (broken) Ack([]sink.Item) error           { return errAway }
 func (broken) Wake() <-chan struct{}          { return nil }
 func (broken) Waiting() (n int, at time.Time) { return 1, at }
+
+// spoilt is an outbox of which every second item cannot be read.
+type spoilt struct{ *sink.Direct }
+
+func (s spoilt) Next(n int) ([]sink.Item, error) {
+	items, err := s.Direct.Next(n)
+	for i := range items {
+		if items[i].Seq%2 == 0 {
+			items[i].Event, items[i].Err = nil, errors.New("it is of another schema")
+		}
+	}
+	return items, err
+}
+
+func TestWhatCannotBeReadIsDroppedAndSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, f, log := sink.NewDirect(10), &fake{}, &bytes.Buffer{}
+		for n := range 6 {
+			if err := d.Put(t.Context(), made(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.Close()
+		r, err := sink.NewRunner(sink.RunnerOptions{
+			Name: "hook", Sink: f, Outbox: spoilt{d}, Delivery: sink.Delivery{Batch: 5}, Log: slog.New(slog.NewTextHandler(log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if s := r.Status(); f.got() != "e0 e2 e4" || s.Dropped != 3 || s.Sent != 3 || !strings.Contains(log.String(), "it is of another schema") {
+			t.Errorf("%s %+v %s", f.got(), s, log)
+		}
+	})
+}
 
 func TestDirectHoldsTheCallerBackAndIsSentOutWhenClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
