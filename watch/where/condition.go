@@ -1,0 +1,96 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package where
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+// Why a condition has no answer for an event. Errors of Matches wrap one of them.
+var (
+	// ErrAbsent: the condition reads something that this object does not have, or that is
+	// of another type there.
+	ErrAbsent = errors.New("the object has no such field, or another type of it")
+	// ErrCost: the evaluation would have taken too long.
+	ErrCost = errors.New("the condition costs too much for this object")
+	// ErrNotBool: the condition gave something else than true or false.
+	ErrNotBool = errors.New("the condition is neither true nor false")
+)
+
+const (
+	// longest is how many bytes a condition may have. Nobody can read as much.
+	longest = 8 << 10
+	// costLimit is what one evaluation may cost, in CEL's units, of which reading a field is
+	// one. It is a tenth of what Kubernetes grants an expression of a policy, because
+	// cel-go's account of the cost takes time with the square of it: here 0.1 s at most, there
+	// 10 s. A condition on a Pod with a loop over its containers costs less than 100.
+	costLimit = 100_000
+)
+
+// Condition is a condition that was compiled. It is safe for concurrent use.
+type Condition struct {
+	text    string
+	program cel.Program
+}
+
+// Compile returns the condition, or a *CompileError that says where it is wrong.
+func Compile(expr string) (*Condition, error) {
+	if len(expr) > longest {
+		return nil, &CompileError{Message: fmt.Sprintf("it has %d bytes, more than %d", len(expr), longest)}
+	}
+	if strings.TrimSpace(expr) == "" {
+		return nil, &CompileError{Message: "it is empty", Hint: `write one, such as event.verb == "deleted"`}
+	}
+	env, provider, err := environment()
+	if err != nil {
+		return nil, fmt.Errorf("preparing CEL: %w", err)
+	}
+	ast, issues := env.Compile(expr)
+	if issues.Err() != nil {
+		return nil, mistake(expr, issues.Errors(), provider)
+	}
+	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
+		return nil, &CompileError{
+			Expr: expr, Line: 1, Message: "it is of type " + t.String() + ", and not true or false",
+			Hint: "compare it with something",
+		}
+	}
+	if err := checkPatterns(expr, ast); err != nil {
+		return nil, err
+	}
+	program, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(prices{}), cel.CostLimit(costLimit))
+	if err != nil {
+		return nil, &CompileError{Expr: expr, Line: 1, Message: err.Error()}
+	}
+	return &Condition{text: expr, program: program}, nil
+}
+
+// String returns the condition as it was written.
+func (c *Condition) String() string { return c.text }
+
+// Matches reports whether the condition is true of an event. With an error it is not known
+// to be, and the answer is false: the error wraps ErrAbsent, ErrCost or ErrNotBool.
+func (c *Condition) Matches(e *event.Event) (bool, error) {
+	out, _, err := c.program.Eval(&variables{e: e})
+	if err != nil {
+		var stopped interpreter.EvalCancelledError
+		if errors.As(err, &stopped) || errors.Is(err, errTooLarge) {
+			return false, fmt.Errorf("asking %q of %s %s: %w", c.text, e.Kind, e.Key, ErrCost)
+		}
+		return false, fmt.Errorf("asking %q of %s %s: %w: %w", c.text, e.Kind, e.Key, ErrAbsent, err)
+	}
+	matches, ok := out.(types.Bool)
+	if !ok {
+		return false, fmt.Errorf("asking %q of %s %s: %w but %s", c.text, e.Kind, e.Key, ErrNotBool, out.Type().TypeName())
+	}
+	return bool(matches), nil
+}

@@ -1,0 +1,333 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package where
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+type obj = map[string]any
+
+func list(values ...any) []any { return values }
+
+// scaled is an update of a Deployment.
+func scaled() *event.Event {
+	spec := func(replicas int64) obj {
+		return obj{
+			"replicas": replicas,
+			"paused":   false,
+			"template": obj{"spec": obj{"containers": list(obj{"name": "web", "image": "nginx:1.27"}, obj{"name": "log", "image": "vector:1"})}},
+		}
+	}
+	meta := obj{"name": "web", "labels": obj{"app.kubernetes.io/name": "web", "tier": "front"}}
+	return &event.Event{
+		Verb: event.Updated, ID: "1", Time: time.Date(2026, 3, 4, 15, 4, 5, 0, time.UTC),
+		Kind: event.Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true},
+		Key:  object.Key{Namespace: "team-a", Name: "web"}, Classes: []event.Class{event.Content, event.Status},
+		Fields: []event.Field{
+			{Path: "spec.replicas", Op: event.Replace, From: int64(1), To: int64(3), Class: event.Content},
+			{Path: "metadata.labels[tier]", Op: event.Add, To: "front", Class: event.Metadata},
+		},
+		Authors: []event.Author{{Manager: "kubectl-edit", Operation: "Update", Subresource: "scale"}},
+		Old:     obj{"metadata": meta, "spec": spec(1)}, New: obj{"metadata": meta, "spec": spec(3)},
+	}
+}
+
+func TestConditions(t *testing.T) {
+	deleted := scaled()
+	deleted.Verb, deleted.New, deleted.Fields, deleted.Authors, deleted.Missed = event.Deleted, nil, nil, nil, true
+	existing := scaled()
+	existing.Verb, existing.Old, existing.Fields = event.Existing, nil, nil
+	for name, test := range map[string]struct {
+		expr string
+		e    *event.Event
+		want bool
+	}{
+		"a verb":                             {`event.verb == "updated"`, scaled(), true},
+		"another verb":                       {`event.verb == "deleted"`, scaled(), false},
+		"several verbs":                      {`event.verb in ["created", "updated"]`, scaled(), true},
+		"kind, group and namespace":          {`event.kind == "Deployment" && event.group == "apps" && event.apiVersion == "apps/v1" && event.namespace == "team-a"`, scaled(), true},
+		"a namespace by its beginning":       {`event.namespace.startsWith("team-")`, scaled(), true},
+		"a pattern":                          {`event.name.matches("^w.b$")`, scaled(), true},
+		"a class":                            {`"status" in event.classes`, scaled(), true},
+		"a changed field":                    {`event.fields.exists(f, f.path == "spec.replicas" && f.to > f.from)`, scaled(), true},
+		"an added field has nothing before":  {`event.fields.exists(f, f.op == "add" && f.from == null)`, scaled(), true},
+		"an author":                          {`event.authors.exists(a, a.manager == "kubectl-edit" && a.subresource == "scale")`, scaled(), true},
+		"nobody known":                       {`event.authors.size() == 0`, deleted, true},
+		"the new state":                      {`new.spec.replicas > 2`, scaled(), true},
+		"before and after":                   {`old.spec.template != new.spec.template`, scaled(), false},
+		"a whole number beside a fraction":   {`new.spec.replicas > 2.5`, scaled(), true},
+		"a label":                            {`object.metadata.labels["app.kubernetes.io/name"] == "web"`, scaled(), true},
+		"a list of the object":               {`new.spec.template.spec.containers.exists(c, c.image.startsWith("nginx:"))`, scaled(), true},
+		"a field that is there":              {`has(new.spec.paused) && !new.spec.paused`, scaled(), true},
+		"a field that is not there":          {`has(new.spec.selector)`, scaled(), false},
+		"a default":                          {`new.?spec.minReadySeconds.orValue(0) == 0`, scaled(), true},
+		"nothing before":                     {`old == null && event.initial`, existing, true},
+		"nothing after":                      {`new == null && event.missed && object.metadata.name == "web"`, deleted, true},
+		"one side of an or has no answer":    {`new.spec.nothing == 1 || event.kind == "Deployment"`, scaled(), true},
+		"the time of the event":              {`event.time > timestamp("2026-01-01T00:00:00Z") && event.time.getHours() == 15`, scaled(), true},
+		"texts":                              {`event.name.charAt(0) == "w" && "größe".substring(2, 4) == "öß" && "a-b".split("-").join("+") == "a+b"`, scaled(), true},
+		"texts are searched by characters":   {`"größe".indexOf("e") == 4 && "aba".lastIndexOf("a") == 2 && "aba".indexOf("a", 1) == 2`, scaled(), true},
+		"texts made smaller and larger":      {`" ABc ".trim().lowerAscii() == "abc" && "a".upperAscii() == "A" && "aa".replace("a", "b", 1) == "ba"`, scaled(), true},
+		"the first of joined texts is empty": {`["", "a"].join(",") == ",a"`, scaled(), true},
+		"lists":                              {`[1, 2].isSorted() && [1, 2].sum() == 3 && [1, 2].min() == 1 && [1, 2].max() == 2 && [2, 2].indexOf(2) == 0 && [2, 2].lastIndexOf(2) == 1`, scaled(), true},
+		"lists made of lists":                {`[1, 1, 2].distinct() == [1, 2] && [[1], [2]].flatten() == [1, 2] && [1, 2, 3].slice(1, 2) == [2]`, scaled(), true},
+		"sets":                               {`sets.contains(event.classes, ["status"]) && sets.intersects([1, 2], [2, 3]) && sets.equivalent([1, 2, 2], [2, 1])`, scaled(), true},
+		"a list of the object as a set":      {`sets.contains(new.spec.template.spec.containers.map(c, c.name), ["web"])`, scaled(), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Compile(test.expr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := c.Matches(test.e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != test.want {
+				t.Errorf("%s is %v", test.expr, got)
+			}
+			if c.String() != test.expr {
+				t.Errorf("the condition is %q", c)
+			}
+		})
+	}
+}
+
+func TestMistakesArePointedTo(t *testing.T) {
+	for name, test := range map[string]struct{ expr, want string }{
+		"an unknown variable": {`evnt.verb == "updated"`, `the condition is wrong: undeclared reference to 'evnt'
+    evnt.verb == "updated"
+    ^
+did you mean "event"? There are event, old, new and object`},
+		"a field without event": {`true && verb == "updated"`, `the condition is wrong: undeclared reference to 'verb'
+    true && verb == "updated"
+            ^
+did you mean "event.verb"?`},
+		"an unknown field": {"true &&\n\tevent.nmaespace == 'a'", `the condition is wrong: undefined field 'nmaespace'
+     event.nmaespace == 'a'
+          ^
+did you mean "namespace"?`},
+		"an unknown field of a changed field": {`event.fields.exists(f, f.pth == "x")`, `the condition is wrong: undefined field 'pth'
+    event.fields.exists(f, f.pth == "x")
+                            ^
+did you mean "path"?`},
+		"an unknown function": {`event.name.lowerAsci() == "x"`, `the condition is wrong: undeclared reference to 'lowerAsci'
+    event.name.lowerAsci() == "x"
+                        ^
+did you mean "lowerAscii"? There are event, old, new and object`},
+		"two types compared": {`event.verb == 1`, `the condition is wrong: found no matching overload for '_==_' applied to '(string, int)'
+    event.verb == 1
+               ^`},
+		"no condition": {`event.verb`, `the condition is wrong: it is of type string, and not true or false
+    event.verb
+    ^
+compare it with something`},
+		"not finished": {`event.verb ==`, `the condition is wrong: Syntax error: mismatched input '<EOF>'
+    event.verb ==
+                 ^`},
+		"nothing": {" ", `the condition is wrong: it is empty
+write one, such as event.verb == "deleted"`},
+		"a pattern that is none": {`event.name.matches("(")`, "the condition is wrong: the pattern of matches() is not a regular expression: error parsing regexp: missing closing ): `(`\n" +
+			`    event.name.matches("(")
+                       ^`},
+		"a pattern of the object": {`event.name.matches(new.spec.pattern)`, `the condition is wrong: the pattern of matches() is not a literal
+    event.name.matches(new.spec.pattern)
+                               ^
+write it as a text: matches("^web-.*")`},
+		"too long": {strings.Repeat("a", 10000), `the condition is wrong: it has 10000 bytes, more than 8192`},
+		"control characters in it": {"'\x1b[31m' + x", "the condition is wrong: undeclared reference to 'x'\n    ' [31m' + x\n              ^\n" +
+			"did you mean \"max\"? There are event, old, new and object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Compile(test.expr)
+			var wrong *CompileError
+			if !errors.As(err, &wrong) {
+				t.Fatalf("the error is %v", err)
+			}
+			if err.Error() != test.want {
+				t.Errorf("the error is\n%s\nwant\n%s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestALongLineIsShownAroundTheMistake(t *testing.T) {
+	_, err := Compile(strings.Repeat("true && ", 100) + "evnt.missed && " + strings.Repeat("true && ", 100) + "true")
+	if err == nil {
+		t.Fatal("there is no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if at := strings.Index(lines[2], "^"); !strings.HasPrefix(lines[1][at:], "evnt") || len(lines[1]) > 120 {
+		t.Errorf("the error is\n%s", err)
+	}
+}
+
+func TestWithoutAnAnswerNothingMatches(t *testing.T) {
+	for name, test := range map[string]struct {
+		expr string
+		want error
+	}{
+		"a field that is not there":          {`new.spec.nothing == 1`, ErrAbsent},
+		"a field of something that is none":  {`new.spec.replicas.x == 1`, ErrAbsent},
+		"another type":                       {`new.spec.replicas > "a"`, ErrAbsent},
+		"an index that is not there":         {`new.spec.template.spec.containers[7].name == "x"`, ErrAbsent},
+		"a substring that is not there":      {`event.name.substring(1, 9) == "x"`, ErrAbsent},
+		"the end before the beginning":       {`event.name.substring(2, 1) == "x"`, ErrAbsent},
+		"a slice that is not there":          {`[1].slice(0, 2) == [1]`, ErrAbsent},
+		"the least of nothing":               {`[].min() == 1`, ErrAbsent},
+		"the sum of texts":                   {`["a"].sum() == 1`, ErrAbsent},
+		"not known to be a condition before": {`new.spec.replicas`, ErrNotBool},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Compile(test.expr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := c.Matches(scaled())
+			if got || !errors.Is(err, test.want) {
+				t.Errorf("%v, %v; want false and %v", got, err, test.want)
+			}
+			if err != nil && !strings.Contains(err.Error(), "deployments.apps team-a/web") {
+				t.Errorf("the error names no object: %v", err)
+			}
+		})
+	}
+}
+
+func TestNoConditionTakesLong(t *testing.T) {
+	big := scaled()
+	numbers := make([]any, 50_000)
+	for i := range numbers {
+		numbers[i] = int64(i)
+	}
+	big.New = obj{"list": numbers, "text": strings.Repeat("a", 1<<20), "nested": obj{"list": numbers}}
+	big.Old = big.New
+	for name, expr := range map[string]string{
+		"loops in loops":             `new.list.all(a, new.list.all(b, a + b >= 0))`,
+		"lists of lists":             `new.list.map(a, new.list).flatten().size() > 0`,
+		"a large text, many times":   `new.list.all(a, new.text.size() > 0)`,
+		"large things compared":      `new.list.all(a, new.nested == old.nested)`,
+		"large things looked for":    `new.list.all(a, !("x" in new.list))`,
+		"a text that grows":          `new.text.replace("a", "aaaaaaaaaaaa").replace("a", "aaaaaaaaaaaa") == ""`,
+		"a text in place of nothing": `new.text.replace("", new.text) == ""`,
+		"a text joined to itself":    `new.list.map(a, new.text).join(new.text) == ""`,
+		"sets":                       `sets.intersects(new.list, new.list.map(a, -1 - a))`,
+		"each once":                  `new.list.distinct().size() > 0`,
+		"a text cut to pieces":       `new.list.all(a, new.text.split("").size() > 0)`,
+		"a text searched":            `new.list.all(a, new.text.indexOf("b") < 0)`,
+		"a text that adds up":        `(new.text + new.text + new.text + new.text).matches("(a|aa)+$") && new.list.all(a, (new.text + new.text).matches("(a|aa)+b"))`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Compile(expr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			got, err := c.Matches(big)
+			took := time.Since(began)
+			t.Log(took, err)
+			if got || !errors.Is(err, ErrCost) {
+				t.Errorf("%v, %v; want false and %v", got, err, ErrCost)
+			}
+			if took > 10*time.Second { // for slow machines under the race detector; without a limit these take minutes
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+func TestOneConditionIsAskedByMany(t *testing.T) {
+	c, err := Compile(`new.spec.template.spec.containers.exists(c, c.image == "vector:1") && event.name.matches("^w")`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 100 {
+				if got, err := c.Matches(scaled()); !got || err != nil {
+					t.Errorf("%v, %v", got, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestEachFieldOfTheShapeHasAValue(t *testing.T) {
+	made := (&variables{e: scaled()}).event()
+	first := func(name string) obj {
+		return made[name].([]any)[0].(obj)
+	}
+	for name, have := range map[string]obj{eventType: made, fieldType: first("fields"), authorType: first("authors")} {
+		if got, want := sortedKeys(have), sortedKeys(shape()[name]); !slices.Equal(got, want) {
+			t.Errorf("%s has the fields %q, its shape has %q", name, got, want)
+		}
+	}
+}
+
+func TestEachOfOurFunctionsIsKnownByName(t *testing.T) {
+	for _, m := range ours() {
+		if !isOurs(m.name) {
+			t.Errorf("%s is missing: nobody would know its price", m.name)
+		}
+	}
+	for name := range setFunctions() {
+		if !isOurs(name) {
+			t.Errorf("%s is missing: nobody would know its price", name)
+		}
+	}
+}
+
+// FuzzCompile holds that nothing makes Compile or Matches panic or hang, and that every
+// mistake can be shown.
+func FuzzCompile(f *testing.F) {
+	for _, expr := range []string{
+		`event.verb == "updated" && new.spec.replicas > old.spec.replicas`, `event.fields.exists(f, f.pth == "x")`,
+		"true &&\n\tevent.nmaespace", `event.name.matches("(")`, `new.?spec.x.orValue([1, 2].sum()) == 3`,
+		`sets.contains(event.classes, ["status"])`, `"größe".substring(1).replace("ö", "o").split("")`,
+		`dyn({"a": [1]}).a.map(x, x * 2).flatten().distinct().slice(0, 1).min()`, "'\x00\xff", "`", "[1", `event.?verb`,
+	} {
+		f.Add(expr)
+	}
+	f.Fuzz(func(t *testing.T, expr string) {
+		c, err := Compile(expr)
+		if err != nil {
+			var wrong *CompileError
+			if !errors.As(err, &wrong) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			if strings.ContainsFunc(err.Error(), func(r rune) bool { return r == '\x1b' }) {
+				t.Errorf("the error would move a terminal: %q", err)
+			}
+			return
+		}
+		if got, err := c.Matches(scaled()); got && err != nil {
+			t.Errorf("true and an error: %v", err)
+		}
+	})
+}
+
+func BenchmarkMatches(b *testing.B) {
+	c, err := Compile(`event.verb == "updated" && new.spec.replicas > old.spec.replicas && event.fields.exists(f, f.path == "spec.replicas")`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	e := scaled()
+	b.ReportAllocs()
+	for b.Loop() {
+		if ok, err := c.Matches(e); !ok || err != nil {
+			b.Fatal(ok, err)
+		}
+	}
+}

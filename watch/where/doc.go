@@ -1,0 +1,54 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package where has the conditions that users write about events, in CEL.
+//
+//	c, err := where.Compile(`event.verb == "updated" && new.spec.replicas > old.spec.replicas`)
+//	...
+//	matches, err := c.Matches(e)
+//
+// CEL is the language of Kubernetes' own policies: https://cel.dev. It has no loops that do
+// not end, and cannot change anything.
+//
+// # What a condition speaks of
+//
+//   - event: what happened, with the fields of the event's JSON (docs/watch-events.md):
+//     event.verb, event.kind, event.apiVersion, event.group, event.resource,
+//     event.namespace, event.name, event.uid, event.resourceVersion, event.classes,
+//     event.fields (each with path, op, from, to, class, hidden), event.authors (each with
+//     manager, operation, subresource, time), event.missed, event.stale, event.merged,
+//     event.time, event.since, event.summary, and event.initial, which is true for what was
+//     there when the watch began. They are all there, empty if they have nothing to say.
+//   - old and new: the object before and after; null for what is not there, as old is for
+//     a creation and new for a deletion.
+//   - object: new, or old for a deletion.
+//
+// Beside CEL's own functions there are those of the strings, lists and sets libraries that
+// Kubernetes has: charAt, indexOf, lastIndexOf, join, lowerAscii, upperAscii, replace,
+// split, substring, trim; isSorted, sum, min, max, distinct, flatten, slice;
+// sets.contains, sets.equivalent, sets.intersects. And optional values:
+// object.?spec.replicas.orValue(1) > 2. The pattern of matches() is a literal, so that
+// a mistake in it is found when the condition is compiled.
+//
+// # Mistakes
+//
+// Names of variables, functions and fields of event, the types of what is compared, and
+// that it is a condition at all are checked by [Compile]. Its error is a [CompileError],
+// which shows the place:
+//
+//	the condition is wrong: undefined field 'verbs'
+//	    event.verbs == "updated"
+//	         ^
+//	did you mean "verb"?
+//
+// Objects have no types here, so a field that an object does not have is found when it is
+// read. Then the event does not match, and Matches says so by an error of [ErrAbsent], for
+// the caller to count: most often it is no mistake, as where one condition is put to
+// several kinds. has(object.spec.replicas) asks first.
+//
+// # What it costs
+//
+// An evaluation that would take more than some tenths of a second is stopped with
+// [ErrCost], whatever the condition and the object: neither can hold up the watch. What
+// people write takes microseconds.
+package where

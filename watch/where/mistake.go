@@ -1,0 +1,135 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package where
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/setpoint-io/setpoint/internal/nearest"
+)
+
+// CompileError says what is wrong with a condition, and where.
+type CompileError struct {
+	// Expr is the condition. Empty if there is no place in it to point to.
+	Expr string
+	// Line counts from 1, Column from 0, in characters.
+	Line, Column int
+	// Message is what is wrong, Hint what may have been meant; it may be empty.
+	Message, Hint string
+}
+
+// Error returns the message, the line of the condition with a caret under the mistake, and
+// the hint, each on its own line.
+func (e *CompileError) Error() string {
+	var b strings.Builder
+	b.WriteString("the condition is wrong: " + e.Message)
+	if lines := strings.Split(e.Expr, "\n"); e.Expr != "" && e.Line >= 1 && e.Line <= len(lines) {
+		line, column := window([]rune(lines[e.Line-1]), e.Column)
+		fmt.Fprintf(&b, "\n    %s\n    %s^", line, strings.Repeat(" ", column))
+	}
+	if e.Hint != "" {
+		b.WriteString("\n" + e.Hint)
+	}
+	return b.String()
+}
+
+// window returns the part of a long line that the column is in, with every character that
+// would move the caret, or the terminal, replaced by a space.
+func window(line []rune, column int) (string, int) {
+	const before, after = 60, 40
+	column = min(max(column, 0), len(line))
+	if from := column - before; from > 0 {
+		line, column = line[from:], before
+	}
+	line = line[:min(len(line), column+after)]
+	return printed(string(line)), column
+}
+
+// printed returns a text with a space for each character that is not seen.
+func printed(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// mistake makes an error of the first thing that CEL found wrong. What it found after that
+// is most often because of the first.
+func mistake(expr string, found []*common.Error, known *knownTypes) *CompileError {
+	first := found[0]
+	message, _, _ := strings.Cut(first.Message, " expecting {") // all tokens of the language
+	message = printed(strings.TrimSuffix(message, " (in container '')"))
+	err := &CompileError{Expr: expr, Line: first.Location.Line(), Column: first.Location.Column(), Message: message}
+	if err.Line < 1 {
+		err.Line = 1
+	}
+	err.Hint = hint(message, known)
+	return err
+}
+
+var (
+	undeclared = regexp.MustCompile(`^undeclared reference to '([^']*)'`)
+	undefined  = regexp.MustCompile(`^undefined field '([^']*)'`)
+)
+
+// variableNames are what a condition may begin with.
+var variableNames = []string{"event", "old", "new", "object"}
+
+func hint(message string, known *knownTypes) string {
+	if m := undeclared.FindStringSubmatch(message); m != nil {
+		if fields := sortedKeys(known.shape[eventType]); contains(fields, m[1]) {
+			return fmt.Sprintf("did you mean \"event.%s\"?", m[1])
+		}
+		return fmt.Sprintf("did you mean %q? There are event, old, new and object", nearest.Name(m[1], append(functionNames(), variableNames...)))
+	}
+	if m := undefined.FindStringSubmatch(message); m != nil {
+		var fields []string
+		for _, name := range []string{eventType, fieldType, authorType} {
+			fields = append(fields, sortedKeys(known.shape[name])...)
+		}
+		return fmt.Sprintf("did you mean %q?", nearest.Name(m[1], fields))
+	}
+	return ""
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPatterns finds patterns of matches() that are wrong, or that are not known before
+// there is an object: a pattern of the object's own choice can cost what it likes.
+func checkPatterns(expr string, checked *cel.Ast) error {
+	tree := checked.NativeRep()
+	for _, call := range ast.MatchDescendants(ast.NavigateAST(tree), ast.FunctionMatcher("matches")) {
+		args := call.AsCall().Args()
+		pattern := args[len(args)-1]
+		at := tree.SourceInfo().GetStartLocation(pattern.ID())
+		err := &CompileError{Expr: expr, Line: at.Line(), Column: at.Column()}
+		literal, ok := pattern.AsLiteral().(types.String)
+		if pattern.Kind() != ast.LiteralKind || !ok {
+			err.Message, err.Hint = "the pattern of matches() is not a literal", `write it as a text: matches("^web-.*")`
+			return err
+		}
+		if _, wrong := regexp.Compile(string(literal)); wrong != nil {
+			err.Message = "the pattern of matches() is not a regular expression: " + printed(wrong.Error())
+			return err
+		}
+	}
+	return nil
+}
