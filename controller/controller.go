@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,16 @@ func Resync(period time.Duration) Option { return func(c *Controller) { c.resync
 // stops. The default is 10 s.
 func Grace(d time.Duration) Option { return func(c *Controller) { c.grace = d } }
 
+// CompleteWorkers makes 0 workers the number that is normal for a controller. Fewer are an
+// error.
+func CompleteWorkers(n *int, normally int) error {
+	if *n < 0 {
+		return fmt.Errorf("%d workers; give 1 or more, or 0 for the default", *n)
+	}
+	*n = cmp.Or(*n, normally)
+	return nil
+}
+
 // RateLimit says how long a failed key waits. The default is
 // workqueue.DefaultLimiter.
 func RateLimit(l workqueue.Limiter[object.Key]) Option { return func(c *Controller) { c.limiter = l } }
@@ -100,6 +111,11 @@ func WriteWait(most time.Duration) Option { return func(c *Controller) { c.write
 // Client is asked about writes that do not appear, and those whose answer was lost.
 // Without one the latter count as seen after some seconds.
 func Client(cl *client.Client) Option { return func(c *Controller) { c.client = cl } }
+
+// On gives the controller what it needs of its host: [Client] and [Log].
+func On(h Host) Option {
+	return func(c *Controller) { c.client, c.log = h.Client(), h.Logger() }
+}
 
 // New makes a controller.
 func New(name string, r Reconciler, options ...Option) *Controller {

@@ -55,11 +55,8 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
-	}
-	if o.Workers == 0 {
-		o.Workers = defaultWorkers
+	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
 		requests: cache.Informer[*certificatesv1.CertificateSigningRequest](h),
@@ -72,8 +69,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.RateLimit(workqueue.Joined[object.Key]{
 			&workqueue.Exponential[object.Key]{Base: firstRetry}, &workqueue.TokenBucket[object.Key]{},
 		}),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	), nil
 }
 

@@ -40,8 +40,8 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	if err := controller.CompleteWorkers(&o.Workers, 1); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
 		requests: cache.Informer[*certificatesv1.CertificateSigningRequest](h),
@@ -50,9 +50,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.requests, exists),
-		controller.Workers(max(o.Workers, 1)),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.Workers(o.Workers),
+		controller.On(h),
 	), nil
 }
 

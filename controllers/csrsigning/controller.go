@@ -74,11 +74,8 @@ func Rights() []rbacv1.PolicyRule {
 // New returns the controller, built on h, which runs it. It reads each authority once,
 // so that one that cannot be read is an error now and not when it is needed.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := o.check(); err != nil {
+	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
-	if o.Workers == 0 {
-		o.Workers = defaultWorkers
 	}
 	if o.Longest == 0 {
 		o.Longest = LongestLifetime
@@ -95,14 +92,13 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.RateLimit(workqueue.Joined[object.Key]{
 			&workqueue.Exponential[object.Key]{Base: firstRetry}, &workqueue.TokenBucket[object.Key]{},
 		}),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	), nil
 }
 
-func (o Options) check() error {
-	if o.Workers < 0 {
-		return fmt.Errorf("%d workers; give 1 or more, or 0 for the default", o.Workers)
+func (o *Options) complete() error {
+	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+		return err
 	}
 	if o.Longest < 0 {
 		return fmt.Errorf("certificates that last %s; give a duration, or 0 for the default", o.Longest)

@@ -51,6 +51,9 @@ type reconciler struct {
 
 // New returns the controller. Its informers are those of h.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
+	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
 	r := &reconciler{
 		client:      h.Client(),
 		deployments: cache.Informer[*appsv1.Deployment](h),
@@ -63,17 +66,13 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	if err := r.deployments.AddIndex(selectorIndex, bySelector); err != nil {
 		return nil, fmt.Errorf("making the %s: %w", Name, err)
 	}
-	if o.Workers == 0 {
-		o.Workers = defaultWorkers
-	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.deployments),
 		controller.Owns(r.sets),
 		controller.Watches(r.sets, r.orphaned),
 		controller.Watches(r.pods, r.podGone),
 		controller.Workers(o.Workers),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	), nil
 }
 

@@ -49,17 +49,14 @@ func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"services", "pods"}, Verbs: []string{"list", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"endpoints"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}},
-		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+		controller.EventRights(),
 	}
 }
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
-	}
-	if o.Workers == 0 {
-		o.Workers = 5
+	if err := controller.CompleteWorkers(&o.Workers, 5); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
 		services:  cache.Informer[*corev1.Service](h),
@@ -77,8 +74,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Watches(r.pods, r.selection.Wakes),
 		controller.Watches(r.endpoints, lostOrLeft),
 		controller.Workers(o.Workers),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	), nil
 }
 

@@ -68,23 +68,20 @@ func Rights() []rbacv1.PolicyRule {
 		// Where the admission plugin OwnerReferencesPermissionEnforcement is on: the
 		// slices' references to their Endpoints block the deletion of these.
 		{APIGroups: []string{""}, Resources: []string{"endpoints/finalizers"}, Verbs: []string{"update"}},
-		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+		controller.EventRights(),
 	}
 }
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
+	if err := controller.CompleteWorkers(&o.Workers, 5); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	if o.MaxEndpointsPerSubset < 0 || o.MaxEndpointsPerSubset > mostMaxEndpoints {
 		return nil, fmt.Errorf("making %s: %d endpoints a subset; give 1 to %d, or 0 for the default", Name, o.MaxEndpointsPerSubset, mostMaxEndpoints)
 	}
 	if o.MaxEndpointsPerSubset == 0 {
 		o.MaxEndpointsPerSubset = defaultMaxEndpoints
-	}
-	if o.Workers == 0 {
-		o.Workers = 5
 	}
 	r := &reconciler{
 		endpoints: cache.Informer[*corev1.Endpoints](h),
@@ -106,8 +103,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.RateLimit(workqueue.Joined[object.Key]{
 			&workqueue.Exponential[object.Key]{Base: retryBase, Max: retryMax}, &workqueue.TokenBucket[object.Key]{},
 		}),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	), nil
 }
 

@@ -41,17 +41,14 @@ type Options struct {
 func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
-		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+		controller.EventRights(),
 	}
 }
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (controller.Runnable, error) {
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
-	}
-	if o.Workers == 0 {
-		o.Workers = 20
+	if err := controller.CompleteWorkers(&o.Workers, 20); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	gc := &garbageCollector{
 		host: h, log: h.Logger().With("controller", Name), recorder: h.Recorder(Name),
@@ -64,7 +61,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		graph: newGraph(), add: gc.add, report: gc.report, each: someAtOnce,
 	}
 	gc.loop = controller.New(Name, gc.reconcile,
-		controller.Workers(o.Workers), controller.Client(h.Client()), controller.Log(h.Logger()))
+		controller.Workers(o.Workers), controller.On(h))
 	return gc, nil
 }
 

@@ -88,8 +88,7 @@ func newAt(h controller.Host, o Options, now func() time.Time) (*controller.Cont
 		controller.Reads(r.secrets),
 		controller.Reads(r.accounts),
 		controller.Reads(r.pods),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	), nil
 }
 

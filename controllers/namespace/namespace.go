@@ -46,14 +46,11 @@ type Options struct {
 }
 
 func (o Options) complete() (Options, error) {
-	if o.Workers < 0 {
-		return o, fmt.Errorf("%d workers; give 1 or more, or 0 for the default", o.Workers)
+	if err := controller.CompleteWorkers(&o.Workers, 10); err != nil {
+		return o, err
 	}
 	if o.Kinds < 0 {
 		return o, fmt.Errorf("%d kinds at a time; give 1 or more, or 0 for the default", o.Kinds)
-	}
-	if o.Workers == 0 {
-		o.Workers = 10
 	}
 	if o.Kinds == 0 {
 		o.Kinds = 16
@@ -93,8 +90,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Feed("content that went", r.vigils.run),
 		controller.RateLimit(retries()),
 		controller.Workers(o.Workers),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	), nil
 }
 

@@ -60,8 +60,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Watches(r.pods, r.unknownNodeOfPod),
 		controller.Reads(r.leases),
 		controller.Workers(o.Workers),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	)
 	r.attend = func(node string) {
 		c.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: workqueue.Timer}}, object.Key{Name: node})

@@ -34,11 +34,8 @@ const defaultWorkers = 5
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
-	}
-	if o.Workers == 0 {
-		o.Workers = defaultWorkers
+	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
 		nodes:  cache.Informer[*corev1.Node](h),
@@ -47,8 +44,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	c := controller.New(Name, r.reconcile,
 		controller.For(r.nodes, r.differs),
 		controller.Workers(o.Workers),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	)
 	r.attend = func(node object.Key) {
 		c.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: "ClusterResized"}}, node)

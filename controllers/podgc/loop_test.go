@@ -195,19 +195,19 @@ func TestTheThresholdIs12500AndCanBeSwitchedOff(t *testing.T) {
 func TestUnscheduledTerminatingPodsGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		c.add(newPod("pending", ""), newPod("terminating", "", deletedWith(30)), newPod("held", "", deletedWith(0)))
+		c.add(newPod("pending", ""), newPod("terminating", "", deletedWith(30)), newPod("held", "", deletedWith(0), held))
 		p := c.start(Options{})
 		pass(time.Minute)
 		// No server would delete it: a finalizer holds it, which waits for its end.
 		c.want("after three looks", "held", "pending")
-		held := 0
+		writes := 0
 		for _, w := range p.Writes() {
 			if strings.Contains(w, "/held") {
-				held++
+				writes++
 			}
 		}
-		if phase, _ := c.pods.Get(object.Key{Namespace: "shop", Name: "held"}).Object["status"].(map[string]any)["phase"].(string); phase != "Failed" || held != 1 {
-			t.Errorf("the Pod that a finalizer holds is %s after %d writes, want Failed after one", phase, held)
+		if phase, _ := c.pods.Get(object.Key{Namespace: "shop", Name: "held"}).Object["status"].(map[string]any)["phase"].(string); phase != "Failed" || writes != 1 {
+			t.Errorf("the Pod that a finalizer holds is %s after %d writes, want Failed after one", phase, writes)
 		}
 	})
 }

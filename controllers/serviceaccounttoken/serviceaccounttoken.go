@@ -50,11 +50,8 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
-	}
-	if o.Workers == 0 {
-		o.Workers = 5
+	if err := controller.CompleteWorkers(&o.Workers, 5); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	if len(o.PrivateKey) == 0 {
 		return nil, fmt.Errorf("making %s: %w", Name, errNoKey)
@@ -80,8 +77,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Watches(r.secrets, r.secretChanged),
 		controller.Watches(r.accounts, r.accountChanged),
 		controller.Workers(o.Workers),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	), nil
 }
 

@@ -51,11 +51,8 @@ const tainted = "tainteviction/no-execute"
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
-	}
-	if o.Workers == 0 {
-		o.Workers = defaultWorkers
+	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
 		pods:   cache.Informer[*corev1.Pod](h),
@@ -78,8 +75,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.For(r.pods, r.concerns),
 		controller.Watches(r.nodes, r.podsOf),
 		controller.Workers(o.Workers),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	), nil
 }
 

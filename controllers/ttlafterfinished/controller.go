@@ -43,11 +43,8 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("making %s: %d workers; give 1 or more, or 0 for the default", Name, o.Workers)
-	}
-	if o.Workers == 0 {
-		o.Workers = defaultWorkers
+	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
 		jobs:   cache.Informer[*batchv1.Job](h),
@@ -57,8 +54,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	return controller.New(Name, r.reconcile,
 		controller.For(r.jobs, exists),
 		controller.Workers(o.Workers),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	), nil
 }
 

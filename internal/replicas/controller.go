@@ -74,8 +74,7 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 		controller.For(owners),
 		controller.Watches(pods, wakes(kind.Resource, matches.of)),
 		controller.Workers(o.Workers),
-		controller.Client(h.Client()),
-		controller.Log(h.Logger()),
+		controller.On(h),
 	), nil
 }
 
