@@ -1,0 +1,86 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// open returns the file at path, with its lock. Fresh says that it was not there.
+func openLocked(path string, wait time.Duration) (f *os.File, fresh bool, err error) {
+	deadline := time.Now().Add(wait)
+	for {
+		f, fresh, err = openFile(path)
+		if err != nil {
+			return nil, false, err
+		}
+		err = lockFile(f, deadline)
+		if err != nil {
+			_ = f.Close()
+			return nil, false, fmt.Errorf("the journal %s: %w", path, err)
+		}
+		// Who had the lock may have set this file aside and begun another.
+		mine, err := f.Stat()
+		if err != nil {
+			_ = f.Close()
+			return nil, false, err
+		}
+		if there, err := os.Stat(path); err == nil && os.SameFile(mine, there) {
+			return f, fresh, nil
+		}
+		_ = f.Close()
+	}
+}
+
+func openFile(path string) (f *os.File, fresh bool, err error) {
+	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		return f, true, nil
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, false, fmt.Errorf("the journal %s: there is no directory %s: make it first", path, filepath.Dir(path))
+		}
+		return nil, false, fmt.Errorf("the journal: %w", err)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, false, fmt.Errorf("the journal %s: it is no regular file (%s)", path, info.Mode().Type())
+	}
+	f, err = os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, false, fmt.Errorf("the journal: %w", err)
+	}
+	return f, false, nil
+}
+
+// setAside renames a damaged file, and returns its new name.
+func setAside(path string, now time.Time) (string, error) {
+	stem := path + ".damaged-" + now.UTC().Format("20060102T150405Z")
+	aside := stem
+	for i := 2; ; i++ {
+		if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		aside = fmt.Sprintf("%s-%d", stem, i)
+	}
+	if err := os.Rename(path, aside); err != nil {
+		return "", err
+	}
+	return aside, syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names in a directory durable, where the system can.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	_ = d.Sync() // some file systems refuse; a name that is lost is found again as a fresh file, and told
+	return d.Close()
+}
