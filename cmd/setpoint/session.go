@@ -71,6 +71,7 @@ func (s *session) start(ctx context.Context, u *up, binary string, entries []reg
 	if err != nil {
 		return err
 	}
+	options.OneServer = true
 	m, entries, err := newManager(s.config, entries, options, together, log)
 	if err != nil {
 		return err

@@ -74,6 +74,10 @@ type Options struct {
 	// TerminatedPods is how many Pods that have ended may stay. 0 is 12,500; below 0 all
 	// may.
 	TerminatedPods int
+
+	// OneServer says that the cluster has one API server: nobody has to be waited for
+	// until all of them know that a namespace terminates.
+	OneServer bool
 }
 
 // NotConfiguredError is the error for a controller that cannot work with the
@@ -191,7 +195,11 @@ func Known() []Entry {
 			Summary: "empties Namespaces that are deleted, and lets them go",
 			Rights:  namespace.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return namespace.New(h, namespace.Options{Workers: o.Workers[namespace.Name]})
+				settle := time.Duration(0)
+				if o.OneServer {
+					settle = -1
+				}
+				return namespace.New(h, namespace.Options{Workers: o.Workers[namespace.Name], Settle: settle})
 			},
 		},
 		{
