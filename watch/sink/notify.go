@@ -248,7 +248,7 @@ func (n *notify) classify(err error) error {
 }
 
 // inText finds the status in the words of an error, which is where most services have it.
-var inText = regexp.MustCompile(`(?i)(?:status|http|code|response)\D{0,20}\b([1-5]\d\d)\b|\b([1-5]\d\d) [A-Z][a-z]+`)
+var inText = regexp.MustCompile(`(?i:status|http|code|response)\D{0,20}\b([1-5]\d\d)\b|\b([1-5]\d\d) [A-Z][a-z]+`)
 
 // status returns the status of HTTP, or the code of SMTP, that an error is about; 0 if it
 // is not known.

@@ -424,7 +424,7 @@ func TestAnOutboxThatFailsEndsTheRun(t *testing.T) {
 type broken struct{}
 
 func (broken) Next(int) ([]sink.Item, error)  { return nil, errAway }
-func (broken) Ack([]sink.Item) error           { return errAway }
+func (broken) Ack([]sink.Item) error          { return errAway }
 func (broken) Wake() <-chan struct{}          { return nil }
 func (broken) Waiting() (n int, at time.Time) { return 1, at }
 

@@ -86,14 +86,14 @@ func (s *scrubber) addService(raw string) {
 	}
 	for _, values := range u.Query() {
 		for _, value := range values {
-			if utf8.RuneCountInString(value) >= shortest {
+			if utf8.RuneCountInString(value) >= shortest && !ordinary[strings.ToLower(value)] {
 				s.add(value)
 			}
 		}
 	}
 }
 
-// ordinary are words that stand in the place of a host in the URLs of services.
+// ordinary are words that stand in the place of a host or of a token in the URLs of services.
 var ordinary = map[string]bool{
 	"telegram": true, "webhook": true, "slack": true, "https": true, "http": true, "hooks": true, "services": true,
 	"localhost": true, "shoutrrr": true,
