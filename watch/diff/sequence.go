@@ -1,0 +1,143 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diff
+
+import "github.com/setpoint-io/setpoint/watch/event"
+
+// The longest common subsequence of n and m elements costs n times m. Beyond these limits,
+// for scalars and for anything else, a difference in several places of a long list is told
+// as one from the first place to the last.
+const (
+	maxScalarCells = 1 << 18
+	maxTreeCells   = 1 << 14
+)
+
+// sequence compares two lists by position: what is common and in the same order stays,
+// and between that, elements are replaced one by one and the rest added or removed.
+func (c *comparison) sequence(from, to []any, n *node) {
+	head := 0
+	for head < len(from) && head < len(to) && Equal(from[head], to[head]) {
+		head++
+	}
+	tail := 0
+	for tail < len(from)-head && tail < len(to)-head && Equal(from[len(from)-1-tail], to[len(to)-1-tail]) {
+		tail++
+	}
+	i, j := head, head
+	for _, same := range longestCommon(from[head:len(from)-tail], to[head:len(to)-tail]) {
+		c.gap(from, to, i, head+same[0], j, head+same[1], n)
+		i, j = head+same[0]+1, head+same[1]+1
+	}
+	c.gap(from, to, i, len(from)-tail, j, len(to)-tail, n)
+}
+
+// gap compares from[i:iEnd] with to[j:jEnd], which have nothing in common.
+func (c *comparison) gap(from, to []any, i, iEnd, j, jEnd int, n *node) {
+	for ; i < iEnd && j < jEnd; i, j = i+1, j+1 {
+		e := Element{Kind: Item, Old: i, New: j}
+		if !akin(from[i], to[j]) {
+			if !Equal(from[i], to[j]) {
+				c.tellAt(e, event.Replace, from[i], to[j])
+			}
+			continue
+		}
+		c.push(e)
+		c.values(from[i], to[j], n.item())
+		c.pop()
+	}
+	for ; i < iEnd; i++ {
+		c.tellAt(Element{Kind: Item, Old: i, New: -1}, event.Remove, from[i], nil)
+	}
+	for ; j < jEnd; j++ {
+		c.tellAt(Element{Kind: Item, Old: -1, New: j}, event.Add, nil, to[j])
+	}
+}
+
+// akin reports whether two elements may be one that was changed. Objects that have no
+// value in common are two.
+func akin(a, b any) bool {
+	switch a := a.(type) {
+	case []any:
+		_, ok := b.([]any)
+		return ok
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok {
+			return false
+		}
+		for k, v := range a {
+			if w, ok := b[k]; ok && Equal(v, w) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// longestCommon returns the positions of a longest common subsequence, as pairs.
+func longestCommon(a, b []any) [][2]int {
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	equal, limit := sameness(a, b)
+	if len(a) > limit/len(b) {
+		return nil
+	}
+	// length[i][j] is how much a[i:] and b[j:] have in common.
+	width := len(b) + 1
+	length := make([]int32, (len(a)+1)*width)
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if equal(i, j) {
+				length[i*width+j] = length[(i+1)*width+j+1] + 1
+			} else {
+				length[i*width+j] = max(length[(i+1)*width+j], length[i*width+j+1])
+			}
+		}
+	}
+	var pairs [][2]int
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case equal(i, j):
+			pairs = append(pairs, [2]int{i, j})
+			i, j = i+1, j+1
+		case length[(i+1)*width+j] >= length[i*width+j+1]:
+			i++
+		default:
+			j++
+		}
+	}
+	return pairs
+}
+
+// sameness returns how elements of two lists are compared, and how many comparisons are
+// worth it: scalars by a number that is given to each value once, others as trees.
+func sameness(a, b []any) (equal func(i, j int) bool, limit int) {
+	numbers := make(map[any]int32)
+	as, ok := numbered(a, numbers)
+	if ok {
+		var bs []int32
+		if bs, ok = numbered(b, numbers); ok {
+			return func(i, j int) bool { return as[i] == bs[j] }, maxScalarCells
+		}
+	}
+	return func(i, j int) bool { return Equal(a[i], b[j]) }, maxTreeCells
+}
+
+func numbered(items []any, numbers map[any]int32) ([]int32, bool) {
+	out := make([]int32, len(items))
+	for i, item := range items {
+		id, ok := identity(item)
+		if !ok {
+			return nil, false
+		}
+		n, known := numbers[id]
+		if !known {
+			n = int32(len(numbers))
+			numbers[id] = n
+		}
+		out[i] = n
+	}
+	return out, true
+}
