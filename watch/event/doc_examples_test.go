@@ -45,7 +45,7 @@ func examples() map[string]*event.Event {
 			Kind: deployments, Key: web, UID: "5b0c2f3e-0f51-4b52-8a1b-6a4b4b1c7f10", Version: "4711",
 			Classes: []event.Class{event.Content, event.Metadata},
 			Fields: []event.Field{
-				{Path: "metadata.labels[tier]", Op: event.Add, To: "web", Class: event.Metadata},
+				{Path: "metadata.labels.tier", Op: event.Add, To: "web", Class: event.Metadata},
 				{Path: "spec.replicas", Op: event.Replace, From: int64(1), To: int64(3), Class: event.Content},
 			},
 			Authors: []event.Author{{
@@ -61,7 +61,7 @@ func examples() map[string]*event.Event {
 			ID: "c0ffee0012345678", Time: at("15:06:00"), Verb: event.Updated, Kind: secrets, Key: login, UID: secret,
 			Version: "4720", Classes: content,
 			Fields: []event.Field{{
-				Path: "data[password]", Op: event.Replace, From: "(hidden)", To: "(hidden)", Class: event.Content, Hidden: true,
+				Path: "data.password", Op: event.Replace, From: "(hidden)", To: "(hidden)", Class: event.Content, Hidden: true,
 			}},
 			Authors: []event.Author{{Manager: "kubectl", Operation: "Apply", Time: at("15:06:00")}},
 		},

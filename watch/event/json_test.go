@@ -70,7 +70,7 @@ func TestObjectsAreLeftOutUnlessAskedFor(t *testing.T) {
 
 func TestAnEventIsOneLineOfPlainText(t *testing.T) {
 	e := *examples()["updated"]
-	e.Fields = []event.Field{{Path: "data[x]", Op: event.Add, To: "a\nb <&> \x1b[31m", Class: event.Content}}
+	e.Fields = []event.Field{{Path: "data.x", Op: event.Add, To: "a\nb <&> \x1b[31m", Class: event.Content}}
 	b, err := event.Encode(&e, false)
 	if err != nil {
 		t.Fatal(err)

@@ -30,10 +30,10 @@ const (
 	// longest is how many bytes a condition may have. Nobody can read as much.
 	longest = 8 << 10
 	// costLimit is what one evaluation may cost, in CEL's units, of which reading a field is
-	// one. It is a tenth of what Kubernetes grants an expression of a policy, because
-	// cel-go's account of the cost takes time with the square of it: here 0.1 s at most, there
+	// one. It is a twentieth of what Kubernetes grants an expression of a policy, because
+	// cel-go's account of the cost takes time with the square of it: here 50 ms at most, there
 	// 10 s. A condition on a Pod with a loop over its containers costs less than 100.
-	costLimit = 100_000
+	costLimit = 50_000
 )
 
 // Condition is a condition that was compiled. It is safe for concurrent use.

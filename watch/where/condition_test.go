@@ -35,7 +35,7 @@ func scaled() *event.Event {
 		Key:  object.Key{Namespace: "team-a", Name: "web"}, Classes: []event.Class{event.Content, event.Status},
 		Fields: []event.Field{
 			{Path: "spec.replicas", Op: event.Replace, From: int64(1), To: int64(3), Class: event.Content},
-			{Path: "metadata.labels[tier]", Op: event.Add, To: "front", Class: event.Metadata},
+			{Path: "metadata.labels.tier", Op: event.Add, To: "front", Class: event.Metadata},
 		},
 		Authors: []event.Author{{Manager: "kubectl-edit", Operation: "Update", Subresource: "scale"}},
 		Old:     obj{"metadata": meta, "spec": spec(1)}, New: obj{"metadata": meta, "spec": spec(3)},
@@ -213,19 +213,19 @@ func TestNoConditionTakesLong(t *testing.T) {
 	big.New = obj{"list": numbers, "text": strings.Repeat("a", 1<<20), "nested": obj{"list": numbers}}
 	big.Old = big.New
 	for name, expr := range map[string]string{
-		"loops in loops":             `new.list.all(a, new.list.all(b, a + b >= 0))`,
-		"lists of lists":             `new.list.map(a, new.list).flatten().size() > 0`,
-		"a large text, many times":   `new.list.all(a, new.text.size() > 0)`,
-		"large things compared":      `new.list.all(a, new.nested == old.nested)`,
-		"large things looked for":    `new.list.all(a, !("x" in new.list))`,
-		"a text that grows":          `new.text.replace("a", "aaaaaaaaaaaa").replace("a", "aaaaaaaaaaaa") == ""`,
-		"a text in place of nothing": `new.text.replace("", new.text) == ""`,
-		"a text joined to itself":    `new.list.map(a, new.text).join(new.text) == ""`,
-		"sets":                       `sets.intersects(new.list, new.list.map(a, -1 - a))`,
-		"each once":                  `new.list.distinct().size() > 0`,
-		"a text cut to pieces":       `new.list.all(a, new.text.split("").size() > 0)`,
-		"a text searched":            `new.list.all(a, new.text.indexOf("b") < 0)`,
-		"a text that adds up":        `(new.text + new.text + new.text + new.text).matches("(a|aa)+$") && new.list.all(a, (new.text + new.text).matches("(a|aa)+b"))`,
+		"loops in loops":                `new.list.all(a, new.list.all(b, a + b >= 0))`,
+		"lists of lists":                `new.list.map(a, new.list).flatten().size() > 0`,
+		"a large text, many times":      `new.list.all(a, new.text.size() > 0)`,
+		"large things compared":         `new.list.all(a, new.nested == old.nested)`,
+		"large things looked for":       `new.list.all(a, !("x" in new.list))`,
+		"a text that grows":             `new.text.replace("a", "aaaaaaaaaaaa").replace("a", "aaaaaaaaaaaa") == ""`,
+		"a text in place of nothing":    `new.text.replace("", new.text) == ""`,
+		"a text joined to itself":       `new.list.map(a, new.text).join(new.text) == ""`,
+		"sets":                          `sets.intersects(new.list, new.list.map(a, -1 - a))`,
+		"each once":                     `new.list.distinct().size() > 0`,
+		"a text cut to pieces":          `new.list.all(a, new.text.split("").size() > 0)`,
+		"a text searched":               `new.list.all(a, new.text.indexOf("b") < 0)`,
+		"a pattern put to a large text": `new.list.all(a, !new.text.matches("(a|aa)+b"))`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := Compile(expr)
