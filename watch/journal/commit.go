@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"syscall"
 
 	"go.etcd.io/bbolt"
@@ -212,15 +213,23 @@ func (j *Journal) release() error {
 // explain says what was done to which file, and what can be done about an error.
 func (j *Journal) explain(doing string, err error) error {
 	switch {
-	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG):
+	case isErrno(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG):
 		return fmt.Errorf("the journal %s: %s: %w: make room, it is then tried again", j.path, doing, err)
-	case errors.Is(err, syscall.EIO) || errors.Is(err, errPanic):
+	case isErrno(err, syscall.EIO) || errors.Is(err, errPanic):
 		return fmt.Errorf("the journal %s: %s: %w: the disk may be failing; start anew, and what is damaged is set aside", j.path, doing, err)
-	case errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission):
+	case isErrno(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("the journal %s: %s: %w: it must be writable", j.path, doing, err)
 	case errors.Is(err, ErrNewer):
 		return fmt.Errorf("the journal %s: %w: use the newer program, or another file", j.path, err)
 	default:
 		return fmt.Errorf("the journal %s: %s: %w", j.path, doing, err)
 	}
+}
+
+// isErrno reports whether an error is one of the system's. Of some, bbolt passes on the
+// text only.
+func isErrno(err error, numbers ...syscall.Errno) bool {
+	return slices.ContainsFunc(numbers, func(n syscall.Errno) bool {
+		return errors.Is(err, n) || strings.Contains(err.Error(), n.Error())
+	})
 }
