@@ -60,7 +60,7 @@ func newNotify(o Notify, d Deps) (Sink, error) {
 		return nil, wrong("urlFrom", "what is in the %s is not a URL (it is not shown, because it is a secret); one is slack://hook:…@webhook", o.URLFrom)
 	}
 	scheme, _, _ := strings.Cut(strings.ToLower(u.Scheme), "+")
-	known := false
+	var known bool
 	if n.service, known = services[scheme]; !known {
 		return nil, wrong("urlFrom", "the URL in the %s is of no service that is known; those are %s",
 			o.URLFrom, strings.Join(slices.Sorted(maps.Keys(services)), ", "))

@@ -166,6 +166,7 @@ func TestTheURLOfAServiceIsInNoError(t *testing.T) {
 	away := strings.TrimPrefix(failing(t, "refused"), "http://")
 	answers := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
+		//nolint:gosec // no browser reads this
 		_, _ = io.WriteString(w, "you asked for "+r.URL.String()+" with "+r.Header.Get("Authorization"))
 	})
 	answers = strings.TrimPrefix(answers, "http://")

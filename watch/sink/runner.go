@@ -261,14 +261,13 @@ func (r *Runner) settle(ctx context.Context, items []Item, result Result) (time.
 			return 0, err
 		}
 	}
-	if result.Err == nil {
+	switch stopping := ctx.Err() != nil; {
+	case result.Err == nil:
 		r.size = min(r.size*2, r.o.Delivery.Batch)
-		return 0, nil
+	case !stopping: // what was cut short says nothing of the receiver
+		return r.failed(items[result.Done:], result)
 	}
-	if ctx.Err() != nil {
-		return 0, nil // it was cut short: that says nothing of the receiver
-	}
-	return r.failed(items[result.Done:], result)
+	return 0, nil
 }
 
 // taken removes events that were sent or refused.

@@ -125,20 +125,20 @@ func (w *webhook) Send(ctx context.Context, events []*event.Event) Result {
 		if w.batch {
 			next = events[r.Done:]
 		}
-		if r.Err, r.Wait = w.sendSome(ctx, next, &r); r.Err != nil {
+		if !w.sendSome(ctx, next, &r) {
 			break
 		}
 	}
 	return r
 }
 
-// sendSome sends events in one request. Events that cannot be encoded, or that are
-// refused, are counted in r; an error is one to try again after.
-func (w *webhook) sendSome(ctx context.Context, events []*event.Event, r *Result) (error, time.Duration) {
+// sendSome sends the first of the events, as many as one request takes, and counts in r
+// what became of them. It reports whether to go on.
+func (w *webhook) sendSome(ctx context.Context, events []*event.Event, r *Result) bool {
 	body, n, err := w.body(events)
-	if err != nil {
-		r.refuse(err) // body has nothing before an event that cannot be encoded
-		return nil, 0
+	if n == 0 {
+		r.refuse(err)
+		return true
 	}
 	events = events[:n]
 	answer := w.post(ctx, body)
@@ -146,14 +146,15 @@ func (w *webhook) sendSome(ctx context.Context, events []*event.Event, r *Result
 	case answer.err == nil:
 		r.Done += n
 	case !answer.final:
-		return answer.err, answer.wait
+		r.Err, r.Wait = answer.err, answer.wait
+		return false
 	case n > 1 && answer.ofBody:
 		// One of them may be the reason: the others are not refused for it.
 		for _, half := range [][]*event.Event{events[:n/2], events[n/2:]} {
 			until := r.Done + len(half)
 			for r.Done < until {
-				if err, wait := w.sendSome(ctx, half[len(half)-(until-r.Done):], r); err != nil {
-					return err, wait
+				if !w.sendSome(ctx, half[len(half)-(until-r.Done):], r) {
+					return false
 				}
 			}
 		}
@@ -162,34 +163,26 @@ func (w *webhook) sendSome(ctx context.Context, events []*event.Event, r *Result
 			r.refuse(answer.err)
 		}
 	}
-	return nil, 0
+	return true
 }
 
 // body returns the body for as many of the events as come before one that cannot be
-// encoded. If it is the first, that is the error.
-func (w *webhook) body(events []*event.Event) ([]byte, int, error) {
-	var b bytes.Buffer
-	for i, e := range events {
-		data, err := event.CloudEvent(e, w.source, w.objects)
-		if err != nil && i == 0 {
-			return nil, 0, err
+// encoded, and how many those are. The error is that event's.
+func (w *webhook) body(events []*event.Event) (body []byte, n int, err error) {
+	var list [][]byte
+	for _, e := range events {
+		data, failed := event.CloudEvent(e, w.source, w.objects)
+		if failed != nil {
+			err = failed
+			break
 		}
-		if err != nil {
-			b.WriteByte(']')
-			return b.Bytes(), i, nil
-		}
-		switch {
-		case !w.batch:
+		if !w.batch {
 			return data, 1, nil
-		case i == 0:
-			b.WriteByte('[')
-		default:
-			b.WriteByte(',')
 		}
-		b.Write(data)
+		list = append(list, data)
 	}
-	b.WriteByte(']')
-	return b.Bytes(), len(events), nil
+	body = append([]byte("["), bytes.Join(list, []byte(","))...)
+	return append(body, ']'), len(list), err
 }
 
 // answer is what a receiver said to a request.
