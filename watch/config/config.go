@@ -1,0 +1,167 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"time"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/sink"
+	"github.com/setpoint-io/setpoint/watch/where"
+)
+
+// Version is the apiVersion of the files that Parse reads.
+const Version = "setpoint.io/watch/v1"
+
+// Config is what a file says. Parse makes it; nobody writes to it afterwards, and so it is
+// safe for concurrent use.
+type Config struct {
+	// APIVersion is Version.
+	APIVersion string `yaml:"apiVersion"`
+	// Watch says what is watched, and which of its changes are told.
+	Watch Watch `yaml:"watch,omitempty"`
+	// Hide has further values that are never shown: "configmaps:data.password".
+	Hide []string `yaml:"hide,omitempty"`
+	// Cursor is the file of what was seen and what is still to be sent; empty for none.
+	Cursor string `yaml:"cursor,omitempty"`
+	// Listen is where health and metrics are served, host:port; empty for nowhere.
+	Listen string `yaml:"listen,omitempty"`
+	// Lease is the Lease that several replicas choose one of them by, namespace/name; empty
+	// for none.
+	Lease string `yaml:"lease,omitempty"`
+	// Sinks are where events go.
+	Sinks []Sink `yaml:"sinks,omitempty"`
+	// Routes say which events go to which sinks. Without any, all events go to all sinks.
+	Routes []Route `yaml:"routes,omitempty"`
+
+	file     string
+	text     []byte // as it was parsed
+	set      map[string]bool
+	where    *where.Condition
+	router   *Router
+	warnings []*Finding
+	reads    []need
+}
+
+// Watch is what is watched. The keys are called as the flags of the command line, and mean
+// the same.
+type Watch struct {
+	// All watches every kind that can be, those that come later too.
+	All bool `yaml:"all,omitempty"`
+	// Kinds are the kinds, as plural and group: pods, deployments.apps.
+	Kinds []string `yaml:"kinds,omitempty"`
+	// Namespaces are the only ones that are watched; empty for all.
+	Namespaces []string `yaml:"namespaces,omitempty"`
+	// ExcludeNamespaces are left out. A * stands for any characters.
+	ExcludeNamespaces []string `yaml:"excludeNamespaces,omitempty"`
+	// Labels and Fields are selectors as kubectl takes them with -l and --field-selector.
+	Labels string `yaml:"labels,omitempty"`
+	Fields string `yaml:"fields,omitempty"`
+	// Show has the sorts of changes that are shown beside content and metadata.
+	Show []string `yaml:"show,omitempty"`
+	// Window is how long changes of one object are held back to be told as one.
+	Window time.Duration `yaml:"window,omitempty"`
+	// Settle is how long an object must be at rest before it is told how it settled.
+	Settle time.Duration `yaml:"settle,omitempty"`
+	// Where is a condition in CEL that events must meet.
+	Where string `yaml:"where,omitempty"`
+	// Initial says whether to tell of what was there at the start.
+	Initial bool `yaml:"initial,omitempty"`
+}
+
+// Sink is one place where events go.
+type Sink struct {
+	// Name is what routes, metrics and the journal call it: lower case letters, digits and
+	// dashes.
+	Name string `yaml:"name"`
+	// Options say of which sort it is, and what that needs.
+	sink.Options `yaml:",inline"`
+}
+
+// Route takes the events that it matches to sinks.
+type Route struct {
+	// Name is for people; it may be empty.
+	Name string `yaml:"name,omitempty"`
+	// Match says which events. An empty Match matches all.
+	Match Match `yaml:"match,omitempty"`
+	// Sinks are the names of the sinks. None: the events end here, and nobody is told.
+	Sinks []string `yaml:"sinks"`
+	// Continue says that the routes below are asked too. Without it the first route that
+	// matches an event is its last.
+	Continue bool `yaml:"continue,omitempty"`
+
+	where *where.Condition
+}
+
+// Match is what events have in common. An event must meet every field that is not empty, and
+// meets a list by one of its elements.
+type Match struct {
+	// Kinds are kinds as in Watch. A * stands for any characters.
+	Kinds []string `yaml:"kinds,omitempty"`
+	// Namespaces are those of the objects. A * stands for any characters. An object without
+	// a namespace is in none of them.
+	Namespaces []string `yaml:"namespaces,omitempty"`
+	// ExcludeNamespaces are those that objects are not in. A * stands for any characters.
+	ExcludeNamespaces []string `yaml:"excludeNamespaces,omitempty"`
+	// Verbs say what happened: created, updated, deleted, replaced, existing, settled.
+	Verbs []string `yaml:"verbs,omitempty"`
+	// Classes say what sort of thing changed, as in Watch.Show, and content and metadata.
+	Classes []string `yaml:"classes,omitempty"`
+	// Labels is a selector, which the object meets after the change or met before it.
+	Labels string `yaml:"labels,omitempty"`
+	// Where is a condition in CEL. It is asked last.
+	Where string `yaml:"where,omitempty"`
+}
+
+// File returns the name that Parse was given.
+func (c *Config) File() string { return c.file }
+
+// Set reports whether the file has a key, such as "watch.window": a flag of the command line
+// may have another default than zero.
+func (c *Config) Set(key string) bool { return c.set[key] }
+
+// Where returns the condition of Watch.Where, or nil if there is none.
+func (c *Config) Where() *where.Condition { return c.where }
+
+// Router returns the routes, ready for events.
+func (c *Config) Router() *Router { return c.router }
+
+// Warnings returns what is no mistake and worth a look, in the order of the file.
+func (c *Config) Warnings() []*Finding { return c.warnings }
+
+// Shown returns Watch.Show as classes, with content and metadata, which always are.
+func (w Watch) Shown() []event.Class {
+	shown := []event.Class{event.Content, event.Metadata}
+	for _, name := range w.Show {
+		if class, ok := classOf(name); ok && class != event.Content && class != event.Metadata {
+			shown = append(shown, class)
+		}
+	}
+	return shown
+}
+
+// classNames are the words for classes, in the order of their constants.
+var classNames = []struct {
+	name  string
+	class event.Class
+}{
+	{"content", event.Content},
+	{"metadata", event.Metadata},
+	{"status", event.Status},
+	{"heartbeats", event.Heartbeat},
+	{"versions", event.Version},
+}
+
+// classOf takes the names of classes in the singular as well, since events have them so.
+func classOf(name string) (event.Class, bool) {
+	for _, c := range classNames {
+		if name == c.name || name == string(c.class) {
+			return c.class, true
+		}
+	}
+	return "", false
+}
+
+// verbs are those of events.
+var verbs = []event.Verb{event.Created, event.Updated, event.Deleted, event.Replaced, event.Existing, event.Settled}

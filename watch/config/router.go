@@ -1,0 +1,181 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/where"
+)
+
+// Router says where events go. It is safe for concurrent use.
+type Router struct {
+	all    []string // without routes
+	routes []route
+}
+
+// route is a Route, ready for events. What costs most is asked last.
+type route struct {
+	path    string
+	verbs   map[event.Verb]bool // nil: every
+	classes []event.Class       // empty: every
+	kinds   *patterns           // nil: every
+	kindSet map[groupPlural]bool
+	in      *patterns // nil: every
+	out     *patterns // nil: none
+	labels  labels.Selector
+	where   *where.Condition
+	sinks   []string
+	goesOn  bool
+}
+
+// groupPlural is the name of a kind that need not be put together for each event.
+type groupPlural struct{ group, plural string }
+
+func newRouter(c *Config) *Router {
+	if len(c.Routes) == 0 {
+		return &Router{all: c.sinkNames()}
+	}
+	r := &Router{}
+	for i, from := range c.Routes {
+		m := from.Match
+		to := route{path: index("routes", i), where: from.where, sinks: unique(from.Sinks), goesOn: from.Continue}
+		for _, verb := range m.Verbs {
+			if to.verbs == nil {
+				to.verbs = map[event.Verb]bool{}
+			}
+			to.verbs[event.Verb(verb)] = true
+		}
+		for _, name := range m.Classes {
+			class, _ := classOf(name)
+			to.classes = append(to.classes, class)
+		}
+		if to.kinds = patternsOf(m.Kinds); to.kinds != nil {
+			to.kindSet = map[groupPlural]bool{}
+			for name := range to.kinds.names {
+				plural, group := splitKind(name)
+				to.kindSet[groupPlural{group, plural}] = true
+			}
+		}
+		to.in, to.out = patternsOf(m.Namespaces), patternsOf(m.ExcludeNamespaces)
+		if m.Labels != "" {
+			to.labels, _ = labels.Parse(m.Labels) // Parse has checked it
+		}
+		r.routes = append(r.routes, to)
+	}
+	return r
+}
+
+// Route returns the names of the sinks that an event goes to, each once; none if nobody is
+// to be told. The caller must not write to them.
+//
+// The error is of conditions that cannot be decided for this event, most often because they
+// read a field that the object does not have: it wraps an error of package where for each.
+// Such a route does not match; the sinks are those of the others.
+func (r *Router) Route(e *event.Event) ([]string, error) {
+	sinks, several := r.all, false
+	var errs []error
+	for i := range r.routes {
+		route := &r.routes[i]
+		matches, err := route.match(e)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", route.path, err))
+		}
+		if !matches {
+			continue
+		}
+		switch {
+		case sinks == nil:
+			sinks = route.sinks
+		default:
+			if !several {
+				sinks, several = slices.Clone(sinks), true
+			}
+			for _, name := range route.sinks {
+				if !slices.Contains(sinks, name) {
+					sinks = append(sinks, name)
+				}
+			}
+		}
+		if !route.goesOn {
+			break
+		}
+	}
+	return sinks, errors.Join(errs...)
+}
+
+func (r *route) match(e *event.Event) (bool, error) {
+	if r.verbs != nil && !r.verbs[e.Verb] ||
+		r.kinds != nil && !r.kindSet[groupPlural{e.Kind.Group, e.Kind.Resource}] && !r.kinds.like(e.Kind) ||
+		r.in != nil && (e.Key.Namespace == "" || !r.in.match(e.Key.Namespace)) ||
+		r.out != nil && r.out.match(e.Key.Namespace) ||
+		len(r.classes) > 0 && !slices.ContainsFunc(r.classes, e.Is) ||
+		r.labels != nil && !labelled(r.labels, e.New) && !labelled(r.labels, e.Old) {
+		return false, nil
+	}
+	if r.where == nil {
+		return true, nil
+	}
+	return r.where.Matches(e)
+}
+
+// like reports whether a kind is like one of the patterns with a *.
+func (p *patterns) like(kind event.Kind) bool { return len(p.globs) > 0 && p.match(kind.String()) }
+
+// labelled reports whether a state of an object meets a selector. A state that there is not
+// meets none.
+func labelled(selector labels.Selector, object map[string]any) bool {
+	if object == nil {
+		return false
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	have, _ := metadata["labels"].(map[string]any)
+	return selector.Matches(tags(have))
+}
+
+// tags are the labels of a tree, as selectors ask for them.
+type tags map[string]any
+
+// Has implements labels.Labels.
+func (t tags) Has(label string) bool {
+	_, has := t[label]
+	return has
+}
+
+// Get implements labels.Labels.
+func (t tags) Get(label string) string {
+	value, _ := t[label].(string)
+	return value
+}
+
+// Lookup implements labels.Labels.
+func (t tags) Lookup(label string) (string, bool) {
+	value, has := t[label]
+	text, _ := value.(string)
+	return text, has
+}
+
+func patternsOf(names []string) *patterns {
+	if len(names) == 0 {
+		return nil
+	}
+	p := newPatterns(names)
+	return &p
+}
+
+// unique returns the names, each once. It is never nil.
+func unique(names []string) []string {
+	once := make([]string, 0, len(names))
+	for _, name := range names {
+		if !slices.Contains(once, name) {
+			once = append(once, name)
+		}
+	}
+	return once
+}

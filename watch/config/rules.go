@@ -1,0 +1,240 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// rules are what a configuration must meet beyond its form.
+type rules struct {
+	*decoder
+	config   *Config
+	lines    []string // of the file
+	warnings findings
+}
+
+func (r *rules) warn(path, format string, args ...any) {
+	r.warnings.add(r.at(path, format, args...))
+}
+
+func (r *rules) check() {
+	c := r.config
+	switch {
+	case r.spoilt("apiVersion"):
+	case c.APIVersion == "" && r.nodes["apiVersion"] == nil:
+		r.findings.add(&Finding{File: r.file, Line: 1, Text: "there is no apiVersion; write \"apiVersion: " + Version + "\" at the top"})
+	case c.APIVersion != Version:
+		r.wrong("apiVersion", "%q: this program reads %s", clip(c.APIVersion), Version)
+	}
+	r.watch(&c.Watch)
+	for i, rule := range c.Hide {
+		r.hide(index("hide", i), rule)
+	}
+	r.filled("cursor", c.Cursor)
+	r.place()
+	r.sinks()
+	r.readable()
+	r.routes()
+}
+
+// filled refuses an empty text, which is most often a placeholder that nobody filled in.
+func (r *rules) filled(path, value string) {
+	if value == "" && r.nodes[path] != nil && !r.spoilt(path) {
+		r.wrong(path, "is empty; write a text, or leave the key out")
+	}
+}
+
+// some refuses an empty list, which looks like nothing and would mean everything.
+func some[T any](r *rules, path string, list []T) {
+	if len(list) == 0 && r.nodes[path] != nil && !r.spoilt(path) {
+		r.wrong(path, "is empty; name some, or leave the key out")
+	}
+}
+
+func (r *rules) watch(w *Watch) {
+	const path = "watch"
+	some(r, "watch.kinds", w.Kinds)
+	some(r, "watch.namespaces", w.Namespaces)
+	if w.All && len(w.Kinds) > 0 {
+		r.wrong("watch.all", "all kinds are asked for, and some by name; leave out one of all and kinds")
+	}
+	for i, kind := range w.Kinds {
+		r.kind(index("watch.kinds", i), kind)
+	}
+	r.twice("watch.kinds", w.Kinds)
+	for list, names := range map[string][]string{"watch.namespaces": w.Namespaces, "watch.excludeNamespaces": w.ExcludeNamespaces} {
+		for i, name := range names {
+			r.namespace(index(list, i), name)
+		}
+		r.twice(list, names)
+	}
+	for i, name := range w.ExcludeNamespaces {
+		switch {
+		case slices.Contains(w.Namespaces, name):
+			r.wrong(index("watch.excludeNamespaces", i), "%q is among watch.namespaces as well; leave it out of one of them", clip(name))
+		case len(w.Namespaces) > 0:
+			r.warn(index("watch.excludeNamespaces", i), "leaves nothing out: %q is not among watch.namespaces", clip(name))
+		}
+	}
+	for i, name := range w.Show {
+		r.class(index("watch.show", i), name)
+	}
+	r.labels("watch.labels", w.Labels)
+	if _, err := fields.ParseSelector(w.Fields); err != nil {
+		r.wrong("watch.fields", "%q is no selector: %v; write one such as metadata.name=web", clip(w.Fields), err)
+	}
+	r.filled("watch.labels", w.Labels)
+	r.filled("watch.fields", w.Fields)
+	r.config.where = r.condition("watch.where", w.Where)
+	if w.Fields != "" && (w.All || len(w.Kinds) > 1) && !slices.ContainsFunc([]string{"metadata.name", "metadata.namespace"}, func(every string) bool {
+		return strings.HasPrefix(w.Fields, every)
+	}) {
+		r.warn("watch.fields", "few kinds can be selected by such a field; the server refuses the others, and nothing is told of them")
+	}
+}
+
+// kind checks a kind as it is asked for. Names are not looked up in a cluster: the same file
+// means the same everywhere, and what it needs to read is known without one.
+func (r *rules) kind(path, name string) {
+	plural, group := splitKind(name)
+	switch {
+	case r.spoilt(path):
+	case strings.Contains(plural, "/"):
+		r.wrong(path, "%q: subresources cannot be watched; name the kind, such as pods", clip(name))
+	case len(validation.IsDNS1035Label(strings.ToLower(plural))) > 0 || strings.HasSuffix(name, "."):
+		r.wrong(path, "%q is no kind; write the plural and the group, such as pods or deployments.apps", clip(name))
+	case strings.ToLower(name) != name:
+		r.wrong(path, "%q: want the plural in lower case%s", clip(name), didYouMean(plural, group))
+	case group == "":
+		if ok, meant := known(plural); !ok {
+			r.wrong(path, "%q is no kind without a group; did you mean %q? A kind of your own is named with its group, as in widgets.example.com", clip(name), meant)
+		}
+	case versioned.MatchString(group):
+		version, rest, _ := strings.Cut(group, ".")
+		r.wrong(path, "%q: leave the version out: %q. It is watched in the version that the server prefers to %s", clip(name), strings.TrimSuffix(plural+"."+rest, "."), version)
+	case len(validation.IsDNS1123Subdomain(group)) > 0:
+		r.wrong(path, "%q: %q cannot be a group; write a kind such as deployments.apps", clip(name), clip(group))
+	case builtin.groups[group] && scopeOf(name) == unknownScope:
+		r.warn(path, "%q: Kubernetes has no such kind in the group %s that is known here%s", clip(name), group, didYouMean(plural, group))
+	}
+}
+
+// versioned are groups with a version before them: deployments.v1.apps.
+var versioned = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?(\.|$)`)
+
+func didYouMean(plural, group string) string {
+	var same []string
+	for _, name := range builtin.all {
+		if p, g := splitKind(name); g == group {
+			same = append(same, p)
+		}
+	}
+	if len(same) == 0 || len(plural) > longestName {
+		return ""
+	}
+	lower := strings.ToLower(plural)
+	if _, meant := known(lower); group == "" {
+		return "; did you mean \"" + meant + "\"?"
+	}
+	return "; did you mean \"" + nearestOf(lower, same) + "." + group + "\"?"
+}
+
+func (r *rules) namespace(path, name string) {
+	switch {
+	case r.spoilt(path):
+	case strings.Contains(name, "*"):
+		r.wrong(path, "%q: what is watched is asked of the server by name; write the namespaces out, or use * in the match of a route", clip(name))
+	case len(validation.IsDNS1123Label(name)) > 0:
+		r.wrong(path, "%q cannot be a namespace: lower case letters, digits and dashes are", clip(name))
+	}
+}
+
+// pattern checks a name in which * stands for anything.
+func (r *rules) pattern(path, name string, allowed *regexp.Regexp, what string) {
+	if !r.spoilt(path) && !allowed.MatchString(name) {
+		r.wrong(path, "%q cannot be %s, and no pattern for some", clip(name), what)
+	}
+}
+
+var (
+	namespacePattern = regexp.MustCompile(`^[a-z0-9*]([-a-z0-9*]{0,62}[a-z0-9*])?$`)
+	kindPattern      = regexp.MustCompile(`^[a-z0-9*]([-.a-z0-9*]{0,300}[a-z0-9*])?$`)
+)
+
+// twice warns of what stands in a list twice.
+func (r *rules) twice(path string, list []string) {
+	seen := map[string]bool{}
+	for i, name := range list {
+		if seen[name] && name != "" {
+			r.warn(index(path, i), "%q stands here twice", clip(name))
+		}
+		seen[name] = true
+	}
+}
+
+func (r *rules) class(path, name string) {
+	if r.spoilt(path) {
+		return
+	}
+	if _, ok := classOf(name); !ok {
+		var names []string
+		for _, c := range classNames {
+			names = append(names, c.name)
+		}
+		r.wrong(path, "there is no sort of change %q%s", clip(name), meant(name, names))
+	}
+}
+
+func (r *rules) labels(path, selector string) labels.Selector {
+	if r.spoilt(path) {
+		return nil
+	}
+	parsed, err := labels.Parse(selector)
+	if err != nil {
+		r.wrong(path, "%q is no selector: %v; write one such as tier=web,env in (a, b)", clip(selector), clip(err.Error()))
+		return nil
+	}
+	return parsed
+}
+
+// hide checks the form of a rule for values that are not shown. Whoever watches reads it.
+func (r *rules) hide(path, rule string) {
+	if r.spoilt(path) {
+		return
+	}
+	kind, way, ok := strings.Cut(rule, ":")
+	if !ok || kind == "" || way == "" {
+		r.wrong(path, "%q: want a kind, a colon and the path of a field, such as configmaps:data.password", clip(rule))
+		return
+	}
+	if !strings.Contains(kind, "*") {
+		r.kind(path, kind)
+	}
+}
+
+// place checks where the process answers, and what replicas choose one of them by.
+func (r *rules) place() {
+	c := r.config
+	if r.filled("listen", c.Listen); c.Listen != "" && !r.spoilt("listen") {
+		_, port, err := net.SplitHostPort(c.Listen)
+		if n, numErr := strconv.Atoi(port); err != nil || numErr != nil || n < 1 || n > 65535 {
+			r.wrong("listen", "%q: want an address and a port, such as :8080 or 127.0.0.1:8080", clip(c.Listen))
+		}
+	}
+	if r.filled("lease", c.Lease); c.Lease != "" && !r.spoilt("lease") {
+		namespace, name, _ := strings.Cut(c.Lease, "/")
+		if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+			r.wrong("lease", "%q: want a namespace and a name, such as monitoring/setpoint-watch", clip(c.Lease))
+		}
+	}
+}
