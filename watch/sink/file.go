@@ -19,6 +19,9 @@ import (
 const fileMode = 0o600
 
 // file writes a file and rotates it. What Send has reported as done is on the disk.
+//
+// The library keeps a goroutine for each file that was written, which compresses and
+// deletes, and which Close does not end: a sink lives as long as its process.
 type file struct {
 	*printer
 

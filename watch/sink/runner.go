@@ -261,13 +261,16 @@ func (r *Runner) settle(ctx context.Context, items []Item, result Result) (time.
 			return 0, err
 		}
 	}
-	switch stopping := ctx.Err() != nil; {
-	case result.Err == nil:
+	if result.Err == nil {
 		r.size = min(r.size*2, r.o.Delivery.Batch)
-	case !stopping: // what was cut short says nothing of the receiver
+		return 0, nil
+	}
+	select {
+	case <-ctx.Done():
+		return 0, nil // it was cut short, which says nothing of the receiver
+	default:
 		return r.failed(items[result.Done:], result)
 	}
-	return 0, nil
 }
 
 // taken removes events that were sent or refused.
