@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ import (
 type Answering struct {
 	flagSet   *pflag.FlagSet
 	bind      net.IP
+	host      string // instead of bind
+	asked     bool   // for the port, by a file
 	port      int
 	plainPort int
 	serving   manager.Serving
@@ -38,6 +41,17 @@ func (a *Answering) Flags(flags *pflag.FlagSet, port int) {
 	flags.BoolVar(&a.serving.Profiling, "profiling", true, "serve profiles at /debug/pprof/ as well")
 }
 
+// At sets the address instead of the flags: host:port, where no host is all addresses.
+func (a *Answering) At(address string) error {
+	host, text, err := net.SplitHostPort(address)
+	port, bad := strconv.Atoi(text)
+	if err != nil || bad != nil || port < 1 || port > 65535 {
+		return fmt.Errorf("%q: want an address and a port, such as :8080 or 127.0.0.1:8080", address)
+	}
+	a.host, a.port, a.asked = host, port, true
+	return nil
+}
+
 // Options listens, and returns the options of the manager for that.
 func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Option, error) {
 	for flag, port := range map[string]int{"secure-port": a.port, "plain-port": a.plainPort} {
@@ -50,18 +64,18 @@ func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Op
 	}
 	var options []manager.Option
 	if a.port != 0 {
-		l, err := listen(ctx, a.bind, a.port)
+		l, err := listen(ctx, cmp.Or(a.host, a.bind.String()), a.port)
 		switch {
 		case err == nil:
 			options = append(options, manager.Serve(l, a.serving))
-		case errors.Is(err, syscall.EADDRINUSE) && !a.flagSet.Changed("secure-port"):
+		case errors.Is(err, syscall.EADDRINUSE) && !a.asked && !a.flagSet.Changed("secure-port"):
 			log.Warn("not serving health and metrics: the port is taken; --secure-port names another one", "port", a.port)
 		default:
 			return nil, fmt.Errorf("--secure-port: %w", err)
 		}
 	}
 	if a.plainPort != 0 {
-		l, err := listen(ctx, net.IPv4(127, 0, 0, 1), a.plainPort)
+		l, err := listen(ctx, "127.0.0.1", a.plainPort)
 		if err != nil {
 			return nil, fmt.Errorf("--plain-port: %w", err)
 		}
@@ -70,7 +84,7 @@ func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Op
 	return options, nil
 }
 
-func listen(ctx context.Context, ip net.IP, port int) (net.Listener, error) {
+func listen(ctx context.Context, host string, port int) (net.Listener, error) {
 	var config net.ListenConfig
-	return config.Listen(ctx, "tcp", net.JoinHostPort(ip.String(), strconv.Itoa(port)))
+	return config.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 }

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -27,6 +29,22 @@ func (t *Target) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&t.context, "context", "", "`name` of the kubeconfig's context to use (default: its current one)")
 }
 
+// Contexts are those of the kubeconfig, sorted; none if it cannot be read.
+func (t *Target) Contexts() []string {
+	config, err := t.rules().Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
+}
+
+func (t *Target) rules() *clientcmd.ClientConfigLoadingRules {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = t.kubeconfig
+	rules.WarnIfAllMissing = false
+	return rules
+}
+
 // Config returns how to reach the cluster. Errors name the file and never what
 // stands in it: that may be a token.
 func (t *Target) Config() (*rest.Config, error) {
@@ -35,10 +53,7 @@ func (t *Target) Config() (*rest.Config, error) {
 			return nil, err
 		}
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = t.kubeconfig
-	rules.WarnIfAllMissing = false
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(t.rules(),
 		&clientcmd.ConfigOverrides{CurrentContext: t.context}).ClientConfig()
 	switch {
 	case err == nil:

@@ -22,6 +22,7 @@ type World struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Terminal       bool // Stderr is one
+	StdoutTerminal bool // Stdout is one
 	Interactive    bool // a terminal sends Ctrl-C to this process and its children alike
 	Getenv         func(string) string
 	Environ        []string
@@ -38,7 +39,7 @@ func ThisProcess() *World {
 	}
 	return &World{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Terminal:    isTerminal(os.Stderr),
+		Terminal: isTerminal(os.Stderr), StdoutTerminal: isTerminal(os.Stdout),
 		Interactive: slices.ContainsFunc([]*os.File{os.Stdin, os.Stdout, os.Stderr}, isTerminal),
 		Getenv:      os.Getenv,
 		Environ:     os.Environ(),
