@@ -1,0 +1,171 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package settle
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+// mostAuthors is how many authors of merged changes are named.
+const mostAuthors = 8
+
+// become makes the event that stands for all that a hold has.
+func (s *Settler) become(h *hold) *event.Event {
+	if h.first == h.last && !h.moving {
+		return h.last
+	}
+	var e event.Event
+	switch {
+	case h.first == h.last:
+		e = *h.last
+	case h.last.Verb == event.Deleted:
+		e = *h.last
+		if h.first.Old != nil {
+			e.Old = h.first.Old
+		}
+	default:
+		merged := s.options.Merge(h.first, h.last)
+		if merged == nil { // whoever cannot merge gets what can be told without him
+			merged = byPath(h.first, h.last)
+		}
+		e = *merged
+		e.ID, e.Version, e.UID = h.last.ID, h.last.Version, h.last.UID
+	}
+	e.Verb, e.Time, e.Missed = h.last.Verb, h.last.Time, h.missed
+	if h.last.Verb != event.Deleted {
+		e.Verb = h.first.Verb
+		e.Authors = h.authors
+	}
+	if h.first.Verb == event.Created { // nothing was before
+		e.Fields = nil
+		e.Classes = []event.Class{event.Content}
+		if e.Verb == event.Created {
+			e.Old = nil
+		}
+	}
+	if h.changes > 1 {
+		e.Merged, e.Since = h.changes, since(h.first)
+	}
+	h.summarize(&e)
+	return &e
+}
+
+// summarize says in a sentence what became of the object, where there is one to say.
+func (h *hold) summarize(e *event.Event) {
+	took := span(since(h.first), h.last.Time)
+	switch {
+	case e.Verb == event.Deleted && h.first.Verb == event.Created:
+		e.Summary = "created and deleted again" + took
+	case e.Verb == event.Deleted:
+	case h.moving && h.atRest:
+		e.Verb = event.Settled
+		e.Summary = changes(h.changes) + took + ", now " + h.state
+	case h.moving:
+		e.Summary = changes(h.changes) + took + ", " + h.state + ", not at rest yet"
+	}
+}
+
+// since returns when the first change of an event was seen.
+func since(e *event.Event) time.Time {
+	if !e.Since.IsZero() {
+		return e.Since
+	}
+	return e.Time
+}
+
+func changes(n int) string {
+	if n == 1 {
+		return "1 change"
+	}
+	return fmt.Sprintf("%d changes", n)
+}
+
+// span returns " in 8 s", or nothing if it is too short to tell.
+func span(from, to time.Time) string {
+	d := to.Sub(from)
+	switch {
+	case d < 50*time.Millisecond:
+		return ""
+	case d < 950*time.Millisecond:
+		return fmt.Sprintf(" in %.1f s", d.Seconds())
+	case d < 100*time.Second:
+		return fmt.Sprintf(" in %.0f s", d.Seconds())
+	default:
+		return fmt.Sprintf(" in %.0f min", d.Minutes())
+	}
+}
+
+// join returns the authors of two events, each once, the newer ones first.
+func join(newer, older []event.Author) []event.Author {
+	if len(older) == 0 {
+		return newer
+	}
+	all := slices.Clone(newer)
+	for _, a := range older {
+		known := slices.ContainsFunc(all, func(b event.Author) bool {
+			return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource
+		})
+		if !known && len(all) < mostAuthors {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// byPath merges two events without looking at the states: a field that both have is from
+// the first one's value to the last one's. What changed between the two is not in it.
+func byPath(first, last *event.Event) *event.Event {
+	e := *last
+	e.Old = first.Old
+	e.Fields, e.Classes = nil, nil
+	later := map[string]event.Field{}
+	for _, f := range last.Fields {
+		later[f.Path] = f
+	}
+	for _, f := range first.Fields {
+		if next, both := later[f.Path]; both {
+			delete(later, f.Path)
+			var changed bool
+			if f, changed = chain(f, next); !changed {
+				continue
+			}
+		}
+		e.Fields = append(e.Fields, f)
+	}
+	for _, f := range later {
+		e.Fields = append(e.Fields, f)
+	}
+	slices.SortFunc(e.Fields, func(a, b event.Field) int { return strings.Compare(a.Path, b.Path) })
+	for _, c := range []event.Class{event.Content, event.Metadata, event.Status, event.Heartbeat, event.Version} {
+		if slices.ContainsFunc(e.Fields, func(f event.Field) bool { return f.Class == c }) {
+			e.Classes = append(e.Classes, c)
+		}
+	}
+	if len(e.Classes) == 0 {
+		e.Classes = []event.Class{event.Version}
+	}
+	return &e
+}
+
+// chain returns one change of a field for two, and whether it is one.
+func chain(first, next event.Field) (event.Field, bool) {
+	next.From = first.From
+	next.Hidden = first.Hidden || next.Hidden
+	switch {
+	case first.Op == event.Add && next.Op == event.Remove:
+		return next, false
+	case first.Op == event.Add:
+		next.Op = event.Add
+	case next.Op == event.Add:
+		next.Op = event.Replace
+	}
+	same := next.Op == event.Replace && !next.Hidden && reflect.DeepEqual(next.From, next.To)
+	return next, !same
+}

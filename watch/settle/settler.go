@@ -1,0 +1,246 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package settle
+
+import (
+	"container/heap"
+	"container/list"
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+// What Options without a value mean.
+const (
+	// DefaultMaxHold is as long as people wait for a rollout before they look themselves.
+	DefaultMaxHold = time.Minute
+	// DefaultLimit is how many objects are held: about 100 MB of states of the size of a
+	// Pod, for all of which there is an event that just came.
+	DefaultLimit = 10_000
+)
+
+// Options say what is held, and for how long.
+type Options struct {
+	// Window is how long changes of an object are collected, from the first; 0 for not.
+	Window time.Duration
+	// Settle is how long an object must be at rest before it is told how it settled; 0 for
+	// no such summaries.
+	Settle time.Duration
+	// MaxHold is how long an object on its way is held at most. DefaultMaxHold if 0.
+	MaxHold time.Duration
+	// Limit is how many objects are held at most. DefaultLimit if 0.
+	Limit int
+	// Merge returns the event from the old state of the first to the new state of the last.
+	// It may not write to either. The settler sets what it knows of all events between:
+	// Verb, Time, Since, Merged, Authors, Missed, Summary. Without one, the fields are
+	// merged by their paths.
+	Merge func(first, last *event.Event) *event.Event
+}
+
+// Settler holds changes back. It is not safe for concurrent use.
+type Settler struct {
+	options Options
+	held    map[id]*hold
+	due     dues
+	ages    *list.List // of *hold, the oldest first
+	number  uint64
+}
+
+// id is an object among all kinds.
+type id struct {
+	kind event.Kind
+	key  object.Key
+}
+
+// hold is what is held of one object.
+type hold struct {
+	id          id
+	first, last *event.Event
+	changes     int // that it stands for
+	missed      bool
+	authors     []event.Author // newest first
+
+	began, came time.Time // when the first and the last of them were added
+	moving      bool      // it is held until it is at rest
+	atRest      bool      // by its last state
+	state       string    // the same in words
+
+	due    time.Time
+	number uint64        // of those that were ever held
+	index  int           // in dues
+	age    *list.Element // in ages
+}
+
+// New returns a Settler that holds nothing yet.
+func New(o Options) *Settler {
+	if o.MaxHold <= 0 {
+		o.MaxHold = DefaultMaxHold
+	}
+	if o.Limit <= 0 {
+		o.Limit = DefaultLimit
+	}
+	if o.Merge == nil {
+		o.Merge = byPath
+	}
+	return &Settler{options: o, held: map[id]*hold{}, ages: list.New()}
+}
+
+// Held returns how many objects are held.
+func (s *Settler) Held() int { return len(s.held) }
+
+// Next returns when Due has something to let go: zero if nothing is held.
+func (s *Settler) Next() time.Time {
+	if len(s.due) == 0 {
+		return time.Time{}
+	}
+	return s.due[0].due
+}
+
+// Add takes an event, and returns those that are to be told now, in this order: none, if it
+// is held.
+func (s *Settler) Add(e *event.Event, now time.Time) []*event.Event {
+	object := id{e.Kind, e.Key}
+	h := s.held[object]
+	var ready []*event.Event
+	if h != nil && !follows(h.last, e) {
+		ready = append(ready, s.letGo(h))
+		h = nil
+	}
+	switch {
+	case e.Verb == event.Deleted && h != nil:
+		h.add(e, now)
+		return append(ready, s.letGo(h))
+	case h != nil:
+		h.add(e, now)
+	case e.Verb == event.Created && s.options.Window > 0,
+		e.Verb == event.Updated && (s.options.Window > 0 || s.moves(e)):
+		s.number++
+		h = &hold{id: object, number: s.number, first: e, began: now}
+		h.add(e, now)
+		s.held[object] = h
+		h.age = s.ages.PushBack(h)
+		h.index = len(s.due)
+		heap.Push(&s.due, h)
+	default:
+		return append(ready, e)
+	}
+	s.schedule(h)
+	for len(s.held) > s.options.Limit {
+		ready = append(ready, s.letGo(s.oldest()))
+	}
+	return ready
+}
+
+// Due returns the events whose time has come, the one that is due longest first.
+func (s *Settler) Due(now time.Time) []*event.Event {
+	var ready []*event.Event
+	for len(s.due) > 0 && !s.due[0].due.After(now) {
+		ready = append(ready, s.letGo(s.due[0]))
+	}
+	return ready
+}
+
+// Flush returns everything that is held, the oldest first.
+func (s *Settler) Flush() []*event.Event {
+	var ready []*event.Event
+	for len(s.held) > 0 {
+		ready = append(ready, s.letGo(s.oldest()))
+	}
+	return ready
+}
+
+func (s *Settler) oldest() *hold {
+	h, _ := s.ages.Front().Value.(*hold)
+	return h
+}
+
+// follows reports whether an event may be merged with one before it: it continues the
+// same object's life.
+func follows(last, e *event.Event) bool {
+	if e.Verb != event.Updated && e.Verb != event.Deleted {
+		return false
+	}
+	return last.UID == e.UID || last.UID == "" || e.UID == ""
+}
+
+// moves reports whether an update is one step of several: the object is not at rest, or was
+// not before.
+func (s *Settler) moves(e *event.Event) bool {
+	if s.options.Settle <= 0 || e.Verb != event.Updated {
+		return false
+	}
+	_, rests, known := readiness(e.Kind, e.New)
+	if !known || !rests {
+		return known
+	}
+	_, rested, known := readiness(e.Kind, e.Old)
+	return known && !rested
+}
+
+// schedule says when a hold is due, after an event was added to it.
+func (s *Settler) schedule(h *hold) {
+	if h.first.Verb == event.Updated && !h.moving {
+		h.moving = s.moves(h.last)
+	}
+	switch {
+	case !h.moving:
+		h.due = h.began.Add(s.options.Window)
+	default:
+		h.due = h.began.Add(s.options.MaxHold)
+		h.state, h.atRest, _ = readiness(h.last.Kind, h.last.New)
+		if rest := h.came.Add(s.options.Settle); h.atRest && rest.Before(h.due) {
+			h.due = rest
+		}
+	}
+	heap.Fix(&s.due, h.index)
+}
+
+// add adds an event to what is held of its object.
+func (h *hold) add(e *event.Event, now time.Time) {
+	h.last, h.came = e, now
+	h.changes += max(e.Merged, 1)
+	h.missed = h.missed || e.Missed
+	h.authors = join(e.Authors, h.authors)
+}
+
+// letGo returns the event that a hold has become.
+func (s *Settler) letGo(h *hold) *event.Event {
+	delete(s.held, h.id)
+	s.ages.Remove(h.age)
+	heap.Remove(&s.due, h.index)
+	return s.become(h)
+}
+
+// dues is a heap of holds, the one that is due first on top.
+type dues []*hold
+
+func (d dues) Len() int { return len(d) }
+func (d dues) Less(i, j int) bool {
+	if c := d[i].due.Compare(d[j].due); c != 0 {
+		return c < 0
+	}
+	return d[i].number < d[j].number
+}
+func (d dues) Swap(i, j int) {
+	d[i], d[j] = d[j], d[i]
+	d[i].index, d[j].index = i, j
+}
+
+// Push is of [heap.Interface].
+func (d *dues) Push(x any) {
+	if h, ok := x.(*hold); ok {
+		h.index = len(*d)
+		*d = append(*d, h)
+	}
+}
+
+// Pop is of [heap.Interface].
+func (d *dues) Pop() any {
+	last := len(*d) - 1
+	h := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
+	return h
+}
