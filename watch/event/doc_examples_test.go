@@ -38,7 +38,7 @@ func at(hms string) time.Time {
 // examples are the events of docs/watch-events.md.
 func examples() map[string]*event.Event {
 	content := []event.Class{event.Content}
-	const secret = "0e8f8f8e-7c5f-4a57-9d3e-2f8f1f5b6c11"
+	const uid = "0e8f8f8e-7c5f-4a57-9d3e-2f8f1f5b6c11"
 	return map[string]*event.Event{
 		"updated": {
 			ID: "3f0c8f6f2a4d4bd1", Time: at("15:04:05.123").In(time.FixedZone("east", 3600)), Verb: event.Updated,
@@ -54,11 +54,11 @@ func examples() map[string]*event.Event {
 			}},
 		},
 		"deleted": {
-			ID: "9a77c1e2b3d45f60", Time: at("15:05:00"), Verb: event.Deleted, Kind: secrets, Key: login, UID: secret,
+			ID: "9a77c1e2b3d45f60", Time: at("15:05:00"), Verb: event.Deleted, Kind: secrets, Key: login, UID: uid,
 			Version: "4702", Classes: content, Missed: true, Stale: true,
 		},
 		"hidden": {
-			ID: "c0ffee0012345678", Time: at("15:06:00"), Verb: event.Updated, Kind: secrets, Key: login, UID: secret,
+			ID: "c0ffee0012345678", Time: at("15:06:00"), Verb: event.Updated, Kind: secrets, Key: login, UID: uid,
 			Version: "4720", Classes: content,
 			Fields: []event.Field{{
 				Path: "data.password", Op: event.Replace, From: "(hidden)", To: "(hidden)", Class: event.Content, Hidden: true,
@@ -156,7 +156,7 @@ func inSchema(v any, at string) []string {
 		return nil
 	}
 	names := inSchema(node["items"], at+"[]")
-	properties, _ := node["properties"].(map[string]any) //nolint:errcheck // a node without properties has none
+	properties, _ := node["properties"].(map[string]any)
 	for key, value := range properties {
 		path := strings.TrimPrefix(at+"."+key, ".")
 		names = append(append(names, path), inSchema(value, path)...)

@@ -4,6 +4,7 @@
 package event
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -162,10 +163,5 @@ func (e *Event) Object() map[string]any {
 
 // Is reports whether the event is of a class.
 func (e *Event) Is(c Class) bool {
-	for _, have := range e.Classes {
-		if have == c {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(e.Classes, c)
 }

@@ -150,8 +150,7 @@ write it as a text: matches("^web-.*")`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Compile(test.expr)
-			var wrong *CompileError
-			if !errors.As(err, &wrong) {
+			if _, ok := errors.AsType[*CompileError](err); !ok {
 				t.Fatalf("the error is %v", err)
 			}
 			if err.Error() != test.want {
@@ -303,8 +302,7 @@ func FuzzCompile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, expr string) {
 		c, err := Compile(expr)
 		if err != nil {
-			var wrong *CompileError
-			if !errors.As(err, &wrong) {
+			if _, ok := errors.AsType[*CompileError](err); !ok {
 				t.Fatalf("%T: %v", err, err)
 			}
 			if strings.ContainsFunc(err.Error(), func(r rune) bool { return r == '\x1b' }) {

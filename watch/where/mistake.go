@@ -6,6 +6,7 @@ package where
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -88,7 +89,7 @@ var variableNames = []string{"event", "old", "new", "object"}
 
 func hint(message string, known *knownTypes) string {
 	if m := undeclared.FindStringSubmatch(message); m != nil {
-		if fields := sortedKeys(known.shape[eventType]); contains(fields, m[1]) {
+		if fields := sortedKeys(known.shape[eventType]); slices.Contains(fields, m[1]) {
 			return fmt.Sprintf("did you mean \"event.%s\"?", m[1])
 		}
 		return fmt.Sprintf("did you mean %q? There are event, old, new and object", nearest.Name(m[1], append(functionNames(), variableNames...)))
@@ -101,15 +102,6 @@ func hint(message string, known *knownTypes) string {
 		return fmt.Sprintf("did you mean %q?", nearest.Name(m[1], fields))
 	}
 	return ""
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // checkPatterns finds patterns of matches() that are wrong, or that are not known before
