@@ -150,7 +150,7 @@ func BenchmarkOpen(b *testing.B) {
 			}
 			b.ReportMetric(float64(s.FileBytes)/1e6, "MB")
 			b.ReportMetric(float64(s.FileBytes-s.FreeBytes)/1e6, "MB-used")
-			b.ReportMetric(float64(s.FileBytes-s.FreeBytes-s.Bytes)/hundredThousand, "bytes/object")
+			b.ReportMetric(float64(s.FileBytes-s.FreeBytes)/hundredThousand, "bytes/each")
 		})
 	}
 	run("objects")

@@ -61,6 +61,18 @@ type contents struct {
 	// last commit may not be there.
 	headerLost bool
 	leaked     int
+
+	// The bucket that was read last, for the checksums of its records.
+	lastKind byte
+	lastSub  string
+	last     place
+}
+
+func (c *contents) in(kind byte, sub string) place {
+	if kind != c.lastKind || sub != c.lastSub {
+		c.lastKind, c.lastSub, c.last = kind, sub, placeOf(kind, sub)
+	}
+	return c.last
 }
 
 func newContents() *contents {
@@ -147,11 +159,8 @@ func (c *contents) record(bucket, sub string, key, value []byte) error {
 		s.version, s.known = version, true
 		c.selections[string(key)] = s
 	case bucketObjects:
-		if _, ok := splitKey(string(key)); !ok {
+		if _, err := parseSeen(value, c.in(ofObject, sub), key); err != nil || !isKey(key) {
 			return errDamagedRecord
-		}
-		if _, err := decodeSeen(value, sub, key); err != nil {
-			return err
 		}
 		s := c.selections[sub]
 		s.objects++
@@ -165,7 +174,7 @@ func (c *contents) record(bucket, sub string, key, value []byte) error {
 		q.next, q.dropped = max(q.next, next), dropped
 		c.sinks[string(key)] = q
 	case bucketOutbox:
-		e, err := decodeEvent(value, sub, key)
+		e, err := decodeEvent(value, c.in(ofEvent, sub), key)
 		if err != nil {
 			return err
 		}
@@ -179,7 +188,7 @@ func (c *contents) record(bucket, sub string, key, value []byte) error {
 }
 
 func (c *contents) preamble(key string, value []byte) error {
-	body, err := unseal(value, ofFormat, "", []byte(key))
+	body, err := unseal(value, inFormat, []byte(key))
 	if err != nil {
 		return err
 	}

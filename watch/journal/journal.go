@@ -227,7 +227,7 @@ func (j *Journal) begin(db *bbolt.DB, c *contents) error {
 		}
 		about := tx.Bucket([]byte(bucketFormat))
 		for key, value := range map[string][]byte{keyFormat: []byte{'0' + format}, keyDigest: c.key} {
-			if err := about.Put([]byte(key), seal(slices.Clone(value), 0, ofFormat, "", []byte(key))); err != nil {
+			if err := about.Put([]byte(key), seal(slices.Clone(value), 0, inFormat, []byte(key))); err != nil {
 				return err
 			}
 		}

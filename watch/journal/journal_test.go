@@ -386,7 +386,7 @@ func TestNewerFormatIsLeftAlone(t *testing.T) {
 		if err := tx.DeleteBucket([]byte(bucketObjects)); err != nil {
 			return err
 		}
-		return tx.Bucket([]byte(bucketFormat)).Put([]byte(keyFormat), seal([]byte("2"), 0, ofFormat, "", []byte(keyFormat)))
+		return tx.Bucket([]byte(bucketFormat)).Put([]byte(keyFormat), seal([]byte("2"), 0, inFormat, []byte(keyFormat)))
 	})
 	if err = errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)

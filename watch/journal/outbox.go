@@ -43,10 +43,10 @@ func (j *Journal) Next(sink string, after uint64, limit int) ([]Entry, error) {
 		if b == nil {
 			return nil
 		}
-		c := b.Cursor()
+		c, in := b.Cursor(), placeOf(ofEvent, sink)
 		size := 0
 		for k, v := c.Seek(seqKey(after + 1)); k != nil && len(entries) < limit && size < nextBytes; k, v = c.Next() {
-			e, err := decodeEvent(v, sink, k)
+			e, err := decodeEvent(v, in, k)
 			if err != nil {
 				if len(k) == 8 {
 					damaged = append(damaged, binary.BigEndian.Uint64(k))
@@ -96,7 +96,7 @@ func (j *Journal) Waiting(sink string) (n int, bytes int64, oldest time.Time, er
 	err = j.view(func(tx *bbolt.Tx) error {
 		if b := tx.Bucket([]byte(bucketOutbox)).Bucket([]byte(sink)); b != nil {
 			if k, v := b.Cursor().First(); k != nil {
-				if e, err := decodeEvent(v, sink, k); err == nil {
+				if e, err := decodeEvent(v, placeOf(ofEvent, sink), k); err == nil {
 					oldest = e.At
 				}
 			}

@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -38,26 +39,37 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var errDamagedRecord = errors.New("its checksum is of something else")
 
-// seal appends the checksum of a record. It is of where the record lies as well, so that
-// one that turns up elsewhere is not taken for one that belongs there.
-func seal(record []byte, start int, kind byte, bucket string, key []byte) []byte {
-	return binary.BigEndian.AppendUint32(record, checksum(record[start:], kind, bucket, key))
+// place is where records of a bucket lie, as the beginning of their checksums.
+type place uint32
+
+var (
+	inFormat     = placeOf(ofFormat, "")
+	inSelections = placeOf(ofSelection, "")
+	inSinks      = placeOf(ofSink, "")
+	zero         = []byte{0}
+)
+
+func placeOf(kind byte, bucket string) place {
+	where := append(append([]byte{kind}, bucket...), 0)
+	return place(crc32.Checksum(where, castagnoli))
 }
 
-func checksum(body []byte, kind byte, bucket string, key []byte) uint32 {
-	var scratch [256]byte
-	where := append(scratch[:0], kind)
-	where = append(where, bucket...)
-	where = append(where, 0)
-	where = append(where, key...)
-	where = append(where, 0)
-	return crc32.Update(crc32.Checksum(where, castagnoli), castagnoli, body)
+// seal appends the checksum of a record. It is of where the record lies as well, so that
+// one that turns up elsewhere is not taken for one that belongs there.
+func seal(record []byte, start int, in place, key []byte) []byte {
+	return binary.BigEndian.AppendUint32(record, checksum(record[start:], in, key))
+}
+
+func checksum(body []byte, in place, key []byte) uint32 {
+	sum := crc32.Update(uint32(in), castagnoli, key)
+	sum = crc32.Update(sum, castagnoli, zero)
+	return crc32.Update(sum, castagnoli, body)
 }
 
 // unseal returns a record without its checksum.
-func unseal(record []byte, kind byte, bucket string, key []byte) ([]byte, error) {
+func unseal(record []byte, in place, key []byte) ([]byte, error) {
 	n := len(record) - checksumSize
-	if n < 1 || binary.BigEndian.Uint32(record[n:]) != checksum(record[:n], kind, bucket, key) {
+	if n < 1 || binary.BigEndian.Uint32(record[n:]) != checksum(record[:n], in, key) {
 		return nil, errDamagedRecord
 	}
 	return record[:n], nil
@@ -71,12 +83,17 @@ func appendKey(b []byte, k object.Key) []byte {
 	return append(b, k.Name...)
 }
 
-func splitKey(k string) (object.Key, bool) {
-	namespace, name, ok := strings.Cut(k, "\x00")
-	return object.Key{Namespace: namespace, Name: name}, ok && name != "" && strings.IndexByte(name, 0) < 0
+func splitKey(k string) object.Key {
+	namespace, name, _ := strings.Cut(k, "\x00")
+	return object.Key{Namespace: namespace, Name: name}
 }
 
-func appendSeen(b []byte, s Seen, selection string, key []byte) []byte {
+func isKey(k []byte) bool {
+	_, name, ok := bytes.Cut(k, zero)
+	return ok && len(name) > 0 && bytes.IndexByte(name, 0) < 0
+}
+
+func appendSeen(b []byte, s Seen, in place, key []byte) []byte {
 	start := len(b)
 	b = append(b, plain)
 	if uid, ok := packUID(string(s.UID)); ok {
@@ -92,42 +109,74 @@ func appendSeen(b []byte, s Seen, selection string, key []byte) []byte {
 		b = appendText(b, s.Version)
 	}
 	b = append(b, s.Digest[:]...)
-	return seal(b, start, ofObject, selection, key)
+	return seal(b, start, in, key)
 }
 
-func decodeSeen(record []byte, selection string, key []byte) (Seen, error) {
-	b, err := unseal(record, ofObject, selection, key)
+// seenParts are the parts of the record of an object, which they are part of.
+type seenParts struct {
+	form         byte
+	uid, version []byte
+	number       uint64
+	digest       []byte
+}
+
+func parseSeen(record []byte, in place, key []byte) (p seenParts, err error) {
+	b, err := unseal(record, in, key)
 	if err != nil {
-		return Seen{}, err
+		return p, err
 	}
 	r := reader{b: b}
-	form := r.byte()
-	var s Seen
-	if form&binaryUID != 0 {
-		s.UID = types.UID(unpackUID(r.take(16)))
+	p.form = r.byte()
+	if p.form&binaryUID != 0 {
+		p.uid = r.take(16)
 	} else {
-		s.UID = types.UID(r.text())
+		p.uid = r.text()
 	}
-	if form&numericVers != 0 {
-		s.Version = strconv.FormatUint(r.uvarint(), 10)
+	if p.form&numericVers != 0 {
+		p.number = r.uvarint()
 	} else {
-		s.Version = r.text()
+		p.version = r.text()
 	}
-	copy(s.Digest[:], r.take(len(s.Digest)))
-	if r.bad || len(r.b) != 0 || form&^(binaryUID|numericVers) != plain {
-		return Seen{}, errDamagedRecord
+	p.digest = r.take(16)
+	if r.bad || len(r.b) != 0 || p.form&^(binaryUID|numericVers) != plain {
+		return p, errDamagedRecord
 	}
+	return p, nil
+}
+
+// decodeSeen returns what is in the record of an object. Its texts are one allocation.
+func decodeSeen(record []byte, in place, key []byte) (s Seen, err error) {
+	p, err := parseSeen(record, in, key)
+	if err != nil {
+		return s, err
+	}
+	var scratch [64]byte
+	text := scratch[:0]
+	if p.form&binaryUID != 0 {
+		text = appendUID(text, p.uid)
+	} else {
+		text = append(text, p.uid...)
+	}
+	n := len(text)
+	if p.form&numericVers != 0 {
+		text = strconv.AppendUint(text, p.number, 10)
+	} else {
+		text = append(text, p.version...)
+	}
+	both := string(text)
+	s.UID, s.Version = types.UID(both[:n]), both[n:]
+	copy(s.Digest[:], p.digest)
 	return s, nil
 }
 
 func appendVersion(b []byte, version, selection string) []byte {
 	start := len(b)
 	b = append(append(b, plain), version...)
-	return seal(b, start, ofSelection, "", []byte(selection))
+	return seal(b, start, inSelections, []byte(selection))
 }
 
 func decodeVersion(record []byte, selection string) (string, error) {
-	b, err := unseal(record, ofSelection, "", []byte(selection))
+	b, err := unseal(record, inSelections, []byte(selection))
 	if err != nil || b[0] != plain {
 		return "", errDamagedRecord
 	}
@@ -138,11 +187,11 @@ func appendSink(b []byte, next, dropped uint64, sink string) []byte {
 	start := len(b)
 	b = binary.AppendUvarint(append(b, plain), next)
 	b = binary.AppendUvarint(b, dropped)
-	return seal(b, start, ofSink, "", []byte(sink))
+	return seal(b, start, inSinks, []byte(sink))
 }
 
 func decodeSink(record []byte, sink string) (next, dropped uint64, err error) {
-	b, err := unseal(record, ofSink, "", []byte(sink))
+	b, err := unseal(record, inSinks, []byte(sink))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -155,18 +204,18 @@ func decodeSink(record []byte, sink string) (next, dropped uint64, err error) {
 	return next, dropped, nil
 }
 
-func appendEvent(b []byte, at time.Time, id string, data []byte, sink string, key []byte) []byte {
+func appendEvent(b []byte, at time.Time, id string, data []byte, in place, key []byte) []byte {
 	start := len(b)
 	b = append(b, plain)
 	b = binary.BigEndian.AppendUint64(b, uint64(at.UnixNano()))
 	b = appendText(b, id)
 	b = append(b, data...)
-	return seal(b, start, ofEvent, sink, key)
+	return seal(b, start, in, key)
 }
 
 // decodeEvent returns an entry whose Data is part of record.
-func decodeEvent(record []byte, sink string, key []byte) (Entry, error) {
-	b, err := unseal(record, ofEvent, sink, key)
+func decodeEvent(record []byte, in place, key []byte) (Entry, error) {
+	b, err := unseal(record, in, key)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -178,7 +227,7 @@ func decodeEvent(record []byte, sink string, key []byte) (Entry, error) {
 		return Entry{}, errDamagedRecord
 	}
 	return Entry{
-		Seq: binary.BigEndian.Uint64(key), ID: id, Data: r.b,
+		Seq: binary.BigEndian.Uint64(key), ID: string(id), Data: r.b,
 		At: time.Unix(0, int64(binary.BigEndian.Uint64(at))).UTC(),
 	}, nil
 }
@@ -216,13 +265,13 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
-func (r *reader) text() string {
+func (r *reader) text() []byte {
 	n := r.uvarint()
 	if r.bad || n > uint64(len(r.b)) {
 		r.bad = true
-		return ""
+		return nil
 	}
-	return string(r.take(int(n)))
+	return r.take(int(n))
 }
 
 // number returns a version that is written as numbers are, and so comes back as the same
@@ -258,13 +307,12 @@ func packUID(s string) (uid [16]byte, ok bool) {
 	return uid, err == nil
 }
 
-func unpackUID(b []byte) string {
-	var s [36]byte
-	hex.Encode(s[:8], b[:4])
-	hex.Encode(s[9:13], b[4:6])
-	hex.Encode(s[14:18], b[6:8])
-	hex.Encode(s[19:23], b[8:10])
-	hex.Encode(s[24:], b[10:16])
-	s[8], s[13], s[18], s[23] = '-', '-', '-', '-'
-	return string(s[:])
+func appendUID(b, uid []byte) []byte {
+	for i, part := range [][]byte{uid[:4], uid[4:6], uid[6:8], uid[8:10], uid[10:16]} {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, part)
+	}
+	return b
 }

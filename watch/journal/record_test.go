@@ -27,20 +27,20 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 		"larger than numbers": {UID: "x", Version: "18446744073709551616"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			record := appendSeen([]byte("before"), s, "pods", k)[6:]
-			got, err := decodeSeen(record, "pods", k)
+			record := appendSeen([]byte("before"), s, placeOf(ofObject, "pods"), k)[6:]
+			got, err := decodeSeen(record, placeOf(ofObject, "pods"), k)
 			if err != nil || got != s {
 				t.Errorf("%+v, %v", got, err)
 			}
-			if _, err := decodeSeen(record, "nodes", k); err == nil {
+			if _, err := decodeSeen(record, placeOf(ofObject, "nodes"), k); err == nil {
 				t.Error("good in another selection")
 			}
-			if _, err := decodeSeen(record, "pods", appendKey(nil, key(2))); err == nil {
+			if _, err := decodeSeen(record, placeOf(ofObject, "pods"), appendKey(nil, key(2))); err == nil {
 				t.Error("good under another key")
 			}
 		})
 	}
-	e, err := decodeEvent(appendEvent(nil, noon, "id", []byte("data"), "chat", seqKey(7)), "chat", seqKey(7))
+	e, err := decodeEvent(appendEvent(nil, noon, "id", []byte("data"), placeOf(ofEvent, "chat"), seqKey(7)), placeOf(ofEvent, "chat"), seqKey(7))
 	if err != nil || e.Seq != 7 || e.ID != "id" || !e.At.Equal(noon) || string(e.Data) != "data" {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -49,46 +49,47 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 // Whatever is in a record, with a checksum that is right, is read as something that makes
 // the same record, or not at all.
 func FuzzRecord(f *testing.F) {
+	inObject, inEvent := placeOf(ofObject, "x"), placeOf(ofEvent, "x")
 	k := appendKey(nil, key(1))
 	for _, r := range [][]byte{
-		appendSeen(nil, seen(1), "x", k),
-		appendSeen(nil, Seen{UID: "u", Version: "v"}, "x", k),
+		appendSeen(nil, seen(1), inObject, k),
+		appendSeen(nil, Seen{UID: "u", Version: "v"}, inObject, k),
 		appendVersion(nil, "4711", "x"),
 		appendSink(nil, 7, 300, "x"),
-		appendEvent(nil, noon, "id", []byte("data"), "x", seqKey(7)),
+		appendEvent(nil, noon, "id", []byte("data"), inEvent, seqKey(7)),
 	} {
 		f.Add(r[:len(r)-checksumSize])
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		sealed := func(kind byte, bucket string, key []byte) []byte {
-			return seal(bytes.Clone(body), 0, kind, bucket, key)
+		sealed := func(in place, key []byte) []byte {
+			return seal(bytes.Clone(body), 0, in, key)
 		}
-		if s, err := decodeSeen(sealed(ofObject, "x", k), "x", k); err == nil {
-			again, err := decodeSeen(appendSeen(nil, s, "x", k), "x", k)
+		if s, err := decodeSeen(sealed(inObject, k), inObject, k); err == nil {
+			again, err := decodeSeen(appendSeen(nil, s, inObject, k), inObject, k)
 			if err != nil || again != s {
 				t.Errorf("%+v became %+v, %v", s, again, err)
 			}
 		}
-		if v, err := decodeVersion(sealed(ofSelection, "", []byte("x")), "x"); err == nil {
-			if got := appendVersion(nil, v, "x"); !bytes.Equal(got, sealed(ofSelection, "", []byte("x"))) {
+		if v, err := decodeVersion(sealed(inSelections, []byte("x")), "x"); err == nil {
+			if got := appendVersion(nil, v, "x"); !bytes.Equal(got, sealed(inSelections, []byte("x"))) {
 				t.Errorf("%q", v)
 			}
 		}
-		if next, dropped, err := decodeSink(sealed(ofSink, "", []byte("x")), "x"); err == nil {
+		if next, dropped, err := decodeSink(sealed(inSinks, []byte("x")), "x"); err == nil {
 			n, d, err := decodeSink(appendSink(nil, next, dropped, "x"), "x")
 			if n != next || d != dropped || err != nil {
 				t.Errorf("%d, %d became %d, %d, %v", next, dropped, n, d, err)
 			}
 		}
-		if e, err := decodeEvent(sealed(ofEvent, "x", seqKey(7)), "x", seqKey(7)); err == nil {
-			again, err := decodeEvent(appendEvent(nil, e.At, e.ID, e.Data, "x", seqKey(7)), "x", seqKey(7))
+		if e, err := decodeEvent(sealed(inEvent, seqKey(7)), inEvent, seqKey(7)); err == nil {
+			again, err := decodeEvent(appendEvent(nil, e.At, e.ID, e.Data, inEvent, seqKey(7)), inEvent, seqKey(7))
 			if err != nil || again.ID != e.ID || !again.At.Equal(e.At) || !bytes.Equal(again.Data, e.Data) {
 				t.Errorf("%+v became %+v, %v", e, again, err)
 			}
 		}
 		// As they come: without a checksum.
-		_, _ = decodeSeen(body, "x", k)
-		_, _ = decodeEvent(body, "x", k)
+		_, _ = decodeSeen(body, inObject, k)
+		_, _ = decodeEvent(body, inEvent, k)
 	})
 }
 
@@ -128,18 +129,19 @@ func FuzzFile(f *testing.F) {
 }
 
 func BenchmarkRecord(b *testing.B) {
+	in := placeOf(ofObject, "pods")
 	k := appendKey(nil, key(1))
 	b.Run("append", func(b *testing.B) {
 		var buf []byte
 		for b.Loop() {
-			buf = appendSeen(buf[:0], seen1, "pods", k)
+			buf = appendSeen(buf[:0], seen1, in, k)
 		}
 		b.ReportMetric(float64(len(buf)), "bytes/record")
 	})
 	b.Run("decode", func(b *testing.B) {
-		r := appendSeen(nil, seen1, "pods", k)
+		r := appendSeen(nil, seen1, in, k)
 		for b.Loop() {
-			_, _ = decodeSeen(r, "pods", k)
+			_, _ = decodeSeen(r, in, k)
 		}
 	})
 }

@@ -54,7 +54,7 @@ func (j *Journal) Get(selection string, key object.Key) (s Seen, known bool, err
 		if value == nil {
 			return nil
 		}
-		if s, err = decodeSeen(value, selection, k); err != nil {
+		if s, err = decodeSeen(value, placeOf(ofObject, selection), k); err != nil {
 			return fmt.Errorf("object %s of %q: %w", key, selection, ErrRecord)
 		}
 		known = true
@@ -72,21 +72,19 @@ func (j *Journal) Get(selection string, key object.Key) (s Seen, known bool, err
 func (j *Journal) Objects(selection string) (objects iter.Seq2[object.Key, Seen], failed func() error) {
 	var err error
 	seq := func(yield func(object.Key, Seen) bool) {
-		p := piece{selection: selection}
+		p, in := piece{selection: selection}, placeOf(ofObject, selection)
 		for {
 			if err = j.view(p.read); err != nil {
 				return
 			}
 			for _, n := range p.lengths {
 				key, value := p.next(n)
-				text := string(key)
-				k, ok := splitKey(text)
-				s, decodeErr := decodeSeen(value, selection, key)
-				if !ok || decodeErr != nil {
-					err = fmt.Errorf("the journal %s: object %q of %q: %w", j.path, text, selection, ErrRecord)
+				s, decodeErr := decodeSeen(value, in, key)
+				if decodeErr != nil {
+					err = fmt.Errorf("the journal %s: object %q of %q: %w", j.path, key, selection, ErrRecord)
 					return
 				}
-				if !yield(k, s) {
+				if !yield(splitKey(string(key)), s) {
 					return
 				}
 			}

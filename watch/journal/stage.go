@@ -19,7 +19,7 @@ import (
 type stage struct {
 	j       *Journal
 	tx      *bbolt.Tx
-	buckets map[record]*bbolt.Bucket
+	buckets map[record]openBucket
 	arena   []byte // holds values until the transaction ends, as bbolt asks
 	keys    []byte
 
@@ -35,7 +35,7 @@ type stage struct {
 
 func (j *Journal) newStage(tx *bbolt.Tx) *stage {
 	return &stage{
-		j: j, tx: tx, buckets: map[record]*bbolt.Bucket{}, arena: j.arena,
+		j: j, tx: tx, buckets: map[record]openBucket{}, arena: j.arena,
 		selections: map[string]selection{}, sinks: map[string]queue{},
 		dropped: map[string]bool{}, removed: map[string]bool{}, added: map[string]bool{}, left: map[string]bool{},
 	}
@@ -130,7 +130,7 @@ func (s *stage) do(r *request, o *op) error {
 
 func (s *stage) object(o *op) error {
 	b, err := s.bucket(bucketObjects, o.name, o.verb == opSeen)
-	if b == nil || err != nil {
+	if b.Bucket == nil || err != nil {
 		return err
 	}
 	s.keys = appendKey(s.keys[:0], o.key)
@@ -145,7 +145,7 @@ func (s *stage) object(o *op) error {
 		return b.Delete(s.keys)
 	}
 	start := len(s.arena)
-	s.arena = appendSeen(s.arena, o.seen, o.name, s.keys)
+	s.arena = appendSeen(s.arena, o.seen, b.in, s.keys)
 	value := s.arena[start:]
 	if bytes.Equal(there, value) {
 		s.arena = s.arena[:start]
@@ -198,7 +198,7 @@ func (s *stage) event(r *request, o *op) error {
 	}
 	key := seqKey(q.next)
 	start := len(s.arena)
-	s.arena = appendEvent(s.arena, s.j.options.Clock(), o.id, o.data, o.name, key)
+	s.arena = appendEvent(s.arena, s.j.options.Clock(), o.id, o.data, b.in, key)
 	q.next++
 	q.waiting++
 	q.bytes += size
@@ -208,7 +208,7 @@ func (s *stage) event(r *request, o *op) error {
 
 func (s *stage) ack(o *op) error {
 	b, err := s.bucket(bucketOutbox, o.name, false)
-	if b == nil || err != nil {
+	if b.Bucket == nil || err != nil {
 		return err
 	}
 	q := s.queue(o.name)
@@ -219,7 +219,7 @@ func (s *stage) ack(o *op) error {
 			continue // said before
 		}
 		q.waiting--
-		if e, err := decodeEvent(value, o.name, s.keys); err == nil {
+		if e, err := decodeEvent(value, b.in, s.keys); err == nil {
 			q.bytes -= entrySize(e.ID, e.Data)
 		}
 		if o.verb == opDiscard {
@@ -286,28 +286,37 @@ func (s *stage) queue(name string) queue {
 	return q
 }
 
-// bucket returns the bucket of a selection's objects or of a sink's events, nil if it is
-// not there.
-func (s *stage) bucket(parent, name string, create bool) (*bbolt.Bucket, error) {
+// openBucket is the bucket of a selection's objects or of a sink's events.
+type openBucket struct {
+	*bbolt.Bucket
+	in place
+}
+
+// bucket returns a bucket, without a Bucket if it is not there.
+func (s *stage) bucket(parent, name string, create bool) (openBucket, error) {
 	where := record{bucket: parent, sub: name}
-	if b := s.buckets[where]; b != nil {
+	if b, ok := s.buckets[where]; ok {
 		return b, nil
 	}
 	p := s.tx.Bucket([]byte(parent))
 	b := p.Bucket([]byte(name))
 	if b == nil {
 		if !create {
-			return nil, nil
+			return openBucket{}, nil
 		}
 		var err error
 		if b, err = p.CreateBucket([]byte(name)); err != nil {
-			return nil, err
+			return openBucket{}, err
 		}
 	}
-	// Both grow at the end: events always, objects when a list is written down.
-	b.FillPercent = 0.9
-	s.buckets[where] = b
-	return b, nil
+	kind := ofObject
+	if parent == bucketOutbox {
+		// Only the end grows, so pages need no room for what comes between.
+		kind, b.FillPercent = ofEvent, 0.95
+	}
+	opened := openBucket{b, placeOf(kind, name)}
+	s.buckets[where] = opened
+	return opened, nil
 }
 
 func (s *stage) deleteBucket(parent, name string) error {
