@@ -103,13 +103,17 @@ func (s *source) open(column int) bool {
 	}
 	switch {
 	case s.block():
-		for s.turn(s.line + 1) {
+		first := s.line + 1
+		for s.indent == 0 && s.turn(s.line+1) {
 			if s.blanks(); s.column < len(s.row) {
 				s.indent = s.column
-				return true
 			}
 		}
-		return false
+		if s.indent == 0 || !s.turn(first) {
+			return false
+		}
+		s.column = min(s.indent, len(s.row)) // empty lines before it are part of the text
+		return true
 	case s.style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
 		s.column++
 	}
@@ -163,6 +167,9 @@ func (s *source) fold(more bool) bool {
 			return true
 		}
 		if s.blanks(); s.column < len(s.row) {
+			if s.block() { // what is further in is part of the text
+				s.column = min(s.indent, s.column)
+			}
 			return true
 		}
 	}

@@ -161,8 +161,11 @@ func (d *decoder) mapping(node *yaml.Node, path string, into reflect.Value) {
 		return
 	}
 	seen := map[string]int{}
-	for i := 0; i+1 < len(node.Content) && d.left > 0; i += 2 {
+	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
+		if d.left--; d.left < 0 {
+			return
+		}
 		switch {
 		case key.Tag == "!!merge":
 			d.wrongAt(key, path, "keys cannot be merged with <<; write them out, or use an alias for a value")
@@ -180,8 +183,12 @@ func (d *decoder) mapping(node *yaml.Node, path string, into reflect.Value) {
 		seen[key.Value] = key.Line
 		field, ok := fieldOf(into, key.Value)
 		if !ok {
-			d.wrongAt(key, path, "%s", unknownKey(key.Value, keys(into.Type())))
 			d.partial[path] = true
+			if d.findings.full() {
+				d.findings.more++ // without looking for what was meant
+				continue
+			}
+			d.wrongAt(key, path, "%s", unknownKey(key.Value, keys(into.Type())))
 			continue
 		}
 		d.read(value, join(path, key.Value), field)
@@ -196,9 +203,9 @@ func (d *decoder) list(node *yaml.Node, path string, into reflect.Value) {
 	case node.Kind != yaml.SequenceNode:
 		d.wrong(path, "want a list, such as [a, b], not %s", sortOf(node))
 	default:
-		list := reflect.MakeSlice(into.Type(), 0, min(len(node.Content), d.left))
+		list := reflect.MakeSlice(into.Type(), 0, min(len(node.Content), max(d.left, 0)))
 		for i, item := range node.Content {
-			if d.left <= 0 {
+			if d.left < 0 {
 				break
 			}
 			list = reflect.Append(list, reflect.Zero(into.Type().Elem()))

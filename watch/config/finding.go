@@ -52,8 +52,10 @@ type findings struct {
 	more int // that were not kept
 }
 
+func (f *findings) full() bool { return len(f.list) >= mostFindings }
+
 func (f *findings) add(found *Finding) {
-	if len(f.list) == mostFindings {
+	if f.full() {
 		f.more++
 		return
 	}

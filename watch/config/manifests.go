@@ -41,14 +41,15 @@ type Options struct {
 const (
 	defaultName    = "setpoint-watch"
 	defaultStorage = "1Gi"
-	defaultPort    = 8080
+	defaultPort    = 10270
 	configDir      = "/config" // a folder that nobody mounts a secret below
 	configFile     = "config.yaml"
-	portName       = "http"
+	portName       = "https"
 )
 
 // Manifests returns the files of a kustomize base that runs the configuration in a cluster,
-// by name. The same configuration and options give the same bytes.
+// by name. All but kustomization.yaml hold objects, and can be applied without kustomize too.
+// The same configuration and options give the same bytes.
 //
 // The rights are those to get, list and watch what the configuration watches, and nothing
 // else but what its sinks and several replicas need. Secrets are not among the files: a
@@ -59,13 +60,14 @@ func Manifests(c *Config, o Options) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the manifests of %s: %w", c.file, err)
 	}
-	files := map[string][]byte{configFile: bytes.Clone(c.text)}
-	names := []string{}
+	files := map[string][]byte{}
+	var names []string
 	for _, file := range []struct {
 		name, about string
 		objects     []runtime.Object
 	}{
 		{"account.yaml", "Who the watch is.", p.account()},
+		{"configuration.yaml", "The configuration, as it was read.", p.configuration()},
 		{"rbac.yaml", "What it may do: read what the configuration watches, and no more than its sinks and replicas need.", p.rights()},
 		{"storage.yaml", "One volume for all replicas: the storage class must let several nodes write, and lock files between them.", p.storage()},
 		{"workload.yaml", p.about(), p.workload()},
@@ -93,7 +95,7 @@ func Manifests(c *Config, o Options) (map[string][]byte, error) {
 type plan struct {
 	config *Config
 	Options
-	size     resource.Quantity
+	size     resource.Quantity // of the volume
 	port     int32
 	args     []string
 	lease    string // namespace/name; empty for one replica
@@ -138,7 +140,7 @@ func newPlan(c *Config, o Options) (*plan, error) {
 	}
 	if p.lease = c.Lease; p.lease == "" && p.Replicas > 1 {
 		p.lease = p.Namespace + "/" + p.Name
-		p.args = append(p.args, "--lease="+p.lease)
+		p.args = append(p.args, "--leader-elect", "--leader-elect-resource-namespace="+p.Namespace, "--leader-elect-resource-name="+p.Name)
 	}
 	errs = append(errs, p.folders()...)
 	p.labels = map[string]string{"app.kubernetes.io/name": defaultName, "app.kubernetes.io/instance": p.Name}
@@ -149,7 +151,7 @@ func newPlan(c *Config, o Options) (*plan, error) {
 // listen finds the port of probes and metrics.
 func (p *plan) listen() error {
 	if p.config.Listen == "" {
-		p.args = append(p.args, "--listen=:"+strconv.Itoa(defaultPort))
+		p.args = append(p.args, "--secure-port="+strconv.Itoa(defaultPort))
 		return nil
 	}
 	host, port, err := net.SplitHostPort(p.config.Listen)
@@ -170,7 +172,7 @@ func (p *plan) listen() error {
 // documents encodes objects as YAML, one document each. What a server fills in is left out.
 func documents(about string, objects []runtime.Object) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n# Made from %s; make it anew when that changes.\n", about, configFile)
+	fmt.Fprintf(&b, "# %s\n# Made from the configuration by setpoint watch manifests; make it anew when that changes.\n", about)
 	for i, object := range objects {
 		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 		if err != nil {
@@ -220,20 +222,14 @@ func prune(tree map[string]any) {
 	}
 }
 
-// kustomization lists the files. The name of the ConfigMap has a hash of the configuration,
-// so that a change of it rolls out.
+// kustomization lists the files.
 func (p *plan) kustomization(names []string) ([]byte, error) {
 	b := bytes.NewBufferString("# kubectl apply -k .\n" +
 		"# No namespace is set here, because that would move the roles in watched namespaces too.\n")
-	type generator struct {
-		Name, Namespace string
-		Files           []string
-	}
 	err := encode(b, struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
 		Resources  []string
-		Generator  []generator `yaml:"configMapGenerator"`
-	}{"kustomize.config.k8s.io/v1beta1", "Kustomization", names, []generator{{p.Name, p.Namespace, []string{configFile}}}})
+	}{"kustomize.config.k8s.io/v1beta1", "Kustomization", names})
 	return b.Bytes(), err
 }

@@ -36,6 +36,7 @@ func (in rulesIn) add(namespace string, rules ...rbacv1.PolicyRule) {
 func (p *plan) rights() []runtime.Object {
 	in := rulesIn{}
 	p.reading(in)
+	in.add("", servingRights()...)
 	p.writingEvents(in)
 	p.leasing(in)
 	var objects []runtime.Object
@@ -134,6 +135,15 @@ func (p *plan) writingEvents(in rulesIn) {
 	}
 	for _, namespace := range unique(namespaces) {
 		in.add(namespace, create)
+	}
+}
+
+// servingRights are what it takes to ask who somebody is that wants to see metrics, and
+// whether he may.
+func servingRights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
 	}
 }
 

@@ -4,6 +4,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,11 +61,27 @@ func (p *plan) about() string {
 	return b.String()
 }
 
+// hashAnnotation has a hash of the configuration, so that a change of it rolls out.
+const hashAnnotation = "setpoint.io/configuration"
+
+func (p *plan) hash() string {
+	sum := sha256.Sum256(p.config.text)
+	return hex.EncodeToString(sum[:8])
+}
+
+func (p *plan) configuration() []runtime.Object {
+	return []runtime.Object{&corev1.ConfigMap{
+		TypeMeta: typeMeta("v1", "ConfigMap"), ObjectMeta: p.metadata, Data: map[string]string{configFile: string(p.config.text)},
+	}}
+}
+
 func (p *plan) workload() []runtime.Object {
 	version := appsv1.SchemeGroupVersion.String()
 	replicas := int32(p.Replicas)
 	selector := &metav1.LabelSelector{MatchLabels: p.labels}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.labels}, Spec: p.pod()}
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: p.labels, Annotations: map[string]string{hashAnnotation: p.hash()}}, Spec: p.pod(),
+	}
 	if p.alone() {
 		return []runtime.Object{&appsv1.StatefulSet{
 			TypeMeta: typeMeta(version, "StatefulSet"), ObjectMeta: p.metadata,
@@ -171,7 +189,7 @@ func (p *plan) pod() corev1.PodSpec {
 
 func probe(path string) *corev1.Probe {
 	return &corev1.Probe{
-		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString(portName)}},
+		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString(portName), Scheme: corev1.URISchemeHTTPS}},
 		PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3,
 	}
 }

@@ -1,0 +1,53 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+func TestTheSchemaIsTheOneInTheDocuments(t *testing.T) {
+	schema, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "../../docs/watch-config.schema.json", schema)
+}
+
+// schemaPaths returns the paths of all keys, with [] for any element of a list.
+func schemaPaths(t *testing.T) []string {
+	t.Helper()
+	text, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type schema struct {
+		Properties map[string]schema
+		Items      *schema
+	}
+	var root schema
+	if err := json.Unmarshal(text, &root); err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	var collect func(s schema, path string)
+	collect = func(s schema, path string) {
+		if path != "" {
+			paths = append(paths, path)
+		}
+		for key, inner := range s.Properties {
+			collect(inner, join(path, key))
+		}
+		if s.Items != nil && s.Items.Properties != nil {
+			for key, inner := range s.Items.Properties {
+				collect(inner, join(path+"[]", key))
+			}
+		}
+	}
+	collect(root, "")
+	slices.Sort(paths)
+	return paths
+}
