@@ -4,7 +4,6 @@
 package sink
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/setpoint-io/setpoint/watch/event"
@@ -35,5 +34,5 @@ func newForm(w io.Writer, o formOptions) (func(*event.Event) error, error) {
 	case "text":
 		return line(func(e *event.Event) ([]byte, error) { return []byte(words(e)), nil }), nil
 	}
-	return nil, fmt.Errorf("form: %q is not known", o.form)
+	return nil, wrong("form", "%q cannot be written yet; use text, json or cloudevents", o.form)
 }
