@@ -197,7 +197,7 @@ func memory(path string) error {
 	}
 	opened, _, _ := resident()
 	seq, failed := j.Objects("pods/v1")
-	for range seq { //nolint:revive // reading is all
+	for range seq { // reading is all
 	}
 	if err := failed(); err != nil {
 		return err

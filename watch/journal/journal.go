@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -226,7 +227,7 @@ func (j *Journal) begin(db *bbolt.DB, c *contents) error {
 			}
 		}
 		about := tx.Bucket([]byte(bucketFormat))
-		for key, value := range map[string][]byte{keyFormat: []byte{'0' + format}, keyDigest: c.key} {
+		for key, value := range map[string][]byte{keyFormat: []byte(strconv.Itoa(format)), keyDigest: c.key} {
 			if err := about.Put([]byte(key), seal(slices.Clone(value), 0, inFormat, []byte(key))); err != nil {
 				return err
 			}
@@ -269,12 +270,12 @@ func (j *Journal) repair(db *bbolt.DB, c *contents) error {
 			if !s.known {
 				continue
 			}
-			if err := tx.Bucket([]byte(bucketSelections)).Put([]byte(name), appendVersion(nil, s.version, name)); err != nil {
+			if err := tx.Bucket([]byte(bucketSelections)).Put([]byte(name), versionRecord(s.version, name)); err != nil {
 				return err
 			}
 		}
 		for name, q := range c.sinks {
-			if err := tx.Bucket([]byte(bucketSinks)).Put([]byte(name), appendSink(nil, q.next, q.dropped, name)); err != nil {
+			if err := tx.Bucket([]byte(bucketSinks)).Put([]byte(name), sinkRecord(q.next, q.dropped, name)); err != nil {
 				return err
 			}
 		}

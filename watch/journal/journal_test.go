@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,13 @@ func reopen(t testing.TB, path string, o Options) *Journal {
 	return j
 }
 
+func closeJournal(t testing.TB, j *Journal) {
+	t.Helper()
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func commit(t testing.TB, j *Journal, fill func(b *Batch)) {
 	t.Helper()
 	var b Batch
@@ -71,9 +79,7 @@ func objects(t testing.TB, j *Journal, selection string) map[object.Key]Seen {
 	t.Helper()
 	all := map[object.Key]Seen{}
 	seq, failed := j.Objects(selection)
-	for k, s := range seq {
-		all[k] = s
-	}
+	maps.Insert(all, seq)
 	if err := failed(); err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +276,7 @@ func TestWhatIsDroppedIsCounted(t *testing.T) {
 	if err != nil || !slices.Equal(full, []string{"large", "slow"}) {
 		t.Fatalf("full %q, %v", full, err)
 	}
-	j.Close()
+	closeJournal(t, j)
 	j = reopen(t, j.path, o)
 	if j.Dropped("slow") != 2 || j.Dropped("large") != 1 || j.Dropped("fine") != 0 {
 		t.Errorf("dropped: %d, %d, %d", j.Dropped("slow"), j.Dropped("large"), j.Dropped("fine"))
@@ -300,7 +306,7 @@ func TestWhoWaitsForEventsIsWoken(t *testing.T) {
 	commit(t, j, func(b *Batch) { b.Event("a", "1", nil) })
 	commit(t, j, func(b *Batch) { b.Event("a", "2", nil) })
 	<-wake
-	j.Close()
+	closeJournal(t, j)
 	j = reopen(t, j.path, options())
 	<-j.Wake("a") // something waits
 }
@@ -332,7 +338,7 @@ func TestBatchesThatCannotBeWrittenAreRefused(t *testing.T) {
 		t.Error("something of them was written")
 	}
 	commit(t, j, func(b *Batch) { b.Event("s", "", make([]byte, MaxEvent)) })
-	j.Close()
+	closeJournal(t, j)
 	reopen(t, j.path, options())
 }
 
@@ -342,7 +348,7 @@ func TestFileThatAnotherHasIsRefused(t *testing.T) {
 	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), j.path) {
 		t.Errorf("got %v", err)
 	}
-	j.Close()
+	closeJournal(t, j)
 	reopen(t, j.path, options())
 }
 
@@ -362,7 +368,7 @@ func TestFileIsForItsOwnerOnly(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	j.Close()
+	closeJournal(t, j)
 	if err := os.Chmod(j.path, 0o644); err != nil { //nolint:gosec // that is what is tested
 		t.Fatal(err)
 	}
@@ -377,7 +383,7 @@ func TestFileIsForItsOwnerOnly(t *testing.T) {
 
 func TestNewerFormatIsLeftAlone(t *testing.T) {
 	j := begin(t, options())
-	j.Close()
+	closeJournal(t, j)
 	db, err := bbolt.Open(j.path, 0o600, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -169,10 +169,9 @@ func decodeSeen(record []byte, in place, key []byte) (s Seen, err error) {
 	return s, nil
 }
 
-func appendVersion(b []byte, version, selection string) []byte {
-	start := len(b)
-	b = append(append(b, plain), version...)
-	return seal(b, start, inSelections, []byte(selection))
+func versionRecord(version, selection string) []byte {
+	b := append([]byte{plain}, version...)
+	return seal(b, 0, inSelections, []byte(selection))
 }
 
 func decodeVersion(record []byte, selection string) (string, error) {
@@ -183,11 +182,10 @@ func decodeVersion(record []byte, selection string) (string, error) {
 	return string(b[1:]), nil
 }
 
-func appendSink(b []byte, next, dropped uint64, sink string) []byte {
-	start := len(b)
-	b = binary.AppendUvarint(append(b, plain), next)
+func sinkRecord(next, dropped uint64, sink string) []byte {
+	b := binary.AppendUvarint([]byte{plain}, next)
 	b = binary.AppendUvarint(b, dropped)
-	return seal(b, start, inSinks, []byte(sink))
+	return seal(b, 0, inSinks, []byte(sink))
 }
 
 func decodeSink(record []byte, sink string) (next, dropped uint64, err error) {

@@ -54,8 +54,8 @@ func FuzzRecord(f *testing.F) {
 	for _, r := range [][]byte{
 		appendSeen(nil, seen(1), inObject, k),
 		appendSeen(nil, Seen{UID: "u", Version: "v"}, inObject, k),
-		appendVersion(nil, "4711", "x"),
-		appendSink(nil, 7, 300, "x"),
+		versionRecord("4711", "x"),
+		sinkRecord(7, 300, "x"),
 		appendEvent(nil, noon, "id", []byte("data"), inEvent, seqKey(7)),
 	} {
 		f.Add(r[:len(r)-checksumSize])
@@ -71,12 +71,12 @@ func FuzzRecord(f *testing.F) {
 			}
 		}
 		if v, err := decodeVersion(sealed(inSelections, []byte("x")), "x"); err == nil {
-			if got := appendVersion(nil, v, "x"); !bytes.Equal(got, sealed(inSelections, []byte("x"))) {
+			if got := versionRecord(v, "x"); !bytes.Equal(got, sealed(inSelections, []byte("x"))) {
 				t.Errorf("%q", v)
 			}
 		}
 		if next, dropped, err := decodeSink(sealed(inSinks, []byte("x")), "x"); err == nil {
-			n, d, err := decodeSink(appendSink(nil, next, dropped, "x"), "x")
+			n, d, err := decodeSink(sinkRecord(next, dropped, "x"), "x")
 			if n != next || d != dropped || err != nil {
 				t.Errorf("%d, %d became %d, %d, %v", next, dropped, n, d, err)
 			}

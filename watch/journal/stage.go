@@ -44,10 +44,8 @@ func (j *Journal) newStage(tx *bbolt.Tx) *stage {
 // apply makes the changes of one request. That a sink is full is an error of the request
 // and not of the transaction.
 func (s *stage) apply(r *request) error {
-	if r.overflow == Block {
-		if r.err = s.fits(r.ops); r.err != nil {
-			return nil
-		}
+	if r.overflow == Block && !s.fits(r) {
+		return nil
 	}
 	s.batches++
 	if len(r.ops) > 64 {
@@ -83,16 +81,17 @@ func order(ops []op) []int {
 	return n
 }
 
-// fits reports as an error which sink has no room for the events among ops. A sink for
-// which nothing waits has room for any batch.
-func (s *stage) fits(ops []op) error {
+// fits reports whether all sinks have room for the events of a request, and makes it an
+// error of the request if one has none. A sink for which nothing waits has room for any
+// batch.
+func (s *stage) fits(r *request) bool {
 	type more struct {
 		events int
 		bytes  int64
 	}
 	var wanted map[string]more
-	for i := range ops {
-		if o := &ops[i]; o.verb == opEvent {
+	for i := range r.ops {
+		if o := &r.ops[i]; o.verb == opEvent {
 			if wanted == nil {
 				wanted = map[string]more{}
 			}
@@ -105,10 +104,11 @@ func (s *stage) fits(ops []op) error {
 		if q.waiting > 0 && (q.waiting+m.events > s.j.options.Limit || q.bytes+m.bytes > s.j.options.LimitBytes) {
 			s.j.state.Lock()
 			defer s.j.state.Unlock()
-			return &FullError{Sink: sink, Waiting: q.waiting, Bytes: q.bytes, Room: s.j.signalsOf(sink).room}
+			r.err = &FullError{Sink: sink, Waiting: q.waiting, Bytes: q.bytes, Room: s.j.signalsOf(sink).room}
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 func (s *stage) do(r *request, o *op) error {
@@ -167,7 +167,7 @@ func (s *stage) version(o *op) error {
 	sel.known, sel.version = true, o.id
 	delete(s.dropped, o.name)
 	s.selections[o.name], s.changed = sel, true
-	return s.tx.Bucket([]byte(bucketSelections)).Put([]byte(o.name), appendVersion(nil, o.id, o.name))
+	return s.tx.Bucket([]byte(bucketSelections)).Put([]byte(o.name), versionRecord(o.id, o.name))
 }
 
 func (s *stage) drop(o *op) error {
@@ -259,7 +259,7 @@ func (s *stage) finish() error {
 		if s.removed[name] {
 			continue
 		}
-		if err := sinks.Put([]byte(name), appendSink(nil, q.next, q.dropped, name)); err != nil {
+		if err := sinks.Put([]byte(name), sinkRecord(q.next, q.dropped, name)); err != nil {
 			return err
 		}
 	}
