@@ -47,11 +47,15 @@ help: ## list the targets
 ## Building and running
 
 .PHONY: build
-build: setpoint setpoint-controlplane ## build every binary of the project into bin/
+build: setpoint setpoint-watch setpoint-controlplane ## build every binary of the project into bin/
 
 .PHONY: setpoint
 setpoint: ## build bin/setpoint: the command, the manager and the library's own code
 	@$(STEP) 'building bin/setpoint' $(BUILD) -ldflags '-X main.version=$(VERSION)' -o $(BIN)/setpoint ./cmd/setpoint
+
+.PHONY: setpoint-watch
+setpoint-watch: ## build bin/setpoint-watch: what "setpoint watch" hands over to
+	@$(STEP) 'building bin/setpoint-watch' $(BUILD) -ldflags '-X main.version=$(VERSION)' -o $(BIN)/setpoint-watch ./cmd/setpoint-watch
 
 .PHONY: up
 up: build ## build, then start control plane, nodes and manager, and stay until Ctrl-C

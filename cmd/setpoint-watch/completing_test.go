@@ -1,0 +1,131 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spf13/cobra"
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// discoverable is a server that says which kinds and namespaces there are, and the kubeconfig
+// for it.
+func discoverable(t *testing.T) string {
+	t.Helper()
+	resource := func(plural, kind, short string, verbs ...string) apidiscovery.APIResourceDiscovery {
+		r := apidiscovery.APIResourceDiscovery{
+			Resource: plural, ResponseKind: &metav1.GroupVersionKind{Version: "v1", Kind: kind}, Scope: apidiscovery.ScopeNamespace, Verbs: verbs,
+		}
+		if short != "" {
+			r.ShortNames = []string{short}
+		}
+		return r
+	}
+	group := func(name string, resources ...apidiscovery.APIResourceDiscovery) apidiscovery.APIGroupDiscoveryList {
+		return apidiscovery.APIGroupDiscoveryList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "apidiscovery.k8s.io/v2", Kind: "APIGroupDiscoveryList"},
+			Items: []apidiscovery.APIGroupDiscovery{{
+				ObjectMeta: metav1.ObjectMeta{Name: name}, Versions: []apidiscovery.APIVersionDiscovery{{Version: "v1", Resources: resources, Freshness: apidiscovery.DiscoveryFreshnessCurrent}},
+			}},
+		}
+	}
+	const discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	answers := map[string]struct {
+		as string
+		v  any
+	}{
+		"/api": {discovery, group("", resource("pods", "Pod", "po", "list", "watch"), resource("podtemplates", "PodTemplate", "", "list", "watch"),
+			resource("bindings", "Binding", "", "create"))},
+		"/apis": {discovery, group("apps", resource("deployments", "Deployment", "deploy", "list", "watch"))},
+		"/api/v1/namespaces": {"application/json", corev1.NamespaceList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"},
+			Items: []corev1.Namespace{
+				{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "team-b", ResourceVersion: "1"}},
+				{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "team-a", ResourceVersion: "2"}},
+			},
+		}},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, ok := answers[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", answer.as)
+		_ = json.NewEncoder(w).Encode(answer.v)
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: here, clusters: [{name: c, cluster: {server: %q}}],
+contexts: [{name: here, context: {cluster: c}}, {name: there, context: {cluster: c}}]}`, server.URL)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestCompletion(t *testing.T) {
+	kubeconfig := discoverable(t)
+	for _, test := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"a kind", []string{"po"}, "pods\tPod (po)\npodtemplates\tPodTemplate\n:4\n"},
+		{"a kind of a group, in any case", []string{"DEP"}, "deployments.apps\tDeployment (deploy)\n:4\n"},
+		{"what cannot be watched is none", []string{"bind"}, ":4\n"},
+		{"the next one of a list", []string{"deployments.apps,pod"}, "deployments.apps,pods\tPod (po)\ndeployments.apps,podtemplates\tPodTemplate\n:4\n"},
+		{"none twice", []string{"pods,pod"}, "pods,podtemplates\tPodTemplate\n:4\n"},
+		{"one argument of kinds", []string{"pods", ""}, ":4\n"},
+		{"a namespace", []string{"pods", "-n", ""}, "team-a\nteam-b\n:4\n"},
+		{"a namespace after the sign", []string{"--namespace=team-b,"}, "team-b,team-a\n:4\n"},
+		{"a namespace to leave out", []string{"--exclude-namespace", "team-b"}, "team-b\n:4\n"},
+		{"a context", []string{"--context", ""}, "here\nthere\n:4\n"},
+		{"a sort of change", []string{"--show", "status,heart"}, "status,heartbeats\tsomebody says that he is alive: leases, times of conditions\n:4\n"},
+		{"a form", []string{"-o", ""}, "text\ta line each\ndiff\tfield by field\njson\ta line each, for programs\nyaml\n:4\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, said := testWorld(nil)
+			run(t.Context(), w, append([]string{cobra.ShellCompRequestCmd, "-k", kubeconfig}, test.args...))
+			if !strings.HasPrefix(said.String(), test.want) {
+				t.Errorf("%q, want %q", said, test.want)
+			}
+		})
+	}
+}
+
+func TestCompletionSaysWhatItCannotFindOut(t *testing.T) {
+	w, said := testWorld(nil)
+	run(t.Context(), w, []string{cobra.ShellCompRequestCmd, "-k", filepath.Join(t.TempDir(), "none"), "po"})
+	if !strings.Contains(said.String(), "_activeHelp_ kubeconfig ") || !strings.Contains(said.String(), "none does not exist\n:4\n") {
+		t.Errorf("%q", said)
+	}
+}
+
+func TestCompletionWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cobra.Command{}
+		c.SetContext(t.Context())
+		release := make(chan struct{})
+		began := time.Now()
+		found, _ := listed(func(context.Context) ([]string, error) { <-release; return []string{"pods"}, nil })(c, nil, "")
+		close(release)
+		if took := time.Since(began); took != completionTime || len(found) != 1 || !strings.Contains(found[0], "did not answer in time") {
+			t.Errorf("%q after %s", found, took)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/watch/config"
+	"github.com/setpoint-io/setpoint/watch/sink"
+)
+
+// readConfig reads the file of -f. The error says file and line of each mistake.
+func readConfig(path string) (*config.Config, error) {
+	data, err := readBounded(path, config.MaxSize+1) // one more, so that Parse sees that it is too much
+	if err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	return config.Parse(data, path)
+}
+
+func readBounded(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// mostSecret is the largest file that is read as a secret, in bytes.
+const mostSecret = 1 << 20
+
+// secrets reads what the file refers to. What is in it never stands in an error.
+func secrets(w *cli.World) func(sink.SecretRef) (string, error) {
+	lookup := lookupEnv(w)
+	return func(ref sink.SecretRef) (string, error) {
+		if ref.File == "" {
+			value, set := lookup(ref.Env)
+			if !set {
+				return "", errors.New("it is not set, or empty")
+			}
+			return value, nil
+		}
+		data, err := readSecret(ref.File)
+		return string(data), err
+	}
+}
+
+func readSecret(file string) ([]byte, error) {
+	data, err := readBounded(file, mostSecret+1)
+	if err == nil && len(data) > mostSecret {
+		return nil, fmt.Errorf("it is larger than %d bytes; is this the file that you mean?", mostSecret)
+	}
+	return data, err
+}
+
+// lookupEnv is as os.LookupEnv, and takes what is empty for what is not set: no secret is.
+func lookupEnv(w *cli.World) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		value := w.Getenv(name)
+		return value, value != ""
+	}
+}

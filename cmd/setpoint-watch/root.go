@@ -1,0 +1,88 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// defaultLease is for several processes that watch the same. It is asked for by a flag.
+var defaultLease = object.Key{Namespace: "default", Name: "setpoint-watch"}
+
+func rootCommand(r *runCommand) *cobra.Command {
+	c := &cobra.Command{
+		Use:         "setpoint-watch [KIND,KIND...]",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Short:       "Tell what changes in a cluster, and who changed it",
+		Long: `Tell what changes in a cluster, and who changed it, until Ctrl-C: every creation,
+update and deletion of Pods, or of other kinds, in all namespaces or in some.
+
+Kinds are named as for kubectl, in any case: pods, po, deployments.apps,
+widgets.example.com. Kinds that are defined later are picked up. A kind that may not
+be read is said once and tried again; the others go on.
+
+Heartbeats, and changes of nothing but the status, are left out unless --show asks for
+them. Values of Secrets are never shown, only that they changed.
+
+With --cursor nothing is missed over a restart: the next start tells what has changed
+in between, deletions too. With --once it ends then. With -f events go to files,
+webhooks, chat and mail.`,
+		Example: `  # Pods of all namespaces
+  setpoint watch
+
+  # several kinds in two namespaces, field by field
+  setpoint watch deployments,services -n team-a -n team-b -o diff
+
+  # Deployments that somebody scales
+  setpoint watch deploy --where 'event.verb == "updated" && old.spec.replicas != new.spec.replicas'
+
+  # every kind that there is, for a program
+  setpoint watch --all -o json
+
+  # in a script: what has changed since the last run? The status is 1 if something has
+  setpoint watch deployments --cursor ./seen --once
+
+  # a file that says where events go, and what is wrong with it
+  setpoint watch check -f watch.yaml
+  setpoint watch -f watch.yaml`,
+		Args:              oneListOfKinds,
+		RunE:              r.run,
+		ValidArgsFunction: r.completeKinds,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // setpoint has it
+		Version:           cli.WhatThisIs(version).String(),
+	}
+	c.SetVersionTemplate(name + " {{.Version}}\n")
+	f := c.Flags()
+	f.SortFlags = false // they stand by what they are about
+	r.selection.flags(f)
+	r.printing.flags(f)
+	f.StringVar(&r.cursor, "cursor", "", "keep in this `file` what was told, so that the next start tells what changed meanwhile")
+	f.BoolVar(&r.once, "once", false, "with --cursor: tell what has changed since the last run, and end with status 1 if something has, 0 if not, 2 after an error")
+	f.StringVarP(&r.file, "config", "f", "", "YAML `file` that says what is watched and where events go; flags win over it")
+	r.target.Flags(f)
+	r.answering.Flags(f, 0)
+	r.electing.Flags(f, cli.LeaseDefaults{On: false, Key: defaultLease, Processes: "watches of the same"})
+	r.logging.Flags(f, c)
+	r.complete(c)
+	cli.ExplainFlagErrors(c, flagsOfKubectl)
+	c.AddCommand(checkCommand(r.w), manifestsCommand(r.w))
+	return c
+}
+
+// flagsOfKubectl says what there is instead of a flag that "kubectl get -w" has.
+func flagsOfKubectl(flag string) (why string, ok bool) {
+	why, ok = map[string]string{
+		"watch":               "is what this command does; leave it out",
+		"watch-only":          "is what this command does unless --initial is given; leave it out",
+		"output-watch-events": "is what this command does; leave it out",
+		"filename":            "is a flag of kubectl; -f names the configuration here, and kinds are arguments",
+		"no-headers":          "is a flag of kubectl; there are no headers here",
+		"show-managed-fields": "is a flag of kubectl; who made a change is said with each event",
+		"sort-by":             "is a flag of kubectl; events come in the order in which they happen",
+	}[flag]
+	return why, ok
+}

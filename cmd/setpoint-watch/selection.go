@@ -1,0 +1,197 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/watch"
+	"github.com/setpoint-io/setpoint/watch/config"
+	"github.com/setpoint-io/setpoint/watch/observe"
+	"github.com/setpoint-io/setpoint/watch/where"
+)
+
+// selection is what is watched, and what of it is told.
+type selection struct {
+	kinds         []string
+	all           bool
+	namespaces    []string
+	allNamespaces bool
+	exclude       []string
+	labels        string
+	fields        string
+	show          []string
+	where         string
+	hide          []string
+	window        time.Duration
+	settle        time.Duration
+	initial       bool
+	sinceStart    bool
+
+	file      string
+	fileHides []string // beside hide
+}
+
+func (s *selection) flags(f *pflag.FlagSet) {
+	f.BoolVar(&s.all, "all", false, "watch every kind that can be watched")
+	f.StringSliceVarP(&s.namespaces, "namespace", "n", nil, "watch this `namespace`; can be given several times (default: all)")
+	f.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "watch all namespaces, which is the default; wins over the file")
+	f.StringSliceVar(&s.exclude, "exclude-namespace", nil, "leave out this `namespace`; can be given several times")
+	f.StringVarP(&s.labels, "selector", "l", "", "watch objects with these `labels`, such as tier=web")
+	f.StringVar(&s.fields, "field-selector", "", "watch objects with these `fields`, such as metadata.name=web")
+	f.BoolVar(&s.initial, "initial", false, "tell first what is there at the start")
+	f.BoolVar(&s.sinceStart, "since-start", true, "tell only what changes; false is as --initial")
+	f.StringSliceVar(&s.show, "show", nil, "tell of these `sorts` of changes too: status, heartbeats, versions")
+	f.StringVar(&s.where, "where", "", "tell of changes that meet this `condition` in CEL, over event, old, new and object")
+	f.StringArrayVar(&s.hide, "hide", nil, "never show these values, by a `rule` such as configmaps:data.password; can be given several times")
+	f.DurationVar(&s.window, "window", 0, "gather changes of an object for so long, and tell them as one; 0 is not at all")
+	f.DurationVar(&s.settle, "settle", 0, "tell what became of an object once it has been at rest for so long; 0 is each change")
+}
+
+// oneListOfKinds takes one argument. Two are most often a kind and a name.
+func oneListOfKinds(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("%q: kinds are one argument with commas in it, as in %s,%s; a single object is watched with --field-selector metadata.name=%s",
+			args[1], args[0], args[1], args[1])
+	}
+	return nil
+}
+
+// kindsOf splits the argument.
+func kindsOf(args []string) ([]string, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	kinds := strings.Split(args[0], ",")
+	for _, kind := range kinds {
+		plain, object, named := strings.Cut(kind, "/")
+		switch {
+		case named:
+			return nil, fmt.Errorf("%q: want a kind; a single object is watched with %s --field-selector metadata.name=%s", kind, plain, object)
+		case kind == "":
+			return nil, fmt.Errorf("%q: a kind is missing before or after a comma", args[0])
+		case len(validation.IsDNS1123Subdomain(strings.ToLower(kind))) > 0:
+			return nil, fmt.Errorf("%q cannot be a kind; want one such as pods, deployments.apps or widgets.example.com", kind)
+		}
+	}
+	return kinds, nil
+}
+
+// take takes from the file what the command line leaves open. What is hidden adds up: a flag
+// that shows what the file hides would be a mistake sooner or later.
+func (s *selection) take(c *config.Config, given func(flag string) bool) {
+	from := c.Watch
+	if len(s.kinds) == 0 && !given("all") {
+		s.kinds, s.all = from.Kinds, from.All
+	}
+	for flag, take := range map[string]func(){
+		"exclude-namespace": func() { s.exclude = from.ExcludeNamespaces },
+		"selector":          func() { s.labels = from.Labels },
+		"field-selector":    func() { s.fields = from.Fields },
+		"show":              func() { s.show = from.Show },
+		"where":             func() { s.where = from.Where },
+	} {
+		if !given(flag) {
+			take()
+		}
+	}
+	if !given("namespace") && !given("all-namespaces") {
+		s.namespaces = from.Namespaces
+	}
+	if !given("initial") && !given("since-start") {
+		s.initial = from.Initial
+	}
+	if !given("window") && c.Set("watch.window") {
+		s.window = from.Window
+	}
+	if !given("settle") && c.Set("watch.settle") {
+		s.settle = from.Settle
+	}
+	s.file, s.fileHides = c.File(), c.Hide
+}
+
+// options says what the flags say, or what is wrong with them.
+func (s *selection) options(given func(flag string) bool) (watch.Options, error) {
+	o := watch.Options{
+		Kinds: s.kinds, All: s.all, Namespaces: s.namespaces, ExcludeNamespaces: s.exclude,
+		Labels: s.labels, Fields: s.fields, Existing: s.initial || !s.sinceStart, Window: s.window, Settle: s.settle,
+	}
+	if err := s.check(given); err != nil {
+		return o, err
+	}
+	for _, text := range s.show {
+		class, err := classOf(text)
+		if err != nil {
+			return o, fmt.Errorf("--show=%s: %w", text, err)
+		}
+		o.Show = append(o.Show, class)
+	}
+	for _, text := range s.hide {
+		rule, err := observe.ParseRule(text)
+		if err != nil {
+			return o, fmt.Errorf("--hide=%s: %w", text, err)
+		}
+		o.Hide = append(o.Hide, rule)
+	}
+	for _, text := range s.fileHides {
+		rule, err := observe.ParseRule(text)
+		if err != nil {
+			return o, fmt.Errorf("%s: hide: %q: %w", s.file, text, err)
+		}
+		o.Hide = append(o.Hide, rule)
+	}
+	if s.where != "" {
+		condition, err := where.Compile(s.where)
+		if err != nil {
+			return o, fmt.Errorf("--where: %w", err)
+		}
+		o.Keep = condition.Matches
+	}
+	return o, nil
+}
+
+func (s *selection) check(given func(flag string) bool) error {
+	switch {
+	case s.all && len(s.kinds) > 0:
+		return fmt.Errorf("--all is every kind, and %s is asked for as well; leave one of them out", strings.Join(s.kinds, ","))
+	case s.allNamespaces && len(s.namespaces) > 0:
+		return fmt.Errorf("--all-namespaces and --namespace=%s: want one of them", s.namespaces[0])
+	case given("initial") && given("since-start") && s.initial == s.sinceStart:
+		return errors.New("--initial and --since-start say the opposite of each other; want one of them")
+	case s.window < 0:
+		return fmt.Errorf("--window=%s: want 0 or more", s.window)
+	case s.settle < 0:
+		return fmt.Errorf("--settle=%s: want 0 or more", s.settle)
+	}
+	for flag, namespaces := range map[string][]string{"namespace": s.namespaces, "exclude-namespace": s.exclude} {
+		for _, namespace := range namespaces {
+			if len(validation.IsDNS1123Label(namespace)) > 0 {
+				return fmt.Errorf("--%s=%s: want the name of a namespace: lower-case letters, digits and dashes", flag, namespace)
+			}
+		}
+	}
+	for _, namespace := range s.exclude {
+		if slices.Contains(s.namespaces, namespace) {
+			return fmt.Errorf("--exclude-namespace=%s: --namespace=%s asks for it; leave one of them out", namespace, namespace)
+		}
+	}
+	if _, err := labels.Parse(s.labels); err != nil {
+		return fmt.Errorf("--selector=%s: %s; want one such as tier=web,env!=test", s.labels, cli.OneLine(err))
+	}
+	if _, err := fields.ParseSelector(s.fields); err != nil {
+		return fmt.Errorf("--field-selector=%s: %s; want one such as metadata.name=web", s.fields, cli.OneLine(err))
+	}
+	return nil
+}

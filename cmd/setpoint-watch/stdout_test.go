@@ -1,0 +1,76 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pager takes a write when it is told to.
+type pager struct{ next chan error }
+
+func (p pager) Write(b []byte) (int, error) {
+	if err := <-p.next; err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+func TestWhoDoesNotReadHoldsNothingUpAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		p := pager{make(chan error)}
+		r := &reader{out: p, ctx: ctx, gone: func() {}}
+		go func() {
+			time.Sleep(time.Hour)
+			stop()
+		}()
+		began := time.Now()
+		if _, err := r.Write([]byte("a\n")); !errors.Is(err, errUnread) {
+			t.Errorf("%v, want errUnread", err)
+		}
+		if took := time.Since(began); took != time.Hour+lastWrite {
+			t.Errorf("given up after %s", took)
+		}
+		if _, err := r.Write([]byte("b\n")); !errors.Is(err, errUnread) {
+			t.Errorf("%v; what was left behind may still be written, and nothing may come after it", err)
+		}
+		p.next <- nil
+	})
+}
+
+func TestALastWriteThatIsReadIsWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		p := pager{make(chan error, 1)}
+		go func() {
+			time.Sleep(lastWrite / 2)
+			p.next <- nil
+		}()
+		if n, err := (&reader{out: p, ctx: ctx}).Write([]byte("a\n")); n != 2 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	})
+}
+
+func TestAReaderThatHasGoneEndsTheWatch(t *testing.T) {
+	gone := 0
+	p := pager{make(chan error, 2)}
+	r := &reader{out: p, ctx: t.Context(), gone: func() { gone++ }}
+	p.next <- io.ErrShortWrite
+	if _, err := r.Write(nil); gone != 0 || !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("ended for %v", err)
+	}
+	p.next <- syscall.EPIPE
+	if _, err := r.Write(nil); gone != 1 || !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("not ended for %v", err)
+	}
+}
