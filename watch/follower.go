@@ -1,0 +1,302 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/journal"
+	"github.com/setpoint-io/setpoint/watch/observe"
+)
+
+type (
+	anyObject = *unstructured.Unstructured
+	tree      = map[string]any
+)
+
+// follower follows one kind in one namespace, or in all: it makes events of the steps of
+// an informer. Each has a goroutine of its own, so that the objects of many kinds are
+// decoded and compared on all processors.
+type follower struct {
+	watch     *Watch
+	kind      event.Kind
+	resource  object.Resource
+	selection client.Selection
+	name      string // in the journal
+	appeared  bool   // the kind was not served when the watch began: all its objects are new
+
+	informer cache.SharedInformer[anyObject]
+	observer *observe.Observer
+	steps    chan cache.Event[anyObject]
+	cancel   context.CancelFunc
+
+	// Of the goroutine that runs it.
+	known    bool                    // the journal knows the selection
+	replayed map[object.Key]replayed // what the replay has told of
+	present  map[object.Key]bool     // what was there at the start
+	state    object.Version          // of the state that the handler is first told of, or an older one
+	last     object.Version          // of the newest step that was handed on
+	begun    atomic.Bool             // the handler has been told of everything that was there
+}
+
+// newFollower follows a kind until ctx ends or stop is called.
+func (w *Watch) newFollower(ctx context.Context, r object.Resource, namespace string, appeared bool) *follower {
+	ctx, cancel := context.WithCancel(ctx)
+	f := &follower{
+		watch: w, kind: kindOf(r), resource: r, appeared: appeared, cancel: cancel,
+		selection: client.Selection{Namespace: namespace, Labels: w.options.Labels, Fields: w.options.Fields, JSONOnly: true},
+		steps:     make(chan cache.Event[anyObject]),
+	}
+	f.name = fmt.Sprintf("%s/%s/%s/%s", f.kind, namespace, w.options.Labels, w.options.Fields)
+	f.informer = cache.Informer[anyObject](w.host.Informers(), cache.OfKind(r.GroupVersionKind()), cache.InNamespace(namespace),
+		cache.WithLabels(w.options.Labels), cache.WithFields(w.options.Fields), cache.WithManagedFields())
+	w.tasks.Go(func() {
+		defer f.informer.Release()
+		f.run(ctx)
+	})
+	return f
+}
+
+func (f *follower) stop() { f.cancel() }
+
+// idleEvery is how often a follower without steps moves its cursor on, so that the server
+// still knows the place after the next start.
+const idleEvery = 15 * time.Second
+
+func (f *follower) run(ctx context.Context) {
+	f.observer = f.watch.observer(ctx, f)
+	if !f.awaitState(ctx) {
+		return
+	}
+	version, known := f.watch.cursor.selection(f.name)
+	f.known, f.state = known, f.informer.Snapshot().Version()
+	if known {
+		if !version.IsZero() {
+			f.replay(ctx, version, f.state)
+		}
+		f.present = map[object.Key]bool{}
+	}
+	registration, err := f.informer.AddHandler(func(e cache.Event[anyObject]) {
+		select {
+		case f.steps <- e:
+		case <-ctx.Done():
+		}
+	}, cache.HandlerOptions{Name: "watch", EveryStep: true})
+	if err != nil {
+		if ctx.Err() == nil {
+			f.watch.teller.fail(fmt.Errorf("following %s: %w", f.kind, err))
+		}
+		return
+	}
+	defer registration.Remove()
+	started := registration.Synced()
+	idle := time.NewTicker(idleEvery)
+	defer idle.Stop()
+	for {
+		select {
+		case e := <-f.steps:
+			f.step(ctx, e)
+		case <-started:
+			started = nil
+			f.begin(ctx)
+		case <-idle.C:
+			f.moveOn(ctx, registration)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// awaitState waits for the informer. Where the watch is only to tell what has changed, a
+// kind that may not be read is an error: waiting for it would be for ever.
+func (f *follower) awaitState(ctx context.Context) bool {
+	look := time.NewTicker(500 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-f.informer.Synced():
+			return true
+		case <-ctx.Done():
+			return false
+		case <-look.C:
+			if err := f.informer.Trouble(); f.watch.options.Once && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
+				f.watch.teller.fail(&refusedError{kind: f.kind, err: err})
+				return false
+			}
+		}
+	}
+}
+
+// refusedError is the error for a kind that has to be read and may not.
+type refusedError struct {
+	kind event.Kind
+	err  error
+}
+
+func (e *refusedError) Error() string { return fmt.Sprintf("watching %s: %v", e.kind, e.err) }
+func (e *refusedError) Unwrap() error { return e.err }
+
+// step makes an event of a step of the informer.
+func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
+	key := e.Key()
+	if e.Kind == cache.Resync || f.watch.excluded(key) {
+		return
+	}
+	item := e.Item()
+	version := item.Meta().Version
+	if e.Initial {
+		f.initial(ctx, key, e.New)
+		return
+	}
+	f.begin(ctx) // a step follows everything that was there
+	if done, ok := f.replayed[key]; ok && done.version.AtLeast(version) && done.uid == item.Meta().UID {
+		return // the replay went further than the state that the informer began with
+	}
+	change := observe.Change{Stale: e.Stale}
+	switch e.Kind {
+	case cache.Added:
+		change.Verb = event.Created
+	case cache.Updated:
+		change.Verb = event.Updated
+	case cache.Replaced:
+		change.Verb = event.Replaced
+	case cache.Deleted:
+		change.Verb = event.Deleted
+	}
+	var err error
+	if change.Old, err = treeOf(e.Old); err == nil {
+		change.New, err = treeOf(e.New)
+	}
+	f.tell(ctx, key, change, version, err)
+	f.last = version
+}
+
+// initial is told of an object that was there at the start.
+func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[anyObject]) {
+	meta := item.Meta()
+	if f.present != nil {
+		f.present[key] = true
+	}
+	if done, ok := f.replayed[key]; ok && !(meta.Version.Compare(done.version) > 0) {
+		return
+	}
+	seen, had, err := f.watch.cursor.get(f.name, key)
+	if err != nil {
+		f.watch.teller.fail(err)
+		return
+	}
+	change := observe.Change{Missed: true}
+	switch {
+	case f.watch.cursor.none() && !f.watch.options.Existing && !f.appeared:
+		return
+	case had && seen.UID == meta.UID && seen.Version == string(meta.Version):
+		return
+	case had && seen.UID != meta.UID:
+		change.Verb = event.Replaced
+	case had:
+		change.Verb = event.Updated
+	case f.known:
+		change.Verb = event.Created
+	case f.appeared:
+		change.Verb, change.Missed = event.Created, false
+	default:
+		change.Verb, change.Missed = event.Existing, false
+	}
+	if change.New, err = treeOf(item); err == nil && change.Verb == event.Updated {
+		now := observe.DigestOf(change.New, f.watch.cursor.key())
+		change.Classes = observe.Classes(digestOf(seen), now)
+	}
+	f.tell(ctx, key, change, "", err)
+}
+
+// begin is called when the handler has been told of everything that was there. What the
+// journal knows beyond that is gone.
+func (f *follower) begin(ctx context.Context) {
+	if f.begun.Load() {
+		return
+	}
+	f.begun.Store(true)
+	if f.known {
+		known, failed := f.watch.cursor.objects(f.name)
+		for key, seen := range known {
+			if done, ok := f.replayed[key]; f.present[key] || ok && done.uid == seen.UID {
+				continue
+			}
+			f.tell(ctx, key, observe.Change{Verb: event.Deleted, Missed: true, Stale: true, Old: f.remains(key, seen)}, "", nil)
+		}
+		if err := failed(); err != nil {
+			f.watch.teller.fail(err)
+			return
+		}
+	}
+	f.present = nil
+	if !f.last.AtLeast(f.state) {
+		f.last = f.state
+	}
+	f.watch.teller.hand(ctx, told{follower: f, version: f.last, caughtUp: true})
+}
+
+// remains is what is known of an object that went while nobody watched.
+func (f *follower) remains(key object.Key, seen journal.Seen) tree {
+	metadata := tree{"name": key.Name, "uid": string(seen.UID), "resourceVersion": seen.Version}
+	if key.Namespace != "" {
+		metadata["namespace"] = key.Namespace
+	}
+	return tree{"apiVersion": f.kind.APIVersion(), "kind": f.kind.Kind, "metadata": metadata}
+}
+
+// moveOn moves the cursor to where the informer is, if everything up to there has been
+// handed on.
+func (f *follower) moveOn(ctx context.Context, r *cache.Registration) {
+	version := f.informer.Snapshot().Version()
+	if s := r.Status(); s.Waiting > 0 || s.Busy > 0 || f.watch.cursor.none() || f.last.AtLeast(version) {
+		return
+	}
+	f.last = version
+	f.watch.teller.hand(ctx, told{follower: f, version: version})
+}
+
+// tell makes an event of a change and hands it on, with where the cursors are to be then:
+// that of the object, and that of the kind, if version says so.
+func (f *follower) tell(ctx context.Context, key object.Key, change observe.Change, version object.Version, err error) {
+	if err != nil {
+		// The bytes are those of the server, and it is the same for whoever reads them. The
+		// cursor stays where it was, so the object is told of with its next change.
+		f.watch.counts.failed.Add(1)
+		f.watch.log.Error("an object cannot be decoded, and what happened to it is not told", "kind", f.kind.String(), "object", key.String(), "error", err)
+		return
+	}
+	e := f.observer.Event(change)
+	t := told{follower: f, event: e, version: version}
+	if !f.watch.cursor.none() {
+		if change.New != nil {
+			t.seen = journal.Seen{UID: e.UID, Version: e.Version, Digest: packed(observe.DigestOf(change.New, f.watch.cursor.key()))}
+		} else {
+			t.forget = true
+		}
+	}
+	f.watch.teller.hand(ctx, t)
+}
+
+// treeOf returns the content of an item, nil if there is none.
+func treeOf(item cache.Item[anyObject]) (tree, error) {
+	if !item.Exists() {
+		return nil, nil
+	}
+	o, err := item.Object()
+	if err != nil {
+		return nil, err
+	}
+	return o.Object, nil
+}

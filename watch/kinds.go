@@ -1,0 +1,82 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/nearest"
+)
+
+// UnknownKindError says that a kind is not served. It is final for a name without a
+// group: such a name is of a kind that everybody has, or a mistake. A name with a group
+// may be of a kind that is defined later.
+type UnknownKindError struct {
+	Name    string
+	Nearest string // a kind that is served
+}
+
+func (e *UnknownKindError) Error() string {
+	text := fmt.Sprintf("the server has no kind %q that can be watched", e.Name)
+	if e.Nearest != "" {
+		text += fmt.Sprintf("; did you mean %q?", e.Nearest)
+	}
+	return text + " One that is defined later is waited for if its group is named too, as in widgets.example.com"
+}
+
+// mayAppear reports whether a kind that is not served can be waited for.
+func (e *UnknownKindError) mayAppear() bool { return strings.Contains(e.Name, ".") }
+
+// watchable reports whether objects of a kind can be followed.
+func watchable(s client.Served) bool { return s.Can("list") && s.Can("watch") }
+
+// findKind returns the kind that a name means. Names are as kubectl takes them: the plural, the
+// singular, a short name or the kind, in any case, and behind a dot the group, or the
+// version and the group. Where several groups have the name, the core group goes first
+// and then the order of the server.
+func findKind(served []client.Served, name string) (client.Served, error) {
+	short, rest, grouped := strings.Cut(strings.ToLower(name), ".")
+	var found []client.Served
+	for _, s := range served {
+		if watchable(s) && isNamed(s, short) && (!grouped || rest == s.Group || rest == s.Version+"."+s.Group) {
+			found = append(found, s)
+		}
+	}
+	if len(found) == 0 {
+		return client.Served{}, &UnknownKindError{Name: name, Nearest: nearestKind(served, short)}
+	}
+	if core := slices.IndexFunc(found, func(s client.Served) bool { return s.Group == "" }); core >= 0 {
+		return found[core], nil
+	}
+	return found[0], nil
+}
+
+func isNamed(s client.Served, name string) bool {
+	return name != "" && (name == s.Plural || name == s.Singular || name == strings.ToLower(s.Kind) || slices.Contains(s.Short, name))
+}
+
+func nearestKind(served []client.Served, name string) string {
+	var known []string
+	for _, s := range served {
+		if watchable(s) {
+			known = append(known, s.Plural)
+		}
+	}
+	return nearest.Name(name, known)
+}
+
+// everyKind returns the kinds that can be followed, each object in one of them: the
+// Events of the core group are those of events.k8s.io.
+func everyKind(served []client.Served) []client.Served {
+	var all []client.Served
+	for _, s := range served {
+		if watchable(s) && !(s.Group == "events.k8s.io" && s.Plural == "events") {
+			all = append(all, s)
+		}
+	}
+	return all
+}

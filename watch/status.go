@@ -1,0 +1,45 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Status is what can be seen of a Watch from outside.
+type Status struct {
+	Seen   uint64 // changes that were seen
+	Hidden uint64 // of them, those that nobody is told of
+	Told   uint64 // events that were told of, or put into the queues of sinks
+	Failed uint64 // objects that could not be decoded, and conditions that could not be decided
+	// Lag is how long the last event took from when its change was seen to when it was
+	// told of, one that was held back on purpose excepted.
+	Lag time.Duration
+	// Followed is how many kinds are followed, one for each namespace if some are named.
+	Followed int
+	// Troubles are the kinds that cannot be followed now, and why.
+	Troubles map[string]error
+}
+
+// counts are what Status tells.
+type counts struct {
+	seen, hidden, told, failed atomic.Uint64
+	lag                        atomic.Int64 // nanoseconds
+}
+
+// Status returns what can be seen of the Watch.
+func (w *Watch) Status() Status {
+	s := Status{
+		Seen: w.counts.seen.Load(), Hidden: w.counts.hidden.Load(), Told: w.counts.told.Load(), Failed: w.counts.failed.Load(),
+		Lag: time.Duration(w.counts.lag.Load()), Troubles: map[string]error{},
+	}
+	for _, f := range w.all() {
+		s.Followed++
+		if err := f.informer.Trouble(); err != nil {
+			s.Troubles[f.name] = err
+		}
+	}
+	return s
+}

@@ -1,0 +1,215 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+// Host is what a Watch works with. A manager is one.
+type Host interface {
+	Client() *client.Client
+	Informers() *cache.Factory
+	Logger() *slog.Logger
+}
+
+// Watch follows kinds and tells of their changes.
+type Watch struct {
+	host    Host
+	options Options
+	log     *slog.Logger
+	teller  *teller
+	cursor  cursor
+
+	mu        sync.Mutex
+	followers map[place]*follower
+	waiting   map[string]bool // names of kinds that are not served
+	found     chan struct{}   // closed when the kinds of the first discovery are followed
+	tasks     sync.WaitGroup
+	counts    counts
+}
+
+// place is what one follower follows. A kind that is served in another version is the
+// same kind.
+type place struct{ group, plural, namespace string }
+
+// New returns a Watch that runs on h.
+func New(h Host, o Options) (*Watch, error) {
+	if o.Log == nil {
+		o.Log = h.Logger()
+	}
+	if err := o.complete(); err != nil {
+		return nil, fmt.Errorf("watching: %w", err)
+	}
+	w := &Watch{host: h, options: o, log: o.Log, followers: map[place]*follower{}, waiting: map[string]bool{}, found: make(chan struct{})}
+	w.cursor = cursor{o.Journal}
+	w.teller = newTeller(w)
+	return w, nil
+}
+
+// Name implements controller.Runnable.
+func (w *Watch) Name() string { return "watch" }
+
+// Changed reports whether an event has been told of, those of objects that were there at
+// the start not counted.
+func (w *Watch) Changed() bool { return w.counts.told.Load() > 0 }
+
+// Run watches until ctx ends, or, with Options.Once, until everything that had changed was
+// told. The error is that of a kind that there cannot be, or of whoever was told.
+func (w *Watch) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer w.tasks.Wait()
+	defer cancel(nil)
+	told := make(chan error, 1)
+	go func() { told <- w.teller.run(ctx) }()
+	w.tasks.Go(func() {
+		if err := w.discoverForEver(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	err := <-told // the last to end: what it has taken is told
+	if cause := context.Cause(ctx); err == nil && ctx.Err() != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
+		var unknown *UnknownKindError
+		if errors.As(cause, &unknown) || errors.As(cause, new(*refusedError)) {
+			err = cause
+		}
+	}
+	return err
+}
+
+// discoverForEver asks the server from time to time which kinds it has.
+func (w *Watch) discoverForEver(ctx context.Context) error {
+	first := true
+	for pause := 250 * time.Millisecond; ; {
+		served, err := w.host.Client().Discover(ctx)
+		switch partial := (*client.DiscoveryError)(nil); {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !errors.As(err, &partial):
+			w.log.Warn("cannot find out which kinds there are; trying again until it works", "error", err)
+			pause = min(2*pause, discoverEvery)
+		default:
+			if partial != nil && first {
+				w.log.Warn("some kinds are not known, since their server is away; they are followed when it is back", "error", err)
+			}
+			if err := w.follow(ctx, served, partial, first); err != nil {
+				return err
+			}
+			if first {
+				first = false
+				close(w.found)
+			}
+			pause = discoverEvery
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// follow begins to follow the kinds that are wanted, and ends it for those that the
+// server has no longer. What a discovery could not find out stays as it is.
+func (w *Watch) follow(ctx context.Context, served []client.Served, unknown *client.DiscoveryError, first bool) error {
+	wanted, err := w.wanted(served, first)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	places := map[place]client.Served{}
+	for _, s := range wanted {
+		for _, namespace := range w.namespaces(s) {
+			places[place{s.Group, s.Plural, namespace}] = s
+		}
+	}
+	for p, f := range w.followers {
+		if _, still := places[p]; still || unknown != nil && unknown.Failed[f.resource.GroupVersion()] != nil {
+			continue
+		}
+		w.log.Info("a kind is gone, and followed no longer", "kind", f.kind.String(), "namespace", p.namespace)
+		f.stop()
+		delete(w.followers, p)
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(places), place.compare) {
+		s := places[p]
+		if f := w.followers[p]; f != nil {
+			if f.resource == s.Resource {
+				continue
+			}
+			w.log.Info("a kind is served otherwise now, and followed anew", "kind", f.kind.String(), "version", s.Version)
+			f.stop()
+		}
+		if !first {
+			w.log.Info("a kind has appeared", "kind", s.Resource.String(), "namespace", p.namespace)
+		}
+		w.followers[p] = w.newFollower(ctx, s.Resource, p.namespace, !first)
+	}
+	return nil
+}
+
+func (p place) compare(q place) int {
+	return slices.Compare([]string{p.group, p.plural, p.namespace}, []string{q.group, q.plural, q.namespace})
+}
+
+// namespaces returns where a kind is followed.
+func (w *Watch) namespaces(s client.Served) []string {
+	if !s.Namespaced || len(w.options.Namespaces) == 0 {
+		return []string{""}
+	}
+	return w.options.Namespaces
+}
+
+// wanted returns the kinds that were asked for and are served.
+func (w *Watch) wanted(served []client.Served, first bool) ([]client.Served, error) {
+	if w.options.All {
+		return everyKind(served), nil
+	}
+	var wanted []client.Served
+	for _, name := range w.options.Kinds {
+		s, err := findKind(served, name)
+		if err == nil {
+			delete(w.waiting, name)
+			wanted = append(wanted, s)
+			continue
+		}
+		if unknown := new(UnknownKindError); errors.As(err, &unknown) && !unknown.mayAppear() && first {
+			return nil, err
+		}
+		if !w.waiting[name] {
+			w.waiting[name] = true
+			w.log.Warn("a kind is not served; waiting for it", "kind", name)
+		}
+	}
+	return wanted, nil
+}
+
+// excluded reports whether objects of a namespace are left out.
+func (w *Watch) excluded(key object.Key) bool {
+	return key.Namespace != "" && slices.Contains(w.options.ExcludeNamespaces, key.Namespace)
+}
+
+// all returns the followers.
+func (w *Watch) all() []*follower {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Values(w.followers))
+}
+
+func kindOf(r object.Resource) event.Kind {
+	return event.Kind{Group: r.Group, Version: r.Version, Kind: r.Kind, Resource: r.Plural, Namespaced: r.Namespaced}
+}
