@@ -108,14 +108,16 @@ func keyIdentity(fields map[string]any, keys []string) (any, bool) {
 	// An optional key, such as a protocol, may be absent. Then it is no part of the
 	// identity, which differs from any value that it could have.
 	var b strings.Builder
-	for _, k := range keyValues(fields, keys) {
+	for i, k := range keyValues(fields, keys) {
 		if _, ok := identity(k.Value); !ok || k.Value == nil {
 			return nil, false
+		}
+		if i > 0 {
+			b.WriteByte(',')
 		}
 		writeBare(&b, k.Name)
 		b.WriteByte('=')
 		writeKeyValue(&b, k.Value)
-		b.WriteByte(',')
 	}
 	return b.String(), b.Len() > 0
 }

@@ -1,0 +1,233 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/diff"
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+// Options say how an Observer works.
+type Options struct {
+	// Kind is the kind of the objects.
+	Kind event.Kind
+	// Schema says how their lists are merged. If it is zero, it is the schema of the
+	// built-in kind, or diff.Generic for a kind that has none.
+	Schema diff.Schema
+	// Hide are rules for values that are not shown, beyond those of Secrets. Rules for
+	// other kinds may be among them.
+	Hide []Rule
+	// Clock says when an event was seen; time.Now if it is nil.
+	Clock func() time.Time
+	// Key is for the tags of hidden values. If it is empty, the Observer makes one of its
+	// own, and tags of different observers or processes cannot be compared.
+	Key []byte
+}
+
+// Observer makes events of the objects of one kind. It is safe for concurrent use.
+type Observer struct {
+	kind   event.Kind
+	schema diff.Schema
+	hide   []pattern
+	beats  *beats
+	clock  func() time.Time
+	key    []byte
+}
+
+// New returns an Observer.
+func New(o Options) *Observer {
+	if o.Schema.IsZero() {
+		schema, ok := diff.Builtin(o.Kind)
+		if !ok {
+			schema = diff.Generic()
+		}
+		o.Schema = schema
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if len(o.Key) == 0 {
+		o.Key = make([]byte, sha256.Size)
+		rand.Read(o.Key) // never fails: it would end the process
+	}
+	return &Observer{
+		kind: o.Kind, schema: o.Schema, clock: o.Clock, key: slices.Clone(o.Key),
+		hide: patterns(o.Kind, o.Hide), beats: beatsOf(o.Kind.Group, o.Kind.Kind),
+	}
+}
+
+// Change is what happened to an object.
+type Change struct {
+	Verb event.Verb
+	// Old and New are the states as JSON trees, as they came, with managedFields. Old is
+	// nil for a creation and where it is not known, New for a deletion. They are never
+	// written to, and what is not hidden of them is shared with the event.
+	Old, New map[string]any
+	// Classes are the classes of an update whose old state is not known, as digests told
+	// them; otherwise they come from what differs.
+	Classes []event.Class
+	// Missed and Stale are those of the event.
+	Missed, Stale bool
+}
+
+// Event returns the event of a change.
+func (o *Observer) Event(c Change) *event.Event {
+	switch c.Verb { //nolint:exhaustive // the others have both states, or may have
+	case event.Created, event.Existing:
+		c.Old = nil
+	case event.Deleted:
+		if c.Old == nil {
+			c.Old = c.New
+		}
+		c.New = nil
+	}
+	subject := c.New
+	if subject == nil {
+		subject = c.Old
+	}
+	e := &event.Event{Time: o.clock(), Verb: c.Verb, Kind: o.kind, Missed: c.Missed, Stale: c.Stale}
+	e.Key.Namespace, e.Key.Name = text(subject, "namespace"), text(subject, "name")
+	e.UID = types.UID(text(subject, "uid"))
+	e.Version = text(subject, "resourceVersion")
+	e.ID = identity(e)
+
+	full := pair{old: withoutManagedFields(c.Old), new: withoutManagedFields(c.New)}
+	safe := pair{old: o.hidden(full.old), new: o.hidden(full.new)}
+	e.Old, e.New = safe.old, safe.new
+
+	var changed []diff.Difference
+	if full.old != nil && full.new != nil {
+		changed = diff.Compare(full.old, full.new, o.schema)
+		changed = slices.DeleteFunc(changed, func(d diff.Difference) bool { return o.untold(d, c.Verb) })
+		e.Fields = o.fields(changed, full, safe)
+	}
+	switch {
+	case c.Verb != event.Updated && c.Verb != event.Settled:
+		e.Classes = []event.Class{event.Content}
+	case full.old != nil:
+		e.Classes = classes(e.Fields)
+	case len(c.Classes) > 0:
+		e.Classes = slices.Clone(c.Classes)
+	default:
+		e.Classes = []event.Class{event.Content}
+	}
+	if c.Verb != event.Deleted {
+		before := c.Old
+		if c.Missed || c.Verb == event.Replaced {
+			before = nil
+		}
+		e.Authors = authors(before, c.New, changed)
+	}
+	return e
+}
+
+// untold reports whether a difference is left out: bookkeeping, and between two objects of
+// one name what makes them two.
+func (o *Observer) untold(d diff.Difference, verb event.Verb) bool {
+	if bookkeeping(d.Path) {
+		return true
+	}
+	return verb == event.Replaced && len(d.Path) == 2 && d.Path[0].Name == "metadata" &&
+		(d.Path[1].Name == "uid" || d.Path[1].Name == "creationTimestamp")
+}
+
+// fields returns the differences as they may be shown.
+func (o *Observer) fields(changed []diff.Difference, full, safe pair) []event.Field {
+	fields := make([]event.Field, 0, len(changed))
+	content := false
+	applied := -1
+	for _, d := range changed {
+		var f event.Field
+		if len(o.hide) == 0 {
+			f = event.Field{Path: d.Path.String(), Op: d.Op, From: d.From, To: d.To}
+		} else {
+			f = shown(d, full, safe)
+		}
+		f.Class = o.beats.classOf(d)
+		content = content || f.Class == event.Content
+		// Several differences may be below one hidden value. They are one.
+		if f.Hidden && slices.ContainsFunc(fields, func(g event.Field) bool { return g.Hidden && g.Path == f.Path && g.Op == f.Op }) {
+			continue
+		}
+		if len(d.Path) == 3 && d.Path[0].Name == "metadata" && d.Path[2].Name == lastApplied {
+			applied = len(fields)
+		}
+		fields = append(fields, f)
+	}
+	// The annotation follows the content and says nothing that the content does not.
+	if content && applied >= 0 {
+		fields = slices.Delete(fields, applied, applied+1)
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return fields
+}
+
+// hidden returns an object without what is to be hidden.
+func (o *Observer) hidden(tree map[string]any) map[string]any {
+	if len(o.hide) == 0 || tree == nil {
+		return tree
+	}
+	h := hiding{key: o.key, uid: identityOf(types.UID(text(tree, "uid")), object.Key{Namespace: text(tree, "namespace"), Name: text(tree, "name")})}
+	return h.object(tree, o.hide)
+}
+
+// withoutManagedFields returns the tree without them, copied as far as it must be.
+func withoutManagedFields(tree map[string]any) map[string]any {
+	metadata, _ := tree["metadata"].(map[string]any)
+	if _, ok := metadata["managedFields"]; !ok {
+		return tree
+	}
+	slim := maps.Clone(metadata)
+	delete(slim, "managedFields")
+	out := maps.Clone(tree)
+	out["metadata"] = slim
+	return out
+}
+
+func text(tree map[string]any, name string) string {
+	metadata, _ := tree["metadata"].(map[string]any)
+	s, _ := metadata[name].(string)
+	return s
+}
+
+// identity returns the ID of an event: the same wherever and however often the change is
+// told. An object is deleted once, whichever of its states was the last that was seen.
+func identity(e *event.Event) string {
+	version := e.Version
+	if e.Verb == event.Deleted {
+		version = ""
+	}
+	verb := e.Verb
+	if verb == event.Settled {
+		verb = event.Updated
+	}
+	var b []byte
+	for _, part := range [...]string{string(verb), e.Kind.String(), identityOf(e.UID, e.Key), version} {
+		b = binary.AppendUvarint(b, uint64(len(part)))
+		b = append(b, part...)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+// identityOf returns the UID, or the name of an object whose server gives none.
+func identityOf(uid types.UID, key object.Key) string {
+	if uid != "" {
+		return string(uid)
+	}
+	return "/" + key.String()
+}
