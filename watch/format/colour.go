@@ -1,0 +1,45 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import "github.com/setpoint-io/setpoint/watch/event"
+
+// colour is a colour of a terminal, as Select Graphic Rendition numbers them (ECMA-48).
+type colour string
+
+const (
+	plain   colour = ""
+	dim     colour = "2"
+	red     colour = "31"
+	green   colour = "32"
+	yellow  colour = "33"
+	magenta colour = "35"
+	cyan    colour = "36"
+)
+
+// paint returns a text in a colour, if there are to be colours.
+func (w *Writer) paint(c colour, s string) string {
+	if !w.options.Color || c == plain || s == "" {
+		return s
+	}
+	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
+}
+
+func colourOf(v event.Verb) colour {
+	switch v {
+	case event.Created:
+		return green
+	case event.Updated:
+		return yellow
+	case event.Deleted:
+		return red
+	case event.Replaced:
+		return magenta
+	case event.Settled:
+		return cyan
+	case event.Existing:
+		return dim
+	}
+	return plain
+}

@@ -1,0 +1,151 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+const (
+	clock = "15:04:05.000"
+	// widestName is how wide the column of the names becomes; a longer name moves its own line.
+	widestName = 40
+	// widestValue is how many columns a single value takes.
+	widestValue = 60
+	// leastWords is how many columns the change has however narrow the line is.
+	leastWords = 40
+)
+
+// columns are how wide the columns are. They grow with what is written in them.
+type columns struct{ kind, name int }
+
+// text writes an event as a line.
+func (w *Writer) text(e *event.Event) {
+	kind, name := kindOf(e), nameOf(e)
+	w.columns.kind = max(w.columns.kind, width(kind))
+	if width(name) <= widestName {
+		w.columns.name = max(w.columns.name, width(name))
+	}
+	at := e.Time.In(w.options.Zone).Format(clock)
+	verb := clean(string(e.Verb))
+	before := strings.Join([]string{
+		w.paint(dim, at), w.paint(colourOf(e.Verb), pad(verb, 8)), pad(kind, w.columns.kind), pad(name, w.columns.name),
+	}, "  ")
+	taken := len(clock) + 8 + w.columns.kind + max(w.columns.name, width(name)) + 4*2
+	after := notes(e)
+
+	said := Words(e)
+	if w.options.Width > 0 {
+		said = fit(e, said, max(w.options.Width-taken-width(after), leastWords))
+	}
+	if said == "" {
+		after = strings.TrimLeft(after, " ")
+	}
+	line := before + "  " + said
+	if after != "" {
+		line += w.paint(dim, after)
+	}
+	w.buffer.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+// fit shortens what is said of an event: first the values in it, at last all of it.
+func fit(e *event.Event, said string, left int) string {
+	for columns := widestValue / 2; columns >= 15 && width(said) > left; columns -= 5 {
+		said = words(e, columns)
+	}
+	return cut(said, left)
+}
+
+// kindOf returns the kind as kubectl names it: pod, deployment.apps.
+func kindOf(e *event.Event) string {
+	kind := strings.ToLower(e.Kind.Kind)
+	if kind == "" {
+		kind = e.Kind.Resource
+	}
+	if e.Kind.Group != "" {
+		kind += "." + e.Kind.Group
+	}
+	return clean(kind)
+}
+
+func nameOf(e *event.Event) string { return clean(e.Key.String()) }
+
+// notes returns who made a change, and what else there is to know of the event.
+func notes(e *event.Event) string {
+	var b strings.Builder
+	if by := Authors(e); by != "" {
+		b.WriteString(" (by " + by + ")")
+	}
+	if e.Merged > 1 && e.Summary == "" {
+		fmt.Fprintf(&b, " [%d changes%s]", e.Merged, took(e))
+	}
+	if e.Missed {
+		b.WriteString(" [while away]")
+	}
+	if e.Stale {
+		b.WriteString(" [last state not seen]")
+	}
+	return b.String()
+}
+
+func took(e *event.Event) string {
+	if e.Since.IsZero() || e.Time.Sub(e.Since) < 50*time.Millisecond {
+		return ""
+	}
+	return " in " + duration(e.Time.Sub(e.Since))
+}
+
+// duration returns "0.4 s", "8 s", "12 min", "3 h", "5 d".
+func duration(d time.Duration) string {
+	switch {
+	case d < 950*time.Millisecond:
+		return fmt.Sprintf("%.1f s", max(d, 0).Seconds())
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 100*time.Minute:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%.0f h", d.Hours())
+	}
+	return fmt.Sprintf("%.0f d", d.Hours()/24)
+}
+
+// Authors returns who made a change, as "kubectl edit → scale": the manager, and the
+// subresource that was written. It is empty where that is not known.
+func Authors(e *event.Event) string {
+	const most = 2
+	var names []string
+	for i, a := range e.Authors {
+		if i == most {
+			names = append(names, fmt.Sprintf("%d more", len(e.Authors)-most))
+			break
+		}
+		name := a.Manager
+		if verb, of := strings.CutPrefix(name, "kubectl-"); of {
+			name = "kubectl " + verb
+		}
+		if a.Subresource != "" {
+			name += " → " + a.Subresource
+		}
+		names = append(names, squeeze(clean(name), widestValue))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Sentence says an event where there are no columns: "Deployment team-a/web updated:
+// replicas 1 → 3 (by kubectl scale)". It is one line without control characters.
+func Sentence(e *event.Event) string {
+	s := clean(e.Kind.Kind) + " " + nameOf(e)
+	if e.Verb != event.Settled {
+		s += " " + clean(string(e.Verb))
+	}
+	if said := Words(e); said != "" {
+		s += ": " + said
+	}
+	return s + notes(e)
+}

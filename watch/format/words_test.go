@@ -1,0 +1,124 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"testing"
+	"time"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+func TestWords(t *testing.T) {
+	updated := func(kind event.Kind, fields ...event.Field) *event.Event {
+		return an(event.Updated, kind, "n/x", fields...)
+	}
+	created := func(kind event.Kind, o obj) *event.Event {
+		return with(an(event.Created, kind, "n/x"), func(e *event.Event) { e.New = o })
+	}
+	long := "registry.example.com/a/very/long/path/that/nobody/reads/web:1.2.3-with-a-suffix"
+	for name, test := range map[string]struct {
+		e    *event.Event
+		want string
+	}{
+		"a label with a long name":  {updated(pods, replaced("metadata.labels[app.kubernetes.io/name]", "a", "b")), "label app.kubernetes.io/name a → b"},
+		"a label gone":              {updated(pods, removed("metadata.labels.tier", "web")), "label tier=web removed"},
+		"the first labels":          {updated(pods, added("metadata.labels", obj{"b": "2", "a": "1"})), "labels a=1 b=2 added"},
+		"the last annotation":       {updated(pods, removed("metadata.annotations", obj{"a": "1"})), "annotation a=1 removed"},
+		"a hidden annotation":       {updated(pods, event.Field{Path: "metadata.annotations.token", Op: event.Add, To: "(hidden)", Hidden: true}), "annotation token added"},
+		"a finalizer":               {updated(pods, added("metadata.finalizers[0]", "example.com/a")), "finalizer example.com/a added"},
+		"a finalizer gone":          {updated(pods, removed("metadata.finalizers[1]", "example.com/a")), "finalizer example.com/a removed"},
+		"deletion with a finalizer": {with(updated(pods, added("metadata.deletionTimestamp", "x")), func(e *event.Event) { e.New = obj{"metadata": obj{"finalizers": list("a.b/c")}} }), "deletion requested, waits for [a.b/c]"},
+		"deletion moved":            {updated(pods, replaced("metadata.deletionTimestamp", "x", "y")), "deletion moved"},
+		"a generation alone":        {updated(pods, replaced("metadata.generation", int64(1), int64(2))), "metadata.generation 1 → 2"},
+		"an owner":                  {updated(pods, added("metadata.ownerReferences[uid=1]", obj{"kind": "X"})), "metadata.ownerReferences[uid=1] {1 field}"},
+		"a condition's reason":      {updated(widgets, replaced("status.conditions[type=Ready].reason", "A", "B"), replaced("status.conditions[type=Ready].message", "a", "b")), "Ready A → B"},
+		"a condition's message":     {updated(widgets, replaced("status.conditions[type=Ready].message", "a", "it is broken")), "Ready: it is broken"},
+		"a condition gone":          {updated(widgets, removed("status.conditions[type=Ready]", obj{})), "Ready removed"},
+		"a condition that is bad":   {updated(widgets, added("status.conditions[type=Ready]", obj{"status": "False", "reason": "Broken"})), "Ready False (Broken)"},
+		"a heartbeat": {with(updated(nodes, replaced("status.conditions[type=Ready].lastHeartbeatTime", "a", "b")), func(e *event.Event) {
+			e.Classes = []event.Class{event.Heartbeat}
+		}), "heartbeat"},
+		"nothing to be seen":    {with(updated(pods), func(e *event.Event) { e.Classes = []event.Class{event.Version} }), "nothing but the resourceVersion"},
+		"there and back":        {with(updated(pods), func(e *event.Event) { e.Merged = 2 }), "changed, and changed back"},
+		"not known":             {updated(pods), "what changed is not known"},
+		"a value set":           {updated(widgets, added("spec.size", int64(3))), "spec.size 3"},
+		"a value gone":          {updated(widgets, removed("spec.size", int64(3))), "spec.size removed (was 3)"},
+		"a value null":          {updated(widgets, replaced("spec.size", int64(3), nil)), "spec.size 3 → null"},
+		"a text empty":          {updated(widgets, replaced("spec.note", "a", "")), `spec.note a → ""`},
+		"a text with an arrow":  {updated(widgets, replaced("spec.note", "a → b", " c")), `spec.note "a → b" → " c"`},
+		"a fraction":            {updated(widgets, replaced("spec.size", 0.5, true)), "spec.size 0.5 → true"},
+		"subtrees":              {updated(widgets, replaced("spec.x", obj{"a": int64(1)}, list(obj{}))), "spec.x changed"},
+		"a subtree for a value": {updated(widgets, replaced("spec.x", int64(1), list(obj{}, obj{}))), "spec.x 1 → [2 items]"},
+		"three of many": {updated(widgets, replaced("spec.replicas", int64(1), int64(2)), replaced("spec.a", int64(1), int64(2)), replaced("spec.b", int64(1), int64(2)),
+			replaced("spec.c", int64(1), int64(2))), "replicas 1 → 2, spec.a 1 → 2, spec.b 1 → 2, 1 more"},
+		"many without words": {updated(widgets, added("spec.alpha", int64(1)), added("spec.beta", int64(1)), added("spec.gamma", int64(1)), added("spec.delta", int64(1)),
+			added("spec.epsilon", int64(1)), added("spec.zeta", int64(1)), added("spec.eta", int64(1))), "7 fields: spec.alpha, spec.beta, spec.gamma, spec.delta, spec.epsilon,…"},
+		"a long image keeps its end": {updated(pods, replaced("spec.containers[name=web].image", long, "a")),
+			"image of web registry.example.com/a/very/l…/reads/web:1.2.3-with-a-suffix → a"},
+		"a container":           {updated(deployments, added("spec.template.spec.containers[name=log]", obj{"image": "vector:1"})), "container log added: image vector:1"},
+		"a container gone":      {updated(deployments, removed("spec.template.spec.containers[name=log]", obj{})), "container log removed"},
+		"containers turned":     {updated(deployments, replaced("spec.template.spec.containers[order]", list("a", "b"), list("b", "a"))), "order of containers changed"},
+		"a variable":            {updated(deployments, replaced("spec.template.spec.containers[name=web].env[name=LOG].value", "info", "debug")), "env LOG of web info → debug"},
+		"a variable added":      {updated(deployments, added("spec.template.spec.containers[name=web].env[name=LOG]", obj{})), "env LOG of web added"},
+		"a variable gone":       {updated(deployments, removed("spec.template.spec.containers[name=web].env[name=LOG]", obj{})), "env LOG of web removed"},
+		"memory":                {updated(deployments, replaced("spec.template.spec.containers[name=web].resources.limits.memory", "1Gi", "2Gi")), "limits memory of web 1Gi → 2Gi"},
+		"a name that is quoted": {updated(deployments, replaced(`spec.template.spec.containers[name="a.b]c"].image`, "a", "b")), "image of a.b]c a → b"},
+		"a container that ended": {with(updated(pods, added("status.containerStatuses[name=web].state.terminated", obj{})), func(e *event.Event) {
+			e.New = obj{"status": obj{"containerStatuses": list(obj{"name": "web", "state": obj{"terminated": obj{"reason": "OOMKilled", "exitCode": int64(137)}}})}}
+		}), "web ended: OOMKilled, exit 137"},
+		"a container that runs": {with(updated(pods, added("status.containerStatuses", list(obj{}))), func(e *event.Event) {}), "containers [1 item]"},
+		"a Node uncordoned":     {updated(nodes, removed("spec.unschedulable", true)), "uncordoned"},
+		"a Pod that got a node": {updated(pods, added("spec.nodeName", "node-1")), "node node-1"},
+		"a file of a ConfigMap": {updated(configMaps, added("data[a.conf]", "a\nb\n")), "data.a.conf added, 2 lines"},
+		"a file that grew":      {updated(configMaps, replaced("data[a.conf]", "a\nb\n", "a\nb\nc")), "data.a.conf changed, 2 lines → 3"},
+		"a file gone":           {updated(configMaps, removed("data[a.conf]", "a\nb")), "data.a.conf removed, 2 lines"},
+		"a key of a ConfigMap":  {updated(configMaps, replaced(`data["2"]`, "a", "b")), "data.2 a → b"},
+		"a hidden key gone":     {updated(secrets, event.Field{Path: "data.password", Op: event.Remove, From: "(hidden)", Hidden: true}), "data.password removed"},
+
+		"a Pod of two":            {created(pods, obj{"spec": obj{"containers": list(obj{"image": "a:1"}, obj{"image": "b:1"})}}), "images a:1 b:1"},
+		"a ConfigMap":             {created(configMaps, obj{"data": obj{"b": "", "a": ""}}), "2 keys: a, b"},
+		"a Secret":                {created(secrets, obj{"data": obj{"password": "(hidden)"}}), "1 key: password"},
+		"a Service":               {created(event.Kind{Kind: "Service"}, obj{"spec": obj{"ports": list(obj{"port": int64(80)}, obj{"port": int64(443)})}}), "ClusterIP, ports 80 443"},
+		"a CronJob":               {created(event.Kind{Group: "batch", Kind: "CronJob"}, obj{"spec": obj{"schedule": "* * * * *"}}), "schedule * * * * *"},
+		"an Event":                {created(event.Kind{Kind: "Event"}, obj{"reason": "BackOff", "message": "it crashes"}), "BackOff: it crashes"},
+		"what somebody owns":      {created(widgets, obj{"metadata": obj{"ownerReferences": list(obj{"kind": "Shop", "name": "one"})}}), "of Shop one"},
+		"what nobody knows":       {created(widgets, obj{}), ""},
+		"without a state":         {created(widgets, nil), ""},
+		"gone, with replicas":     {with(an(event.Deleted, deployments, "n/x"), func(e *event.Event) { e.Old = obj{"spec": obj{"replicas": int64(3)}} }), "had replicas 3"},
+		"an evicted Pod":          {with(an(event.Deleted, pods, "n/x"), func(e *event.Event) { e.Old = obj{"status": obj{"phase": "Failed", "reason": "Evicted"}} }), "was Failed: Evicted"},
+		"gone as soon as it came": {with(an(event.Deleted, pods, "n/x"), func(e *event.Event) { e.Summary = "created and deleted again" }), "created and deleted again"},
+		"replaced by another":     {an(event.Replaced, deployments, "n/x", replaced("spec.replicas", int64(1), int64(2))), "another object of this name: replicas 1 → 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Words(test.e); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAuthors(t *testing.T) {
+	for want, authors := range map[string][]event.Author{
+		"":                          nil,
+		"helm":                      {{Manager: "helm"}},
+		"kubectl edit → scale":      {{Manager: "kubectl-edit", Subresource: "scale"}},
+		"a, b → status, 2 more":     {{Manager: "a"}, {Manager: "b", Subresource: "status"}, {Manager: "c"}, {Manager: "d"}},
+		`evil\x1b[2J\u202e, \xff\n`: {{Manager: "evil\x1b[2J\u202e"}, {Manager: "\xff\n"}},
+	} {
+		if got := Authors(&event.Event{Authors: authors}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for want, d := range map[string]time.Duration{
+		"0.0 s": -time.Second, "0.4 s": 400 * time.Millisecond, "8 s": 8 * time.Second, "12 min": 12 * time.Minute, "3 h": 3 * time.Hour, "5 d": 5 * 24 * time.Hour,
+	} {
+		if got := duration(d); got != want {
+			t.Errorf("%s is %q, want %q", d, got, want)
+		}
+	}
+}

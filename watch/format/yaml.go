@@ -1,0 +1,51 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// document makes a YAML document of JSON, with its keys in the same order.
+func document(b []byte) ([]byte, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(escapeYAML(b), &root); err != nil { // JSON is YAML
+		return nil, err
+	}
+	restyle(&root)
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(&root); err != nil {
+		return nil, err
+	}
+	if err := enc.Close(); err != nil {
+		return nil, err
+	}
+	// What the encoder let through is in double quotes.
+	return escapeYAML(out.Bytes()), nil
+}
+
+// restyle lets the encoder choose how values look, except for texts that hold what is
+// dangerous, where only double quotes have escapes, and for words that older readers take
+// for true and false.
+func restyle(n *yaml.Node) {
+	n.Style = 0
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+		if dirty(strings.ReplaceAll(n.Value, "\n", "")) || oldBool(n.Value) {
+			n.Style = yaml.DoubleQuotedStyle
+		}
+	}
+	for _, child := range n.Content {
+		restyle(child)
+	}
+}
+
+func oldBool(s string) bool {
+	return slices.Contains([]string{"y", "yes", "on", "n", "no", "off"}, strings.ToLower(s))
+}
