@@ -224,7 +224,7 @@ func prune(tree map[string]any) {
 
 // kustomization lists the files.
 func (p *plan) kustomization(names []string) ([]byte, error) {
-	b := bytes.NewBufferString("# kubectl apply -k .\n" +
+	b := bytes.NewBufferString("# Made from the configuration by setpoint watch manifests, for kubectl apply -k.\n" +
 		"# No namespace is set here, because that would move the roles in watched namespaces too.\n")
 	err := encode(b, struct {
 		APIVersion string `yaml:"apiVersion"`

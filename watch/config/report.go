@@ -187,7 +187,7 @@ func (m Match) words() string {
 		before string
 		names  []string
 	}{
-		{"", m.Kinds}, {"in ", m.Namespaces}, {"not in ", m.ExcludeNamespaces}, {"", m.Verbs}, {"changes of ", m.Classes},
+		{"of ", m.Kinds}, {"in ", m.Namespaces}, {"not in ", m.ExcludeNamespaces}, {"", m.Verbs}, {"changes of ", m.Classes},
 	} {
 		if len(part.names) > 0 {
 			parts = append(parts, part.before+strings.Join(part.names, " or "))
@@ -199,7 +199,7 @@ func (m Match) words() string {
 	if m.Where != "" {
 		parts = append(parts, "where "+oneLine(m.Where))
 	}
-	return strings.Join(parts, ", ")
+	return "events " + strings.Join(parts, ", ")
 }
 
 // target says where a sink sends to. URLs are secrets, but for the host.
