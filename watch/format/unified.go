@@ -5,6 +5,7 @@ package format
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -118,9 +119,9 @@ func middle(a, b []string) []edit {
 	// common[i*w+j] is how many lines a[i:] and b[j:] have in common.
 	w := len(b) + 1
 	common := make([]int32, (len(a)+1)*w)
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, old := range slices.Backward(a) {
+		for j, now := range slices.Backward(b) {
+			if old == now {
 				common[i*w+j] = common[(i+1)*w+j+1] + 1
 			} else {
 				common[i*w+j] = max(common[(i+1)*w+j], common[i*w+j+1])

@@ -35,6 +35,7 @@ func words(e *event.Event, columns int) string {
 			return "another object of this name"
 		}
 		return "another object of this name: " + changed(e, columns)
+	case event.Updated, event.Settled:
 	}
 	if e.Summary != "" {
 		return clean(e.Summary)
