@@ -7,7 +7,8 @@
 //
 // A server knows one resource ([Several] put some together), speaks JSON, and does
 // lists, watches with initial events and bookmarks, create, update, status updates,
-// merge patches and deletes, with resourceVersions and conflicts as a real one. It
+// merge patches and deletes, with resourceVersions and conflicts as a real one, and tells
+// what it serves. It
 // validates nothing and has no admission: how a real server behaves is for tests
 // against a real server.
 package fakeapi

@@ -108,6 +108,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]any{"gitVersion": "v0.0.0-fake"})
 		return
 	}
+	if isDiscovery(r.URL.Path) {
+		writeJSON(w, http.StatusOK, discovery(r.URL.Path, s.resource))
+		return
+	}
 	key, subresource, ok := s.parse(r.URL.Path)
 	if !ok {
 		writeStatus(w, status(http.StatusNotFound, metav1.StatusReasonNotFound, "no such path: "+r.URL.Path))
