@@ -102,8 +102,7 @@ func (r reading) value(t reflect.Type) *node {
 
 // fields adds the fields of a struct, and those of the structs embedded in it.
 func (r reading) fields(n *node, t reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && (name == "" || strings.Contains(options, "inline")) {
 			if inner := deref(f.Type); inner.Kind() == reflect.Struct {

@@ -3,7 +3,11 @@
 
 package diff
 
-import "github.com/setpoint-io/setpoint/watch/event"
+import (
+	"slices"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+)
 
 // The longest common subsequence of n and m elements costs n times m. Beyond these limits,
 // for scalars and for anything else, a difference in several places of a long list is told
@@ -87,8 +91,8 @@ func longestCommon(a, b []any) [][2]int {
 	// length[i][j] is how much a[i:] and b[j:] have in common.
 	width := len(b) + 1
 	length := make([]int32, (len(a)+1)*width)
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
+	for i := range slices.Backward(a) {
+		for j := range slices.Backward(b) {
 			if equal(i, j) {
 				length[i*width+j] = length[(i+1)*width+j+1] + 1
 			} else {

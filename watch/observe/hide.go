@@ -180,7 +180,7 @@ type pair struct{ old, new map[string]any }
 // shown returns the field of a difference between real trees as it may be shown: all that
 // it says is looked up in the trees that have nothing to hide. A difference below
 // something that is hidden as a whole is told as one of that.
-func shown(d diff.Difference, real, safe pair) event.Field {
+func shown(d diff.Difference, full, safe pair) event.Field {
 	path := make(diff.Path, 0, len(d.Path))
 	var from, to any = safe.old, safe.new
 	hidden := false
@@ -189,7 +189,7 @@ func shown(d diff.Difference, real, safe pair) event.Field {
 			return event.Field{Path: path.String(), Op: event.Replace, From: from, To: to, Hidden: true}
 		}
 		if e.Kind == diff.Order {
-			return shownOrder(d, append(path, e), real, from, to)
+			return shownOrder(d, append(path, e), full, from, to)
 		}
 		from, to = into(from, e, false), into(to, e, true)
 		if e.Kind == diff.Keyed {
@@ -220,9 +220,9 @@ func shown(d diff.Difference, real, safe pair) event.Field {
 
 // shownOrder is a field about the order of a list: it names elements by their keys, and
 // those may be hidden.
-func shownOrder(d diff.Difference, path diff.Path, real pair, from, to any) event.Field {
+func shownOrder(d diff.Difference, path diff.Path, full pair, from, to any) event.Field {
 	f := event.Field{Path: path.String(), Op: d.Op, From: d.From, To: d.To}
-	var realFrom, realTo any = real.old, real.new
+	var realFrom, realTo any = full.old, full.new
 	for _, e := range d.Path[:len(d.Path)-1] {
 		realFrom, realTo = into(realFrom, e, false), into(realTo, e, true)
 	}

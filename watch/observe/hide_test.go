@@ -86,6 +86,7 @@ func TestHidden(t *testing.T) {
 			`{"metadata":{"annotations":{"example.com/token":"CANARY2"}}}`, `replace metadata.annotations[example.com/token] # → #`},
 		{"several differences below one hidden value", widgets, []string{"widgets.example.com:spec.connection"},
 			`{"spec":{"connection":{"CANARY1":"a","CANARY2":{"b":"CANARY"}}}}`, `{"spec":{"connection":{"CANARY1":"b","CANARY2":{"c":"CANARY"}}}}`, `replace spec.connection # → #`},
+		{"a heartbeat and more below one hidden value", leases, []string{"*:spec"}, `{"spec":{"renewTime":"CANARY","z":1}}`, `{"spec":{"renewTime":"CANARY2","z":2}}`, `replace spec # → #`},
 		{"a hidden key is in no path", widgets, []string{"widgets.example.com:spec.users[*].name"},
 			`{"spec":{"users":[{"name":"CANARY1","a":"1"},{"name":"CANARY2"}]}}`, `{"spec":{"users":[{"name":"CANARY2"},{"name":"CANARY1","a":"2"},{"name":"CANARY3"}]}}`,
 			`replace spec.users[order] (hidden) → (hidden); replace spec.users[name="#"].a 1 → 2; add spec.users[name="#"] map[name:#]`},
@@ -105,6 +106,9 @@ func TestHidden(t *testing.T) {
 			o := observer(t, c.kind, c.hide...)
 			change := observe.Change{Verb: event.Updated, Old: parse(t, c.old), New: parse(t, c.new)}
 			e := o.Event(change)
+			if !e.Is(event.Content) && !e.Is(event.Metadata) {
+				t.Errorf("classes: %v", e.Classes)
+			}
 			var lines []string
 			for _, f := range e.Fields {
 				line := fmt.Sprintf("%s %s", f.Op, f.Path)

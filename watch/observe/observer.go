@@ -157,8 +157,12 @@ func (o *Observer) fields(changed []diff.Difference, full, safe pair) []event.Fi
 		}
 		f.Class = o.beats.classOf(d)
 		content = content || f.Class == event.Content
-		// Several differences may be below one hidden value. They are one.
-		if f.Hidden && slices.ContainsFunc(fields, func(g event.Field) bool { return g.Hidden && g.Path == f.Path && g.Op == f.Op }) {
+		// Several differences may be below one hidden value. They are one, and a
+		// heartbeat only if all of them are.
+		if i := slices.IndexFunc(fields, func(g event.Field) bool { return f.Hidden && g.Hidden && g.Path == f.Path && g.Op == f.Op }); i >= 0 {
+			if fields[i].Class == event.Heartbeat {
+				fields[i].Class = f.Class
+			}
 			continue
 		}
 		if len(d.Path) == 3 && d.Path[0].Name == "metadata" && d.Path[2].Name == lastApplied {

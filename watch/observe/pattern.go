@@ -62,10 +62,10 @@ func parsePattern(text string) (pattern, error) {
 			end = len(rest)
 		}
 		name := rest[:end]
-		switch {
-		case name == "":
+		switch name {
+		case "":
 			return nil, fmt.Errorf("at character %d: want the name of a field; one with other signs than letters, digits, - and _ is written in brackets, as in annotations[example.com/owner]", at)
-		case name == "*":
+		case "*":
 			p = append(p, step{kind: each})
 		default:
 			p = append(p, step{kind: named, name: name})
