@@ -238,7 +238,7 @@ func TestNoConditionTakesLong(t *testing.T) {
 			if got || !errors.Is(err, ErrCost) {
 				t.Errorf("%v, %v; want false and %v", got, err, ErrCost)
 			}
-			if took > 10*time.Second { // for slow machines under the race detector; without a limit these take minutes
+			if took > time.Minute { // for busy machines under the race detector; without a limit these take hours
 				t.Errorf("it took %s", took)
 			}
 		})
