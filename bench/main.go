@@ -25,6 +25,7 @@ var cases = map[string]struct {
 	"queue":   {runQueue, "Setpoint's work queue beside client-go's and controller-runtime's"},
 	"loop":    {runLoop, "Setpoint's loop beside controller-runtime's: reconciles a second, latency, CPU"},
 	"chaos":   {runChaos, "informers against a server that misbehaves: what they miss"},
+	"watch":   {runWatch, "setpoint watch beside the way of kubewatch: memory, CPU, lag, changes lost"},
 	"manager": {runManager, "Setpoint's manager beside kube-controller-manager"},
 }
 

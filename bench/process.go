@@ -69,8 +69,11 @@ func (p *process) stop() {
 const ticksPerSecond = 100
 
 // cpu returns the CPU time used so far, in seconds.
-func (p *process) cpu() (float64, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+func (p *process) cpu() (float64, error) { return cpuOf(p.command.Process.Pid) }
+
+// cpuOf returns the CPU time that a process has used, in seconds.
+func cpuOf(pid int) (float64, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("reading CPU time: %w", err)
 	}
@@ -86,18 +89,24 @@ func (p *process) cpu() (float64, error) {
 }
 
 // memory returns the resident memory, in MB of a million bytes.
-func (p *process) memory() (float64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+func (p *process) memory() (float64, error) { return megabytes(p.command.Process.Pid, "VmRSS:") }
+
+// peakMemory returns the most that the resident memory has been.
+func (p *process) peakMemory() (float64, error) { return megabytes(p.command.Process.Pid, "VmHWM:") }
+
+// megabytes returns a size from /proc's status of a process.
+func megabytes(pid int, name string) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, fmt.Errorf("reading memory: %w", err)
 	}
 	for line := range strings.Lines(string(status)) {
-		if value, found := strings.CutPrefix(line, "VmRSS:"); found {
+		if value, found := strings.CutPrefix(line, name); found {
 			kb, err := strconv.ParseFloat(strings.Fields(value)[0], 64)
 			return kb * 1024 / 1e6, err
 		}
 	}
-	return 0, errors.New("reading memory: no VmRSS in /proc's status")
+	return 0, fmt.Errorf("reading memory: no %s in /proc's status", strings.TrimSuffix(name, ":"))
 }
 
 // idle waits until the process has used next to no CPU for a while, so that

@@ -23,10 +23,13 @@ type aim struct {
 	most  float64 // ratio at most; 0: not used
 	least float64 // ratio at least; 0: not used
 	value float64 // our figure at most, whatever the peer's; 0: not used
+	none  bool    // our figure is 0
 }
 
 func (a aim) String() string {
 	switch {
+	case a.none:
+		return "0"
 	case a.value > 0:
 		return fmt.Sprintf("≤%g", a.value)
 	case a.most > 0:
@@ -39,6 +42,8 @@ func (a aim) String() string {
 
 func (a aim) met(ours, ratio float64) bool {
 	switch {
+	case a.none:
+		return ours == 0
 	case a.value > 0:
 		return ours <= a.value
 	case a.most > 0:
@@ -58,7 +63,7 @@ func (m *measure) print(w io.Writer, verbose bool) {
 	}
 	verdict := "short"
 	switch {
-	case m.aim == aim{}, m.aim.value == 0 && len(m.theirs) == 0:
+	case m.aim == aim{}, m.aim.value == 0 && !m.aim.none && len(m.theirs) == 0:
 		verdict = "told" // there is nothing to hold it against
 	case m.aim.met(ours, ratio):
 		verdict = "ok"

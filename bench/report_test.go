@@ -19,6 +19,8 @@ func TestLineSaysRatioAndVerdict(t *testing.T) {
 		{measure{name: "a", unit: "B", aim: aim{most: 1. / 15}, ours: []float64{650}, theirs: []float64{10000}}, "setpoint=650B peer=10000B ratio=0.065 aim=≤0.067x ok"},
 		{measure{name: "a", unit: "ms", ours: []float64{3}, theirs: []float64{6}}, "setpoint=3.00ms peer=6.00ms ratio=0.50 aim=none told"},
 		{measure{name: "a", aim: aim{least: 4}, ours: []float64{3}}, "setpoint=3.00 peer=none ratio=none aim=≥4.00x told"},
+		{measure{name: "a", aim: aim{none: true}, ours: []float64{0}, theirs: []float64{2}}, "setpoint=0.00 peer=2.00 ratio=0 aim=0 ok"},
+		{measure{name: "a", aim: aim{none: true}, ours: []float64{1}}, "setpoint=1.00 peer=none ratio=none aim=0 short"},
 		{measure{name: "a", aim: aim{value: 4}, ours: []float64{3}}, "setpoint=3.00 peer=none ratio=none aim=≤4 ok"},
 	} {
 		var out strings.Builder

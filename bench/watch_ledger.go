@@ -1,0 +1,184 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+// told is what one line says: a change of an object, and the moment that was written
+// into it. A creation and a deletion have none: no name is used twice.
+type told struct {
+	verb  event.Verb
+	key   string // namespace/name
+	stamp string
+}
+
+// identity makes one change of all that are told of it.
+func (t told) identity() told {
+	if t.verb != event.Updated {
+		t.stamp = ""
+	}
+	return t
+}
+
+// marked is the first of the two changes that the deletion of a Pod is for those who watch:
+// it is marked as to be deleted, and then it is gone.
+const marked event.Verb = "marked"
+
+// ledger knows what was written and who was told of it when. Its methods are safe for
+// concurrent use.
+type ledger struct {
+	mu     sync.Mutex
+	writes map[told]*posting
+	next   int
+	sides  map[string]*account
+}
+
+// posting is one write.
+type posting struct {
+	order    int
+	sent     time.Time
+	accepted bool            // by the server
+	seen     map[string]bool // by side
+}
+
+// account is what one side was told.
+type account struct {
+	lags    []float64      // ms, of the accepted writes that were told of
+	newest  map[string]int // the order of the newest change told of each object
+	twice   int            // told of again
+	back    int            // told of after a later change of the same object
+	unasked int            // nobody wrote that
+	moved   time.Time      // when a line came last
+}
+
+func newLedger(sides ...string) *ledger {
+	l := &ledger{writes: map[told]*posting{}, sides: map[string]*account{}}
+	for _, side := range sides {
+		l.sides[side] = &account{newest: map[string]int{}}
+	}
+	return l
+}
+
+// send notes a write that is about to be sent: it may be told of before it is answered.
+func (l *ledger) send(t told, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range steps(t) {
+		l.writes[t] = &posting{order: l.next, sent: now, seen: map[string]bool{}}
+		l.next++
+	}
+}
+
+// steps are the changes that a write leads to.
+func steps(t told) []told {
+	if t.verb == event.Deleted {
+		return []told{{verb: marked, key: t.key}, t.identity()}
+	}
+	return []told{t.identity()}
+}
+
+// answer notes whether the server took a write. One that failed is not waited for.
+func (l *ledger) answer(t told, accepted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range steps(t) {
+		l.writes[t].accepted = accepted
+	}
+}
+
+// tell notes that a side was told.
+func (l *ledger) tell(side string, t told, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.sides[side]
+	a.moved = now
+	w, found := l.writes[t.identity()]
+	if mark := l.writes[told{verb: marked, key: t.key}]; t.verb == event.Updated && mark != nil && (!found || w.seen[side]) {
+		w, found = mark, true // the stamp is still that of the change before
+	}
+	switch {
+	case !found:
+		a.unasked++
+		return
+	case w.seen[side]:
+		a.twice++
+		return
+	}
+	w.seen[side] = true
+	a.lags = append(a.lags, float64(now.Sub(w.sent))/float64(time.Millisecond))
+	if newest, had := a.newest[t.key]; had && newest > w.order {
+		a.back++
+	} else {
+		a.newest[t.key] = w.order
+	}
+}
+
+// accepted is how many changes the server took, and failed how many it did not.
+func (l *ledger) accepted() (accepted, failed int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.writes {
+		if w.accepted {
+			accepted++
+		} else {
+			failed++
+		}
+	}
+	return accepted, failed
+}
+
+// lost are the accepted changes by their verb that a side was not told of, and moved is
+// when it was last told of something.
+func (l *ledger) lost(side string) (lost map[event.Verb]int, moved time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lost = map[event.Verb]int{}
+	for t, w := range l.writes {
+		if w.accepted && !w.seen[side] {
+			lost[t.verb]++
+		}
+	}
+	return lost, l.sides[side].moved
+}
+
+// lags are those of a side in milliseconds.
+func (l *ledger) lags(side string) []float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.sides[side].lags)
+}
+
+// report says in a line what a side was told beside what it should be.
+func (l *ledger) report(side string) string {
+	lost, _ := l.lost(side)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.sides[side]
+	text := fmt.Sprintf("%d changes told, %d lost, %d told twice, %d after a later one of the same Pod, %d that nobody wrote",
+		len(a.lags), total(lost), a.twice, a.back, a.unasked)
+	if len(lost) == 0 {
+		return text
+	}
+	var parts []string
+	for _, verb := range slices.Sorted(maps.Keys(lost)) {
+		parts = append(parts, fmt.Sprintf("%d %s", lost[verb], verb))
+	}
+	return text + "; lost were " + strings.Join(parts, ", ")
+}
+
+func total(lost map[event.Verb]int) (n int) {
+	for _, count := range lost {
+		n += count
+	}
+	return n
+}
