@@ -42,17 +42,19 @@ type follower struct {
 	cancel   context.CancelFunc
 
 	// Of the goroutine that runs it.
-	known    bool                    // the journal knows the selection
-	replayed map[object.Key]replayed // what the replay has told of
-	present  map[object.Key]bool     // what was there at the start
-	state    object.Version          // of the state that the handler is first told of, or an older one
-	last     object.Version          // of the newest step that was handed on
-	begun    atomic.Bool             // the handler has been told of everything that was there
+	known      bool                    // the journal knows the selection
+	replayed   map[object.Key]replayed // what the replay has told of
+	replayedTo object.Version          // up to which the replay came
+	present    map[object.Key]bool     // what was there at the start
+	state      object.Version          // of the state that the handler is first told of, or an older one
+	last       object.Version          // of the newest step that was handed on
+	begun      atomic.Bool             // the handler has been told of everything that was there
 }
 
 // newFollower follows a kind until ctx ends or stop is called.
 func (w *Watch) newFollower(ctx context.Context, r object.Resource, namespace string, appeared bool) *follower {
-	ctx, cancel := context.WithCancel(ctx)
+	whole := ctx
+	ctx, cancel := context.WithCancel(whole)
 	f := &follower{
 		watch: w, kind: kindOf(r), resource: r, appeared: appeared, cancel: cancel,
 		selection: client.Selection{Namespace: namespace, Labels: w.options.Labels, Fields: w.options.Fields, JSONOnly: true},
@@ -64,6 +66,7 @@ func (w *Watch) newFollower(ctx context.Context, r object.Resource, namespace st
 	w.tasks.Go(func() {
 		defer f.informer.Release()
 		f.run(ctx)
+		w.teller.hand(whole, told{follower: f, ended: true})
 	})
 	return f
 }
@@ -163,6 +166,9 @@ func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 	if done, ok := f.replayed[key]; ok && done.version.AtLeast(version) && done.uid == item.Meta().UID {
 		return // the replay went further than the state that the informer began with
 	}
+	if !f.replayedTo.AtLeast(version) {
+		f.replayed = nil // steps come in order, and this one is behind all of the replay's
+	}
 	change := observe.Change{Stale: e.Stale}
 	switch e.Kind {
 	case cache.Added:
@@ -241,6 +247,10 @@ func (f *follower) begin(ctx context.Context) {
 		}
 	}
 	f.present = nil
+	for key, done := range f.replayed {
+		done.content = nil // it was for the steps of the replay
+		f.replayed[key] = done
+	}
 	if !f.last.AtLeast(f.state) {
 		f.last = f.state
 	}

@@ -137,8 +137,8 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 	}
 	f.replayed[key] = after
 	f.tell(ctx, key, change, version, nil)
-	if f.last.IsZero() || version.AtLeast(f.last) {
-		f.last = version
+	if version.AtLeast(f.last) {
+		f.last, f.replayedTo = version, version
 	}
 	return version, nil
 }

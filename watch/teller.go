@@ -24,6 +24,7 @@ type told struct {
 	forget   bool         // the object is gone
 	version  object.Version
 	caughtUp bool // everything that had changed before the start has been handed on
+	ended    bool // nothing more comes of this follower
 
 	// Of the teller.
 	hidden bool
@@ -58,10 +59,12 @@ type teller struct {
 	caughtUp map[*follower]bool
 
 	// What is to be told and committed next.
-	out    []*event.Event
-	commit journal.Batch
-	moved  map[*follower]bool
-	due    time.Time // zero: there is nothing
+	out       []*event.Event
+	routed    int // of out, those that are in commit
+	commit    journal.Batch
+	moved     map[*follower]bool
+	committed map[*follower]object.Version
+	due       time.Time // zero: there is nothing
 }
 
 func newTeller(w *Watch) *teller {
@@ -69,7 +72,7 @@ func newTeller(w *Watch) *teller {
 		watch: w, in: make(chan told), failed: make(chan error, 1),
 		settler:  settle.New(settle.Options{Window: w.options.Window, Settle: w.options.Settle}),
 		held:     map[id][]told{},
-		versions: map[*follower]object.Version{}, moved: map[*follower]bool{}, caughtUp: map[*follower]bool{},
+		versions: map[*follower]object.Version{}, moved: map[*follower]bool{}, committed: map[*follower]object.Version{}, caughtUp: map[*follower]bool{},
 	}
 }
 
@@ -185,6 +188,12 @@ func (t *teller) take(what told, now time.Time) {
 		t.versions[f] = what.version
 		t.moved[f] = true
 	}
+	if what.ended {
+		delete(t.versions, f)
+		delete(t.moved, f)
+		delete(t.committed, f)
+		delete(t.caughtUp, f)
+	}
 }
 
 // wanted reports whether an event is to be told of.
@@ -278,21 +287,31 @@ func (t *teller) tell(ctx context.Context, now bool) error {
 	if t.due.IsZero() || !hurry && time.Now().Before(t.due) {
 		return nil
 	}
-	for _, e := range t.out {
-		if err := t.route(e); err != nil {
+	for ; t.routed < len(t.out); t.routed++ {
+		if err := t.route(t.out[t.routed]); err != nil {
 			return err
 		}
 	}
-	for f, version := range t.safe() {
-		t.commit.Version(f.name, string(version))
+	safe := t.safe()
+	for f, version := range safe {
+		if version != t.committed[f] {
+			t.commit.Version(f.name, string(version))
+		}
 	}
-	if err := t.commitAll(ctx); err != nil {
-		return err
+	if t.commit.Len() > 0 {
+		if err := t.commitAll(ctx); err != nil {
+			return err
+		}
+	}
+	for f, version := range safe {
+		t.committed[f] = version
+		if version == t.versions[f] { // else something is held back, and the cursor moves on with it
+			delete(t.moved, f)
+		}
 	}
 	t.done()
 	t.due = time.Time{}
 	t.commit.Reset()
-	clear(t.moved)
 	return nil
 }
 
@@ -305,7 +324,7 @@ func (t *teller) done() {
 			t.watch.counts.lag.Store(int64(time.Since(e.Time)))
 		}
 	}
-	t.out = nil
+	t.out, t.routed = nil, 0
 }
 
 // route puts an event into the outboxes of the sinks that it goes to.

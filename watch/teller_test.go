@@ -1,0 +1,206 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/journal"
+)
+
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// desk is a teller with one follower, whose time is that of the test.
+type desk struct {
+	*teller
+	t       *testing.T
+	f       *follower
+	now     time.Time
+	version int
+	phase   string // of the Pods that change
+}
+
+func newDesk(t *testing.T, limit int, o Options) *desk {
+	t.Helper()
+	j, _, err := journal.Open(filepath.Join(t.TempDir(), "cursor"), journal.Options{Limit: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	o.Journal, o.Route = j, toBook
+	if err := o.complete(); err != nil {
+		t.Fatal(err)
+	}
+	w := &Watch{options: o, log: slog.New(slog.NewTextHandler(t.Output(), nil)), cursor: cursor{j}}
+	d := &desk{teller: newTeller(w), t: t, now: noon, version: 100, f: &follower{watch: w, name: "pods", kind: event.Kind{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}}}
+	d.f.begun.Store(true)
+	return d
+}
+
+// happens is a change of an object, of a class.
+func (d *desk) happens(name string, verb event.Verb, class event.Class) {
+	d.t.Helper()
+	d.version++
+	version := strconv.Itoa(d.version)
+	e := &event.Event{
+		ID: version, Time: d.now, Verb: verb, Kind: d.f.kind, Key: object.Key{Namespace: "shop", Name: name}, UID: types.UID("uid-" + name), Version: version,
+		Classes: []event.Class{class}, New: tree{"apiVersion": "v1", "kind": "Pod", "status": tree{"phase": d.phase}},
+	}
+	d.take(told{
+		follower: d.f, event: e, seen: journal.Seen{UID: e.UID, Version: version}, forget: verb == event.Deleted, version: object.Version(version),
+	}, d.now)
+	if err := d.tell(d.t.Context(), true); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) passes(time time.Duration) {
+	d.t.Helper()
+	d.now = d.now.Add(time)
+	d.letGo(d.settler.Due(d.now))
+	if err := d.tell(d.t.Context(), true); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// cursors are what the journal knows: "pods 105" for the kind, "a 103" for an object.
+func (d *desk) cursors() string {
+	d.t.Helper()
+	j := d.watch.options.Journal
+	version, _ := j.Selection("pods")
+	all := []string{"pods " + version}
+	objects, failed := j.Objects("pods")
+	for key, seen := range objects {
+		all = append(all, key.Name+" "+seen.Version)
+	}
+	if err := failed(); err != nil {
+		d.t.Fatal(err)
+	}
+	return strings.Join(all, ", ")
+}
+
+func (d *desk) want(cursors string, lines ...string) {
+	d.t.Helper()
+	n := notes{Journal: d.watch.options.Journal}
+	if got := n.lines(); !slices.Equal(got, lines) {
+		d.t.Errorf("told %q, want %q", got, lines)
+	}
+	if got := d.cursors(); got != cursors {
+		d.t.Errorf("the cursors are %s, want %s", got, cursors)
+	}
+}
+
+func TestTheCursorNeverGoesPastWhatIsHeldBack(t *testing.T) {
+	d := newDesk(t, 0, Options{Window: 10 * time.Second})
+	d.happens("a", event.Updated, event.Status) // nobody is told
+	d.want("pods 101, a 101")
+	d.happens("a", event.Updated, event.Content) // held
+	d.want("pods 101, a 101")
+	d.happens("a", event.Updated, event.Heartbeat) // hidden, and behind what is held
+	d.happens("b", event.Updated, event.Heartbeat)
+	d.want("pods 101, a 101, b 104")
+	d.passes(10 * time.Second)
+	d.want("pods 104, a 103, b 104", "updated pods a [content]")
+	d.happens("a", event.Updated, event.Content)
+	d.happens("a", event.Deleted, event.Content) // lets everything go
+	d.want("pods 106, b 104", "updated pods a [content]", "deleted pods a, merged 2")
+	if len(d.held) != 0 {
+		t.Errorf("%d objects are still held", len(d.held))
+	}
+}
+
+func TestWhatIsNotBegunSaysNothingOfItsKind(t *testing.T) {
+	d := newDesk(t, 0, Options{})
+	d.f.begun.Store(false)
+	d.happens("a", event.Created, event.Content)
+	d.want("pods , a 101", "created pods a")
+	if _, known := d.watch.options.Journal.Selection("pods"); known {
+		t.Error("the kind is known before everything that was there was seen")
+	}
+}
+
+func TestClassesThatNobodyAskedForAreHidden(t *testing.T) {
+	for _, c := range []struct {
+		show []event.Class
+		want []string
+	}{
+		{nil, []string{"content", "metadata"}},
+		{[]event.Class{event.Status}, []string{"content", "metadata", "status"}},
+		{[]event.Class{event.Heartbeat, event.Version}, []string{"content", "metadata", "heartbeat", "version"}},
+	} {
+		d := newDesk(t, 0, Options{Show: c.show})
+		var want []string
+		for _, class := range []event.Class{event.Content, event.Metadata, event.Status, event.Heartbeat, event.Version} {
+			d.happens("a", event.Updated, class)
+			if slices.Contains(c.want, string(class)) {
+				want = append(want, fmt.Sprintf("updated pods a [%s]", class))
+			}
+		}
+		d.want("pods 105, a 105", want...)
+	}
+}
+
+func TestAConditionThatCannotBeDecidedIsCountedAndNotMet(t *testing.T) {
+	d := newDesk(t, 0, Options{Keep: func(e *event.Event) (bool, error) {
+		if e.Key.Name == "odd" {
+			return true, errors.New("no such key: spec")
+		}
+		return e.Key.Name == "a", nil
+	}})
+	for _, name := range []string{"a", "b", "odd"} {
+		d.happens(name, event.Created, event.Content)
+	}
+	d.want("pods 103, a 101, b 102, odd 103", "created pods a")
+	if s := d.watch.counts.failed.Load(); s != 1 {
+		t.Errorf("%d failures are counted, want 1", s)
+	}
+}
+
+// The status of an object that is on its way belongs to what is told of it, though status
+// alone is hidden.
+func TestAnObjectThatSettlesIsToldOnce(t *testing.T) {
+	d := newDesk(t, 0, Options{Settle: 5 * time.Second})
+	d.phase = "Pending"
+	d.happens("a", event.Updated, event.Content)
+	for _, d.phase = range []string{"Pending", "Pending", "Succeeded"} {
+		d.now = d.now.Add(time.Second)
+		d.happens("a", event.Updated, event.Status)
+	}
+	d.happens("b", event.Updated, event.Status)
+	d.passes(time.Minute)
+	d.want("pods 105, a 104, b 105", "settled pods a, merged 4")
+}
+
+func TestASinkThatIsFullHoldsEverythingUpAndLosesNothing(t *testing.T) {
+	d := newDesk(t, 2, Options{})
+	d.happens("a", event.Created, event.Content)
+	d.happens("b", event.Created, event.Content)
+	ctx, cancel := context.WithCancel(t.Context())
+	d.take(told{follower: d.f, event: &event.Event{ID: "x", Verb: event.Created, Kind: d.f.kind, Key: object.Key{Name: "c"}, Version: "200", Time: noon}, version: "200", seen: journal.Seen{Version: "200"}}, noon)
+	cancel()
+	if err := d.tell(ctx, true); err == nil || !strings.Contains(err.Error(), "book") {
+		t.Fatalf("the error is %v, want one that names the sink", err)
+	}
+	d.want("pods 102, a 101, b 102", "created pods a", "created pods b")
+	if err := d.watch.options.Journal.Ack("book", 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.tell(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	d.want("pods 200, c 200, a 101, b 102", "created pods c")
+}
