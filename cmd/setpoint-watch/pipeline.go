@@ -87,6 +87,7 @@ func (p *pipeline) prepare(ctx context.Context) error {
 	for _, s := range p.sinks {
 		made, err := sink.New(ctx, s.Name, s.Options, sink.Deps{
 			Log: p.log, Secret: secrets(p.w), Client: p.host.Client(), Stdout: out,
+			Width: p.w.StdoutWidth, Zone: time.Local,
 		})
 		if err != nil {
 			p.closeSinks()

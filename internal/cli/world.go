@@ -23,6 +23,7 @@ type World struct {
 	Stdout, Stderr io.Writer
 	Terminal       bool // Stderr is one
 	StdoutTerminal bool // Stdout is one
+	StdoutWidth    int  // its columns; 0: not known
 	Interactive    bool // a terminal sends Ctrl-C to this process and its children alike
 	Getenv         func(string) string
 	Environ        []string
@@ -39,7 +40,7 @@ func ThisProcess() *World {
 	}
 	return &World{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Terminal: isTerminal(os.Stderr), StdoutTerminal: isTerminal(os.Stdout),
+		Terminal: isTerminal(os.Stderr), StdoutTerminal: isTerminal(os.Stdout), StdoutWidth: widthOf(os.Stdout),
 		Interactive: slices.ContainsFunc([]*os.File{os.Stdin, os.Stdout, os.Stderr}, isTerminal),
 		Getenv:      os.Getenv,
 		Environ:     os.Environ(),
@@ -54,6 +55,14 @@ func ThisProcess() *World {
 		},
 		Exit: os.Exit,
 	}
+}
+
+func widthOf(f *os.File) int {
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

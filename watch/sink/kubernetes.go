@@ -19,6 +19,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/format"
 )
 
 // ReportingController is the reportingController of the Events that are written.
@@ -105,7 +106,7 @@ func (k *kubernetesEvents) of(e *event.Event) *eventsv1.Event {
 		Type:       corev1.EventTypeNormal,
 		Reason:     reason,
 		Action:     reason,
-		Note:       cut(strings.ToValidUTF8(words(e), "?"), maxNote),
+		Note:       cut(strings.ToValidUTF8(format.Sentence(e), "?"), maxNote),
 		Regarding: corev1.ObjectReference{
 			APIVersion: e.Kind.APIVersion(), Kind: e.Kind.Kind, Namespace: e.Key.Namespace, Name: e.Key.Name,
 			UID: e.UID, ResourceVersion: e.Version,

@@ -21,6 +21,7 @@ import (
 	"github.com/nicholas-fedor/shoutrrr/pkg/util/jsonclient"
 
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/format"
 )
 
 // notify writes to people. Several events are one message, a line each, as far as the
@@ -185,7 +186,7 @@ func (n *notify) message(events []*event.Event) (text string, count int, err err
 
 func (n *notify) line(e *event.Event) (string, error) {
 	if n.text == nil {
-		return words(e), nil
+		return format.Sentence(e), nil
 	}
 	var b strings.Builder
 	if err := n.text.Execute(&b, e); err != nil {

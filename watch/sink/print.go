@@ -101,7 +101,9 @@ func newTerminal(o Terminal, d Deps) (Sink, error) {
 	if d.Stdout == nil {
 		return nil, fmt.Errorf("there is no terminal here to write to")
 	}
-	p, err := newPrinter(d.Stdout, 0, formOptions{form: orDefault(o.Form, "text"), color: o.Color, objects: o.Objects, source: o.Source})
+	p, err := newPrinter(d.Stdout, 0, formOptions{
+		form: orDefault(o.Form, "text"), color: o.Color, objects: o.Objects, source: o.Source, zone: d.Zone, width: d.Width,
+	})
 	if err != nil {
 		return nil, err
 	}

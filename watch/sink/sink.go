@@ -65,6 +65,10 @@ type Deps struct {
 	Client *client.Client
 	// Stdout is needed for a terminal. Each Send writes to it once, or a few times.
 	Stdout io.Writer
+	// Width is how many columns that has; 0 for any number.
+	Width int
+	// Zone is in which times are shown to people. Default: UTC.
+	Zone *time.Location
 }
 
 func (d Deps) withDefaults() Deps {
