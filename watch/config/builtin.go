@@ -61,7 +61,7 @@ type kinds struct {
 
 func table(text string) kinds {
 	k := kinds{scopes: map[string]scope{}, groups: map[string]bool{}}
-	for _, name := range strings.Fields(text) {
+	for name := range strings.FieldsSeq(text) {
 		of := inNamespaces
 		if plural, cluster := strings.CutSuffix(name, "/"); cluster {
 			name, of = plural, inCluster

@@ -119,7 +119,7 @@ func (d *decoder) read(node *yaml.Node, path string, into reflect.Value) {
 		return
 	}
 	d.nodes[path] = node
-	if text, ok := into.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if text, ok := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr()); ok {
 		if value, ok := d.text(node, path); ok {
 			if err := text.UnmarshalText([]byte(value)); err != nil {
 				d.wrong(path, "%v", err)

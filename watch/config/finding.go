@@ -12,7 +12,7 @@ import (
 )
 
 // Finding is a mistake in a configuration, or something in it that is worth a look.
-type Finding struct {
+type Finding struct { //nolint:errname // warnings are findings too, and no errors
 	// File is the name that Parse was given.
 	File string
 	// Line and Column count from 1, Column in characters. Column is 0 where only the line is

@@ -20,7 +20,7 @@ func golden(t *testing.T, file string, got []byte) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, got, 0o600); err != nil {
+		if err := os.WriteFile(file, got, 0o600); err != nil { //nolint:gosec // a test names the file
 			t.Fatal(err)
 		}
 		return

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"strconv"
 	"strings"
 
@@ -154,18 +153,14 @@ func (p *plan) listen() error {
 		p.args = append(p.args, "--secure-port="+strconv.Itoa(defaultPort))
 		return nil
 	}
-	host, port, err := net.SplitHostPort(p.config.Listen)
+	at, err := addressOf(p.config.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err) // Parse has checked it
 	}
-	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
-		return fmt.Errorf("listen %q: probes come from outside of the Pod; leave the address out, as in \":%s\"", p.config.Listen, port)
+	if !at.Addr().IsUnspecified() {
+		return fmt.Errorf("listen %q: probes come from outside of the Pod; leave the address out, as in \":%d\"", p.config.Listen, at.Port())
 	}
-	number, err := strconv.ParseInt(port, 10, 32)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	p.port = int32(number)
+	p.port = int32(at.Port())
 	return nil
 }
 

@@ -24,34 +24,18 @@ var systemDirs = []string{"/", "/bin", "/dev", "/etc", "/etc/ssl", "/lib", "/lib
 
 // folders finds which folders of the container must be volumes.
 func (p *plan) folders() []error {
-	var errs []error
-	const state = "the cursor and files"
-	used := map[string]string{configDir: "the configuration", "/tmp": "temporary files"} // what is mounted where
-	claim := func(key, file, what string) (dir string, ok bool) {
-		dir = path.Dir(file)
-		switch {
-		case !path.IsAbs(file) || path.Clean(file) != file:
-			errs = append(errs, fmt.Errorf("%s: %q: in a container name a file by its whole path, without . and ..", key, file))
-			return "", false
-		case slices.Contains(systemDirs, dir):
-			errs = append(errs, fmt.Errorf("%s: %q: a volume at %s would cover what is there; use a folder below it", key, file, dir))
-			return "", false
-		}
-		for _, other := range slices.Sorted(maps.Keys(used)) {
-			// Within a volume that cannot be written to there is no place to mount another one.
-			apart := used[other] != what || what != state && dir != other
-			if apart && (within(dir, other) || within(other, dir)) {
-				errs = append(errs, fmt.Errorf("%s: %q: %s is for %s; use another folder", key, file, other, used[other]))
-				return "", false
-			}
-		}
-		used[dir] = what
-		return dir, true
-	}
-	kept := map[string]bool{}
+	c := claims{used: map[string]string{configDir: "the configuration", "/tmp": "temporary files"}}
+	p.stateFolders(&c)
+	p.secretFolders(&c)
+	return c.errs
+}
+
+// stateFolders finds those that are kept: of the cursor and of files.
+func (p *plan) stateFolders(c *claims) {
+	var all []string
 	keep := func(key, file string) {
-		if dir, ok := claim(key, file, state); ok {
-			kept[dir] = true
+		if dir, ok := c.claim(key, file, forState); ok {
+			all = append(all, dir)
 		}
 	}
 	if p.config.Cursor != "" {
@@ -62,39 +46,81 @@ func (p *plan) folders() []error {
 			keep(join(index("sinks", i), "file.path"), s.File.Path)
 		}
 	}
-	for _, dir := range slices.Sorted(maps.Keys(kept)) {
+	slices.Sort(all)
+	for _, dir := range slices.Compact(all) {
 		// A folder in another one is in its volume.
 		if !slices.ContainsFunc(p.state, func(outer string) bool { return within(dir, outer) }) {
 			p.state = append(p.state, dir)
 		}
 	}
-	secrets := map[string][]string{} // keys by folder
+}
+
+// secretFolders finds those that Secrets are mounted at, and the variables that come from
+// one.
+func (p *plan) secretFolders(c *claims) {
+	keys := map[string][]string{} // by folder
 	for _, need := range p.config.needs() {
 		if need.env != "" {
 			if len(validation.IsEnvVarName(need.env)) > 0 || len(validation.IsConfigMapKey(need.env)) > 0 {
-				errs = append(errs, fmt.Errorf("%q cannot be the name of an environment variable of a container", need.env))
+				c.wrong("%q cannot be the name of an environment variable of a container", need.env)
 			}
 			p.env = append(p.env, need.env)
 			continue
 		}
 		key, secret := path.Base(need.file), path.Base(path.Dir(need.file))
-		dir, ok := claim(need.file, need.file, "secrets")
-		if !ok {
-			continue
+		dir, ok := c.claim(need.path, need.file, forSecrets)
+		switch {
+		case !ok:
+		case len(validation.IsDNS1123Subdomain(secret)) > 0 || len(validation.IsConfigMapKey(key)) > 0:
+			c.wrong("%s: %q: the Secret is called as the folder and its key as the file, and %s/%s cannot be called so", need.path, need.file, secret, key)
+		default:
+			keys[dir] = append(keys[dir], key)
 		}
-		if len(validation.IsDNS1123Subdomain(secret)) > 0 || len(validation.IsConfigMapKey(key)) > 0 {
-			errs = append(errs, fmt.Errorf("%q: the Secret is called as the folder and its key as the file, and %s/%s cannot be called so", need.file, secret, key))
-			continue
-		}
-		secrets[dir] = append(secrets[dir], key)
 	}
 	slices.Sort(p.env)
 	p.env = slices.Compact(p.env)
-	for _, dir := range slices.Sorted(maps.Keys(secrets)) {
-		slices.Sort(secrets[dir])
-		p.secrets = append(p.secrets, secretDir{dir: dir, secret: path.Base(dir), keys: slices.Compact(secrets[dir])})
+	for _, dir := range slices.Sorted(maps.Keys(keys)) {
+		slices.Sort(keys[dir])
+		p.secrets = append(p.secrets, secretDir{dir: dir, secret: path.Base(dir), keys: slices.Compact(keys[dir])})
 	}
-	return errs
+}
+
+const (
+	forState   = "the cursor and files"
+	forSecrets = "secrets"
+)
+
+// claims are the folders that volumes are mounted at, and what for.
+type claims struct {
+	used map[string]string
+	errs []error
+}
+
+func (c *claims) wrong(format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf(format, args...))
+}
+
+// claim takes the folder of a file for a volume, if it can be one.
+func (c *claims) claim(key, file, what string) (dir string, ok bool) {
+	dir = path.Dir(file)
+	switch {
+	case !path.IsAbs(file) || path.Clean(file) != file:
+		c.wrong("%s: %q: in a container a file is named by its whole path, without . and .. in it", key, file)
+		return "", false
+	case slices.Contains(systemDirs, dir):
+		c.wrong("%s: %q: a volume at %s would cover what is there; use a folder below it", key, file, dir)
+		return "", false
+	}
+	for _, other := range slices.Sorted(maps.Keys(c.used)) {
+		// Within a volume that cannot be written to there is no place to mount another one.
+		apart := c.used[other] != what || what != forState && dir != other
+		if apart && (within(dir, other) || within(other, dir)) {
+			c.wrong("%s: %q: %s is for %s; use another folder", key, file, other, c.used[other])
+			return "", false
+		}
+	}
+	c.used[dir] = what
+	return dir, true
 }
 
 // within reports whether a folder is another one, or in it.

@@ -272,13 +272,13 @@ func TestWhatCannotRunInAPodIsSaid(t *testing.T) {
 		{"bad storage", "", func(o *Options) { o.Storage = "much" }, `storage "much": want a size such as 1Gi`},
 		{"fewer than none", "", func(o *Options) { o.Replicas = -1 }, `-1 replicas: want 1 or more`},
 		{"local address", "listen: 127.0.0.1:80", nil, `listen "127.0.0.1:80": probes come from outside of the Pod; leave the address out, as in ":80"`},
-		{"relative cursor", "cursor: x.db", nil, `cursor: "x.db": in a container name a file by its whole path, without . and ..`},
+		{"relative cursor", "cursor: x.db", nil, `cursor: "x.db": in a container a file is named by its whole path, without . and .. in it`},
 		{"cursor in the root", "cursor: /x.db", nil, `cursor: "/x.db": a volume at / would cover what is there; use a folder below it`},
 		{"file in the system", sinks + "- {name: f, file: {path: /etc/x}}", nil, `sinks[0].file.path: "/etc/x": a volume at /etc would cover what is there; use a folder below it`},
 		{"file among temporary ones", sinks + "- {name: f, file: {path: /tmp/x}}", nil, `sinks[0].file.path: "/tmp/x": /tmp is for temporary files; use another folder`},
-		{"cursor among secrets", "cursor: /s/a/c\n" + sinks + "- {name: n, notify: {urlFrom: {file: /s/a/url}}}", nil, `/s/a/url: "/s/a/url": /s/a is for the cursor and files; use another folder`},
-		{"secret in a secret", sinks + "- {name: n, notify: {urlFrom: {file: /s/a/url}}}\n- {name: m, notify: {urlFrom: {file: /s/a/b/url}}}", nil, `/s/a/b/url: "/s/a/b/url": /s/a is for secrets; use another folder`},
-		{"secret that cannot be called so", sinks + "- {name: n, notify: {urlFrom: {file: /s/A_B/url}}}", nil, `"/s/A_B/url": the Secret is called as the folder and its key as the file, and A_B/url cannot be called so`},
+		{"cursor among secrets", "cursor: /s/a/c\n" + sinks + "- {name: n, notify: {urlFrom: {file: /s/a/url}}}", nil, `sinks[0].notify.urlFrom: "/s/a/url": /s/a is for the cursor and files; use another folder`},
+		{"secret in a secret", sinks + "- {name: n, notify: {urlFrom: {file: /s/a/url}}}\n- {name: m, notify: {urlFrom: {file: /s/a/b/url}}}", nil, `sinks[1].notify.urlFrom: "/s/a/b/url": /s/a is for secrets; use another folder`},
+		{"secret that cannot be called so", sinks + "- {name: n, notify: {urlFrom: {file: /s/A_B/url}}}", nil, `sinks[0].notify.urlFrom: "/s/A_B/url": the Secret is called as the folder and its key as the file, and A_B/url cannot be called so`},
 		{"variable that cannot be", sinks + "- {name: n, notify: {urlFrom: {env: a=b}}}", nil, `"a=b" cannot be the name of an environment variable of a container`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

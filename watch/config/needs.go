@@ -17,6 +17,7 @@ import (
 // need is a file or an environment variable that a sink reads.
 type need struct {
 	file, env string
+	path      string   // in the configuration
 	at        *Finding // where it is named
 }
 
@@ -30,10 +31,10 @@ func (r *rules) findNeeds() []need {
 	for i := range r.config.Sinks {
 		path := index("sinks", i)
 		references(reflect.ValueOf(r.config.Sinks[i].Options), path, func(path string, ref sink.SecretRef) {
-			all = append(all, need{file: ref.File, env: ref.Env, at: r.at(path, "the %s", ref)})
+			all = append(all, need{file: ref.File, env: ref.Env, path: path, at: r.at(path, "the %s", ref)})
 		})
 		if w := r.config.Sinks[i].Webhook; w != nil && w.CAFile != "" {
-			all = append(all, need{file: w.CAFile, at: r.at(join(path, "webhook.caFile"), "the file %s", w.CAFile)})
+			all = append(all, need{file: w.CAFile, path: join(path, "webhook.caFile"), at: r.at(join(path, "webhook.caFile"), "the file %s", w.CAFile)})
 		}
 	}
 	return all
@@ -41,7 +42,7 @@ func (r *rules) findNeeds() []need {
 
 // references calls found for each reference to a secret that names something.
 func references(of reflect.Value, path string, found func(path string, ref sink.SecretRef)) {
-	if ref, ok := of.Interface().(sink.SecretRef); ok {
+	if ref, ok := reflect.TypeAssert[sink.SecretRef](of); ok {
 		if !ref.IsZero() {
 			found(path, ref)
 		}
@@ -60,6 +61,7 @@ func references(of reflect.Value, path string, found func(path string, ref sink.
 		for f := range fieldsOf(of.Type()) {
 			references(of.FieldByIndex(f.index), join(path, f.key), found)
 		}
+	default: // holds no reference
 	}
 }
 

@@ -168,7 +168,7 @@ func TestAllMistakesAreToldAtOnceInTheOrderOfTheFile(t *testing.T) {
 		t.Error("a secret is in the errors")
 	}
 	last := 0
-	for _, err := range err.(interface{ Unwrap() []error }).Unwrap() { //nolint:errorlint // what errors.Join returns is the subject
+	for _, err := range err.(interface{ Unwrap() []error }).Unwrap() {
 		var found *Finding
 		if !errors.As(err, &found) {
 			t.Fatalf("%v is no Finding", err)

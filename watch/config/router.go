@@ -90,10 +90,9 @@ func (r *Router) Route(e *event.Event) ([]string, error) {
 		if !matches {
 			continue
 		}
-		switch {
-		case sinks == nil:
+		if sinks == nil { // most often the only one: nothing is copied
 			sinks = route.sinks
-		default:
+		} else {
 			if !several {
 				sinks, several = slices.Clone(sinks), true
 			}

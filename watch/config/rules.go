@@ -4,10 +4,10 @@
 package config
 
 import (
-	"net"
+	"errors"
+	"net/netip"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -62,7 +62,6 @@ func some[T any](r *rules, path string, list []T) {
 }
 
 func (r *rules) watch(w *Watch) {
-	const path = "watch"
 	some(r, "watch.kinds", w.Kinds)
 	some(r, "watch.namespaces", w.Namespaces)
 	if w.All && len(w.Kinds) > 0 {
@@ -109,6 +108,8 @@ func (r *rules) kind(path, name string) {
 	plural, group := splitKind(name)
 	switch {
 	case r.spoilt(path):
+	case group == "" && scopeOf(plural) == unknownScope && r.findings.full():
+		r.findings.more++ // without looking for what was meant
 	case strings.Contains(plural, "/"):
 		r.wrong(path, "%q: subresources cannot be watched; name the kind, such as pods", clip(name))
 	case len(validation.IsDNS1035Label(strings.ToLower(plural))) > 0 || strings.HasSuffix(name, "."):
@@ -195,16 +196,13 @@ func (r *rules) class(path, name string) {
 	}
 }
 
-func (r *rules) labels(path, selector string) labels.Selector {
+func (r *rules) labels(path, selector string) {
 	if r.spoilt(path) {
-		return nil
+		return
 	}
-	parsed, err := labels.Parse(selector)
-	if err != nil {
+	if _, err := labels.Parse(selector); err != nil {
 		r.wrong(path, "%q is no selector: %v; write one such as tier=web,env in (a, b)", clip(selector), clip(err.Error()))
-		return nil
 	}
-	return parsed
 }
 
 // hide checks the form of a rule for values that are not shown. Whoever watches reads it.
@@ -226,8 +224,7 @@ func (r *rules) hide(path, rule string) {
 func (r *rules) place() {
 	c := r.config
 	if r.filled("listen", c.Listen); c.Listen != "" && !r.spoilt("listen") {
-		_, port, err := net.SplitHostPort(c.Listen)
-		if n, numErr := strconv.Atoi(port); err != nil || numErr != nil || n < 1 || n > 65535 {
+		if _, err := addressOf(c.Listen); err != nil {
 			r.wrong("listen", "%q: want an address and a port, such as :8080 or 127.0.0.1:8080", clip(c.Listen))
 		}
 	}
@@ -237,4 +234,16 @@ func (r *rules) place() {
 			r.wrong("lease", "%q: want a namespace and a name, such as monitoring/setpoint-watch", clip(c.Lease))
 		}
 	}
+}
+
+// addressOf reads :8080, 127.0.0.1:8080 or [::]:8080. Without an address it is any.
+func addressOf(listen string) (netip.AddrPort, error) {
+	if strings.HasPrefix(listen, ":") {
+		listen = "0.0.0.0" + listen
+	}
+	at, err := netip.ParseAddrPort(listen)
+	if err == nil && at.Port() == 0 {
+		err = errors.New("port 0 is none that anybody finds")
+	}
+	return at, err
 }

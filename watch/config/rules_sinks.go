@@ -185,6 +185,7 @@ func clone(of reflect.Value) reflect.Value {
 				copied.Field(i).Set(clone(of.Field(i)))
 			}
 		}
+	default: // points to nothing
 	}
 	return copied
 }
