@@ -5,7 +5,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/sink"
@@ -17,9 +17,8 @@ const inMemory = 10_000
 
 // connect tells the watch who is told.
 func (p *pipeline) connect() error {
-	for i, s := range p.sinks {
+	for _, s := range p.sinks {
 		p.options.WithObjects = p.options.WithObjects || wantsObjects(s.Options)
-		_ = i
 	}
 	route := p.route()
 	if p.journal == nil && p.config == nil {
@@ -47,12 +46,8 @@ func (p *pipeline) connect() error {
 		p.options.Journal, p.options.Route = p.journal, route
 	}
 	for i, s := range p.sinks {
-		outbox, err := p.outbox(s.Name)
-		if err != nil {
-			return err
-		}
 		r, err := sink.NewRunner(sink.RunnerOptions{
-			Name: s.Name, Sink: p.made[i], Outbox: outbox, Delivery: s.Options.Effective(), Log: p.log,
+			Name: s.Name, Sink: p.made[i], Outbox: p.outbox(s.Name), Delivery: s.Options.Effective(), Log: p.log,
 		})
 		if err != nil {
 			return err
@@ -70,12 +65,12 @@ func (p *pipeline) route() func(*event.Event) ([]string, error) {
 	return p.config.Router().Route
 }
 
-func (p *pipeline) outbox(name string) (sink.Outbox, error) {
+func (p *pipeline) outbox(name string) sink.Outbox {
 	if p.journal == nil {
 		p.memory[name] = sink.NewDirect(inMemory)
-		return p.memory[name], nil
+		return p.memory[name]
 	}
-	return sink.Journaled(p.journal, name), nil
+	return sink.Journaled(p.journal, name)
 }
 
 // print prints events, and waits until they are.
@@ -87,7 +82,7 @@ func (p *pipeline) print(ctx context.Context, events []*event.Event) error {
 			return r.Err
 		}
 		if r.Done == 0 {
-			return fmt.Errorf("printing made no progress")
+			return errors.New("printing events: none of them is done, and nothing says why")
 		}
 		events = events[r.Done:]
 	}

@@ -28,8 +28,8 @@ func readBounded(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	return data, errors.Join(err, f.Close())
 }
 
 // mostSecret is the largest file that is read as a secret, in bytes.

@@ -85,7 +85,7 @@ func (p *pipeline) prepare(ctx context.Context) error {
 		out.gone = func() { p.end(errDone) }
 	}
 	for _, s := range p.sinks {
-		made, err := sink.New(ctx, s.Name, s.Options, sink.Deps{
+		made, err := sink.New(ctx, s.Name, from(p.host.Client().Server(), s.Options), sink.Deps{
 			Log: p.log, Secret: secrets(p.w), Client: p.host.Client(), Stdout: out,
 			Width: p.w.StdoutWidth, Zone: time.Local,
 		})
@@ -96,6 +96,22 @@ func (p *pipeline) prepare(ctx context.Context) error {
 		p.made = append(p.made, made)
 	}
 	return nil
+}
+
+// from has CloudEvents say which server they are of, where nobody has named the cluster.
+func from(server string, o sink.Options) sink.Options {
+	switch {
+	case o.Terminal != nil && o.Terminal.Source == "":
+		t := *o.Terminal
+		t.Source, o.Terminal = server, &t
+	case o.File != nil && o.File.Source == "":
+		f := *o.File
+		f.Source, o.File = server, &f
+	case o.Webhook != nil && o.Webhook.Source == "":
+		h := *o.Webhook
+		h.Source, o.Webhook = server, &h
+	}
+	return o
 }
 
 // open opens the journal, if there is to be one. What was wrong with it is said: nothing else
@@ -111,7 +127,7 @@ func (p *pipeline) open() error {
 	case err != nil:
 		return fmt.Errorf("opening the cursor %s: %w", p.cursor, err)
 	case damage != nil:
-		p.log.Warn(damage.String())
+		p.log.Warn("the cursor was damaged", "what", damage.String())
 	}
 	p.journal = j
 	p.sayForgotten()
@@ -223,19 +239,21 @@ func (p *pipeline) drain(ctx context.Context, failure error) {
 				return
 			}
 			if s := r.Status(); s.Waiting > 0 {
-				p.log.Warn(p.left(), "sink", s.Name, "events", s.Waiting, "lastError", s.LastError)
+				p.logLeft(s)
 			}
 		})
 	}
 	all.Wait()
 }
 
-// left says what becomes of events that a sink was not sent.
-func (p *pipeline) left() string {
+// logLeft says what becomes of events that a sink was not sent.
+func (p *pipeline) logLeft(s sink.Status) {
+	log := p.log.With("sink", s.Name, "events", s.Waiting, "lastError", s.LastError)
 	if p.journal == nil {
-		return "a sink did not take all events in time, and they are lost: there is no cursor"
+		log.Warn("a sink did not take all events in time, and they are lost: there is no cursor")
+		return
 	}
-	return "a sink did not take all events in time; they are sent after the next start"
+	log.Warn("a sink did not take all events in time; they are sent after the next start")
 }
 
 // logRefused says which events were not printed.

@@ -186,3 +186,15 @@ func TestEventsForASinkThatIsGoneAreNamed(t *testing.T) {
 		t.Error(logged)
 	}
 }
+
+func TestCloudEventsSayWhichServerTheyAreOf(t *testing.T) {
+	const server = "https://10.0.0.1"
+	named := sink.Options{File: &sink.File{Path: "x", Source: "prod"}}
+	if got := from(server, named); got.File.Source != "prod" {
+		t.Errorf("%q, and the cluster has a name", got.File.Source)
+	}
+	unnamed := sink.Options{Webhook: &sink.Webhook{}}
+	if got := from(server, unnamed); got.Webhook.Source != server || unnamed.Webhook.Source != "" {
+		t.Errorf("%q, of %q", got.Webhook.Source, unnamed.Webhook.Source)
+	}
+}

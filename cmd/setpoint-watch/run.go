@@ -88,9 +88,13 @@ func (r *runCommand) run(c *cobra.Command, args []string) error {
 	}
 	defer p.close()
 	if r.once {
+		why := fmt.Sprintf("the server %s could not be reached", m.Client().Server())
+		if len(election) > 0 {
+			why += ", or somebody else held the lease"
+		}
 		tooLate := time.AfterFunc(onceWaits, func() {
 			if !p.begun.Load() {
-				end(fmt.Errorf("the server %s cannot be reached; nothing was looked at", m.Client().Server()))
+				end(fmt.Errorf("nothing was looked at: for %s %s", onceWaits, why))
 			}
 		})
 		defer tooLate.Stop()

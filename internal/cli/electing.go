@@ -39,8 +39,11 @@ func (e *Electing) Flags(flags *pflag.FlagSet, d LeaseDefaults) {
 	flags.StringVar(&e.key.Namespace, "leader-elect-resource-namespace", d.Key.Namespace, "`namespace` of the Lease")
 }
 
-// By switches it on, by a Lease that is named elsewhere than in the flags.
-func (e *Electing) By(key object.Key) { e.on, e.key = true, key }
+// On switches it on.
+func (e *Electing) On() { e.on = true }
+
+// By names the Lease instead of the flags.
+func (e *Electing) By(key object.Key) { e.key = key }
 
 // Options are those of the manager.
 func (e *Electing) Options() ([]manager.Option, error) {
