@@ -164,6 +164,9 @@ func (t *teller) take(what told, now time.Time) {
 	f := what.follower
 	if what.caughtUp {
 		t.caughtUp[f] = true
+		if t.isCaughtUp() {
+			t.watch.log.Info("watching: what was there has been seen", "followed", len(t.watch.all()))
+		}
 	}
 	if what.event != nil {
 		t.watch.counts.seen.Add(1)

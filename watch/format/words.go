@@ -23,6 +23,9 @@ func Words(e *event.Event) string { return words(e, widestValue) }
 func words(e *event.Event, columns int) string {
 	switch e.Verb {
 	case event.Created, event.Existing:
+		if e.Summary != "" {
+			return clean(e.Summary)
+		}
 		return strings.Join(about(e, tree{e.New}, columns), ", ")
 	case event.Deleted:
 		said := last(e, tree{e.Old}, columns)
