@@ -176,7 +176,15 @@ func (t *teller) metadata(path []step, f event.Field) (phrase, bool) {
 	switch rest[0].name {
 	case "deletionTimestamp":
 		if f.Op != event.Add {
-			return phrase{"deletion moved", named}, true
+			// A kubelet does it when the containers have ended, to have the Pod go.
+			grace, known := t.object.at("metadata", "deletionGracePeriodSeconds").value.(int64)
+			switch {
+			case !known:
+				return phrase{"deletion moved", named}, true
+			case grace == 0:
+				return phrase{"grace is over", named}, true
+			}
+			return phrase{fmt.Sprintf("grace changed to %d s", grace), named}, true
 		}
 		text := "deletion requested"
 		if grace, ok := t.object.at("metadata", "deletionGracePeriodSeconds").value.(int64); ok && grace > 0 {

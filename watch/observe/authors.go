@@ -49,22 +49,24 @@ func entries(object map[string]any) []entry {
 // is not as it was in the old state, and of these those whose fields hold the most of what
 // changed. Old is nil if the state before is not known or not the one just before.
 //
-// A server notes a manager's time when the manager sets a field. Who does nothing but take
-// fields away leaves no entry: if no entry moved and the newest do not own what changed,
-// nobody is named.
+// A server notes a manager's time when the manager sets a field, but for who writes the
+// scale: that entry has no time, so it is asked where no other entry explains the change.
+// Who does nothing but take fields away leaves no entry, and who binds a Pod none either: if
+// no entry moved and none owns what changed, nobody is named.
+// Source: k8s.io/apimachinery/pkg/util/managedfields, ScaleHandler.
 func authors(old, new map[string]any, changed []diff.Difference) []event.Author { //nolint:predeclared // old and new are the words
 	all := entries(new)
 	if len(all) == 0 {
 		return nil
 	}
 	newest := slices.MaxFunc(all, func(a, b entry) int { return a.Time.Compare(b.Time) }).Time
-	candidates := slices.DeleteFunc(all, func(e entry) bool { return !e.Time.Equal(newest) })
+	candidates := filter(all, func(e entry) bool { return e.Time.Equal(newest) })
 	if old != nil {
 		before := entries(old)
 		if moved := filter(candidates, func(e entry) bool { return !e.isIn(before) }); len(moved) > 0 {
 			candidates = moved
 		} else if candidates = owners(candidates, changed); len(candidates) == 0 {
-			return nil
+			candidates = owners(filter(all, func(e entry) bool { return e.Time.IsZero() }), changed)
 		}
 	}
 	if len(candidates) > 1 {

@@ -29,6 +29,9 @@ func TestAuthors(t *testing.T) {
 	const spec = `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{}}}}}`
 	const status = `{"f:status":{"f:phase":{}}}`
 	const labels = `{"f:metadata":{"f:labels":{".":{},"f:a":{}},"f:finalizers":{".":{},"v:\"x\"":{}}}}`
+	const replicas = `{"f:spec":{"f:replicas":{}}}`
+	scaled := func(n string) string { return `},"spec":{"replicas":` + n + `}` }
+	scaler := `{"manager":"kubectl","operation":"Update","subresource":"scale","apiVersion":"v1","fieldsV1":` + replicas + `}`
 	image := func(tag string) string { return `},"spec":{"containers":[{"name":"web","image":"` + tag + `"}]}` }
 	for _, c := range []struct {
 		name     string
@@ -45,6 +48,9 @@ func TestAuthors(t *testing.T) {
 		{"a label", object(`,"labels":{"a":"1"}}`), object(`,"labels":{"a":"2"}}`, entry("a", "", late, spec), entry("b", "", late, labels)), false, "[b]"},
 		{"who only took away is not known", object(`,"labels":{"a":"1","b":"2"}}`, entry("a", "", late, labels)), object(`,"labels":{"a":"1"}}`, entry("a", "", late, labels)), false, "[]"},
 		{"what was missed has the newest", object(`,"labels":{"a":"1","b":"2"}}`, entry("a", "", late, labels)), object(`,"labels":{"a":"1"}}`, entry("a", "", late, labels)), true, "[a]"},
+		{"who scales for the first time", object(scaled("1"), entry("a", "", late, replicas)), object(scaled("2"), entry("a", "", late, `{}`), scaler), false, "[kubectl]"},
+		{"who scales again", object(scaled("1"), entry("a", "", late, status), scaler), object(scaled("2"), entry("a", "", late, status), scaler), false, "[kubectl]"},
+		{"who changes something else after that", object(scaled("1"), scaler, entry("a", "status", early, status)), object(scaled("1")[:len(scaled("1"))-1]+`,"x":1}`, scaler, entry("a", "status", late, status)), false, "[a]"},
 		{"a creation", "", object(`}`, entry("a", "", late, `{}`)), false, "[a]"},
 		{"nonsense", object(`}`), `{"metadata":{"managedFields":[1,{},{"time":"x","fieldsV1":7},null]},"a":1}`, false, "[]"},
 		{"none", `{"a":1}`, `{"a":2}`, false, "[]"},
