@@ -5,6 +5,7 @@ package watch
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,7 @@ type Watch struct {
 	log     *slog.Logger
 	teller  *teller
 	cursor  cursor
+	tags    []byte // the key of what stands for hidden values
 
 	mu        sync.Mutex
 	followers map[place]*follower
@@ -55,7 +57,8 @@ func New(h Host, o Options) (*Watch, error) {
 		return nil, fmt.Errorf("watching: %w", err)
 	}
 	w := &Watch{host: h, options: o, log: o.Log, followers: map[place]*follower{}, waiting: map[string]bool{}, found: make(chan struct{})}
-	w.cursor = cursor{o.Journal}
+	w.cursor, w.tags = cursor{o.Journal}, make([]byte, 32)
+	_, _ = rand.Read(w.tags) // it never fails
 	w.teller = newTeller(w)
 	return w, nil
 }
