@@ -61,12 +61,19 @@ func bounds(data []byte, filename string) *Finding {
 	}
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && size == 1 || r < ' ' && r != '\n' && r != '\r' && r != '\t' {
+		wrong := ""
+		switch {
+		case r == utf8.RuneError && size == 1, r < ' ' && r != '\n' && r != '\r' && r != '\t':
+			wrong = fmt.Sprintf("the byte 0x%02x is no text; write the file in UTF-8", data[i])
+		case r == '\r' && !bytes.HasPrefix(data[i+1:], []byte("\n")), r == '\u0085', r == '\u2028', r == '\u2029':
+			// YAML counts lines by them, and editors do not.
+			wrong = fmt.Sprintf("%U ends a line for some programs and not for others; take it out, or write \"\\u%04x\" in double quotes", r, r)
+		}
+		if wrong != "" {
 			before := data[:i]
 			start := bytes.LastIndexByte(before, '\n') + 1
 			return &Finding{
-				File: filename, Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(before[start:]),
-				Text: fmt.Sprintf("the byte 0x%02x is no text; write the file in UTF-8", data[i]),
+				File: filename, Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(before[start:]), Text: wrong,
 			}
 		}
 		i += size

@@ -89,7 +89,9 @@ func (r *rules) watch(w *Watch) {
 		r.class(index("watch.show", i), name)
 	}
 	r.labels("watch.labels", w.Labels)
-	if _, err := fields.ParseSelector(w.Fields); err != nil {
+	if _, err := fields.ParseSelector(w.Fields); len(w.Fields) > longestSelector {
+		r.wrong("watch.fields", "is of %d bytes, and no more than %d are sent to a server", len(w.Fields), longestSelector)
+	} else if err != nil {
 		r.wrong("watch.fields", "%q is no selector: %v; write one such as metadata.name=web", clip(w.Fields), err)
 	}
 	r.filled("watch.labels", w.Labels)
@@ -197,13 +199,21 @@ func (r *rules) class(path, name string) {
 }
 
 func (r *rules) labels(path, selector string) {
-	if r.spoilt(path) {
+	switch {
+	case r.spoilt(path):
+		return
+	case len(selector) > longestSelector:
+		r.wrong(path, "is of %d bytes, and no more than %d are sent to a server", len(selector), longestSelector)
 		return
 	}
 	if _, err := labels.Parse(selector); err != nil {
 		r.wrong(path, "%q is no selector: %v; write one such as tier=web,env in (a, b)", clip(selector), clip(err.Error()))
 	}
 }
+
+// longestSelector is how many bytes of a selector go into the URL of a watch: proxies take
+// URLs of 8 KiB, and escaped it is longer.
+const longestSelector = 4 << 10
 
 // hide checks the form of a rule for values that are not shown. Whoever watches reads it.
 func (r *rules) hide(path, rule string) {

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
 func TestTheSchemaIsTheOneInTheDocuments(t *testing.T) {
@@ -15,6 +17,24 @@ func TestTheSchemaIsTheOneInTheDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "../../docs/watch-config.schema.json", schema)
+}
+
+func TestTheWordsOfTheSchemaAreThoseThatAreTaken(t *testing.T) {
+	for _, form := range words("form") {
+		if err := (sink.Terminal{Form: form}).Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, mode := range words("mode") {
+		if err := (sink.Webhook{URL: sink.NewSecret("https://example.com"), Mode: mode}).Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, class := range words("classes") {
+		if _, ok := classOf(class); !ok {
+			t.Errorf("%s is no class", class)
+		}
+	}
 }
 
 // schemaPaths returns the paths of all keys, with [] for any element of a list.
