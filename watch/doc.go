@@ -32,8 +32,9 @@
 //
 // # Kinds come and go
 //
-// The server is asked every ten seconds which kinds it serves. One that was asked for by
-// name and appears is followed from its first object on. One that the account may not
+// The server is asked every ten seconds which kinds it serves, as long as one is waited for,
+// and otherwise once a minute. One that was asked for by name and appears is followed from
+// its first object on. One that the account may not
 // read holds nobody up: the log names it, and its informer tries again.
 //
 // # Whose it is

@@ -218,12 +218,32 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 		change.Verb, change.Missed = event.Created, false
 	default:
 		change.Verb, change.Missed = event.Existing, false
+		if !f.watch.options.Existing {
+			f.note(ctx, item)
+			return
+		}
 	}
 	if change.New, err = treeOf(item); err == nil && change.Verb == event.Updated {
 		now := observe.DigestOf(change.New, f.watch.cursor.key())
 		change.Classes = observe.Classes(digestOf(seen), now)
 	}
 	f.tell(ctx, key, change, "", err)
+}
+
+// note has the cursor of an object begin where the object is. Nobody is told of it, and so
+// no event is made: of a first list, this is all there is to do.
+func (f *follower) note(ctx context.Context, item cache.Item[anyObject]) {
+	content, err := treeOf(item)
+	if err != nil {
+		f.tell(ctx, item.Key(), observe.Change{}, "", err)
+		return
+	}
+	meta := item.Meta()
+	f.watch.teller.hand(ctx, told{
+		follower: f,
+		event:    &event.Event{Verb: event.Existing, Kind: f.kind, Key: meta.Key, UID: meta.UID, Version: string(meta.Version)},
+		seen:     journal.Seen{UID: meta.UID, Version: string(meta.Version), Digest: packed(observe.DigestOf(content, f.watch.cursor.key()))},
+	})
 }
 
 // begin is called when the handler has been told of everything that was there. What the

@@ -65,8 +65,12 @@ type Options struct {
 	Log *slog.Logger // nil: none
 }
 
-// discoverEvery is how often the server is asked which kinds there are.
-const discoverEvery = 10 * time.Second
+// How often the server is asked which kinds there are, where one is waited for and where
+// not.
+const (
+	discoverEvery  = 10 * time.Second
+	discoverSeldom = time.Minute
+)
 
 func (o *Options) complete() error {
 	var errs []error

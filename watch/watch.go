@@ -115,12 +115,30 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 				first = false
 				close(w.found)
 			}
-			pause = discoverEvery
+			w.awaitLook(ctx)
+			continue
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil
+		}
+	}
+}
+
+// awaitLook waits until the server is to be asked again: soon, if a kind that it does not
+// have yet is wanted or one cannot be followed, and otherwise only to notice that one is
+// served otherwise.
+func (w *Watch) awaitLook(ctx context.Context) {
+	for seldom := time.Now().Add(discoverSeldom); ; {
+		select {
+		case <-time.After(discoverEvery):
+		case <-ctx.Done():
+			return
+		}
+		troubled := slices.ContainsFunc(w.all(), func(f *follower) bool { return f.informer.Trouble() != nil })
+		if w.options.All || len(w.waiting) > 0 || troubled || !time.Now().Before(seldom) {
+			return
 		}
 	}
 }
