@@ -24,7 +24,7 @@ type phrase struct {
 type rank int
 
 const (
-	ending   rank = iota // the object is to go
+	first    rank = iota // what most look for: a deletion, the Node that a Pod got
 	named                // there is a word for it
 	unnamed              // said by its path
 	noise                // it goes with every change of its kind
@@ -121,7 +121,6 @@ var plainNames = map[string]string{
 	"spec.suspend":             "suspend",
 	"spec.schedule":            "schedule",
 	"spec.type":                "type",
-	"spec.nodeName":            "node",
 	"status.phase":             "phase",
 	"status.replicas":          "replicas there",
 	"status.readyReplicas":     "ready",
@@ -141,11 +140,11 @@ var noisy = map[string]bool{
 	"status.unavailableReplicas": true, "status.podIPs": true, "status.hostIP": true, "status.hostIPs": true, "status.startTime": true,
 	"status.qosClass": true, "status.terminatingReplicas": true, "status.uncountedTerminatedPods": true,
 	"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]": true,
-	"metadata.annotations[deployment.kubernetes.io/revision]":                true,
 }
 
 // field returns what is said of a field.
 func (t *teller) field(f event.Field) phrase {
+	f = counted(f)
 	if name, ok := plainNames[f.Path]; ok {
 		return phrase{t.fromTo(name, f), named}
 	}
@@ -154,14 +153,14 @@ func (t *teller) field(f event.Field) phrase {
 	}
 	path := parse(f.Path)
 	for _, find := range []func([]step, event.Field) (phrase, bool){
-		t.metadata, t.condition, t.container, t.containerStatus, t.node, t.data,
+		t.deployment, t.scheduled, t.conditions, t.taints, t.metadata, t.condition, t.container, t.containerStatus, t.node, t.data,
 	} {
 		if p, ok := find(path, f); ok {
 			return p
 		}
 	}
 	name := clean(f.Path)
-	if f.Class == event.Heartbeat {
+	if f.Class == event.Heartbeat || f.Class == event.Status && strings.HasSuffix(f.Path, "[order]") {
 		return phrase{t.fromTo(name, f), noise}
 	}
 	return phrase{t.fromTo(name, f), unnamed}
@@ -193,7 +192,7 @@ func (t *teller) metadata(path []step, f event.Field) (phrase, bool) {
 		if waits, ok := t.object.at("metadata", "finalizers").value.([]any); ok && len(waits) > 0 {
 			text += ", waits for " + t.value(waits)
 		}
-		return phrase{text, ending}, true
+		return phrase{text, first}, true
 	case "deletionGracePeriodSeconds":
 		return phrase{t.fromTo("grace", f), noise}, true
 	case "labels":
@@ -394,9 +393,9 @@ func (t *teller) node(path []step, f event.Field) (phrase, bool) {
 		return phrase{}, false
 	}
 	if f.To == true {
-		return phrase{"cordoned", ending}, true
+		return phrase{"cordoned", first}, true
 	}
-	return phrase{"uncordoned", ending}, true
+	return phrase{"uncordoned", first}, true
 }
 
 // data has words for what ConfigMaps and Secrets hold.
