@@ -23,13 +23,8 @@ func (s *Settler) become(h *hold) *event.Event {
 	}
 	var e event.Event
 	switch {
-	case h.first == h.last:
+	case h.first == h.last || h.last.Verb == event.Deleted: // Old is what it was like at last
 		e = *h.last
-	case h.last.Verb == event.Deleted:
-		e = *h.last
-		if h.first.Old != nil {
-			e.Old = h.first.Old
-		}
 	default:
 		merged := s.options.Merge(h.first, h.last)
 		if merged == nil { // whoever cannot merge gets what can be told without him
