@@ -24,6 +24,11 @@ func (e *UnknownKindError) Error() string {
 	text := fmt.Sprintf("the server has no kind %q that can be watched", e.Name)
 	if e.Nearest != "" {
 		text += fmt.Sprintf("; did you mean %q?", e.Nearest)
+	} else {
+		text += "."
+	}
+	if e.mayAppear() {
+		return text
 	}
 	return text + " One that is defined later is waited for if its group is named too, as in widgets.example.com"
 }

@@ -5,6 +5,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -375,6 +376,24 @@ func TestAKindThatMayNotBeReadHoldsUpNobody(t *testing.T) {
 	})
 	s.set("a", "1")
 	want(t, b.lines, "updated configmaps a [content] replace data.x:0→1")
+}
+
+// Who asks once is told if a kind is not there: nothing would be found to have changed.
+func TestAKindThatIsNotThereIsAnErrorForWhoAsksOnce(t *testing.T) {
+	s := newScene(t)
+	n := open(t, filepath.Join(t.TempDir(), "cursor"))
+	mgr, err := manager.New(s.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := New(mgr, Options{Kinds: []string{"gadgets.example.com"}, Journal: n.Journal, Route: toBook, Once: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unknown *UnknownKindError
+	if err := w.Run(t.Context()); !errors.As(err, &unknown) {
+		t.Errorf("the error is %v, want one that names the kind", err)
+	}
 }
 
 // A change that is told is in the journal at most a moment later; on a stop what was held

@@ -208,7 +208,7 @@ func (w *Watch) wanted(served []client.Served, first bool) ([]client.Served, err
 			wanted = append(wanted, s)
 			continue
 		}
-		if unknown := new(UnknownKindError); errors.As(err, &unknown) && !unknown.mayAppear() && first {
+		if unknown := new(UnknownKindError); errors.As(err, &unknown) && first && (!unknown.mayAppear() || w.options.Once) {
 			return nil, err
 		}
 		if !w.waiting[name] {
