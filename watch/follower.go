@@ -6,6 +6,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,15 +40,18 @@ type follower struct {
 	informer cache.SharedInformer[anyObject]
 	observer *observe.Observer
 	steps    chan cache.Event[anyObject]
+	leave    func() // lets go of a handler whose steps nobody takes any more
 	cancel   context.CancelFunc
 
 	// Of the goroutine that runs it.
 	known      bool                    // the journal knows the selection
 	replayed   map[object.Key]replayed // what the replay has told of
 	replayedTo object.Version          // up to which the replay came
+	whole      bool                    // the replay came as far as the handler's first state, or further
 	present    map[object.Key]bool     // what was there at the start
 	state      object.Version          // of the state that the handler is first told of, or an older one
 	last       object.Version          // of the newest step that was handed on
+	idleAt     object.Version          // where the informer was when the cursor was last to be moved on
 	begun      atomic.Bool             // the handler has been told of everything that was there
 }
 
@@ -56,9 +60,8 @@ func (w *Watch) newFollower(ctx context.Context, r object.Resource, namespace st
 	whole := ctx
 	ctx, cancel := context.WithCancel(whole)
 	f := &follower{
-		watch: w, kind: kindOf(r), resource: r, appeared: appeared, cancel: cancel,
+		watch: w, kind: kindOf(r), resource: r, appeared: appeared, cancel: cancel, leave: func() {},
 		selection: client.Selection{Namespace: namespace, Labels: w.options.Labels, Fields: w.options.Fields, JSONOnly: true},
-		steps:     make(chan cache.Event[anyObject]),
 	}
 	f.name = fmt.Sprintf("%s/%s/%s/%s", f.kind, namespace, w.options.Labels, w.options.Fields)
 	f.informer = cache.Informer[anyObject](w.host.Informers(), cache.OfKind(r.GroupVersionKind()), cache.InNamespace(namespace),
@@ -82,24 +85,8 @@ func (f *follower) run(ctx context.Context) {
 	if !f.awaitState(ctx) {
 		return
 	}
-	version, known := f.watch.cursor.selection(f.name)
-	f.known, f.state = known, f.informer.Snapshot().Version()
-	if known {
-		if !version.IsZero() {
-			f.replay(ctx, version, f.state)
-		}
-		f.present = map[object.Key]bool{}
-	}
-	registration, err := f.informer.AddHandler(func(e cache.Event[anyObject]) {
-		select {
-		case f.steps <- e:
-		case <-ctx.Done():
-		}
-	}, cache.HandlerOptions{Name: "watch", EveryStep: true})
-	if err != nil {
-		if ctx.Err() == nil {
-			f.watch.teller.fail(fmt.Errorf("following %s: %w", f.kind, err))
-		}
+	registration, ok := f.start(ctx)
+	if !ok {
 		return
 	}
 	defer registration.Remove()
@@ -119,6 +106,54 @@ func (f *follower) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// start has the informer tell of what there is and of each step from there on, and tells of
+// what happened since the last run. The handler is added first: its steps wait while older
+// ones are replayed, and none falls between the two.
+func (f *follower) start(ctx context.Context) (*cache.Registration, bool) {
+	version, known := f.watch.cursor.selection(f.name)
+	f.known = known
+	registration, ok := f.listen(ctx)
+	if !ok || !known {
+		return registration, ok
+	}
+	f.present = map[object.Key]bool{}
+	if version.IsZero() {
+		return registration, true
+	}
+	f.whole = f.replay(ctx, version, f.informer.Snapshot().Version())
+	if f.whole {
+		return registration, true
+	}
+	registration.Remove()
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	// What is compared must be newer than all that was replayed. And who has begun to compare
+	// does not come back to single steps, which are older than what he has told.
+	f.watch.teller.hand(ctx, told{follower: f, stepless: true})
+	return f.listen(ctx)
+}
+
+// listen adds a handler, whose steps wait until they are taken.
+func (f *follower) listen(ctx context.Context) (*cache.Registration, bool) {
+	steps := make(chan cache.Event[anyObject])
+	left := make(chan struct{}) // by who takes them
+	f.leave()
+	f.steps, f.leave = steps, sync.OnceFunc(func() { close(left) })
+	f.state = f.informer.Snapshot().Version()
+	registration, err := f.informer.AddHandler(func(e cache.Event[anyObject]) {
+		select {
+		case steps <- e:
+		case <-left:
+		case <-ctx.Done():
+		}
+	}, cache.HandlerOptions{Name: "watch", EveryStep: true})
+	if err != nil && ctx.Err() == nil {
+		f.watch.teller.fail(fmt.Errorf("following %s: %w", f.kind, err))
+	}
+	return registration, err == nil
 }
 
 // awaitState waits for the informer. Where the watch is only to tell what has changed, a
@@ -163,7 +198,8 @@ func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 		return
 	}
 	f.begin(ctx) // a step follows everything that was there
-	if done, ok := f.replayed[key]; ok && done.version.AtLeast(version) && done.uid == item.Meta().UID {
+	done, ok := f.replayed[key]
+	if ok && done.version.AtLeast(version) && !(e.Stale && done.there) {
 		return // the replay went further than the state that the informer began with
 	}
 	if !f.replayedTo.AtLeast(version) {
@@ -184,8 +220,14 @@ func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 	if change.Old, err = treeOf(e.Old); err == nil {
 		change.New, err = treeOf(e.New)
 	}
-	f.tell(ctx, key, change, version, err)
-	f.last = version
+	if e.Stale && done.there && done.uid != item.Meta().UID {
+		change.Old = f.remains(key, done.seen()) // the informer has missed the one that went last
+	}
+	// What was noticed by absence has the version of its last state, which may be old.
+	if version.AtLeast(f.last) {
+		f.last = version
+	}
+	f.tell(ctx, key, change, f.last, err)
 }
 
 // initial is told of an object that was there at the start.
@@ -194,10 +236,15 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 	if f.present != nil {
 		f.present[key] = true
 	}
-	if done, ok := f.replayed[key]; ok && !(meta.Version.Compare(done.version) > 0) {
+	done, ok := f.replayed[key]
+	if ok && done.version.AtLeast(meta.Version) {
 		return
 	}
 	seen, had, err := f.watch.cursor.get(f.name, key)
+	if ok { // what is in the journal may be older, or newer by now
+		seen, had = done.seen(), done.there
+		seen.Digest = packed(observe.DigestOf(done.content, f.watch.cursor.key()))
+	}
 	if err != nil {
 		f.watch.teller.fail(err)
 		return
@@ -256,25 +303,36 @@ func (f *follower) begin(ctx context.Context) {
 	if f.known {
 		known, failed := f.watch.cursor.objects(f.name)
 		for key, seen := range known {
-			if done, ok := f.replayed[key]; f.present[key] || ok && done.uid == seen.UID {
+			if _, ok := f.replayed[key]; f.present[key] || ok {
 				continue
 			}
-			f.tell(ctx, key, observe.Change{Verb: event.Deleted, Missed: true, Stale: true, Old: f.remains(key, seen)}, "", nil)
+			f.gone(ctx, key, seen)
 		}
 		if err := failed(); err != nil {
 			f.watch.teller.fail(err)
 			return
 		}
 	}
-	f.present = nil
 	for key, done := range f.replayed {
+		if !f.whole && done.there && !f.present[key] {
+			f.gone(ctx, key, done.seen())
+		}
 		done.content = nil // it was for the steps of the replay
 		f.replayed[key] = done
 	}
+	if !f.whole {
+		f.replayed = nil // all that comes is newer
+	}
+	f.present = nil
 	if !f.last.AtLeast(f.state) {
 		f.last = f.state
 	}
 	f.watch.teller.hand(ctx, told{follower: f, version: f.last, caughtUp: true})
+}
+
+// gone tells of an object that went while nobody watched.
+func (f *follower) gone(ctx context.Context, key object.Key, seen journal.Seen) {
+	f.tell(ctx, key, observe.Change{Verb: event.Deleted, Missed: true, Stale: true, Old: f.remains(key, seen)}, "", nil)
 }
 
 // remains is what is known of an object that went while nobody watched.
@@ -286,11 +344,13 @@ func (f *follower) remains(key object.Key, seen journal.Seen) tree {
 	return tree{"apiVersion": f.kind.APIVersion(), "kind": f.kind.Kind, "metadata": metadata}
 }
 
-// moveOn moves the cursor to where the informer is, if everything up to there has been
-// handed on.
+// moveOn moves the cursor to where the informer was when it was called before, if
+// everything has been handed on. Where the informer is just now says too much: a step is
+// in its state a moment before it waits for the handler.
 func (f *follower) moveOn(ctx context.Context, r *cache.Registration) {
-	version := f.informer.Snapshot().Version()
-	if s := r.Status(); s.Waiting > 0 || s.Busy > 0 || f.watch.cursor.none() || f.last.AtLeast(version) {
+	version := f.idleAt
+	f.idleAt = f.informer.Snapshot().Version()
+	if s := r.Status(); s.Waiting > 0 || s.Busy > 0 || !f.begun.Load() || f.watch.cursor.none() || f.last.AtLeast(version) {
 		return
 	}
 	f.last = version

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/journal"
 	"github.com/setpoint-io/setpoint/watch/observe"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -26,8 +28,11 @@ import (
 type replayed struct {
 	uid     types.UID
 	version object.Version
-	content tree // nil: it is gone
+	there   bool // otherwise it is gone
+	content tree // of what is there; nil once the replay is over
 }
+
+func (r replayed) seen() journal.Seen { return journal.Seen{UID: r.uid, Version: string(r.version)} }
 
 const (
 	// replayTurn is how long the server keeps one watch of a replay open. A server sends
@@ -37,28 +42,58 @@ const (
 	replayTurn = 3 * time.Second
 	// replayPatience is how long a turn may take that the server does not end.
 	replayPatience = 10 * time.Second
+	// replayTries is how often in a row a turn may fail or bring nothing, with a pause
+	// after each, the first as long as replayPause and each twice the one before.
+	replayTries = 6
+	replayPause = 100 * time.Millisecond
 )
 
-// replay tells of every step between two versions, as far as the server remembers them. It
-// returns when that is done or cannot be done: what it has not told is found by comparing.
-func (f *follower) replay(ctx context.Context, from, to object.Version) {
+// replay tells of every step between two versions, as far as the server remembers them, and
+// reports whether it came so far. What it has not told is found by comparing.
+func (f *follower) replay(ctx context.Context, from, to object.Version) bool {
 	f.replayed = map[object.Key]replayed{}
-	for !from.AtLeast(to) {
+	for tries := 0; !from.AtLeast(to); tries++ {
 		reached, err := f.replayOnce(ctx, from, to)
 		switch {
+		case reached != from:
+			from, tries = reached, 0
+		case err == nil:
+			err = errNoSteps
+		}
+		switch {
 		case ctx.Err() != nil:
-			return
+			return false
+		case err == nil:
+			continue
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 			f.watch.log.Info("the server no longer has every step since the last run; telling what is different now", "kind", f.kind.String(), "since", string(from))
-			return
-		case err != nil:
+			return false
+		case tries == replayTries || !passing(err):
 			f.watch.log.Warn("the steps since the last run cannot be read; telling what is different now", "kind", f.kind.String(), "error", err)
-			return
-		case reached == from:
-			return // the server had nothing more
+			return false
 		}
-		from = reached
+		select {
+		case <-time.After(replayPause << tries):
+		case <-ctx.Done():
+		}
 	}
+	if from.AtLeast(f.last) {
+		f.last = from
+	}
+	return true
+}
+
+var errNoSteps = errors.New("the server sends none, and does not say that there are none")
+
+// passing reports whether an error may be gone in a moment: all are but those by which a
+// server says that it does not want to.
+func passing(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	code := status.Status().Code
+	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
 }
 
 // replayOnce reads one watch and returns how far it came.
@@ -114,10 +149,10 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 	if err != nil {
 		return "", err
 	}
-	if !known && had && object.Version(seen.Version).AtLeast(version) && seen.UID == o.GetUID() {
+	if !known && had && object.Version(seen.Version).AtLeast(version) {
 		return version, nil // it was told of: the cursor of the kind was behind that of the object
 	}
-	after := replayed{uid: o.GetUID(), version: version}
+	after := replayed{uid: o.GetUID(), version: version, there: e.Type != wire.Deleted}
 	change := observe.Change{Missed: true, New: o.Object}
 	switch e.Type {
 	case wire.Added:
@@ -129,10 +164,12 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 	default:
 		return "", fmt.Errorf("the server sent an event of the unknown type %q", e.Type)
 	}
-	if e.Type != wire.Deleted {
-		after.content = o.Object
-	}
-	if change.Verb == event.Updated && change.Old == nil && had && seen.UID == after.uid {
+	after.content = change.New
+	switch {
+	case change.Verb != event.Updated || known || !had:
+	case seen.UID != after.uid:
+		change.Verb = event.Replaced // and whoever told of the steps since has not come so far
+	default:
 		change.Classes = observe.Classes(digestOf(seen), observe.DigestOf(change.New, f.watch.cursor.key()))
 	}
 	f.replayed[key] = after

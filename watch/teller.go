@@ -25,6 +25,7 @@ type told struct {
 	version  object.Version
 	caughtUp bool // everything that had changed before the start has been handed on
 	ended    bool // nothing more comes of this follower
+	stepless bool // what follows is found by comparing
 
 	// Of the teller.
 	hidden bool
@@ -76,8 +77,12 @@ func newTeller(w *Watch) *teller {
 	}
 }
 
-// hand hands on what a follower has to tell. It waits for room.
+// hand hands on what a follower has to tell. It waits for room. When ctx has ended nothing
+// is taken any more: the cursor must not move past something that was not.
 func (t *teller) hand(ctx context.Context, what told) {
+	if ctx.Err() != nil {
+		return
+	}
 	select {
 	case t.in <- what:
 	case <-ctx.Done():
@@ -191,12 +196,28 @@ func (t *teller) take(what told, now time.Time) {
 		t.versions[f] = what.version
 		t.moved[f] = true
 	}
+	if what.stepless {
+		t.forgetSteps(f)
+	}
 	if what.ended {
 		delete(t.versions, f)
 		delete(t.moved, f)
 		delete(t.committed, f)
 		delete(t.caughtUp, f)
 	}
+}
+
+// forgetSteps has the next start compare too, until the cursor of the kind moves again. It
+// would tell steps otherwise that are older than what was found by comparing.
+func (t *teller) forgetSteps(f *follower) {
+	t.letGo(t.settler.Flush()) // the cursor does not go back to what is held
+	if t.due.IsZero() {
+		t.due = time.Now().Add(unhurried)
+	}
+	t.commit.Version(f.name, "")
+	delete(t.versions, f)
+	delete(t.moved, f)
+	delete(t.committed, f)
 }
 
 // wanted reports whether an event is to be told of.
@@ -355,7 +376,9 @@ func (t *teller) route(e *event.Event) error {
 func (t *teller) safe() map[*follower]object.Version {
 	safe := make(map[*follower]object.Version, len(t.moved))
 	for f := range t.moved {
-		if f.begun.Load() { // before, the version says nothing of the objects still to come
+		// Before, the version says nothing of the objects still to come. A replay has them
+		// all behind it.
+		if f.known || f.begun.Load() {
 			safe[f] = t.versions[f]
 		}
 	}
