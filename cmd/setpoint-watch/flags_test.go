@@ -47,6 +47,7 @@ func TestAFlagThatIsWrongIsNamedBeforeAnythingIsConnected(t *testing.T) {
 		{"an unknown flag", []string{"--namspace", "a"}, "there is no flag --namspace; did you mean --namespace?"},
 		{"an underscore", []string{"--exclude_namespace", "A"}, "--exclude-namespace=A: want the name of a namespace"},
 		{"a flag of kubectl", []string{"--output-watch-events"}, "--output-watch-events is what this command does; leave it out"},
+		{"a short flag of kubectl", []string{"-w"}, "-w is what this command does; leave it out"},
 		{"a duration without unit", []string{"--window", "2"}, "--window=2: want a time with its unit, such as 50s, 5m or 1h30m"},
 		{"a duration below zero", []string{"--settle", "-1s"}, "--settle=-1s: want 0 or more"},
 		{"a kind that cannot be one", []string{"Pods!"}, `"Pods!" cannot be a kind; want one such as pods, deployments.apps`},

@@ -76,6 +76,7 @@ webhooks, chat and mail.`,
 // flagsOfKubectl says what there is instead of a flag that "kubectl get -w" has.
 func flagsOfKubectl(flag string) (why string, ok bool) {
 	why, ok = map[string]string{
+		"w":                   "is what this command does; leave it out",
 		"watch":               "is what this command does; leave it out",
 		"watch-only":          "is what this command does unless --initial is given; leave it out",
 		"output-watch-events": "is what this command does; leave it out",

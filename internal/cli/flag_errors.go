@@ -27,6 +27,10 @@ func ExplainFlagErrors(c *cobra.Command, missing func(name string) (why string, 
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if e, ok := errors.AsType[*pflag.NotExistError](err); ok && e.GetSpecifiedShortnames() == "" {
 			return unknownFlag(dashed(e.GetSpecifiedName()), c.Flags(), missing)
+		} else if ok && missing != nil {
+			if why, ok := missing(e.GetSpecifiedName()); ok {
+				return fmt.Errorf("-%s %s", e.GetSpecifiedName(), why)
+			}
 		}
 		if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 			return wrongValue(e.GetFlag(), e.GetValue(), e.Unwrap())

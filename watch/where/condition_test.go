@@ -124,7 +124,15 @@ did you mean "path"?`},
 		"an unknown function": {`event.name.lowerAsci() == "x"`, `the condition is wrong: undeclared reference to 'lowerAsci'
     event.name.lowerAsci() == "x"
                         ^
-did you mean "lowerAscii"? There are event, old, new and object`},
+did you mean "lowerAscii"?`},
+		"an unknown function of the language": {`event.name.startWith("x")`, `the condition is wrong: undeclared reference to 'startWith'
+    event.name.startWith("x")
+                        ^
+did you mean "startsWith"?`},
+		"an assignment": {`event.verb = "updated"`, `the condition is wrong: Syntax error: token recognition error at: '= '
+    event.verb = "updated"
+               ^
+two values are compared with ==`},
 		"two types compared": {`event.verb == 1`, `the condition is wrong: found no matching overload for '_==_' applied to '(string, int)'
     event.verb == 1
                ^`},

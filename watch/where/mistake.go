@@ -75,24 +75,49 @@ func mistake(expr string, found []*common.Error, known *knownTypes) *CompileErro
 	if err.Line < 1 {
 		err.Line = 1
 	}
-	err.Hint = hint(message, known)
+	err.Hint = hint(message, known, err.at('('))
 	return err
+}
+
+// at reports whether the place of the mistake begins with a character.
+func (e *CompileError) at(c rune) bool {
+	lines := strings.Split(e.Expr, "\n")
+	if e.Line > len(lines) {
+		return false
+	}
+	line := []rune(lines[e.Line-1])
+	return e.Column >= 0 && e.Column < len(line) && line[e.Column] == c
 }
 
 var (
 	undeclared = regexp.MustCompile(`^undeclared reference to '([^']*)'`)
 	undefined  = regexp.MustCompile(`^undefined field '([^']*)'`)
+	assignment = regexp.MustCompile(`token recognition error at: '=[^=]`)
 )
+
+// functionsOfCEL are those of the language itself that a condition has use for, macros too.
+// Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md.
+var functionsOfCEL = []string{
+	"startsWith", "endsWith", "contains", "matches", "size", "has", "all", "exists", "exists_one", "map", "filter",
+	"orValue", "hasValue", "value", "optMap", "int", "double", "string", "bool", "type", "duration", "timestamp",
+}
 
 // variableNames are what a condition may begin with.
 var variableNames = []string{"event", "old", "new", "object"}
 
-func hint(message string, known *knownTypes) string {
+func hint(message string, known *knownTypes, call bool) string {
+	if assignment.MatchString(message) {
+		return "two values are compared with =="
+	}
 	if m := undeclared.FindStringSubmatch(message); m != nil {
 		if fields := sortedKeys(known.shape[eventType]); slices.Contains(fields, m[1]) {
 			return fmt.Sprintf("did you mean \"event.%s\"?", m[1])
 		}
-		return fmt.Sprintf("did you mean %q? There are event, old, new and object", nearest.Name(m[1], append(functionNames(), variableNames...)))
+		functions := append(functionNames(), functionsOfCEL...)
+		if call { // the place of a call is its bracket
+			return fmt.Sprintf("did you mean %q?", nearest.Name(m[1], functions))
+		}
+		return fmt.Sprintf("did you mean %q? There are event, old, new and object", nearest.Name(m[1], append(functions, variableNames...)))
 	}
 	if m := undefined.FindStringSubmatch(message); m != nil {
 		var fields []string
