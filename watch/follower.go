@@ -188,7 +188,7 @@ func (e *refusedError) Unwrap() error { return e.err }
 // step makes an event of a step of the informer.
 func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 	key := e.Key()
-	if e.Kind == cache.Resync || f.watch.excluded(key) {
+	if f.watch.excluded(key) {
 		return
 	}
 	item := e.Item()
@@ -199,7 +199,7 @@ func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 	}
 	f.begin(ctx) // a step follows everything that was there
 	done, ok := f.replayed[key]
-	if ok && done.version.AtLeast(version) && !(e.Stale && done.there) {
+	if ok && done.version.AtLeast(version) && (!e.Stale || !done.there) {
 		return // the replay went further than the state that the informer began with
 	}
 	if !f.replayedTo.AtLeast(version) {
@@ -215,6 +215,8 @@ func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 		change.Verb = event.Replaced
 	case cache.Deleted:
 		change.Verb = event.Deleted
+	case cache.Resync: // asked for by nobody
+		return
 	}
 	var err error
 	if change.Old, err = treeOf(e.Old); err == nil {

@@ -79,7 +79,7 @@ func nearestKind(served []client.Served, name string) string {
 func everyKind(served []client.Served) []client.Served {
 	var all []client.Served
 	for _, s := range served {
-		if watchable(s) && !(s.Group == "events.k8s.io" && s.Plural == "events") {
+		if watchable(s) && (s.Group != "events.k8s.io" || s.Plural != "events") {
 			all = append(all, s)
 		}
 	}

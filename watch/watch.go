@@ -100,7 +100,7 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 		served, err := w.host.Client().Discover(ctx)
 		switch partial := (*client.DiscoveryError)(nil); {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // it was asked to end
 		case err != nil && !errors.As(err, &partial):
 			w.log.Warn("cannot find out which kinds there are; trying again until it works", "error", err)
 			pause = min(2*pause, discoverEvery)

@@ -139,6 +139,7 @@ func stateOf(item cache.Item[*corev1.Pod]) ([]string, error) {
 		states = append(states, stateNotPlaced)
 	case halfway:
 		states = append(states, stateHalfway)
+	case none, surplus, orphaned, outOfService: // which others decide, or more than the Pod
 	}
 	return states, nil
 }

@@ -410,6 +410,8 @@ func (t *teller) data(path []step, f event.Field) (phrase, bool) {
 	switch from, to := lines(f.From), lines(f.To); {
 	case f.Hidden:
 		return phrase{t.fromTo(name, f), named}, true
+	case from < 2 && to < 2 && f.Op == event.Add:
+		return phrase{name + "=" + t.value(f.To) + " added", named}, true
 	case from < 2 && to < 2:
 		return phrase{t.fromTo(name, f), named}, true
 	case f.Op == event.Add:
