@@ -370,7 +370,7 @@ func (f *follower) tell(ctx context.Context, key object.Key, change observe.Chan
 		return
 	}
 	e := f.observer.Event(change)
-	t := told{follower: f, event: e, version: version}
+	t := told{follower: f, event: e, change: change, version: version}
 	if !f.watch.cursor.none() {
 		if change.New != nil {
 			t.seen = journal.Seen{UID: e.UID, Version: e.Version, Digest: packed(observe.DigestOf(change.New, f.watch.cursor.key()))}

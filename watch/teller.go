@@ -5,6 +5,7 @@ package watch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/journal"
+	"github.com/setpoint-io/setpoint/watch/observe"
 	"github.com/setpoint-io/setpoint/watch/settle"
 )
 
@@ -20,16 +22,18 @@ import (
 type told struct {
 	follower *follower
 	event    *event.Event
-	seen     journal.Seen // where the cursor of the object is then
-	forget   bool         // the object is gone
+	change   observe.Change // what the event was made of
+	seen     journal.Seen   // where the cursor of the object is then
+	forget   bool           // the object is gone
 	version  object.Version
 	caughtUp bool // everything that had changed before the start has been handed on
 	ended    bool // nothing more comes of this follower
 	stepless bool // what follows is found by comparing
 
 	// Of the teller.
-	hidden bool
-	before object.Version // of the follower, before this
+	hidden  bool
+	before  object.Version // of the follower, before this
+	classes []event.Class  // of those that came after it and are not kept
 }
 
 // id is an object, among all that are followed.
@@ -55,7 +59,7 @@ type teller struct {
 	in       chan told
 	failed   chan error
 	settler  *settle.Settler
-	held     map[id][]told // handed on, and their events not let go yet
+	held     map[id][]told // handed on and not let go yet: see compact
 	versions map[*follower]object.Version
 	caughtUp map[*follower]bool
 
@@ -69,12 +73,30 @@ type teller struct {
 }
 
 func newTeller(w *Watch) *teller {
-	return &teller{
+	t := &teller{
 		watch: w, in: make(chan told), failed: make(chan error, 1),
-		settler:  settle.New(settle.Options{Window: w.options.Window, Settle: w.options.Settle}),
 		held:     map[id][]told{},
 		versions: map[*follower]object.Version{}, moved: map[*follower]bool{}, committed: map[*follower]object.Version{}, caughtUp: map[*follower]bool{},
 	}
+	t.settler = settle.New(settle.Options{Window: w.options.Window, Settle: w.options.Settle, Merge: t.merge})
+	return t
+}
+
+// merge makes the event from the state before one change to the state after another of the
+// same object, as if it were one.
+func (t *teller) merge(first, last *event.Event) *event.Event {
+	waiting := t.held[id{first.Kind, first.Key}]
+	change := observe.Change{Verb: event.Updated}
+	for _, w := range waiting {
+		if w.event == first {
+			change.Old, change.Classes = w.change.Old, union(w.event.Classes, w.classes)
+		}
+		if w.event == last {
+			change.New, change.Classes = w.change.New, union(change.Classes, w.event.Classes)
+			break
+		}
+	}
+	return waiting[0].follower.observer.Event(change)
 }
 
 // hand hands on what a follower has to tell. It waits for room. When ctx has ended nothing
@@ -185,9 +207,11 @@ func (t *teller) take(what told, now time.Time) {
 		case !what.hidden:
 			t.held[object] = append(t.held[object], what)
 			t.letGo(t.settler.Add(what.event, now))
+			t.compact(object)
 		case len(t.held[object]) > 0:
 			// What is held back comes first: the cursor goes past both with it.
 			t.held[object] = append(t.held[object], what)
+			t.compact(object)
 		default:
 			t.mark(what)
 		}
@@ -200,11 +224,44 @@ func (t *teller) take(what told, now time.Time) {
 		t.forgetSteps(f)
 	}
 	if what.ended {
+		t.letGo(t.settler.Flush()) // a kind that is followed anew is not told of before it
 		delete(t.versions, f)
 		delete(t.moved, f)
 		delete(t.committed, f)
 		delete(t.caughtUp, f)
 	}
+}
+
+// compact keeps of what is held of an object what is still needed: the first, the last of
+// those that the settler has, with which the cursor moves, and the last that is hidden and
+// came after it.
+func (t *teller) compact(object id) {
+	waiting := t.held[object]
+	if len(waiting) < 3 {
+		return
+	}
+	first, rest := waiting[0], waiting[1:]
+	kept := make([]told, 0, 3)
+	for i, w := range rest {
+		followed := slices.ContainsFunc(rest[i+1:], func(later told) bool { return !later.hidden || w.hidden })
+		switch {
+		case !followed:
+			kept = append(kept, w)
+		case !w.hidden:
+			first.classes = union(first.classes, w.event.Classes)
+		}
+	}
+	t.held[object] = append(append(make([]told, 0, 3), first), kept...)
+}
+
+func union(a, b []event.Class) []event.Class {
+	all := slices.Clone(a)
+	for _, c := range b {
+		if !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // forgetSteps has the next start compare too, until the cursor of the kind moves again. It
@@ -361,7 +418,7 @@ func (t *teller) route(e *event.Event) error {
 	if len(sinks) == 0 {
 		return nil
 	}
-	data, err := event.Encode(e, t.watch.options.WithObjects)
+	data, err := t.encode(e)
 	if err != nil {
 		return err
 	}
@@ -369,6 +426,48 @@ func (t *teller) route(e *event.Event) error {
 		t.commit.Event(sink, e.ID, data)
 	}
 	return nil
+}
+
+const (
+	// most is how many bytes an event may have, its ID and all.
+	most = journal.MaxEvent - 1024
+	// long is what a value may have in an event that is too large with it.
+	long = 1024
+)
+
+// encode encodes an event with as much of it as the journal takes: an object may have
+// 1.5 MiB at a server, is in an event up to four times, and six bytes of JSON may stand for
+// one of it. The summary says what is left out.
+func (t *teller) encode(e *event.Event) ([]byte, error) {
+	data, err := event.Encode(e, t.watch.options.WithObjects)
+	if err != nil || len(data) <= most {
+		return data, err
+	}
+	t.watch.log.Warn("an event is too large for the journal and is told with less", "kind", e.Kind.String(), "object", e.Key.String(), "bytes", len(data), "most", most)
+	less := *e
+	less.Summary = "too large to be told with its objects"
+	if data, err = event.Encode(&less, false); err != nil || len(data) <= most {
+		return data, err
+	}
+	less.Summary = "too large to be told whole"
+	less.Fields = slices.Clone(e.Fields)
+	for i := range less.Fields {
+		f := &less.Fields[i]
+		f.From, f.To = shortened(f.From), shortened(f.To)
+	}
+	if data, err = event.Encode(&less, false); err != nil || len(data) <= most {
+		return data, err
+	}
+	less.Fields = nil
+	return event.Encode(&less, false)
+}
+
+// shortened returns a value, or what is said in its place if it is long.
+func shortened(v any) any {
+	if data, err := json.Marshal(v); err == nil && len(data) <= long {
+		return v
+	}
+	return "(too large)"
 }
 
 // safe returns up to which version everything of a follower has been told of, for those

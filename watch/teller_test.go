@@ -20,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/journal"
+	"github.com/setpoint-io/setpoint/watch/observe"
 )
 
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
@@ -48,6 +49,7 @@ func newDesk(t *testing.T, limit int, o Options) *desk {
 	w := &Watch{options: o, log: slog.New(slog.NewTextHandler(t.Output(), nil)), cursor: cursor{j}}
 	d := &desk{teller: newTeller(w), t: t, now: noon, version: 100, f: &follower{watch: w, name: "pods", kind: event.Kind{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}}}
 	d.f.begun.Store(true)
+	d.f.observer = observe.New(observe.Options{Kind: d.f.kind, Clock: func() time.Time { return d.now }})
 	return d
 }
 
@@ -61,7 +63,7 @@ func (d *desk) happens(name string, verb event.Verb, class event.Class) {
 		Classes: []event.Class{class}, New: tree{"apiVersion": "v1", "kind": "Pod", "status": tree{"phase": d.phase}},
 	}
 	d.take(told{
-		follower: d.f, event: e, seen: journal.Seen{UID: e.UID, Version: version}, forget: verb == event.Deleted, version: object.Version(version),
+		follower: d.f, event: e, change: observe.Change{Verb: verb, New: e.New}, seen: journal.Seen{UID: e.UID, Version: version}, forget: verb == event.Deleted, version: object.Version(version),
 	}, d.now)
 	if err := d.tell(d.t.Context(), true); err != nil {
 		d.t.Fatal(err)
@@ -203,4 +205,104 @@ func TestASinkThatIsFullHoldsEverythingUpAndLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.want("pods 200, c 200, a 101, b 102", "created pods c")
+}
+
+// However often an object changes while its changes are held back, there is only so much to
+// remember of it.
+func TestWhatIsHeldBackDoesNotPileUp(t *testing.T) {
+	d := newDesk(t, 0, Options{Window: time.Hour})
+	d.happens("b", event.Updated, event.Heartbeat)
+	for range 100 {
+		d.happens("a", event.Updated, event.Content)
+		d.happens("a", event.Updated, event.Heartbeat)
+	}
+	for object, waiting := range d.held {
+		if len(waiting) > 3 { // the first, the last, and one that is hidden
+			t.Errorf("of %v, %d changes are kept", object.key, len(waiting))
+		}
+	}
+	d.want("pods 101, b 101")
+	d.passes(time.Hour)
+	d.want("pods 301, a 301, b 101", "updated pods a [content], merged 100")
+}
+
+// A kind that is followed anew, in another version, is told of in order: what its first
+// follower had is told when he ends.
+func TestWhatIsHeldIsToldWhenItsFollowerEnds(t *testing.T) {
+	d := newDesk(t, 0, Options{Window: time.Hour})
+	d.happens("a", event.Updated, event.Content)
+	first := d.f
+	d.take(told{follower: first, ended: true}, d.now)
+	d.f = &follower{watch: first.watch, observer: first.observer, name: "pods", kind: event.Kind{Version: "v2", Kind: "Pod", Resource: "pods", Namespaced: true}}
+	d.f.begun.Store(true)
+	d.happens("a", event.Updated, event.Content)
+	d.happens("a", event.Deleted, event.Content)
+	d.want("pods 103", "updated pods a [content]", "deleted pods a, merged 2")
+	if len(d.versions) != 1 {
+		t.Errorf("%d followers are known, want 1", len(d.versions))
+	}
+}
+
+// An object that is larger than a journal takes is told of with less; it does not end the
+// watch.
+func TestWhatIsTooLargeForTheJournalIsToldWithLess(t *testing.T) {
+	small, large := "x", strings.Repeat("\x01", 1<<20) // six bytes each in JSON
+	many := make([]event.Field, 200_000)
+	for i := range many {
+		many[i] = event.Field{Path: fmt.Sprintf("data.k%d", i), Op: event.Add, Class: event.Content, To: ""}
+	}
+	for name, c := range map[string]struct {
+		object string
+		fields []event.Field
+		want   string
+	}{
+		"its states":           {large, []event.Field{{Path: "data.x", Op: event.Replace, From: small, To: small}}, "updated pods a [content] replace data.x:x→x"},
+		"its fields":           {small, []event.Field{{Path: "data.x", Op: event.Replace, From: large, To: large}, {Path: "data.y", Op: event.Add, To: small}}, "updated pods a [content] replace data.x:(too large)→(too large) add data.y:<nil>→x"},
+		"the number of fields": {small, many, "updated pods a [content]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, 0, Options{WithObjects: true})
+			state := tree{"data": tree{"x": c.object}}
+			e := &event.Event{ID: "1", Verb: event.Updated, Kind: d.f.kind, Key: object.Key{Name: "a"}, Version: "101", Classes: []event.Class{event.Content}, Fields: c.fields, Old: state, New: state}
+			d.take(told{follower: d.f, event: e, seen: journal.Seen{Version: "101"}, version: "101"}, d.now)
+			if err := d.tell(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
+			d.want("pods 101, a 101", c.want)
+		})
+	}
+}
+
+// What changes are merged to is what differs between the states before and after, with
+// what only one in the middle has changed, and with nothing hidden shown.
+func TestWhatIsMergedIsTheDifferenceOfTheStates(t *testing.T) {
+	d := newDesk(t, 0, Options{Window: time.Minute})
+	rule, err := observe.ParseRule("pods:spec.token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.f.observer = observe.New(observe.Options{Kind: d.f.kind, Hide: []observe.Rule{rule}, Clock: func() time.Time { return d.now }})
+	state := func(version, replicas int, image, token string) tree {
+		return tree{
+			"apiVersion": "v1", "kind": "Pod", "metadata": tree{"namespace": "shop", "name": "a", "uid": "u", "resourceVersion": strconv.Itoa(version)},
+			"spec": tree{"replicas": int64(replicas), "image": image, "token": token},
+		}
+	}
+	states := []tree{state(1, 1, "web:1", "canary1"), state(2, 2, "web:1", "canary1"), state(3, 2, "web:2", "canary2"), state(4, 3, "web:2", "canary2")}
+	for i, now := range states[1:] {
+		change := observe.Change{Verb: event.Updated, Old: states[i], New: now}
+		e := d.f.observer.Event(change)
+		d.take(told{follower: d.f, event: e, change: change, seen: journal.Seen{UID: e.UID, Version: e.Version}, version: object.Version(e.Version)}, d.now)
+	}
+	d.passes(time.Minute)
+	n := notes{Journal: d.watch.options.Journal}
+	got := strings.Join(n.lines(), "\n")
+	for _, part := range []string{"updated pods a [content]", " replace spec.image:web:1→web:2", " replace spec.replicas:1→3", " replace spec.token:(hidden ", ", merged 3"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("told %q, want %q in it", got, part)
+		}
+	}
+	if strings.Contains(got, "canary") {
+		t.Errorf("told %q, a hidden value", got)
+	}
 }

@@ -25,14 +25,12 @@ func (s *Settler) become(h *hold) *event.Event {
 	switch {
 	case h.first == h.last || h.last.Verb == event.Deleted: // Old is what it was like at last
 		e = *h.last
+	case s.options.Merge == nil:
+		e = *h.sum
 	default:
-		merged := s.options.Merge(h.first, h.last)
-		if merged == nil { // whoever cannot merge gets what can be told without him
-			merged = byPath(h.first, h.last)
-		}
-		e = *merged
-		e.ID, e.Version, e.UID = h.last.ID, h.last.Version, h.last.UID
+		e = *s.options.Merge(h.first, h.last)
 	}
+	e.ID, e.Kind, e.Key, e.UID, e.Version = h.last.ID, h.last.Kind, h.last.Key, h.last.UID, h.last.Version
 	e.Verb, e.Time, e.Missed = h.last.Verb, h.last.Time, h.missed
 	if h.last.Verb != event.Deleted {
 		e.Verb = h.first.Verb
@@ -114,8 +112,8 @@ func join(newer, older []event.Author) []event.Author {
 	return all
 }
 
-// byPath merges two events without looking at the states: a field that both have is from
-// the first one's value to the last one's. What changed between the two is not in it.
+// byPath merges two events that follow each other without looking at the states: a field
+// that both have is from the first one's value to the last one's.
 func byPath(first, last *event.Event) *event.Event {
 	e := *last
 	e.Old = first.Old

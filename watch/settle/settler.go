@@ -33,9 +33,10 @@ type Options struct {
 	// Limit is how many objects are held at most. DefaultLimit if 0.
 	Limit int
 	// Merge returns the event from the old state of the first to the new state of the last.
-	// It may not write to either. The settler sets what it knows of all events between:
-	// Verb, Time, Since, Merged, Authors, Missed, Summary. Without one, the fields are
-	// merged by their paths.
+	// It may not write to either. The settler sets the identity of the last, and what it
+	// knows of all events between: Verb, Time, Since, Merged, Authors, Missed, Summary.
+	// Without one, the fields of all events are merged by their paths, which is as good if
+	// no event has a field below that of another.
 	Merge func(first, last *event.Event) *event.Event
 }
 
@@ -58,7 +59,8 @@ type id struct {
 type hold struct {
 	id          id
 	first, last *event.Event
-	changes     int // that it stands for
+	sum         *event.Event // of all of them, where the fields are merged by their paths
+	changes     int          // that it stands for
 	missed      bool
 	authors     []event.Author // newest first
 
@@ -80,9 +82,6 @@ func New(o Options) *Settler {
 	}
 	if o.Limit <= 0 {
 		o.Limit = DefaultLimit
-	}
-	if o.Merge == nil {
-		o.Merge = byPath
 	}
 	return &Settler{options: o, held: map[id]*hold{}, ages: list.New()}
 }
@@ -110,15 +109,15 @@ func (s *Settler) Add(e *event.Event, now time.Time) []*event.Event {
 	}
 	switch {
 	case e.Verb == event.Deleted && h != nil:
-		h.add(e, now)
+		s.add(h, e, now)
 		return append(ready, s.letGo(h))
 	case h != nil:
-		h.add(e, now)
+		s.add(h, e, now)
 	case e.Verb == event.Created && s.options.Window > 0,
 		e.Verb == event.Updated && (s.options.Window > 0 || s.moves(e)):
 		s.number++
 		h = &hold{id: object, number: s.number, first: e, began: now}
-		h.add(e, now)
+		s.add(h, e, now)
 		s.held[object] = h
 		h.age = s.ages.PushBack(h)
 		h.index = len(s.due)
@@ -198,7 +197,14 @@ func (s *Settler) schedule(h *hold) {
 }
 
 // add adds an event to what is held of its object.
-func (h *hold) add(e *event.Event, now time.Time) {
+func (s *Settler) add(h *hold, e *event.Event, now time.Time) {
+	switch {
+	case s.options.Merge != nil:
+	case h.sum == nil:
+		h.sum = e
+	default:
+		h.sum = byPath(h.sum, e)
+	}
 	h.last, h.came = e, now
 	h.changes += max(e.Merged, 1)
 	h.missed = h.missed || e.Missed

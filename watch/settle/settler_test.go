@@ -244,3 +244,19 @@ func TestMergeIsAskedForWhatChanged(t *testing.T) {
 		t.Errorf("asked %d times, told %+v", asked, e)
 	}
 }
+
+// What changed between the first and the last is told of too, without anybody who merges.
+func TestWhatChangesInBetweenIsToldOf(t *testing.T) {
+	s := New(Options{Window: time.Second})
+	for i, path := range []string{"spec.replicas", "spec.image", "spec.replicas"} {
+		s.Add(&event.Event{Verb: event.Updated, Version: fmt.Sprint(i), Fields: []event.Field{{Path: path, Op: event.Replace, From: i, To: i + 1, Class: event.Content}}}, noon)
+	}
+	e := s.Flush()[0]
+	want := []event.Field{
+		{Path: "spec.image", Op: event.Replace, From: 1, To: 2, Class: event.Content},
+		{Path: "spec.replicas", Op: event.Replace, From: 0, To: 3, Class: event.Content},
+	}
+	if !reflect.DeepEqual(e.Fields, want) || e.Merged != 3 {
+		t.Errorf("told %+v, want the fields %+v", e, want)
+	}
+}
