@@ -46,9 +46,8 @@ type authors struct {
 	stop      context.CancelFunc
 	done      sync.WaitGroup
 
-	wrote    atomic.Int64
-	unknown  atomic.Int64 // writes without an answer, looked up afterwards
-	deadline time.Time
+	wrote   atomic.Int64
+	unknown atomic.Int64 // writes without an answer, looked up afterwards
 }
 
 const (

@@ -110,22 +110,25 @@ func (v *verdict) say(format string, args ...any) {
 	}
 }
 
-// judge compares what was made with what arrived at a receiver. Forgive says of what was
-// made at some time that it may be merged.
-func (l *ledger) judge(receiver string, forgive func(time.Time) bool) *verdict {
+// judge compares what was made of some kinds with what arrived at a receiver. Forgive says
+// of what was made at some time that it may be merged.
+func (l *ledger) judge(receiver string, kinds []string, forgive func(time.Time) bool) *verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	v := new(verdict)
 	for _, t := range slices.SortedFunc(maps.Keys(l.made), func(a, b thing) int {
 		return slices.Compare([]string{a.kind, a.key.Name}, []string{b.kind, b.key.Name})
 	}) {
+		if !slices.Contains(kinds, t.kind) {
+			continue
+		}
 		v.object(t, l.made[t], l.arrived[receiver][t], forgive)
 	}
 	for t, arrivals := range l.arrived[receiver] {
-		if len(l.made[t]) == 0 {
+		if len(l.made[t]) == 0 || !slices.Contains(kinds, t.kind) {
 			v.arrivals += len(arrivals)
 			v.unknown += len(arrivals)
-			v.say("%s: %d events, and nobody has written to it", t, len(arrivals))
+			v.say("%s: %d events, which nobody has made, or not for this receiver", t, len(arrivals))
 		}
 	}
 	return v
@@ -239,7 +242,7 @@ func TestTheLedgerFindsWhatIsLost(t *testing.T) {
 				l.got("r", one, a)
 			}
 			test.want.made, test.want.arrivals = test.made, len(test.arrivals)
-			got := l.judge("r", never)
+			got := l.judge("r", []string{one.kind}, never)
 			if lines := got.lines; fmt.Sprintf("%+v", *got) != fmt.Sprintf("%+v", func() verdict { w := test.want; w.lines = lines; return w }()) {
 				t.Errorf("%+v, want %+v", *got, test.want)
 			}

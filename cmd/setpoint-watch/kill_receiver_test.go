@@ -36,6 +36,7 @@ const (
 	failsWith429   = "429, Retry-After: 0"
 	failsWith429s  = "429, Retry-After: 1"
 	failsWith413   = "413 for more than one"
+	failsWith503   = "503"
 	failsBefore    = "connection closed before the body was read"
 	failsAfterward = "connection closed after the events were taken"
 )
@@ -71,7 +72,7 @@ func (r *receivers) failure() string {
 		return ""
 	}
 	switch n := r.random.IntN(100); {
-	case n < 1:
+	case n < 1 && r.requests[failsWith429s] < *kills: // each costs a second
 		return failsWith429s
 	case n < 20:
 		return failsWith429
@@ -125,9 +126,13 @@ func (r *receivers) read(w http.ResponseWriter, request *http.Request, failure s
 	if err != nil {
 		r.complain(err.Error())
 	}
-	if failure == failsWith413 && len(events) > 1 {
+	switch {
+	case failure == failsWith413 && len(events) > 1:
 		http.Error(w, "too many at once", http.StatusRequestEntityTooLarge)
 		return failure
+	case failure == failsWith413: // which would be for good
+		http.Error(w, "come again", http.StatusServiceUnavailable)
+		return failsWith503
 	}
 	r.take(request, events)
 	if failure == failsAfterward {

@@ -83,6 +83,7 @@ func (p *pipeline) prepare(ctx context.Context) error {
 	out := &reader{out: p.stdout, ctx: ctx, gone: func() {}}
 	if len(p.sinks) == 1 { // otherwise there is still somebody to tell
 		out.gone = func() { p.end(errDone) }
+		go out.awaitGone()
 	}
 	for _, s := range p.sinks {
 		made, err := sink.New(ctx, s.Name, from(p.host.Client().Server(), s.Options), sink.Deps{

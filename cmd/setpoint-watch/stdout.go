@@ -8,8 +8,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // lastWrite is how long a write may go on once the watch is to end: who reads may be a pager
@@ -60,6 +63,35 @@ func (r *reader) Write(b []byte) (int, error) {
 		case <-over:
 			r.stuck = true
 			return 0, errUnread
+		}
+	}
+}
+
+// goneEvery is how often it is looked whether the watch has ended, while nobody reads or goes
+// away.
+const goneEvery = time.Second
+
+// awaitGone waits until who reads a pipe has closed it, or the watch ends. A write would say
+// so too; but "head -1" is done when it has its line, and the next one may come in an hour.
+func (r *reader) awaitGone() {
+	f, ok := r.out.(*os.File)
+	if !ok {
+		return
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return
+	}
+	// That the other end is closed is reported without being asked for.
+	fds := []unix.PollFd{{Fd: int32(f.Fd())}} //nolint:gosec // descriptors are small
+	for r.ctx.Err() == nil {
+		switch n, err := unix.Poll(fds, int(goneEvery.Milliseconds())); {
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return // writes still tell
+		case n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0:
+			r.gone()
+			return
+		case n > 0:
+			return // something that cannot be waited for
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -59,6 +60,40 @@ func TestALastWriteThatIsReadIsWhole(t *testing.T) {
 			t.Errorf("%d, %v", n, err)
 		}
 	})
+}
+
+func TestAReaderThatGoesEndsTheWatchBeforeTheNextWrite(t *testing.T) {
+	for name, goes := range map[string]bool{"goes": true, "stays": false} {
+		t.Run(name, func(t *testing.T) {
+			in, out, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			defer out.Close()
+			ctx, stop := context.WithCancel(t.Context())
+			gone := false
+			r := &reader{out: out, ctx: ctx, gone: func() { gone = true }}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				r.awaitGone()
+			}()
+			if _, err := r.Write([]byte("a line\n")); err != nil {
+				t.Fatal(err)
+			}
+			if goes {
+				_ = in.Close()
+			} else {
+				stop()
+			}
+			<-done
+			stop()
+			if gone != goes {
+				t.Errorf("gone: %v, want %v", gone, goes)
+			}
+		})
+	}
 }
 
 func TestAReaderThatHasGoneEndsTheWatch(t *testing.T) {
