@@ -28,6 +28,9 @@ import (
 // deadline is how long a script waits for what must come.
 const deadline = time.Minute
 
+// raceOptions is the variable with the options of Go's race detector.
+const raceOptions = "GORACE"
+
 // TestScripts runs the scripts in testdata/script. They read like a manual: each shows one
 // thing that a user does and what is seen. Beside what testscript has, there are
 //
@@ -56,6 +59,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv(asProgram, "1")
+			// A program with a race detector waits for a second at its end otherwise.
+			e.Setenv(raceOptions, "atexit_sleep_ms=0 "+os.Getenv(raceOptions))
 			w := &watches{byName: map[string]*watchProcess{}}
 			e.Values[watchesKey{}] = w
 			e.Defer(w.kill)
@@ -220,7 +225,7 @@ func start(ts *testscript.TestScript, _ bool, args []string) {
 	p.cmd = exec.Command(program, append(slices.Clone(args[1:]), "-v")...)
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Env = os.Environ()
-	for _, variable := range []string{"PATH", "HOME", "KUBECONFIG", asProgram} {
+	for _, variable := range []string{"PATH", "HOME", "KUBECONFIG", asProgram, raceOptions} {
 		p.cmd.Env = append(p.cmd.Env, variable+"="+ts.Getenv(variable))
 	}
 	told, err := os.Create(p.told)
