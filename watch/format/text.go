@@ -15,6 +15,9 @@ const (
 	clock = "15:04:05.000"
 	// widestName is how wide the column of the names becomes; a longer name moves its own line.
 	widestName = 40
+	// firstName is how wide it is from the start on a wide terminal: most names with their
+	// namespaces but those of Pods, so that the first lines stand below each other too.
+	firstName, wideTerminal = 22, 120
 	// widestValue is how many columns a single value takes.
 	widestValue = 60
 	// leastWords is how many columns the change has however narrow the line is.

@@ -5,43 +5,17 @@ package format
 
 import (
 	"strings"
-	"unicode"
-)
 
-// wide are the characters that take two columns of a terminal.
-// Source: Unicode Standard Annex #11, East Asian Width, W and F, in coarse ranges.
-var wide = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x23e9, 0x23ec, 1}, {0x25fd, 0x25fe, 1}, {0x2614, 0x2615, 1},
-		{0x26a1, 0x26a1, 1}, {0x2705, 0x2705, 1}, {0x274c, 0x274c, 1}, {0x2e80, 0x303e, 1}, {0x3041, 0x33ff, 1},
-		{0x3400, 0x4dbf, 1}, {0x4e00, 0xa4cf, 1}, {0xa960, 0xa97f, 1}, {0xac00, 0xd7a3, 1}, {0xf900, 0xfaff, 1},
-		{0xfe30, 0xfe6f, 1}, {0xff00, 0xff60, 1}, {0xffe0, 0xffe6, 1},
-	},
-	R32: []unicode.Range32{
-		{0x16fe0, 0x18d08, 1}, {0x1b000, 0x1b2fb, 1}, {0x1f300, 0x1f64f, 1}, {0x1f680, 0x1f6ff, 1},
-		{0x1f900, 0x1f9ff, 1}, {0x1fa70, 0x1faff, 1}, {0x20000, 0x3fffd, 1},
-	},
-}
+	"github.com/setpoint-io/setpoint/internal/runewidth"
+)
 
 // width returns how many columns a text takes that has been cleaned.
 func width(s string) int {
 	n := 0
 	for _, r := range s {
-		n += runeWidth(r)
+		n += runewidth.Of(r)
 	}
 	return n
-}
-
-func runeWidth(r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		return 0
-	case unicode.Is(wide, r):
-		return 2
-	}
-	return 1
 }
 
 // pad fills a text up to a number of columns.
@@ -53,7 +27,7 @@ func pad(s string, columns int) string {
 func head(s string, columns int) string {
 	n := 0
 	for at, r := range s {
-		if n += runeWidth(r); n > columns {
+		if n += runewidth.Of(r); n > columns {
 			return s[:at]
 		}
 	}
@@ -65,7 +39,7 @@ func tail(s string, columns int) string {
 	runes := []rune(s)
 	n, from := 0, len(runes)
 	for from > 0 {
-		if n += runeWidth(runes[from-1]); n > columns {
+		if n += runewidth.Of(runes[from-1]); n > columns {
 			break
 		}
 		from--

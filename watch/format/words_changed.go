@@ -44,10 +44,19 @@ func changed(e *event.Event, columns int) string {
 	}
 	t := teller{e: e, object: tree{e.New}, columns: columns, said: map[string]bool{}}
 	var phrases []phrase
+	wanted := slices.ContainsFunc(e.Fields, func(f event.Field) bool {
+		return (f.Class == event.Content || f.Class == event.Metadata) && t.field(f).rank < noise
+	})
+	t.said = map[string]bool{}
 	for _, f := range e.Fields {
-		if p := t.field(f); p.rank != silenced && p.text != "" {
-			phrases = append(phrases, p)
+		p := t.field(f)
+		if p.rank == silenced || p.text == "" {
+			continue
 		}
+		if wanted && f.Class == event.Status && alone(e) {
+			p.rank = noise
+		}
+		phrases = append(phrases, p)
 	}
 	slices.SortStableFunc(phrases, func(a, b phrase) int { return int(a.rank) - int(b.rank) })
 	if len(phrases) > 0 && phrases[0].rank < noise {
@@ -56,6 +65,13 @@ func changed(e *event.Event, columns int) string {
 		return "heartbeat"
 	}
 	return sum(phrases, e, columns)
+}
+
+// alone reports whether an event is one write. A status that is written together with
+// something else reports of it, and is not what a reader looks for: "scheduled on node-1" says
+// PodScheduled too. In several writes it is news of its own.
+func alone(e *event.Event) bool {
+	return e.Verb == event.Updated && e.Merged <= 1 && !e.Missed
 }
 
 // sum makes one text of phrases.

@@ -77,10 +77,16 @@ func TestWords(t *testing.T) {
 		"a zone":                {updated(nodes, added("metadata.labels[topology.kubernetes.io/zone]", "a")), "label topology.kubernetes.io/zone=a added"},
 		"a first revision": {updated(deployments, added("metadata.annotations", obj{"deployment.kubernetes.io/revision": "1"}),
 			added("status.conditions", list(obj{"type": "Progressing", "status": "True", "reason": "New"}, obj{"type": "Available", "status": "False", "reason": "TooFew"}))),
-			"revision 1, Progressing True, Available False (TooFew)"},
+			"revision 1"},
 		"a revision": {updated(deployments, replaced("metadata.annotations[deployment.kubernetes.io/revision]", "1", "2"),
 			removed("status.updatedReplicas", int64(3)), event.Field{Path: "status.conditions[order]", Op: event.Replace, From: list("a", "b"), To: list("b", "a"), Class: event.Status}),
-			"revision 1 → 2, up to date 3 → 0"},
+			"revision 1 → 2"},
+		"a status beside what it reports of": {updated(pods, added("spec.nodeName", "node-1"),
+			added("status.conditions", list(obj{"type": "PodScheduled", "status": "True"}))), "scheduled on node-1"},
+		"a status of another write": {with(updated(pods, added("spec.nodeName", "node-1"), replaced("status.phase", "Pending", "Running")), func(e *event.Event) {
+			e.Merged = 2
+		}), "scheduled on node-1, phase Pending → Running"},
+		"a status beside noise": {updated(deployments, replaced("metadata.generation", int64(1), int64(2)), replaced("status.readyReplicas", int64(1), int64(2))), "ready 1 → 2"},
 		"a ReplicaSet that is scaled": {updated(event.Kind{Group: "apps", Kind: "ReplicaSet"}, replaced("metadata.annotations[deployment.kubernetes.io/desired-replicas]", "2", "3"),
 			replaced("spec.replicas", int64(2), int64(3))), "replicas 2 → 3"},
 		"a taint":               {updated(nodes, added("spec.taints", list(obj{"key": "a.b/c", "effect": "NoSchedule"}))), "taint a.b/c:NoSchedule added"},

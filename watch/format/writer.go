@@ -47,7 +47,11 @@ func New(out io.Writer, o Options) *Writer {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
-	return &Writer{out: out, options: o}
+	w := &Writer{out: out, options: o}
+	if o.Width >= wideTerminal {
+		w.columns.name = firstName
+	}
+	return w
 }
 
 // Write writes an event, by one call of the writer below.

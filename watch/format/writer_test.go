@@ -105,6 +105,20 @@ func TestLinesFitIntoTheWidth(t *testing.T) {
 	}
 }
 
+func TestFirstLinesOfAWideTerminalStandBelowEachOther(t *testing.T) {
+	a, b := an(event.Updated, pods, "n/x", added("spec.nodeName", "m")), an(event.Updated, pods, "n/longer", added("spec.nodeName", "m"))
+	at := func(o Options) [2]int {
+		first, second, _ := strings.Cut(write(t, o, a, b), "\n")
+		return [2]int{strings.Index(first, "scheduled"), strings.Index(second, "scheduled")}
+	}
+	if got := at(Options{Width: 120}); got[0] != got[1] || got[0] < 0 {
+		t.Errorf("of 120 columns: the words begin at %v", got)
+	}
+	if got := at(Options{Width: 119}); got[0] >= got[1] {
+		t.Errorf("of 119 columns: the words begin at %v; no place is to be kept free", got)
+	}
+}
+
 func TestWidthIsInColumns(t *testing.T) {
 	for s, want := range map[string]int{"abc": 3, "größe": 5, "日本": 4, "e\u0301": 1, "→…": 2, "😀": 2, "": 0} {
 		if got := width(s); got != want {
