@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
@@ -61,6 +62,27 @@ func BenchmarkHeadJSON(b *testing.B) {
 	b.Run("pod", func(b *testing.B) { benchmarkHead(b, wire.JSON, marshal(b, wire.JSON, realPod(1)), &corev1.Pod{}) })
 	b.Run("custom", func(b *testing.B) {
 		benchmarkHead(b, wire.JSON, marshal(b, wire.JSON, realCustom(1)), &unstructured.Unstructured{})
+	})
+}
+
+// BenchmarkDecodeTree decodes a Pod into a tree, beside the decoder of apimachinery.
+func BenchmarkDecodeTree(b *testing.B) {
+	raw := marshal(b, wire.JSON, realPod(1))
+	run := func(name string, decode func() error) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(raw)))
+			for b.Loop() {
+				if err := decode(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	run("setpoint", func() error { return wire.JSON.Decode(raw, &unstructured.Unstructured{}) })
+	run("apimachinery", func() error {
+		var tree map[string]any
+		return kjson.UnmarshalCaseSensitivePreserveInts(raw, &tree)
 	})
 }
 

@@ -94,14 +94,15 @@ func (e Encoding) Decode(raw []byte, o runtime.Object) error {
 		}
 		return nil
 	}
-	var into any = o
+	var err error
 	if u, ok := o.(*unstructured.Unstructured); ok {
-		u.Object = nil
-		into = &u.Object
+		u.Object, err = decodeTree(raw)
+	} else {
+		// Case-sensitive, and whole numbers stay int64: what apimachinery's own
+		// decoder does.
+		err = json.UnmarshalCaseSensitivePreserveInts(raw, o)
 	}
-	// Case-sensitive, and whole numbers stay int64: what apimachinery's own
-	// decoder does.
-	if err := json.UnmarshalCaseSensitivePreserveInts(raw, into); err != nil {
+	if err != nil {
 		return fmt.Errorf("decoding JSON into %T: %w", o, err)
 	}
 	return nil
