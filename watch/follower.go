@@ -6,6 +6,9 @@ package watch
 import (
 	"context"
 	"fmt"
+	"iter"
+	"maps"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,17 +37,19 @@ type follower struct {
 	kind      event.Kind
 	resource  object.Resource
 	selection client.Selection
-	name      string // in the journal
-	appeared  bool   // the kind was not served when the watch began: all its objects are new
+	name      string  // in the journal
+	appeared  bool    // the kind was not served when the watch began: its objects are new
+	before    *legacy // of who followed the kind before; nil: nobody did
+	legacy    *legacy // for who follows it after
 
 	informer cache.SharedInformer[anyObject]
 	observer *observe.Observer
 	steps    chan cache.Event[anyObject]
 	leave    func() // lets go of a handler whose steps nobody takes any more
-	cancel   context.CancelFunc
+	stop     context.CancelFunc
 
 	// Of the goroutine that runs it.
-	known      bool                    // the journal knows the selection
+	known      bool                    // the journal knows the selection, or a legacy does
 	replayed   map[object.Key]replayed // what the replay has told of
 	replayedTo object.Version          // up to which the replay came
 	whole      bool                    // the replay came as far as the handler's first state, or further
@@ -55,37 +60,56 @@ type follower struct {
 	begun      atomic.Bool             // the handler has been told of everything that was there
 }
 
-// newFollower follows a kind until ctx ends or stop is called.
-func (w *Watch) newFollower(ctx context.Context, r object.Resource, namespace string, appeared bool) *follower {
-	whole := ctx
-	ctx, cancel := context.WithCancel(whole)
+// legacy is what a follower leaves to the next one of the same kind, which begins when this
+// one has told everything.
+type legacy struct {
+	ended chan struct{}               // closed then
+	seen  map[object.Key]journal.Seen // what it has told of, where no journal says so; nil: nothing yet
+}
+
+// newFollower follows a kind until ctx ends or stop is called. What has come up to the stop
+// is told.
+func (w *Watch) newFollower(ctx context.Context, r object.Resource, namespace string, appeared bool, before *legacy) *follower {
 	f := &follower{
-		watch: w, kind: kindOf(r), resource: r, appeared: appeared, cancel: cancel, leave: func() {},
+		watch: w, kind: kindOf(r), resource: r, appeared: appeared, leave: func() {},
+		before: before, legacy: &legacy{ended: make(chan struct{})},
 		selection: client.Selection{Namespace: namespace, Labels: w.options.Labels, Fields: w.options.Fields, JSONOnly: true},
 	}
+	staying, stop := context.WithCancel(ctx)
+	f.stop = stop
 	f.name = fmt.Sprintf("%s/%s/%s/%s", f.kind, namespace, w.options.Labels, w.options.Fields)
 	f.informer = cache.Informer[anyObject](w.host.Informers(), cache.OfKind(r.GroupVersionKind()), cache.InNamespace(namespace),
 		cache.WithLabels(w.options.Labels), cache.WithFields(w.options.Fields), cache.WithManagedFields())
 	w.tasks.Go(func() {
+		defer close(f.legacy.ended)
 		defer f.informer.Release()
-		f.run(ctx)
-		w.teller.hand(whole, told{follower: f, ended: true})
+		f.run(ctx, staying)
+		w.teller.hand(ctx, told{follower: f, ended: true})
 	})
 	return f
 }
-
-func (f *follower) stop() { f.cancel() }
 
 // idleEvery is how often a follower without steps moves its cursor on, so that the server
 // still knows the place after the next start.
 const idleEvery = 15 * time.Second
 
-func (f *follower) run(ctx context.Context) {
-	f.observer = f.watch.observer(ctx, f)
-	if !f.awaitState(ctx) {
+// run follows until ctx ends; when staying does, it first takes what has come until then.
+func (f *follower) run(ctx, staying context.Context) {
+	defer f.stop()
+	defer func() { f.leave() }()
+	if f.before != nil {
+		select {
+		case <-f.before.ended:
+			f.legacy.seen = f.before.seen // until more is known
+		case <-ctx.Done():
+			return
+		}
+	}
+	f.observer = f.watch.observer(staying, f)
+	if !f.awaitState(staying) {
 		return
 	}
-	registration, ok := f.start(ctx)
+	registration, ok := f.start(staying)
 	if !ok {
 		return
 	}
@@ -102,9 +126,46 @@ func (f *follower) run(ctx context.Context) {
 			f.begin(ctx)
 		case <-idle.C:
 			f.moveOn(ctx, registration)
+		case <-staying.Done():
+			f.finish(ctx, registration)
+			return
+		}
+	}
+}
+
+// finish takes the steps that have come up to now, and leaves what it has told of to who
+// follows the kind next.
+func (f *follower) finish(ctx context.Context, r *cache.Registration) {
+	if !f.begun.Load() {
+		return
+	}
+	last := f.informer.Snapshot()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for left, idle := math.MaxInt, 0; left > 0 && idle < 2; {
+		select {
+		case e := <-f.steps:
+			f.step(ctx, e)
+			left--
+		case <-look.C:
+			// Behind those that wait there is one that is neither counted as waiting nor as
+			// being handled, for a moment.
+			s := r.Status()
+			left = min(left, s.Waiting+1)
+			if idle++; s.Waiting > 0 || s.Busy > 0 {
+				idle = 0
+			}
 		case <-ctx.Done():
 			return
 		}
+	}
+	if !f.watch.cursor.none() {
+		return
+	}
+	f.legacy.seen = make(map[object.Key]journal.Seen, last.Len()) // where a journal would know it
+	for key, item := range last.All() {
+		meta := item.Meta()
+		f.legacy.seen[key] = journal.Seen{UID: meta.UID, Version: string(meta.Version)}
 	}
 }
 
@@ -113,6 +174,9 @@ func (f *follower) run(ctx context.Context) {
 // ones are replayed, and none falls between the two.
 func (f *follower) start(ctx context.Context) (*cache.Registration, bool) {
 	version, known := f.watch.cursor.selection(f.name)
+	if f.before != nil && f.before.seen != nil {
+		known = true
+	}
 	f.known = known
 	registration, ok := f.listen(ctx)
 	if !ok || !known {
@@ -122,7 +186,11 @@ func (f *follower) start(ctx context.Context) (*cache.Registration, bool) {
 	if version.IsZero() {
 		return registration, true
 	}
-	f.whole = f.replay(ctx, version, f.informer.Snapshot().Version())
+	if state := f.informer.Snapshot().Version(); state.AtLeast(version) {
+		f.whole = f.replay(ctx, version, state)
+	} else {
+		f.watch.log.Warn("the server was set back to an older state; telling what is different now", "kind", f.kind.String(), "told", string(version), "server", string(state))
+	}
 	if f.whole {
 		return registration, true
 	}
@@ -147,7 +215,6 @@ func (f *follower) listen(ctx context.Context) (*cache.Registration, bool) {
 		select {
 		case steps <- e:
 		case <-left:
-		case <-ctx.Done():
 		}
 	}, cache.HandlerOptions{Name: "watch", EveryStep: true})
 	if err != nil && ctx.Err() == nil {
@@ -157,33 +224,39 @@ func (f *follower) listen(ctx context.Context) (*cache.Registration, bool) {
 }
 
 // awaitState waits for the informer. Where the watch is only to tell what has changed, a
-// kind that may not be read is an error: waiting for it would be for ever.
+// kind that may not be read is an error, and one that cannot be read for long is too: waiting
+// for it would be for ever.
 func (f *follower) awaitState(ctx context.Context) bool {
-	look := time.NewTicker(500 * time.Millisecond)
+	look := time.NewTicker(min(500*time.Millisecond, f.watch.patience))
 	defer look.Stop()
-	for {
+	for well := time.Now(); ; {
 		select {
 		case <-f.informer.Synced():
 			return true
 		case <-ctx.Done():
 			return false
 		case <-look.C:
-			if err := f.informer.Trouble(); f.watch.options.Once && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
-				f.watch.teller.fail(&refusedError{kind: f.kind, err: err})
+			err := f.informer.Trouble()
+			switch {
+			case err == nil:
+				well = time.Now()
+			case !f.watch.options.Once:
+			case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), time.Since(well) > f.watch.patience:
+				f.watch.teller.fail(&unseenError{what: "watching " + f.kind.String(), err: err})
 				return false
 			}
 		}
 	}
 }
 
-// refusedError is the error for a kind that has to be read and may not.
-type refusedError struct {
-	kind event.Kind
+// unseenError is the error for what has to be read and cannot be.
+type unseenError struct {
+	what string
 	err  error
 }
 
-func (e *refusedError) Error() string { return fmt.Sprintf("watching %s: %v", e.kind, e.err) }
-func (e *refusedError) Unwrap() error { return e.err }
+func (e *unseenError) Error() string { return e.what + ": " + e.err.Error() }
+func (e *unseenError) Unwrap() error { return e.err }
 
 // step makes an event of a step of the informer.
 func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
@@ -242,7 +315,7 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 	if ok && done.version.AtLeast(meta.Version) {
 		return
 	}
-	seen, had, err := f.watch.cursor.get(f.name, key)
+	seen, had, err := f.seen(key)
 	if ok { // what is in the journal may be older, or newer by now
 		seen, had = done.seen(), done.there
 		seen.Digest = packed(observe.DigestOf(done.content, f.watch.cursor.key()))
@@ -253,7 +326,7 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 	}
 	change := observe.Change{Missed: true}
 	switch {
-	case f.watch.cursor.none() && !f.watch.options.Existing && !f.appeared:
+	case f.watch.cursor.none() && !f.known && !f.watch.options.Existing && !f.appeared:
 		return
 	case had && seen.UID == meta.UID && seen.Version == string(meta.Version):
 		return
@@ -261,10 +334,8 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 		change.Verb = event.Replaced
 	case had:
 		change.Verb = event.Updated
-	case f.known:
-		change.Verb = event.Created
-	case f.appeared:
-		change.Verb, change.Missed = event.Created, false
+	case f.known, f.appeared:
+		change.Verb, change.Missed = event.Created, !f.appeared
 	default:
 		change.Verb, change.Missed = event.Existing, false
 		if !f.watch.options.Existing {
@@ -303,9 +374,9 @@ func (f *follower) begin(ctx context.Context) {
 	}
 	f.begun.Store(true)
 	if f.known {
-		known, failed := f.watch.cursor.objects(f.name)
+		known, failed := f.objects()
 		for key, seen := range known {
-			if _, ok := f.replayed[key]; f.present[key] || ok {
+			if _, ok := f.replayed[key]; f.present[key] || ok || f.watch.excluded(key) {
 				continue
 			}
 			f.gone(ctx, key, seen)
@@ -325,11 +396,28 @@ func (f *follower) begin(ctx context.Context) {
 	if !f.whole {
 		f.replayed = nil // all that comes is newer
 	}
-	f.present = nil
+	f.present, f.before, f.legacy.seen = nil, nil, nil
 	if !f.last.AtLeast(f.state) {
 		f.last = f.state
 	}
 	f.watch.teller.hand(ctx, told{follower: f, version: f.last, caughtUp: true})
+}
+
+// seen returns what was told of an object.
+func (f *follower) seen(key object.Key) (journal.Seen, bool, error) {
+	if f.before != nil && f.before.seen != nil {
+		seen, had := f.before.seen[key]
+		return seen, had, nil
+	}
+	return f.watch.cursor.get(f.name, key)
+}
+
+// objects returns all that was told of, and says afterwards if that was all.
+func (f *follower) objects() (iter.Seq2[object.Key, journal.Seen], func() error) {
+	if f.before != nil && f.before.seen != nil {
+		return maps.All(f.before.seen), func() error { return nil }
+	}
+	return f.watch.cursor.objects(f.name)
 }
 
 // gone tells of an object that went while nobody watched.
@@ -348,11 +436,15 @@ func (f *follower) remains(key object.Key, seen journal.Seen) tree {
 
 // moveOn moves the cursor to where the informer was when it was called before, if
 // everything has been handed on. Where the informer is just now says too much: a step is
-// in its state a moment before it waits for the handler.
+// in its state a moment before it waits for the handler. A cursor beyond the informer goes
+// back: the server was set back to an older state, and what it gives out anew is not told.
 func (f *follower) moveOn(ctx context.Context, r *cache.Registration) {
 	version := f.idleAt
 	f.idleAt = f.informer.Snapshot().Version()
-	if s := r.Status(); s.Waiting > 0 || s.Busy > 0 || !f.begun.Load() || f.watch.cursor.none() || f.last.AtLeast(version) {
+	if s := r.Status(); s.Waiting > 0 || s.Busy > 0 || !f.begun.Load() || f.watch.cursor.none() {
+		return
+	}
+	if f.last.AtLeast(version) && (version.IsZero() || f.idleAt.AtLeast(f.last)) {
 		return
 	}
 	f.last = version

@@ -59,7 +59,8 @@ type Options struct {
 	// Tell is told of events, in order, where there is no journal. It blocks as long as it
 	// needs to.
 	Tell func(context.Context, []*event.Event) error
-	// Once ends Run when everything that had changed has been told.
+	// Once ends Run when everything that had changed has been told. A kind that may not be
+	// read is an error then, and so is what cannot be read, or not be told, for 30 s.
 	Once bool
 
 	Log *slog.Logger // nil: none
@@ -71,6 +72,9 @@ const (
 	discoverEvery  = 10 * time.Second
 	discoverSeldom = time.Minute
 )
+
+// oncePatience is how long who asks once waits for a server or a sink.
+const oncePatience = 30 * time.Second
 
 func (o *Options) complete() error {
 	var errs []error

@@ -504,6 +504,11 @@ func (t *teller) commitAll(ctx context.Context) error {
 		return err
 	}
 	t.watch.log.Warn("a sink takes nothing and its queue is full: nothing is told to anybody until it has room", "sink", full.Sink, "waiting", full.Waiting)
+	if t.watch.options.Once {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.watch.patience)
+		defer cancel()
+	}
 	if _, err = t.watch.options.Journal.CommitWait(ctx, &t.commit); err == nil {
 		t.watch.log.Info("there is room again", "sink", full.Sink)
 	}

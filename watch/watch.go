@@ -35,11 +35,16 @@ type Watch struct {
 	teller  *teller
 	cursor  cursor
 	tags    []byte // the key of what stands for hidden values
+	// patience is how long who asks once waits for what does not come.
+	patience time.Duration
 
 	mu        sync.Mutex
 	followers map[place]*follower
-	waiting   map[string]bool // names of kinds that are not served
-	found     chan struct{}   // closed when the kinds of the first discovery are followed
+	gone      map[place]*legacy      // of kinds that are not served any more
+	unsure    *client.DiscoveryError // what the last discovery did not find out
+	sure      bool                   // there was one that found out everything
+	waiting   map[string]bool        // names of kinds that are not served
+	found     chan struct{}          // closed when the kinds of the first discovery are followed
 	tasks     sync.WaitGroup
 	counts    counts
 }
@@ -56,7 +61,7 @@ func New(h Host, o Options) (*Watch, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("watching: %w", err)
 	}
-	w := &Watch{host: h, options: o, log: o.Log, followers: map[place]*follower{}, waiting: map[string]bool{}, found: make(chan struct{})}
+	w := &Watch{host: h, options: o, log: o.Log, followers: map[place]*follower{}, gone: map[place]*legacy{}, waiting: map[string]bool{}, found: make(chan struct{}), patience: oncePatience}
 	w.cursor, w.tags = cursor{o.Journal}, make([]byte, 32)
 	_, _ = rand.Read(w.tags) // it never fails
 	w.teller = newTeller(w)
@@ -84,24 +89,24 @@ func (w *Watch) Run(ctx context.Context) error {
 		}
 	})
 	err := <-told // the last to end: what it has taken is told
-	if cause := context.Cause(ctx); err == nil && ctx.Err() != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
-		var unknown *UnknownKindError
-		if errors.As(cause, &unknown) || errors.As(cause, new(*refusedError)) {
-			err = cause
-		}
+	if cause := context.Cause(ctx); err == nil && (errors.As(cause, new(*UnknownKindError)) || errors.As(cause, new(*unseenError))) {
+		err = cause
 	}
 	return err
 }
 
 // discoverForEver asks the server from time to time which kinds it has.
 func (w *Watch) discoverForEver(ctx context.Context) error {
-	first := true
-	for pause := 250 * time.Millisecond; ; {
+	first, well := true, time.Now()
+	for pause := min(250*time.Millisecond, w.patience); ; {
 		served, err := w.host.Client().Discover(ctx)
 		switch partial := (*client.DiscoveryError)(nil); {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // it was asked to end
 		case err != nil && !errors.As(err, &partial):
+			if w.options.Once && time.Since(well) > w.patience {
+				return &unseenError{what: "finding out which kinds there are", err: err}
+			}
 			w.log.Warn("cannot find out which kinds there are; trying again until it works", "error", err)
 			pause = min(2*pause, discoverEvery)
 		default:
@@ -116,6 +121,7 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 				close(w.found)
 			}
 			w.awaitLook(ctx)
+			well = time.Now()
 			continue
 		}
 		select {
@@ -146,9 +152,13 @@ func (w *Watch) awaitLook(ctx context.Context) {
 // follow begins to follow the kinds that are wanted, and ends it for those that the
 // server has no longer. What a discovery could not find out stays as it is.
 func (w *Watch) follow(ctx context.Context, served []client.Served, unknown *client.DiscoveryError, first bool) error {
-	wanted, err := w.wanted(served, first)
+	wanted, err := w.wanted(served, first, unknown == nil && !w.sure)
 	if err != nil {
 		return err
+	}
+	w.sure = w.sure || unknown == nil
+	unsure := func(r object.Resource, e *client.DiscoveryError) bool {
+		return e != nil && e.Failed[r.GroupVersion()] != nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,27 +169,32 @@ func (w *Watch) follow(ctx context.Context, served []client.Served, unknown *cli
 		}
 	}
 	for p, f := range w.followers {
-		if _, still := places[p]; still || unknown != nil && unknown.Failed[f.resource.GroupVersion()] != nil {
+		if _, still := places[p]; still || unsure(f.resource, unknown) {
 			continue
 		}
 		w.log.Info("a kind is gone, and followed no longer", "kind", f.kind.String(), "namespace", p.namespace)
 		f.stop()
+		w.gone[p] = f.legacy
 		delete(w.followers, p)
 	}
 	for _, p := range slices.SortedFunc(maps.Keys(places), place.compare) {
 		s := places[p]
-		if f := w.followers[p]; f != nil {
-			if f.resource == s.Resource {
-				continue
-			}
+		before, appeared := w.gone[p], false
+		switch f := w.followers[p]; {
+		case f != nil && (f.resource == s.Resource || unsure(f.resource, unknown)):
+			continue
+		case f != nil:
 			w.log.Info("a kind is served otherwise now, and followed anew", "kind", f.kind.String(), "version", s.Version)
 			f.stop()
-		}
-		if !first {
+			before = f.legacy
+		case !first:
+			appeared = !unsure(s.Resource, w.unsure)
 			w.log.Info("a kind has appeared", "kind", s.Resource.String(), "namespace", p.namespace)
 		}
-		w.followers[p] = w.newFollower(ctx, s.Resource, p.namespace, !first)
+		delete(w.gone, p)
+		w.followers[p] = w.newFollower(ctx, s.Resource, p.namespace, appeared, before)
 	}
+	w.unsure = unknown
 	return nil
 }
 
@@ -195,8 +210,9 @@ func (w *Watch) namespaces(s client.Served) []string {
 	return w.options.Namespaces
 }
 
-// wanted returns the kinds that were asked for and are served.
-func (w *Watch) wanted(served []client.Served, first bool) ([]client.Served, error) {
+// wanted returns the kinds that were asked for and are served. Certain is set when all that
+// is served is known for the first time: what is not there then is a mistake, or to come.
+func (w *Watch) wanted(served []client.Served, first, certain bool) ([]client.Served, error) {
 	if w.options.All {
 		return everyKind(served), nil
 	}
@@ -208,7 +224,7 @@ func (w *Watch) wanted(served []client.Served, first bool) ([]client.Served, err
 			wanted = append(wanted, s)
 			continue
 		}
-		if unknown := new(UnknownKindError); errors.As(err, &unknown) && first && (!unknown.mayAppear() || w.options.Once) {
+		if unknown := new(UnknownKindError); errors.As(err, &unknown) && (certain && !unknown.mayAppear() || first && w.options.Once) {
 			return nil, err
 		}
 		if !w.waiting[name] {

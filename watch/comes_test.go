@@ -1,0 +1,220 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/event"
+)
+
+var gadgets = object.Resource{Group: "watch.example.com", Version: "v1", Plural: "gadgets", Kind: "Gadget", Namespaced: true}
+
+// serves has the server serve gadgets in these versions.
+func (s *scene) serves(versions ...string) {
+	s.t.Helper()
+	definition := tree{
+		"apiVersion": definitions.Group + "/" + definitions.Version, "kind": definitions.Kind,
+		"metadata": tree{"name": gadgets.Plural + "." + gadgets.Group},
+	}
+	var all []any
+	for i, version := range versions {
+		all = append(all, tree{"name": version, "served": true, "storage": i == 0, "schema": tree{"openAPIV3Schema": tree{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
+	}
+	definition["spec"] = tree{"group": gadgets.Group, "scope": "Namespaced", "names": tree{"plural": gadgets.Plural, "singular": "gadget", "kind": gadgets.Kind}, "versions": all}
+	of := client.ForResource[*unstructured.Unstructured](s.Client, definitions)
+	if _, err := of.Apply(s.t.Context(), object.Key{Name: gadgets.Plural + "." + gadgets.Group}, "test", definition); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _, _ = s.Kubectl("delete", "crd", gadgets.Plural+"."+gadgets.Group, "--ignore-not-found") })
+	controlplanetest.Eventually(s.t, "gadgets are served", func() bool {
+		for _, version := range versions {
+			if _, err := s.Client.Request(http.MethodGet).Path("/apis/" + gadgets.Group + "/" + version + "/gadgets").Do(s.t.Context()); err != nil {
+				return false
+			}
+		}
+		served, _ := s.discover()
+		return slices.ContainsFunc(served, func(s client.Served) bool { return s.Group == gadgets.Group && s.Version == slices.Max(versions) })
+	})
+}
+
+func (s *scene) discover() ([]client.Served, *client.DiscoveryError) {
+	s.t.Helper()
+	served, err := s.Client.Discover(s.t.Context())
+	var partial *client.DiscoveryError
+	if err != nil && !errors.As(err, &partial) {
+		s.t.Fatal(err)
+	}
+	return served, partial
+}
+
+func (s *scene) gadget(verb, name, value string) {
+	s.t.Helper()
+	of := client.ForResource[*unstructured.Unstructured](s.Client, gadgets)
+	o := &unstructured.Unstructured{Object: tree{
+		"apiVersion": gadgets.Group + "/v1", "kind": gadgets.Kind, "metadata": tree{"namespace": s.namespace, "name": name}, "spec": tree{"x": value},
+	}}
+	var err error
+	switch verb {
+	case "create":
+		_, err = of.Create(s.t.Context(), o)
+	case "patch":
+		var patch client.Patch
+		if patch, err = client.MergePatch(tree{"spec": tree{"x": value}}); err == nil {
+			_, err = of.Patch(s.t.Context(), s.key(name), patch)
+		}
+	case "delete":
+		err = of.Delete(s.t.Context(), s.key(name))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// A kind that is served in another version is followed anew, and its objects are no new
+// ones. What happens between the two followers is told.
+func TestAnotherVersionOfAKindIsNoNewKind(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		t.Run(fmt.Sprintf("with a journal: %t", kept), func(t *testing.T) {
+			s := newScene(t)
+			s.serves("v1")
+			for _, name := range []string{"stays", "changes", "goes"} {
+				s.gadget("create", name, "0")
+			}
+			var b book
+			lines, options := b.lines, Options{Kinds: []string{"gadgets.watch.example.com"}, Namespaces: []string{s.namespace}, Tell: b.tell}
+			if kept {
+				n := open(t, filepath.Join(t.TempDir(), "cursor"))
+				lines, options.Tell, options.Journal, options.Route = n.lines, nil, n.Journal, toBook
+			}
+			_, w := watching(t, s.Config, options)
+			begun(t, w, 1)
+			first := w.all()[0]
+			s.gadget("patch", "changes", "1")
+			want(t, lines, "updated gadgets.watch.example.com changes [content] replace spec.x:0→1")
+
+			s.serves("v1", "v2")
+			// The first follower is gone, and the next is not there yet.
+			first.stop()
+			<-first.legacy.ended
+			s.gadget("patch", "changes", "2")
+			s.gadget("delete", "goes", "")
+			s.gadget("create", "new", "0")
+			served, unknown := s.discover()
+			if err := w.follow(t.Context(), served, unknown, false); err != nil {
+				t.Fatal(err)
+			}
+			begun(t, w, 1)
+			if version := w.all()[0].resource.Version; version != "v2" {
+				t.Fatalf("the version that is followed is %s", version)
+			}
+			s.gadget("patch", "stays", "1")
+			sorted := func() []string {
+				all := lines()
+				for i := range all { // whether the server knows the step or not
+					all[i] = strings.TrimSuffix(all[i], ", stale")
+				}
+				if len(all) > 4 {
+					slices.Sort(all[1:4])
+				}
+				return all
+			}
+			changed := "updated gadgets.watch.example.com changes [content status], missed"
+			if kept {
+				changed = "updated gadgets.watch.example.com changes [content], missed"
+			}
+			want(t, sorted,
+				"updated gadgets.watch.example.com changes [content] replace spec.x:0→1",
+				"created gadgets.watch.example.com new, missed",
+				"deleted gadgets.watch.example.com goes, missed", changed,
+				"updated gadgets.watch.example.com stays [content] replace spec.x:0→1",
+			)
+		})
+	}
+}
+
+// A kind whose server was away at the start was there all the same: its objects are not
+// told as created.
+func TestAKindThatWasNotKnownAtFirstIsNoNewKind(t *testing.T) {
+	s := newScene(t)
+	s.create("old")
+	var b book
+	_, w := watching(t, s.Config, Options{Kinds: []string{"secrets"}, Namespaces: []string{s.namespace}, Tell: b.tell})
+	begun(t, w, 1)
+	served, _ := s.discover()
+	w.options.Kinds = append(w.options.Kinds, "configmaps")
+	core := map[schema.GroupVersion]error{{Version: "v1"}: errors.New("away")}
+	var rest []client.Served
+	for _, s := range served {
+		if s.Plural != "configmaps" {
+			rest = append(rest, s)
+		}
+	}
+	for _, found := range []struct {
+		served  []client.Served
+		unknown *client.DiscoveryError
+	}{{rest, &client.DiscoveryError{Failed: core}}, {served, nil}} {
+		if err := w.follow(t.Context(), found.served, found.unknown, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun(t, w, 2)
+	s.create("new")
+	want(t, b.lines, "created configmaps new")
+}
+
+// That a kind is not there can be said when it is known what is there.
+func TestAKindIsAMistakeOnlyOnceAllIsKnown(t *testing.T) {
+	w := &Watch{options: Options{Kinds: []string{"podmetrics"}}, waiting: map[string]bool{}, log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	away := &client.DiscoveryError{Failed: map[schema.GroupVersion]error{{Group: "metrics.k8s.io", Version: "v1beta1"}: errors.New("away")}}
+	if err := w.follow(t.Context(), nil, away, true); err != nil {
+		t.Errorf("while a part is unknown: %v", err)
+	}
+	if err := w.follow(t.Context(), nil, nil, false); !errors.As(err, new(*UnknownKindError)) {
+		t.Errorf("the error is %v, want one that names the kind", err)
+	}
+}
+
+// A kind may go while nobody takes what was told of it. What happened up to then is told.
+func TestWhatHappenedBeforeAKindWentIsTold(t *testing.T) {
+	s := newScene(t)
+	var b book
+	gate := make(chan struct{})
+	tell := func(ctx context.Context, events []*event.Event) error {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+		}
+		return b.tell(ctx, events)
+	}
+	_, w := watching(t, s.Config, Options{Kinds: []string{"configmaps"}, Namespaces: []string{s.namespace}, Tell: tell})
+	begun(t, w, 1)
+	var lines []string
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		s.create(name)
+		lines = append(lines, "created configmaps "+name)
+	}
+	f := w.all()[0]
+	controlplanetest.Eventually(t, "all are there", func() bool { return f.informer.Snapshot().Len() == len(lines) })
+	if err := w.follow(t.Context(), nil, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	close(gate)
+	<-f.legacy.ended
+	want(t, b.lines, lines...)
+}

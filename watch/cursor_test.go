@@ -1,0 +1,220 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/internal/managertest"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/journal"
+	"github.com/setpoint-io/setpoint/watch/observe"
+)
+
+// remembers waits until a journal knows a selection, and returns up to which version.
+func remembers(t *testing.T, n *notes, selection string) (version object.Version) {
+	t.Helper()
+	controlplanetest.Eventually(t, "the cursor is written", func() bool {
+		v, known := n.Selection(selection)
+		version = object.Version(v)
+		return known && v != ""
+	})
+	return version
+}
+
+// What is excluded this time is there all the same, and what happens to it meanwhile is
+// told when it is excluded no more.
+func TestWhatIsExcludedIsNotToldAsDeleted(t *testing.T) {
+	s := newScene(t)
+	n := open(t, filepath.Join(t.TempDir(), "cursor"))
+	options := Options{Kinds: []string{"configmaps"}, Labels: "scene=" + s.namespace, Journal: n.Journal, Route: toBook}
+	label := map[string]any{"metadata": map[string]any{"labels": map[string]any{"scene": s.namespace}}}
+	s.create("a")
+	s.patch("a", label)
+	p, w := watching(t, s.Config, options)
+	begun(t, w, 1)
+	remembers(t, n, w.all()[0].name)
+	p.Stop()
+
+	excluding := options
+	excluding.ExcludeNamespaces = []string{s.namespace}
+	p, w = watching(t, s.Config, excluding)
+	begun(t, w, 1)
+	s.set("a", "1")
+	p.Stop()
+	if lines := n.lines(); len(lines) != 0 {
+		t.Errorf("told of what is excluded: %q", lines)
+	}
+
+	_, w = watching(t, s.Config, options)
+	begun(t, w, 1)
+	want(t, n.lines, "updated configmaps a [content], missed")
+}
+
+// A server that was set back to a backup gives out versions anew. Its state is compared, and
+// the cursor goes back with it: later steps are told again one by one.
+func TestTheCursorGoesBackWithAServerThatWasSetBack(t *testing.T) {
+	const future = "99999999999"
+	s := newScene(t)
+	n := open(t, filepath.Join(t.TempDir(), "cursor"))
+	options := Options{Kinds: []string{"configmaps"}, Namespaces: []string{s.namespace}, Journal: n.Journal, Route: toBook}
+	s.create("a")
+	s.create("gone")
+	p, w := watching(t, s.Config, options)
+	begun(t, w, 1)
+	selection := w.all()[0].name
+	remembers(t, n, selection)
+	p.Stop()
+	s.set("a", "1")
+	s.delete("gone")
+	var b journal.Batch
+	b.Version(selection, future)
+	if _, err := n.Commit(&b); err != nil {
+		t.Fatal(err)
+	}
+
+	p, w = watching(t, s.Config, options)
+	begun(t, w, 1)
+	told := []string{"updated configmaps a [content], missed", "deleted configmaps gone, missed, stale"}
+	want(t, n.lines, told...)
+	controlplanetest.Eventually(t, "the cursor is back", func() bool {
+		version, known := n.Selection(selection)
+		return known && version != "" && version != future
+	})
+	p.Stop()
+	s.create("brief")
+	s.delete("brief")
+	_, w = watching(t, s.Config, options)
+	begun(t, w, 1)
+	want(t, n.lines, append(told, "created configmaps brief, missed", "deleted configmaps brief, missed")...)
+}
+
+// The same while the watch runs: the informer goes back to an older version.
+func TestTheCursorGoesBackWithTheInformer(t *testing.T) {
+	s := newScene(t)
+	s.create("a")
+	n := open(t, filepath.Join(t.TempDir(), "cursor"))
+	p := managertest.Run(t, s.Config)
+	w, err := New(p.Manager, Options{Kinds: []string{"configmaps"}, Journal: n.Journal, Route: toBook})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &follower{watch: w, kind: event.Kind{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true}, leave: func() {}}
+	f.informer = cache.Informer[anyObject](p.Informers(), cache.OfKind(configMaps.GroupVersionKind()), cache.InNamespace(s.namespace))
+	defer f.informer.Release()
+	if !f.awaitState(t.Context()) {
+		t.Fatal("there is no state")
+	}
+	registration, ok := f.listen(t.Context())
+	if !ok {
+		t.Fatal("the informer takes no handler")
+	}
+	defer registration.Remove()
+	<-f.steps
+	<-registration.Synced()
+	f.begun.Store(true)
+	f.last = "99999999999"
+	moved := make(chan struct{})
+	go func() {
+		defer close(moved)
+		f.moveOn(t.Context(), registration)
+		f.moveOn(t.Context(), registration)
+	}()
+	select {
+	case what := <-w.teller.in:
+		if what.version.IsZero() || what.version.AtLeast("99999999999") {
+			t.Errorf("the cursor moves to %s", what.version)
+		}
+		<-moved
+	case <-moved:
+		t.Fatal("the cursor stays where nothing is yet")
+	}
+}
+
+var configMaps = object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true}
+
+// host is a Host without a manager.
+type host struct {
+	client    *client.Client
+	informers *cache.Factory
+	log       *slog.Logger
+}
+
+func (h host) Client() *client.Client    { return h.client }
+func (h host) Informers() *cache.Factory { return h.informers }
+func (h host) Logger() *slog.Logger      { return h.log }
+
+// replaying is a follower of ConfigMaps, whose server sends these events to whoever
+// watches; each is "ADDED a 101 value".
+func replaying(t *testing.T, events ...string) (*follower, *book) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Type", "application/json")
+		for _, text := range events {
+			var kind, name, version, value string
+			if _, err := fmt.Sscan(text, &kind, &name, &version, &value); err != nil {
+				t.Error(err)
+			}
+			o := tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"namespace": "shop", "name": name, "uid": "uid-" + name, "resourceVersion": version}, "data": tree{"x": value}}
+			if err := json.NewEncoder(out).Encode(tree{"type": kind, "object": o}); err != nil {
+				t.Error(err)
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	c, err := client.New(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	n := open(t, filepath.Join(t.TempDir(), "cursor"))
+	w, err := New(host{c, cache.NewFactory(c, log), log}, Options{Kinds: []string{"configmaps"}, Journal: n.Journal, Route: toBook})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &follower{watch: w, name: "configmaps", resource: configMaps, kind: kindOf(configMaps)}
+	f.observer = observe.New(observe.Options{Kind: f.kind})
+	var b book
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case what := <-w.teller.in:
+				_ = b.tell(ctx, []*event.Event{what.event})
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return f, &b
+}
+
+// A replay ends where the informer is. What comes after is the informer's to tell: an object
+// that only the replay knew could go without anybody's noticing.
+func TestAReplayGoesAsFarAsTheInformerAndNoFurther(t *testing.T) {
+	f, b := replaying(t, "ADDED a 101 x", "ADDED b 105 x", "DELETED b 107 x")
+	if !f.replay(t.Context(), "100", "104") {
+		t.Error("the replay says that it is not whole")
+	}
+	want(t, b.lines, "created configmaps a, missed")
+	if f.last != "104" || len(f.replayed) != 1 {
+		t.Errorf("the cursor is at %s, want 104; %d objects are replayed, want 1", f.last, len(f.replayed))
+	}
+}
