@@ -61,6 +61,10 @@ setpoint-watch: ## build bin/setpoint-watch: what "setpoint watch" hands over to
 up: build ## build, then start control plane, nodes and manager, and stay until Ctrl-C
 	@$(BIN)/setpoint up $(ARGS)
 
+.PHONY: pictures
+pictures: build kubectl ## draw docs/pictures anew: what setpoint watch shows of a real cluster (on Linux)
+	@$(BIN)/setpoint up -- go run ./hack/pictures -out docs/pictures -setpoint $(BIN)/setpoint -kubectl $(KUBECTL)
+
 .PHONY: clean
 clean: ## remove everything that was built here (Go's own cache stays)
 	rm -rf bin dist
