@@ -88,7 +88,8 @@ func runWatch(ctx context.Context, args []string, out io.Writer) (err error) {
 	fmt.Fprintf(out, "# %d Pods, %d writes/s for %d s in each round, of which %d %% create and %d %% delete; seed %d, %d turn(s), medians\n",
 		b.pods, b.rate, b.seconds, createdOfHundred, deletedOfHundred, b.seed, b.turns)
 	fmt.Fprintln(out, "# a deletion is two changes: a Pod is marked as to be deleted, and then gone")
-	fmt.Fprintln(out, "# lag: from just before the request of a change is sent until its line is read")
+	fmt.Fprintln(out, "# lag: from just before the request of a change is sent until its line is read; behind-answer: from when that")
+	fmt.Fprintln(out, "# request is answered, which leaves out what the server takes for the change itself")
 	for turn := range b.turns {
 		if err := b.turn(ctx, out, turn); err != nil {
 			return fmt.Errorf("measuring watch, turn %d: %w", turn+1, err)
@@ -222,6 +223,8 @@ func watchLines(together bool) []watchLine {
 			watchLine{round, "cpu-per-1000-changes", "s", "cpu", aim{}},
 			watchLine{round, "lag-p50", "ms", "p50", aim{}},
 			watchLine{round, "lag-p99", "ms", "p99", aim{value: 200}},
+			watchLine{round, "behind-answer-p50", "ms", "behind50", aim{}},
+			watchLine{round, "behind-answer-p99", "ms", "behind99", aim{}},
 			watchLine{round, "changes-lost", "", "lost", aim{none: true}},
 		)
 	}

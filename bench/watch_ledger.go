@@ -47,13 +47,14 @@ type ledger struct {
 type posting struct {
 	order    int
 	sent     time.Time
-	accepted bool            // by the server
-	seen     map[string]bool // by side
+	answered time.Time
+	accepted bool                 // by the server
+	seen     map[string]time.Time // by side
 }
 
 // account is what one side was told.
 type account struct {
-	lags    []float64      // ms, of the accepted writes that were told of
+	lags    []float64      // ms, of the writes that were told of
 	newest  map[string]int // the order of the newest change told of each object
 	twice   int            // told of again
 	back    int            // told of after a later change of the same object
@@ -74,7 +75,7 @@ func (l *ledger) send(t told, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range steps(t) {
-		l.writes[t] = &posting{order: l.next, sent: now, seen: map[string]bool{}}
+		l.writes[t] = &posting{order: l.next, sent: now, seen: map[string]time.Time{}}
 		l.next++
 	}
 }
@@ -88,11 +89,11 @@ func steps(t told) []told {
 }
 
 // answer notes whether the server took a write. One that failed is not waited for.
-func (l *ledger) answer(t told, accepted bool) {
+func (l *ledger) answer(t told, accepted bool, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range steps(t) {
-		l.writes[t].accepted = accepted
+		l.writes[t].accepted, l.writes[t].answered = accepted, now
 	}
 }
 
@@ -103,18 +104,18 @@ func (l *ledger) tell(side string, t told, now time.Time) {
 	a := l.sides[side]
 	a.moved = now
 	w, found := l.writes[t.identity()]
-	if mark := l.writes[told{verb: marked, key: t.key}]; t.verb == event.Updated && mark != nil && (!found || w.seen[side]) {
+	if mark := l.writes[told{verb: marked, key: t.key}]; t.verb == event.Updated && mark != nil && (!found || !w.seen[side].IsZero()) {
 		w, found = mark, true // the stamp is still that of the change before
 	}
 	switch {
 	case !found:
 		a.unasked++
 		return
-	case w.seen[side]:
+	case !w.seen[side].IsZero():
 		a.twice++
 		return
 	}
-	w.seen[side] = true
+	w.seen[side] = now
 	a.lags = append(a.lags, float64(now.Sub(w.sent))/float64(time.Millisecond))
 	if newest, had := a.newest[t.key]; had && newest > w.order {
 		a.back++
@@ -144,7 +145,7 @@ func (l *ledger) lost(side string) (lost map[event.Verb]int, moved time.Time) {
 	defer l.mu.Unlock()
 	lost = map[event.Verb]int{}
 	for t, w := range l.writes {
-		if w.accepted && !w.seen[side] {
+		if w.accepted && w.seen[side].IsZero() {
 			lost[t.verb]++
 		}
 	}
@@ -156,6 +157,19 @@ func (l *ledger) lags(side string) []float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.sides[side].lags)
+}
+
+// behind are how many milliseconds a side told of each change after who made it had the
+// server's answer; 0 for those that it told before.
+func (l *ledger) behind(side string) (behind []float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.writes {
+		if seen := w.seen[side]; w.accepted && !seen.IsZero() {
+			behind = append(behind, max(0, float64(seen.Sub(w.answered))/float64(time.Millisecond)))
+		}
+	}
+	return behind
 }
 
 // report says in a line what a side was told beside what it should be.

@@ -233,7 +233,7 @@ func (l *changer) write(t told, send func(stamp string) error) {
 	l.ledger.send(t, now)
 	err := send(t.stamp)
 	took := time.Since(now)
-	l.ledger.answer(t, err == nil)
+	l.ledger.answer(t, err == nil, time.Now())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answers = append(l.answers, float64(took)/float64(time.Millisecond))

@@ -186,10 +186,11 @@ func (p *watchPlay) finish(ctx context.Context, w *watcher, l *ledger) error {
 	}
 	accepted, _ := l.accepted()
 	lost, _ := l.lost(w.name)
-	lags := l.lags(w.name)
+	lags, behind := l.lags(w.name), l.behind(w.name)
 	r["cpu"] = (cpu - p.before[w.name]) / float64(accepted) * 1000
 	r["after"], r["peak"], r["heap"] = after, peak, heap
 	r["p50"], r["p99"], r["lost"] = quantile(lags, 0.5), quantile(lags, 0.99), float64(total(lost))
+	r["behind50"], r["behind99"] = quantile(behind, 0.5), quantile(behind, 0.99)
 	fmt.Fprintf(p.out, "# %s, %s: %s; %d lines, %d bytes each; lag at most %.0f ms\n", p.round.name, w.name, l.report(w.name),
 		w.lines.Load(), w.bytes.Load()/max(1, w.lines.Load()), quantile(lags, 1))
 	return p.saveHeap(ctx, w)

@@ -112,7 +112,7 @@ func TestLedgerTellsWhatWasLostTwiceAndOutOfOrder(t *testing.T) {
 	}
 	for i, w := range writes {
 		l.send(w, at(i))
-		l.answer(w, w.key != "a/refused")
+		l.answer(w, w.key != "a/refused", at(90+i))
 	}
 	gone := told{event.Deleted, "a/b", "3"} // with the stamp that it had last
 	for _, w := range []told{writes[0], writes[1], writes[2], writes[2] /* marked */, gone} {
@@ -127,6 +127,12 @@ func TestLedgerTellsWhatWasLostTwiceAndOutOfOrder(t *testing.T) {
 	}
 	if lags := l.lags("good"); !slices.Equal(lags, []float64{100, 99, 98, 97, 97}) {
 		t.Errorf("lags are %v", lags)
+	}
+	for side, want := range map[string][]float64{"good": {7, 7, 8, 9, 10}, "bad": {0, 0}} {
+		behind := l.behind(side)
+		if slices.Sort(behind); !slices.Equal(behind, want) {
+			t.Errorf("%s is behind the answers by %v, want %v", side, behind, want)
+		}
 	}
 	for side, want := range map[string]string{
 		"good": "5 changes told, 0 lost, 0 told twice, 0 after a later one of the same Pod, 0 that nobody wrote",

@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"syscall"
 
@@ -19,9 +20,17 @@ var version = ""
 // name is what users call the program.
 const name = "setpoint watch"
 
+// garbage is how much of it there may be, in percent of what is in use, unless GOGC says so.
+// Most of what is in use are encoded objects, which a collection does not look into, so that
+// it is cheap to have little garbage.
+const garbage = 40
+
 func main() {
 	// A reader that went away is an error of a write then, and not a sudden end.
 	signal.Ignore(syscall.SIGPIPE)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 	os.Exit(run(context.Background(), cli.ThisProcess(), os.Args[1:]))
 }
 
