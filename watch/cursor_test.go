@@ -218,3 +218,35 @@ func TestAReplayGoesAsFarAsTheInformerAndNoFurther(t *testing.T) {
 		t.Errorf("the cursor is at %s, want 104; %d objects are replayed, want 1", f.last, len(f.replayed))
 	}
 }
+
+// However many objects have changed, there is only so much to remember of a replay.
+func TestAReplayRemembersSoMuch(t *testing.T) {
+	var events []string
+	for i := range replayContents + 2 {
+		events = append(events, fmt.Sprintf("ADDED o%d %d x", i, 100_000+i))
+	}
+	last := fmt.Sprintf("o%d", replayContents+1)
+	events = append(events, "MODIFIED o0 200000 y", "MODIFIED "+last+" 200001 y", "MODIFIED "+last+" 200002 y", "DELETED o1 200003 x", "MODIFIED "+last+" 200004 z", "MODIFIED "+last+" 200005 x", "MODIFIED o0 200006 z")
+	f, b := replaying(t, events...)
+	if !f.replay(t.Context(), "99999", "200006") {
+		t.Error("the replay says that it is not whole")
+	}
+	want(t, func() []string { l := b.lines(); return l[min(len(l), replayContents+2):] },
+		"updated configmaps o0 [content] replace data.x:x→y, missed",
+		"updated configmaps "+last+" [content], missed",
+		"updated configmaps "+last+" [heartbeat version], missed",
+		"deleted configmaps o1, missed",
+		"updated configmaps "+last+" [content], missed",
+		"updated configmaps "+last+" [content] replace data.x:z→x, missed",
+		"updated configmaps o0 [content] replace data.x:y→z, missed",
+	)
+	kept := 0
+	for _, done := range f.replayed {
+		if done.content != nil {
+			kept++
+		}
+	}
+	if kept != replayContents || kept != f.contents {
+		t.Errorf("the content of %d objects is kept and counted as %d, want %d", kept, f.contents, replayContents)
+	}
+}

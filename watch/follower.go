@@ -52,6 +52,7 @@ type follower struct {
 	known      bool                    // the journal knows the selection, or a legacy does
 	replayed   map[object.Key]replayed // what the replay has told of
 	replayedTo object.Version          // up to which the replay came
+	contents   int                     // of how many replayed objects the content is kept
 	whole      bool                    // the replay came as far as the handler's first state, or further
 	present    map[object.Key]bool     // what was there at the start
 	state      object.Version          // of the state that the handler is first told of, or an older one
@@ -318,7 +319,9 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 	seen, had, err := f.seen(key)
 	if ok { // what is in the journal may be older, or newer by now
 		seen, had = done.seen(), done.there
-		seen.Digest = packed(observe.DigestOf(done.content, f.watch.cursor.key()))
+		if done.content != nil {
+			seen.Digest = packed(observe.DigestOf(done.content, f.watch.cursor.key()))
+		}
 	}
 	if err != nil {
 		f.watch.teller.fail(err)

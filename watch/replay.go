@@ -28,13 +28,20 @@ import (
 type replayed struct {
 	uid     types.UID
 	version object.Version
-	there   bool // otherwise it is gone
-	content tree // of what is there; nil once the replay is over
+	there   bool     // otherwise it is gone
+	content tree     // of what is there, while the replay lasts and of so many objects
+	digest  [16]byte // of what is there and whose content is not kept
 }
 
-func (r replayed) seen() journal.Seen { return journal.Seen{UID: r.uid, Version: string(r.version)} }
+func (r replayed) seen() journal.Seen {
+	return journal.Seen{UID: r.uid, Version: string(r.version), Digest: r.digest}
+}
 
 const (
+	// replayContents is of how many objects a replay keeps the content, for what the next
+	// step changes. Of others it is known which classes a step is of, and no more: a server
+	// may remember a hundred thousand steps.
+	replayContents = 2000
 	// replayTurn is how long the server keeps one watch of a replay open. A server sends
 	// what it remembers at once, and a bookmark two seconds before the end of a watch, by
 	// which the replay knows that nothing is missing: after a second, that is.
@@ -51,7 +58,7 @@ const (
 // replay tells of every step between two versions, as far as the server remembers them, and
 // reports whether it came so far. What it has not told is found by comparing.
 func (f *follower) replay(ctx context.Context, from, to object.Version) bool {
-	f.replayed = map[object.Key]replayed{}
+	f.replayed, f.contents = map[object.Key]replayed{}, 0
 	for tries := 0; !from.AtLeast(to); tries++ {
 		reached, err := f.replayOnce(ctx, from, to)
 		switch {
@@ -169,9 +176,12 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 	default:
 		return "", fmt.Errorf("the server sent an event of the unknown type %q", e.Type)
 	}
-	after.content = change.New
+	f.keep(&after, before, change.New)
+	if known {
+		seen, had = before.seen(), before.there && before.content == nil
+	}
 	switch {
-	case change.Verb != event.Updated || known || !had:
+	case change.Verb != event.Updated || !had:
 	case seen.UID != after.uid:
 		change.Verb = event.Replaced // and whoever told of the steps since has not come so far
 	default:
@@ -183,4 +193,20 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 		f.last, f.replayedTo = version, version
 	}
 	return version, nil
+}
+
+// keep has the next step of an object compared with its content, or at least with a digest
+// of it.
+func (f *follower) keep(after *replayed, before replayed, content tree) {
+	if before.content != nil {
+		f.contents--
+	}
+	switch {
+	case content == nil:
+	case f.contents < replayContents:
+		f.contents++
+		after.content = content
+	default:
+		after.digest = packed(observe.DigestOf(content, f.watch.cursor.key()))
+	}
 }

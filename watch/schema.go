@@ -28,7 +28,8 @@ func (w *Watch) observer(ctx context.Context, f *follower) *observe.Observer {
 	if !known {
 		schema = w.definedSchema(ctx, f)
 	}
-	return observe.New(observe.Options{Kind: f.kind, Schema: schema, Hide: w.options.Hide, Key: w.tags})
+	selected := w.options.Labels != "" || w.options.Fields != ""
+	return observe.New(observe.Options{Kind: f.kind, Schema: schema, Hide: w.options.Hide, Selected: selected, Key: w.tags})
 }
 
 // definedSchema returns the schema that a custom kind was defined with, as far as this

@@ -413,3 +413,25 @@ func TestWhatIsHeldBackIsToldAtTheEnd(t *testing.T) {
 	p.Stop()
 	want(t, n.lines, "created configmaps a, merged 3")
 }
+
+// An object that leaves a selection, comes again and leaves again does so twice, also for who
+// drops events by their ID.
+func TestAnObjectLeavesASelectionMoreThanOnce(t *testing.T) {
+	s := newScene(t)
+	s.create("a")
+	var b book
+	_, w := watching(t, s.Config, Options{Kinds: []string{"configmaps"}, Namespaces: []string{s.namespace}, Labels: "tier=web", Tell: b.tell})
+	begun(t, w, 1)
+	for range 2 {
+		s.patch("a", map[string]any{"metadata": map[string]any{"labels": map[string]any{"tier": "web"}}})
+		s.patch("a", map[string]any{"metadata": map[string]any{"labels": nil}})
+	}
+	want(t, b.lines, "created configmaps a", "deleted configmaps a", "created configmaps a", "deleted configmaps a")
+	ids := map[string]bool{}
+	for _, e := range b.events {
+		ids[e.ID] = true
+	}
+	if len(ids) != len(b.events) {
+		t.Errorf("%d events have %d IDs", len(b.events), len(ids))
+	}
+}

@@ -314,9 +314,10 @@ func (t *teller) letGo(events []*event.Event) {
 		t.out = append(t.out, e)
 		object := id{e.Kind, e.Key}
 		waiting := t.held[object]
-		passed := 1 + slices.IndexFunc(waiting, func(w told) bool {
-			return w.event.Version == e.Version && w.event.UID == e.UID && (w.event.Verb == event.Deleted) == (e.Verb == event.Deleted)
-		})
+		passed := len(waiting) // up to the last one that is meant, should a state be told of twice
+		for passed > 0 && !stands(e, waiting[passed-1].event) {
+			passed--
+		}
 		// What is hidden goes with what it came after.
 		for passed > 0 && passed < len(waiting) && waiting[passed].hidden {
 			passed++
@@ -330,6 +331,11 @@ func (t *teller) letGo(events []*event.Event) {
 		}
 		t.held[object] = slices.Clone(waiting[passed:])
 	}
+}
+
+// stands reports whether an event leads to the same state as another of its object.
+func stands(e, other *event.Event) bool {
+	return e.Version == other.Version && e.UID == other.UID && (e.Verb == event.Deleted) == (other.Verb == event.Deleted)
 }
 
 // mark notes where the cursor of an object is, for the next commit.

@@ -226,6 +226,20 @@ func TestWhatIsHeldBackDoesNotPileUp(t *testing.T) {
 	d.want("pods 301, a 301, b 101", "updated pods a [content], merged 100")
 }
 
+// A state that is told of twice, as after a server was set back, leaves nothing behind that
+// the cursor would wait for.
+func TestAStateThatIsToldOfTwiceIsHeldBackOnce(t *testing.T) {
+	d := newDesk(t, 0, Options{Window: time.Minute})
+	d.happens("a", event.Updated, event.Content)
+	d.version--
+	d.happens("a", event.Updated, event.Content)
+	d.passes(time.Minute)
+	d.want("pods 101, a 101", "updated pods a [content], merged 2")
+	if len(d.held) != 0 {
+		t.Errorf("%d objects are still held", len(d.held))
+	}
+}
+
 // A kind that is followed anew, in another version, is told of in order: what its first
 // follower had is told when he ends.
 func TestWhatIsHeldIsToldWhenItsFollowerEnds(t *testing.T) {

@@ -29,6 +29,9 @@ type Options struct {
 	// Hide are rules for values that are not shown, beyond those of Secrets. Rules for
 	// other kinds may be among them.
 	Hide []Rule
+	// Selected says that the objects are selected by their labels or fields. One that is not
+	// selected any more is told as deleted then, and may come and go again.
+	Selected bool
 	// Clock says when an event was seen; time.Now if it is nil.
 	Clock func() time.Time
 	// Key is for the tags of hidden values. If it is empty, the Observer makes one of its
@@ -38,12 +41,13 @@ type Options struct {
 
 // Observer makes events of the objects of one kind. It is safe for concurrent use.
 type Observer struct {
-	kind   event.Kind
-	schema diff.Schema
-	hide   []pattern
-	beats  *beats
-	clock  func() time.Time
-	key    []byte
+	kind     event.Kind
+	schema   diff.Schema
+	hide     []pattern
+	selected bool
+	beats    *beats
+	clock    func() time.Time
+	key      []byte
 }
 
 // New returns an Observer.
@@ -63,7 +67,7 @@ func New(o Options) *Observer {
 		rand.Read(o.Key) // never fails: it would end the process
 	}
 	return &Observer{
-		kind: o.Kind, schema: o.Schema, clock: o.Clock, key: slices.Clone(o.Key),
+		kind: o.Kind, schema: o.Schema, selected: o.Selected, clock: o.Clock, key: slices.Clone(o.Key),
 		hide: patterns(o.Kind, o.Hide), beats: beatsOf(o.Kind.Group, o.Kind.Kind),
 	}
 }
@@ -101,7 +105,7 @@ func (o *Observer) Event(c Change) *event.Event {
 	e.Key.Namespace, e.Key.Name = text(subject, "namespace"), text(subject, "name")
 	e.UID = types.UID(text(subject, "uid"))
 	e.Version = text(subject, "resourceVersion")
-	e.ID = identity(e)
+	e.ID = o.identity(e)
 
 	full := pair{old: withoutManagedFields(c.Old), new: withoutManagedFields(c.New)}
 	safe := pair{old: o.hidden(full.old), new: o.hidden(full.new)}
@@ -209,10 +213,11 @@ func text(tree map[string]any, name string) string {
 }
 
 // identity returns the ID of an event: the same wherever and however often the change is
-// told. An object is deleted once, whichever of its states was the last that was seen.
-func identity(e *event.Event) string {
+// told. An object is deleted once, whichever of its states was the last that was seen; but it
+// may leave a selection more often.
+func (o *Observer) identity(e *event.Event) string {
 	version := e.Version
-	if e.Verb == event.Deleted {
+	if e.Verb == event.Deleted && !o.selected {
 		version = ""
 	}
 	verb := e.Verb

@@ -187,6 +187,11 @@ func TestIDs(t *testing.T) {
 	if id(o, observe.Change{Verb: event.Deleted, Old: at("u", "1")}) != id(another, observe.Change{Verb: event.Deleted, Old: at("u", "7"), Missed: true}) {
 		t.Error("an object is deleted once, and has two IDs for it")
 	}
+	// One that left a selection may come again and leave again.
+	part := observe.New(observe.Options{Kind: pods, Selected: true})
+	if id(part, observe.Change{Verb: event.Deleted, Old: at("u", "1")}) == id(part, observe.Change{Verb: event.Deleted, Old: at("u", "7")}) {
+		t.Error("an object that left a selection twice has one ID for it")
+	}
 	seen := map[string]bool{}
 	for _, c := range []observe.Change{
 		same[0],
