@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -237,6 +238,95 @@ func TestAStateThatIsToldOfTwiceIsHeldBackOnce(t *testing.T) {
 	d.want("pods 101, a 101", "updated pods a [content], merged 2")
 	if len(d.held) != 0 {
 		t.Errorf("%d objects are still held", len(d.held))
+	}
+}
+
+// Whenever the process dies: what no cursor is past is found again, and so each change that
+// somebody wants to see must have been told that a cursor is past.
+func TestNoCursorIsPastWhatWasNotTold(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 30 {
+		o := Options{Window: time.Duration(random.IntN(2)*10) * time.Second, Settle: time.Duration(random.IntN(2)*3) * time.Second}
+		d := newDesk(t, 0, o)
+		other := &follower{watch: d.watch, name: "others", kind: event.Kind{Group: "x", Version: "v1", Kind: "Other", Resource: "others"}, observer: d.f.observer}
+		other.begun.Store(true)
+		followers := []*follower{d.f, other}
+		n := notes{Journal: d.watch.options.Journal}
+		var wanted []told // all that somebody wants to see
+		there := map[id]int{}
+		lives := 0
+		for range 150 {
+			f := followers[random.IntN(2)]
+			of := id{f.kind, object.Key{Namespace: "shop", Name: string(rune('a' + random.IntN(3)))}}
+			e := &event.Event{Time: d.now, Verb: event.Updated, Kind: f.kind, Key: of.key, Classes: []event.Class{event.Content}}
+			switch what := random.IntN(10); {
+			case there[of] == 0:
+				lives++
+				e.Verb, there[of] = event.Created, lives
+			case what == 0:
+				e.Verb = event.Deleted
+			case what == 1:
+				lives++
+				e.Verb, there[of] = event.Replaced, lives
+			case what < 5:
+				e.Classes = []event.Class{event.Heartbeat}
+			}
+			e.UID = types.UID(strconv.Itoa(there[of]))
+			phase := []string{"Pending", "Running", "Succeeded"}[random.IntN(3)]
+			e.New = tree{"apiVersion": f.kind.APIVersion(), "kind": f.kind.Kind, "metadata": tree{"name": e.Key.Name}, "status": tree{"phase": phase}}
+			if e.Verb == event.Deleted {
+				there[of], e.Old, e.New = 0, e.New, nil
+			}
+			d.version++
+			e.Version = strconv.Itoa(d.version)
+			e.ID = e.Version
+			what := told{follower: f, event: e, change: observe.Change{Verb: e.Verb, Old: e.Old, New: e.New}, seen: journal.Seen{UID: e.UID, Version: e.Version}, forget: e.Verb == event.Deleted, version: object.Version(e.Version)}
+			if e.Verb != event.Updated || shown(e.Classes, nil) {
+				wanted = append(wanted, what)
+			}
+			d.take(what, d.now)
+			switch random.IntN(40) {
+			case 0:
+				d.take(told{follower: f, ended: true}, d.now)
+			case 1:
+				d.take(told{follower: f, stepless: true}, d.now)
+			default:
+				d.now = d.now.Add(time.Duration(random.IntN(4000)) * time.Millisecond)
+				d.letGo(d.settler.Due(d.now))
+			}
+			if random.IntN(3) == 0 {
+				continue
+			}
+			if err := d.tell(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
+			n.lines()
+			reached := map[id]object.Version{}
+			for _, e := range n.all {
+				of, version := id{e.Kind, e.Key}, object.Version(e.Version)
+				if reached[of].AtLeast(version) {
+					t.Fatalf("%v is told of at %s after %s", of.key, version, reached[of])
+				}
+				reached[of] = version
+			}
+			for _, w := range wanted {
+				if reached[id{w.event.Kind, w.event.Key}].AtLeast(w.version) {
+					continue
+				}
+				if cursor, _ := n.Selection(w.follower.name); object.Version(cursor).AtLeast(w.version) {
+					t.Fatalf("the cursor of %s is at %s, and the change at %s is not told", w.follower.name, cursor, w.version)
+				}
+				if seen, had, err := n.Get(w.follower.name, w.event.Key); err != nil || had && object.Version(seen.Version).AtLeast(w.version) {
+					t.Fatalf("the cursor of %v is at %s, and the change at %s is not told (%v)", w.event.Key, seen.Version, w.version, err)
+				}
+			}
+		}
+		d.letGo(d.settler.Flush())
+		if len(d.held) != 0 {
+			t.Fatalf("%d objects are still held", len(d.held))
+		}
 	}
 }
 
