@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -39,6 +42,7 @@ const raceOptions = "GORACE"
 //	end [-as NAME] [-SIGNAL] [STATUS] ends it, by SIGTERM if nothing else is said
 //	ended [-as NAME] [STATUS]         waits until it has ended by itself
 //	isjson FILE                       each line is a JSON object
+//	receive NAME                      is a webhook: its URL is in NAME.url, and what it is sent in NAME
 //
 // What a watch prints is in the file told, and what it says on standard error in said, or in
 // NAME.told and NAME.said. With -now it is not waited for.
@@ -51,7 +55,9 @@ func TestScripts(t *testing.T) {
 	}
 	bin := programs(t)
 	kubeconfig := clusterUp(t, filepath.Join(bin, "setpoint"))
-	testscript.Run(t, testscript.Params{
+	scripts := &several{T: t, turns: make(chan struct{}, atATime)}
+	defer scripts.running.Wait()
+	testscript.RunT(scripts, testscript.Params{
 		Dir: "testdata/script",
 		// A script that waits in vain is to say so, and not the whole run.
 		Deadline: time.Now().Add(5 * deadline),
@@ -67,10 +73,36 @@ func TestScripts(t *testing.T) {
 			return (&environment{e}).setup(kubeconfig)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "await": await, "end": end, "ended": ended, "isjson": isJSON,
+			"start": start, "await": await, "end": end, "ended": ended, "isjson": isJSON, "receive": receive,
 		},
 	})
 }
+
+// atATime is how many scripts run at a time. They wait more than they compute, so there may be
+// more of them than processors.
+const atATime = 6
+
+// several is a test whose parts run at the same time, as many as there are turns.
+type several struct {
+	*testing.T
+	turns   chan struct{}
+	running sync.WaitGroup
+}
+
+// Run implements testscript.T. It returns when the part has begun.
+func (s *several) Run(name string, script func(testscript.T)) {
+	s.turns <- struct{}{}
+	s.running.Go(func() {
+		defer func() { <-s.turns }()
+		s.T.Run(name, func(t *testing.T) { script(&several{T: t}) })
+	})
+}
+
+// Parallel implements testscript.T. Parts run at the same time as it is.
+func (s *several) Parallel() {}
+
+// Verbose implements testscript.T.
+func (s *several) Verbose() bool { return testing.Verbose() }
 
 // programs makes a folder with the programs: setpoint as it was built, beside it this test
 // as setpoint-watch, and kubectl.
@@ -311,4 +343,28 @@ func isJSON(ts *testscript.TestScript, _ bool, args []string) {
 		var o map[string]any
 		ts.Check(json.Unmarshal([]byte(line), &o))
 	}
+}
+
+// receive starts a receiver of webhooks for as long as the script runs. What it is sent is in
+// the file NAME, a line for each request.
+func receive(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: receive NAME")
+	}
+	taken, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil { // in one write: requests may come at the same time
+			_, err = taken.Write(append(body, '\n'))
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}))
+	ts.Defer(func() {
+		server.Close()
+		_ = taken.Close()
+	})
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".url"), []byte(server.URL), 0o600))
 }
