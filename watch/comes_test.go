@@ -218,3 +218,45 @@ func TestWhatHappenedBeforeAKindWentIsTold(t *testing.T) {
 	<-f.legacy.ended
 	want(t, b.lines, lines...)
 }
+
+// A kind that was waited for is new with all of its objects, though it came while nobody
+// watched.
+func TestAKindThatCameMeanwhileIsToldFromItsFirstObjectOn(t *testing.T) {
+	s := newScene(t)
+	_, _ = s.Kubectl("delete", "crd", gadgets.Plural+"."+gadgets.Group, "--ignore-not-found")
+	n := open(t, filepath.Join(t.TempDir(), "cursor"))
+	options := Options{Kinds: []string{"gadget.watch.example.com"}, Namespaces: []string{s.namespace}, Journal: n.Journal, Route: toBook}
+	p, _ := watching(t, s.Config, options)
+	controlplanetest.Eventually(t, "it is known that the kind is not there", func() bool { return len(n.Selections()) == 1 })
+	p.Stop()
+	s.serves("v1")
+	s.gadget("create", "a", "0")
+	p, w := watching(t, s.Config, options)
+	want(t, n.lines, "created gadgets.watch.example.com a, missed")
+	begun(t, w, 1)
+	name := w.all()[0].name
+	remembers(t, n, name)
+	p.Stop()
+	if all := n.Selections(); !slices.Equal(all, []string{name}) {
+		t.Errorf("the journal knows %q, want one selection", all)
+	}
+}
+
+// A kind that appears is known to have been empty before anything of it is told: who dies
+// in the middle goes on with the rest.
+func TestAKindThatAppearsIsKnownAtOnce(t *testing.T) {
+	s := newScene(t)
+	n := open(t, filepath.Join(t.TempDir(), "cursor"))
+	_, w := watching(t, s.Config, Options{Kinds: []string{"secrets"}, Namespaces: []string{s.namespace}, Journal: n.Journal, Route: toBook})
+	begun(t, w, 1)
+	s.create("a")
+	served, unknown := s.discover()
+	w.options.Kinds = append(w.options.Kinds, "configmaps")
+	if err := w.follow(t.Context(), served, unknown, false); err != nil {
+		t.Fatal(err)
+	}
+	if name := w.selection(configMaps, s.namespace); !slices.Contains(n.Selections(), name) {
+		t.Errorf("the journal knows %q, not %q", n.Selections(), name)
+	}
+	want(t, n.lines, "created configmaps a")
+}

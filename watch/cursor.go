@@ -34,6 +34,25 @@ func (c cursor) selection(name string) (version object.Version, known bool) {
 	return object.Version(v), known
 }
 
+// empty notes that selections are known and that nothing was in them, those excepted that are
+// known already; and forgets another one with it, if it is named.
+func (c cursor) empty(forget string, selections ...string) error {
+	if c.none() {
+		return nil
+	}
+	var b journal.Batch
+	if forget != "" {
+		b.Drop(forget)
+	}
+	for _, name := range selections {
+		if _, known := c.selection(name); !known {
+			b.Version(name, "")
+		}
+	}
+	_, err := c.journal.Commit(&b)
+	return err
+}
+
 func (c cursor) get(selection string, key object.Key) (journal.Seen, bool, error) {
 	if c.none() {
 		return journal.Seen{}, false, nil

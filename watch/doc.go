@@ -34,8 +34,11 @@
 //
 // The server is asked every ten seconds which kinds it serves, as long as one is waited for,
 // and otherwise once a minute. One that was asked for by name and appears is followed from
-// its first object on. One that the account may not
-// read holds nobody up: the log names it, and its informer tries again.
+// its first object on; with a journal also if it appears between two runs. One that is not
+// served any more is told of up to there. That it is gone does not tell of deletions: its
+// server may be away. What has changed is told if it comes back, in whichever version. One
+// that the account may not read holds nobody up: the log names it, and its informer tries
+// again.
 //
 // # Whose it is
 //

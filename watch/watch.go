@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,7 +44,7 @@ type Watch struct {
 	gone      map[place]*legacy      // of kinds that are not served any more
 	unsure    *client.DiscoveryError // what the last discovery did not find out
 	sure      bool                   // there was one that found out everything
-	waiting   map[string]bool        // names of kinds that are not served
+	waiting   map[string]bool        // names of kinds that are not served, and whether the journal knows that
 	found     chan struct{}          // closed when the kinds of the first discovery are followed
 	tasks     sync.WaitGroup
 	counts    counts
@@ -79,18 +80,19 @@ func (w *Watch) Changed() bool { return w.counts.told.Load() > 0 }
 // told. The error is that of a kind that there cannot be, or of whoever was told.
 func (w *Watch) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer w.tasks.Wait()
-	defer cancel(nil)
 	told := make(chan error, 1)
 	go func() { told <- w.teller.run(ctx) }()
+	var discovering error
 	w.tasks.Go(func() {
-		if err := w.discoverForEver(ctx); err != nil {
-			cancel(err)
+		if discovering = w.discoverForEver(ctx); discovering != nil {
+			cancel(discovering)
 		}
 	})
 	err := <-told // the last to end: what it has taken is told
-	if cause := context.Cause(ctx); err == nil && (errors.As(cause, new(*UnknownKindError)) || errors.As(cause, new(*unseenError))) {
-		err = cause
+	cancel(nil)
+	w.tasks.Wait()
+	if err == nil {
+		err = discovering
 	}
 	return err
 }
@@ -152,7 +154,7 @@ func (w *Watch) awaitLook(ctx context.Context) {
 // follow begins to follow the kinds that are wanted, and ends it for those that the
 // server has no longer. What a discovery could not find out stays as it is.
 func (w *Watch) follow(ctx context.Context, served []client.Served, unknown *client.DiscoveryError, first bool) error {
-	wanted, err := w.wanted(served, first, unknown == nil && !w.sure)
+	wanted, err := w.wanted(served, first, unknown == nil)
 	if err != nil {
 		return err
 	}
@@ -188,7 +190,11 @@ func (w *Watch) follow(ctx context.Context, served []client.Served, unknown *cli
 			f.stop()
 			before = f.legacy
 		case !first:
-			appeared = !unsure(s.Resource, w.unsure)
+			if appeared = !unsure(s.Resource, w.unsure); appeared {
+				if err := w.cursor.empty("", w.selection(s.Resource, p.namespace)); err != nil {
+					return err
+				}
+			}
 			w.log.Info("a kind has appeared", "kind", s.Resource.String(), "namespace", p.namespace)
 		}
 		delete(w.gone, p)
@@ -210,9 +216,10 @@ func (w *Watch) namespaces(s client.Served) []string {
 	return w.options.Namespaces
 }
 
-// wanted returns the kinds that were asked for and are served. Certain is set when all that
-// is served is known for the first time: what is not there then is a mistake, or to come.
-func (w *Watch) wanted(served []client.Served, first, certain bool) ([]client.Served, error) {
+// wanted returns the kinds that were asked for and are served. Whole says that all that is
+// served is known. What is not there when that is so for the first time is a mistake, or to
+// come.
+func (w *Watch) wanted(served []client.Served, first, whole bool) ([]client.Served, error) {
 	if w.options.All {
 		return everyKind(served), nil
 	}
@@ -222,17 +229,45 @@ func (w *Watch) wanted(served []client.Served, first, certain bool) ([]client.Se
 		if err == nil {
 			delete(w.waiting, name)
 			wanted = append(wanted, s)
+			if _, absent := w.cursor.selection(w.absence(name)); !absent {
+				continue
+			}
+			// It was not there when it was last looked for, whichever run that was.
+			var selections []string
+			for _, namespace := range w.namespaces(s) {
+				selections = append(selections, w.selection(s.Resource, namespace))
+			}
+			if err := w.cursor.empty(w.absence(name), selections...); err != nil {
+				return nil, err
+			}
 			continue
 		}
-		if unknown := new(UnknownKindError); errors.As(err, &unknown) && (certain && !unknown.mayAppear() || first && w.options.Once) {
+		if unknown := new(UnknownKindError); errors.As(err, &unknown) && (whole && !w.sure && !unknown.mayAppear() || first && w.options.Once) {
 			return nil, err
 		}
-		if !w.waiting[name] {
-			w.waiting[name] = true
+		noted, waiting := w.waiting[name]
+		if !waiting {
 			w.log.Warn("a kind is not served; waiting for it", "kind", name)
 		}
+		if whole && !noted {
+			if err := w.cursor.empty("", w.absence(name)); err != nil {
+				return nil, err
+			}
+		}
+		w.waiting[name] = noted || whole
 	}
 	return wanted, nil
+}
+
+// selection is what the objects of a follower are called in the journal.
+func (w *Watch) selection(r object.Resource, namespace string) string {
+	return fmt.Sprintf("%s/%s/%s/%s", kindOf(r), namespace, w.options.Labels, w.options.Fields)
+}
+
+// absence is what stands in the journal for a kind that is asked for and not served. Its
+// plural is not known, and so neither is what its selection will be called.
+func (w *Watch) absence(name string) string {
+	return fmt.Sprintf("?%s/%s/%s/%s", name, strings.Join(w.options.Namespaces, ","), w.options.Labels, w.options.Fields)
 }
 
 // excluded reports whether objects of a namespace are left out.
