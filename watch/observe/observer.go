@@ -152,6 +152,7 @@ func (o *Observer) fields(changed []diff.Difference, full, safe pair) []event.Fi
 	fields := make([]event.Field, 0, len(changed))
 	content := false
 	applied := -1
+	over := graceIsOver(full)
 	for _, d := range changed {
 		var f event.Field
 		if len(o.hide) == 0 {
@@ -159,7 +160,9 @@ func (o *Observer) fields(changed []diff.Difference, full, safe pair) []event.Fi
 		} else {
 			f = shown(d, full, safe)
 		}
-		f.Class = o.beats.classOf(d)
+		if f.Class = o.beats.classOf(d); over && ofDeletion(d.Path) {
+			f.Class = event.Status
+		}
 		content = content || f.Class == event.Content
 		// Several differences may be below one hidden value. They are one, and a
 		// heartbeat only if all of them are.
@@ -182,6 +185,22 @@ func (o *Observer) fields(changed []diff.Difference, full, safe pair) []event.Fi
 		return nil
 	}
 	return fields
+}
+
+// graceIsOver reports whether an object that was being deleted has no time left. It is gone
+// the moment after, which is told, so that the two would be told as one thing twice.
+func graceIsOver(full pair) bool {
+	was, _ := full.old["metadata"].(map[string]any)
+	is, _ := full.new["metadata"].(map[string]any)
+	grace, _ := was["deletionGracePeriodSeconds"].(int64)
+	left, known := is["deletionGracePeriodSeconds"].(int64)
+	finalizers, _ := is["finalizers"].([]any)
+	return grace > 0 && known && left == 0 && len(finalizers) == 0
+}
+
+// ofDeletion reports whether a path is to when an object is to be gone.
+func ofDeletion(p diff.Path) bool {
+	return len(p) == 2 && p[0].Name == "metadata" && (p[1].Name == "deletionTimestamp" || p[1].Name == "deletionGracePeriodSeconds")
 }
 
 // hidden returns an object without what is to be hidden.
