@@ -56,6 +56,10 @@ type Options struct {
 	Route func(*event.Event) ([]string, error)
 	// WithObjects has whole objects written to the journal, for sinks that send them.
 	WithObjects bool
+	// Words says in a few words what an object that came or went is or was like. It is
+	// asked where an event is written to the journal without the object, and what it says
+	// is the summary then. May be nil.
+	Words func(*event.Event) string
 	// Tell is told of events, in order, where there is no journal. It blocks as long as it
 	// needs to.
 	Tell func(context.Context, []*event.Event) error

@@ -445,6 +445,11 @@ const (
 // 1.5 MiB at a server, is in an event up to four times, and six bytes of JSON may stand for
 // one of it. The summary says what is left out.
 func (t *teller) encode(e *event.Event) ([]byte, error) {
+	if words := t.watch.options.Words; words != nil && !t.watch.options.WithObjects && len(e.Fields) == 0 && e.Verb != event.Updated && e.Verb != event.Settled {
+		described := *e
+		described.Summary = words(e)
+		e = &described
+	}
 	data, err := event.Encode(e, t.watch.options.WithObjects)
 	if err != nil || len(data) <= most {
 		return data, err

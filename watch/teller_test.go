@@ -410,3 +410,31 @@ func TestWhatIsMergedIsTheDifferenceOfTheStates(t *testing.T) {
 		t.Errorf("told %q, a hidden value", got)
 	}
 }
+
+// What came or went is described, where the object does not go with the event.
+func TestWhatGoesIntoTheJournalWithoutItsObjectIsDescribed(t *testing.T) {
+	for _, c := range []struct {
+		withObjects bool
+		want        []string
+	}{{false, []string{"a Pod", "", "a Pod"}}, {true, []string{"", "", ""}}} {
+		d := newDesk(t, 0, Options{WithObjects: c.withObjects, Words: func(*event.Event) string { return "a Pod" }})
+		d.happens("a", event.Created, event.Content)
+		d.happens("a", event.Updated, event.Content)
+		d.happens("a", event.Deleted, event.Content)
+		entries, err := d.watch.options.Journal.Next("book", 0, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, entry := range entries {
+			e, err := event.Decode(entry.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, e.Summary)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("with objects: %v: described as %q, want %q", c.withObjects, got, c.want)
+		}
+	}
+}

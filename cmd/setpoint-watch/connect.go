@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/format"
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
@@ -43,7 +44,7 @@ func (p *pipeline) connect() error {
 			return nil
 		}
 	} else {
-		p.options.Journal, p.options.Route = p.journal, route
+		p.options.Journal, p.options.Route, p.options.Words = p.journal, route, format.Words
 	}
 	for i, s := range p.sinks {
 		r, err := sink.NewRunner(sink.RunnerOptions{
