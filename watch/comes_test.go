@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -259,4 +261,34 @@ func TestAKindThatAppearsIsKnownAtOnce(t *testing.T) {
 		t.Errorf("the journal knows %q, not %q", n.Selections(), name)
 	}
 	want(t, n.lines, "created configmaps a")
+}
+
+// A watch that ends while steps wait for it leaves nothing running.
+func TestNothingOfAWatchIsLeft(t *testing.T) {
+	s := newScene(t)
+	blocked := make(chan struct{})
+	var once sync.Once
+	tell := func(ctx context.Context, _ []*event.Event) error {
+		once.Do(func() { close(blocked) })
+		<-ctx.Done()
+		return nil
+	}
+	p, w := watching(t, s.Config, Options{Kinds: []string{"configmaps", "secrets"}, Namespaces: []string{s.namespace}, Tell: tell})
+	begun(t, w, 2)
+	for i := range 5 {
+		s.create(fmt.Sprint("a", i))
+	}
+	<-blocked
+	all := w.all()
+	if err := w.follow(t.Context(), nil, nil, false); err != nil { // some are to finish just then
+		t.Fatal(err)
+	}
+	p.Stop()
+	for _, f := range all {
+		<-f.legacy.ended
+	}
+	controlplanetest.Eventually(t, "no goroutine of a follower is left", func() bool {
+		stacks := make([]byte, 1<<22)
+		return !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "watch.(*follower)")
+	})
 }
