@@ -497,8 +497,9 @@ func TestKilledInTheMiddleTheNextOneGoesOn(t *testing.T) {
 	}
 	live()
 	awaitGone(t, name, controlplanetest.Patience)
-	if finalized.Load() != 1 || elsewhere.Load() != 0 {
-		t.Errorf("the namespace was finalized %d times, and %d writes went elsewhere; want 1 and 0", finalized.Load(), elsewhere.Load())
+	// The answer may be lost to a life that ended.
+	if finalized.Load() > 1 || elsewhere.Load() != 0 {
+		t.Errorf("the namespace was finalized %d times, and %d writes went elsewhere; want at most 1 and 0", finalized.Load(), elsewhere.Load())
 	}
 	t.Logf("%d requests to delete, for 200 objects of 20 kinds, in five lives", deletes.Load())
 }

@@ -161,7 +161,8 @@ func TestKilledInTheMiddleNothingIsMadeTwice(t *testing.T) {
 	for range 10 {
 		names = append(names, shared.Get(t).Namespace(t))
 	}
-	var created atomic.Int64
+	var mu sync.Mutex
+	created := map[string]int{}
 	live := func(dies bool) (running, <-chan struct{}) {
 		wrote := make(chan struct{}, 1)
 		var dead atomic.Bool
@@ -174,7 +175,9 @@ func TestKilledInTheMiddleNothingIsMadeTwice(t *testing.T) {
 				if err == nil && r.Method == http.MethodPost && answer.StatusCode == http.StatusCreated && strings.HasSuffix(r.URL.Path, "/configmaps") {
 					for _, name := range names {
 						if strings.Contains(r.URL.Path, "/"+name+"/") {
-							created.Add(1)
+							mu.Lock()
+							created[name]++
+							mu.Unlock()
 							dead.Store(dies)
 							select {
 							case wrote <- struct{}{}:
@@ -201,8 +204,13 @@ func TestKilledInTheMiddleNothingIsMadeTwice(t *testing.T) {
 	for _, name := range names {
 		controlplanetest.Await(t, w, object.Key{Namespace: name, Name: "kube-root-ca.crt"}, "the ConfigMap of "+name, asItShouldBe(t))
 	}
-	if created.Load() != 10 {
-		t.Errorf("%d ConfigMaps were created in 10 namespaces", created.Load())
+	// One whose answer a dead process did not live to see is made and not counted.
+	mu.Lock()
+	defer mu.Unlock()
+	for name, n := range created {
+		if n > 1 {
+			t.Errorf("%d ConfigMaps were created in %s", n, name)
+		}
 	}
 }
 
