@@ -82,7 +82,7 @@ func (r *reader) awaitGone() {
 		return
 	}
 	// That the other end is closed is reported without being asked for.
-	fds := []unix.PollFd{{Fd: int32(f.Fd())}} //nolint:gosec // descriptors are small
+	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
 	for r.ctx.Err() == nil {
 		switch n, err := unix.Poll(fds, int(goneEvery.Milliseconds())); {
 		case err != nil && !errors.Is(err, unix.EINTR):
