@@ -68,6 +68,8 @@ func authors(old, new map[string]any, changed []diff.Difference) []event.Author 
 		} else if candidates = owners(candidates, changed); len(candidates) == 0 {
 			candidates = owners(filter(all, func(e entry) bool { return e.Time.IsZero() }), changed)
 		}
+	} else if !newest.IsZero() { // who has no time may be newer than all others
+		candidates = append(candidates, filter(all, func(e entry) bool { return e.Time.IsZero() })...)
 	}
 	if len(candidates) > 1 {
 		if owning := owners(candidates, changed); len(owning) > 0 {

@@ -51,13 +51,15 @@ func TestAuthors(t *testing.T) {
 		{"who scales for the first time", object(scaled("1"), entry("a", "", late, replicas)), object(scaled("2"), entry("a", "", late, `{}`), scaler), false, "[kubectl]"},
 		{"who scales again", object(scaled("1"), entry("a", "", late, status), scaler), object(scaled("2"), entry("a", "", late, status), scaler), false, "[kubectl]"},
 		{"who changes something else after that", object(scaled("1"), scaler, entry("a", "status", early, status)), object(scaled("1")[:len(scaled("1"))-1]+`,"x":1}`, scaler, entry("a", "status", late, status)), false, "[a]"},
+		{"who scaled while nobody watched", object(scaled("1"), entry("a", "", late, spec)), object(scaled("2"), entry("a", "", late, spec), scaler), true, "[kubectl]"},
+		{"who may have scaled, where the state before is not known", "", object(scaled("2"), entry("a", "", late, spec), entry("b", "", early, spec), scaler), true, "[a kubectl]"},
 		{"a creation", "", object(`}`, entry("a", "", late, `{}`)), false, "[a]"},
 		{"nonsense", object(`}`), `{"metadata":{"managedFields":[1,{},{"time":"x","fieldsV1":7},null]},"a":1}`, false, "[]"},
 		{"none", `{"a":1}`, `{"a":2}`, false, "[]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			verb := event.Updated
-			if c.old == "" {
+			if c.old == "" && !c.missed {
 				verb = event.Created
 			}
 			e := observer(t, pods).Event(observe.Change{Verb: verb, Old: parse(t, c.old), New: parse(t, c.new), Missed: c.missed})
