@@ -138,7 +138,7 @@ func copyProgram(from, to string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700)
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700) //nolint:gosec // it is to be run
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (e *environment) setup(kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, data, 0o600); err != nil {
+	if err := os.WriteFile(file, data, 0o600); err != nil { //nolint:gosec // the path is the test's
 		return err
 	}
 	e.Setenv("NS", namespace)
