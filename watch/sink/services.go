@@ -8,7 +8,8 @@ type service struct {
 	// limit is how long a message can be, in bytes. What the library cuts off, or refuses,
 	// is not told to anybody.
 	limit int
-	// title says whether a message can have a title of its own, or a mail a subject.
+	// title says whether a message can have a title of its own, or a mail a subject. For
+	// Matrix and Mattermost the library takes one, and does not send it.
 	title bool
 	// login says that the library connects when the service is made.
 	login bool
@@ -28,8 +29,8 @@ var services = map[string]service{
 	"ifttt":      {limit: 2000, title: true},
 	"join":       {limit: 3000, title: true},
 	"lark":       {limit: 4000, title: true},
-	"matrix":     {limit: 30_000, title: true, login: true},
-	"mattermost": {limit: 16_000, title: true},
+	"matrix":     {limit: 30_000, login: true},
+	"mattermost": {limit: 16_000},
 	"notifiarr":  {limit: 1900},
 	"ntfy":       {limit: 4000, title: true},
 	"opsgenie":   {limit: 15_000, title: true},

@@ -1,0 +1,371 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sink_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/mail"
+	"net/textproto"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/observe"
+	"github.com/setpoint-io/setpoint/watch/sink"
+)
+
+// inbox is what people have been sent. It can be told to be in trouble, or busy.
+type inbox struct {
+	mu      sync.Mutex
+	letters []letter
+	trouble int           // how many of the next messages fail
+	failed  int           // how many have
+	begun   chan struct{} // something arrives here when a message does
+	busy    chan struct{} // nil, or what each message waits for
+}
+
+type letter struct{ from, to, title, text string }
+
+// newInbox returns an inbox that is in trouble for so many messages.
+func newInbox(trouble int) *inbox {
+	return &inbox{trouble: trouble, begun: make(chan struct{}, 100)}
+}
+
+// take takes a message, and reports whether it did.
+func (i *inbox) take(l letter) bool {
+	i.begun <- struct{}{}
+	if i.busy != nil {
+		<-i.busy
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.trouble > 0 {
+		i.trouble--
+		i.failed++
+		return false
+	}
+	i.letters = append(i.letters, l)
+	return true
+}
+
+func (i *inbox) got() []letter {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.letters)
+}
+
+func (i *inbox) texts() []string {
+	var all []string
+	for _, l := range i.got() {
+		all = append(all, l.text)
+	}
+	return all
+}
+
+const (
+	password = "hunter22"
+	token    = "T0kenAbcDef12345"
+)
+
+// mailServer takes mails of who knows the password, in plain text. It returns its address.
+func (i *inbox) mailServer(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sessions sync.WaitGroup
+	sessions.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // the test is over
+			}
+			sessions.Go(func() {
+				if err := i.session(conn); err != nil {
+					t.Error("a session with the mail server:", err)
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		sessions.Wait()
+	})
+	return listener.Addr().String()
+}
+
+// session speaks SMTP until the client has nothing more to say.
+func (i *inbox) session(conn net.Conn) error {
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	c := textproto.NewConn(conn)
+	defer c.Close()
+	say := func(lines ...string) { _ = c.PrintfLine("%s", strings.Join(lines, "\r\n")) }
+	say("220 mail.example.com")
+	var l letter
+	known := false
+	for {
+		line, err := c.ReadLine()
+		if err != nil {
+			return err
+		}
+		switch command, rest, _ := strings.Cut(line, " "); {
+		case command == "EHLO":
+			say("250-mail.example.com", "250 AUTH PLAIN")
+		case command == "AUTH":
+			if known = rest == "PLAIN AG1lAGh1bnRlcjIy"; !known { // \0me\0hunter22
+				say("535 who are you?")
+				continue
+			}
+			say("235 welcome")
+		case command == "QUIT":
+			say("221 bye")
+			return nil
+		case !known:
+			say("530 who are you?")
+		case command == "MAIL":
+			l = letter{from: address(rest)}
+			say("250 yes")
+		case command == "RCPT":
+			l.to = address(rest)
+			say("250 yes")
+		case command == "DATA":
+			say("354 go on")
+			if err := l.read(c.DotReader()); err != nil {
+				return err
+			}
+			if !i.take(l) {
+				say("451 4.3.0 the disk is full")
+				continue
+			}
+			say("250 taken")
+		default:
+			say("502 no " + command)
+		}
+	}
+}
+
+// address returns what is between < and >.
+func address(text string) string {
+	_, text, _ = strings.Cut(text, "<")
+	text, _, _ = strings.Cut(text, ">")
+	return text
+}
+
+// read reads a mail.
+func (l *letter) read(from io.Reader) error {
+	m, err := mail.ReadMessage(from)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(m.Body)
+	l.title, l.text = m.Header.Get("Subject"), strings.TrimSuffix(strings.ReplaceAll(string(body), "\r\n", "\n"), "\n")
+	return err
+}
+
+// chatServer takes what services of chat are sent. It returns its address.
+func (i *inbox) chatServer(t *testing.T) string {
+	t.Helper()
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		l := letter{to: r.URL.Path, title: r.Header.Get("Title"), text: string(body)}
+		if strings.HasPrefix(l.text, "{") {
+			var o struct{ Title, Text, Message string }
+			if err := json.Unmarshal(body, &o); err != nil {
+				t.Error(err)
+			}
+			l.title, l.text = o.Title, o.Text+o.Message
+		}
+		if !i.take(l) {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = io.WriteString(w, "{}")
+	})
+	return strings.TrimPrefix(url, "http://")
+}
+
+// people are the services that are tried here: one for mail, and three for chat that can do
+// without TLS. Where do messages go, and have they titles?
+var people = map[string]struct {
+	url    func(t *testing.T, i *inbox) string
+	from   string
+	to     string
+	titles bool
+}{
+	"smtp": {
+		func(t *testing.T, i *inbox) string {
+			t.Helper()
+			return "smtp://me:" + password + "@" + i.mailServer(t) + "/?from=watch@example.com&to=team@example.com&auth=plain&encryption=none&usestarttls=no"
+		}, "watch@example.com", "team@example.com", true,
+	},
+	"mattermost": {
+		func(t *testing.T, i *inbox) string {
+			t.Helper()
+			return "mattermost://" + i.chatServer(t) + "/" + token + "?disabletls=yes"
+		}, "", "/hooks/" + token, false,
+	},
+	"ntfy": {
+		func(t *testing.T, i *inbox) string {
+			t.Helper()
+			return "ntfy://me:" + password + "@" + i.chatServer(t) + "/team?scheme=http"
+		}, "", "/team", true,
+	},
+	"gotify": {
+		func(t *testing.T, i *inbox) string {
+			t.Helper()
+			return "gotify://" + i.chatServer(t) + "/AzyoeNS.D4iJLVa/?disabletls=yes"
+		}, "", "/message", true,
+	},
+}
+
+// sending runs a sink as a watch does, with its usual lots and hardly a pause.
+func sending(t *testing.T, url string, o sink.Notify) *bench {
+	t.Helper()
+	s := mustNotify(t, url, o)
+	return run(t, s, sink.Options{Notify: &o, Delivery: sink.Delivery{MinWait: time.Millisecond, MaxWait: 5 * time.Millisecond}}.Effective())
+}
+
+// drained waits until nothing waits to be sent.
+func (b *bench) drained(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := b.Drained(ctx); err != nil {
+		t.Fatalf("not all is sent: %v; %+v", err, b.Status())
+	}
+}
+
+// scaled is what a watch makes of a Deployment that somebody scales.
+func scaled(name string, from, to int64) *event.Event {
+	o := observe.New(observe.Options{Kind: event.Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true}})
+	state := func(version string, replicas int64) map[string]any {
+		return map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment",
+			"metadata": map[string]any{"namespace": "team-a", "name": name, "uid": name, "resourceVersion": version},
+			"spec":     map[string]any{"replicas": replicas},
+		}
+	}
+	return o.Event(observe.Change{Verb: event.Updated, Old: state("1", from), New: state("2", to)})
+}
+
+// renewed is what a watch makes of a Secret with another password.
+func renewed() *event.Event {
+	o := observe.New(observe.Options{Kind: event.Kind{Version: "v1", Kind: "Secret", Resource: "secrets", Namespaced: true}})
+	state := func(version, password string) map[string]any {
+		return map[string]any{
+			"apiVersion": "v1", "kind": "Secret",
+			"metadata": map[string]any{"namespace": "team-a", "name": "login", "uid": "login", "resourceVersion": version},
+			"data":     map[string]any{"password": password},
+		}
+	}
+	return o.Event(observe.Change{Verb: event.Updated, Old: state("1", "Y2FuYXJ5LTE="), New: state("2", "Y2FuYXJ5LTI=")}) // canary-1, -2
+}
+
+func TestPeopleAreToldWhatChanged(t *testing.T) {
+	for name, service := range people {
+		t.Run(name, func(t *testing.T) {
+			i := newInbox(0)
+			o := sink.Notify{}
+			if service.titles {
+				o.Title = "prod-eu"
+			}
+			b := sending(t, service.url(t, i), o)
+			for _, e := range []*event.Event{scaled("web", 1, 3), renewed()} {
+				b.put(t, e)
+				b.drained(t) // one at a time: nothing waits together
+			}
+			var want []letter
+			for _, text := range []string{"Deployment team-a/web updated: replicas 1 → 3", "Secret team-a/login updated: data.password changed"} {
+				want = append(want, letter{from: service.from, to: service.to, title: o.Title, text: text})
+			}
+			if got := i.got(); !slices.Equal(got, want) {
+				t.Errorf("they got\n%q\nwant\n%q", got, want)
+			}
+			b.silent(t)
+		})
+	}
+}
+
+// silent wants no secret in what was logged, and nothing else of importance.
+func (b *bench) silent(t *testing.T) {
+	t.Helper()
+	if err := b.stop(); err != nil {
+		t.Error(err)
+	}
+	for _, secret := range []string{password, token, "AzyoeNS", "canary", "Y2FuYXJ5", "127.0.0.1"} {
+		if bytes.Contains(b.log.Bytes(), []byte(secret)) {
+			t.Errorf("%s is in the log:\n%s", secret, b.log)
+		}
+	}
+}
+
+func TestWhatWaitsTogetherIsOneMessageALineEach(t *testing.T) {
+	const lot = 20 // the default
+	for name, service := range people {
+		t.Run(name, func(t *testing.T) {
+			i := newInbox(0)
+			i.busy = make(chan struct{})
+			free := sync.OnceFunc(func() { close(i.busy) })
+			t.Cleanup(free) // servers end before that otherwise
+			b := sending(t, service.url(t, i), sink.Notify{})
+			b.put(t, scaled("web-0", 1, 2))
+			<-i.begun
+			var lines []string
+			for n := range lot + 2 { // while the first message is on its way
+				name := fmt.Sprintf("web-%d", n+1)
+				b.put(t, scaled(name, 1, 2))
+				lines = append(lines, "Deployment team-a/"+name+" updated: replicas 1 → 2")
+			}
+			free()
+			b.drained(t)
+			want := []string{"Deployment team-a/web-0 updated: replicas 1 → 2", strings.Join(lines[:lot], "\n"), strings.Join(lines[lot:], "\n")}
+			if got := i.texts(); !slices.Equal(got, want) {
+				t.Errorf("they got\n%q\nwant\n%q", got, want)
+			}
+		})
+	}
+}
+
+func TestPeopleAreToldInTheEndWhenTheirServerWasInTrouble(t *testing.T) {
+	for name, service := range people {
+		t.Run(name, func(t *testing.T) {
+			const times = 3
+			i := newInbox(times)
+			b := sending(t, service.url(t, i), sink.Notify{})
+			b.put(t, scaled("web", 1, 3))
+			b.drained(t)
+			if got := i.texts(); !slices.Equal(got, []string{"Deployment team-a/web updated: replicas 1 → 3"}) || i.failed != times {
+				t.Errorf("after %d failures they got %q", i.failed, got)
+			}
+			b.silent(t)
+			if s := b.Status(); s.Retried != times || s.Sent != 1 || s.Refused != 0 || s.Dropped != 0 || s.InTrouble() {
+				t.Errorf("%+v", s)
+			}
+			if !strings.Contains(b.log.String(), "the service did not take the message") {
+				t.Errorf("the trouble is not in the log:\n%s", b.log)
+			}
+		})
+	}
+}
+
+func TestATitleThatNobodyWouldSeeIsNotTaken(t *testing.T) {
+	for _, url := range []string{"mattermost://chat.example.com/" + token, "matrix://me:" + password + "@chat.example.com/"} {
+		scheme, _, _ := strings.Cut(url, ":")
+		if _, err := notifier(t, url, sink.Notify{Title: "prod-eu"}); err == nil || !strings.Contains(err.Error(), "notify.title: "+scheme+" has no titles; leave it out") {
+			t.Errorf("%s: %v", scheme, err)
+		}
+	}
+}
