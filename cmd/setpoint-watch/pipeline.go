@@ -153,10 +153,16 @@ func (p *pipeline) close() {
 	if !p.begun.Load() { // the runners close the sinks
 		p.closeSinks()
 	}
-	if p.journal != nil {
-		if err := p.journal.Close(); err != nil {
-			p.log.Warn("closing the cursor", "error", err)
-		}
+	p.closeJournal()
+}
+
+// closeJournal can be called twice.
+func (p *pipeline) closeJournal() {
+	if p.journal == nil {
+		return
+	}
+	if err := p.journal.Close(); err != nil {
+		p.log.Warn("closing the cursor", "error", err)
 	}
 }
 
@@ -170,6 +176,8 @@ func (p *pipeline) closeSinks() {
 func (p *pipeline) Run(ctx context.Context) error {
 	p.begun.Store(true)
 	p.err = p.run(ctx)
+	// Before the lease is let go of: who has it next opens the same file.
+	p.closeJournal()
 	if p.err == nil && p.once && ctx.Err() == nil {
 		p.done.Store(true)
 		p.end(errDone)

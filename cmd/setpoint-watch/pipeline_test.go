@@ -142,6 +142,22 @@ func TestACursorIsForOneWatch(t *testing.T) {
 	}
 }
 
+func TestTheCursorIsLetGoOfBeforeTheLeaseIs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "seen")
+	p, _ := quiet(t, twoSinks, "--cursor", path)
+	p.made = []sink.Sink{nil, nil} // an error, soon after the cursor was opened
+	if err := p.Run(t.Context()); err == nil || p.journal == nil {
+		t.Fatalf("%v, journal %v", err, p.journal)
+	}
+	j, _, err := journal.Open(path, journal.Options{LockWait: -1}) // whoever has the lease next
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestADamagedCursorIsSetAsideAndSaidSo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "seen")
 	if err := os.WriteFile(file, bytes.Repeat([]byte("no journal"), 10_000), 0o600); err != nil {
