@@ -157,6 +157,45 @@ func TestKilledProcessLeavesCursorAndOutboxAgreeing(t *testing.T) {
 	t.Logf("%d kills; committed %v, acknowledged %v", kills, committed, acked)
 }
 
+// Whatever a process leaves that is killed while it makes the file, there was nothing in it.
+func TestKilledWhileItMakesTheFile(t *testing.T) {
+	r := random(t)
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "journal")
+		c := child(t, taskCommit, path)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		awaitFile(t, path)
+		time.Sleep(time.Duration(r.Int63n(int64(4 * time.Millisecond))))
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		j, damage, err := Open(path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if damage != nil && damage.Aside != "" {
+			t.Error(damage)
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// awaitFile waits until there is a file.
+func awaitFile(t *testing.T, path string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Microsecond) {
+		switch _, err := os.Stat(path); {
+		case err == nil:
+			return
+		case time.Now().After(end):
+			t.Fatalf("there is no %s", path)
+		}
+	}
+}
+
 // note reads a line of the child. The last one may be cut short.
 func note(t *testing.T, line string, committed, acked *[crashers]uint64) {
 	t.Helper()

@@ -208,6 +208,40 @@ func TestTruncatedFileIsSetAside(t *testing.T) {
 	}
 }
 
+// A process that is killed while it makes the file leaves one in which nothing was ever.
+func TestAFileThatWasNeverBegunIsBegun(t *testing.T) {
+	for _, pages := range []int{1, 2, 3, 4} {
+		path := filepath.Join(t.TempDir(), "journal")
+		db, err := bbolt.Open(path, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(db.Close(), os.Truncate(path, int64(pages*os.Getpagesize()))); err != nil {
+			t.Fatal(err)
+		}
+		j, damage, err := Open(path, Options{})
+		if err != nil || damage == nil || !errors.Is(damage.Reason, errEmpty) || damage.Aside != "" {
+			t.Fatalf("%d pages: %v, %v; want that it was empty", pages, damage, err)
+		}
+		var b Batch
+		b.Version("pods", "7")
+		_, err = j.Commit(&b)
+		if err := errors.Join(err, j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		j, damage, err = Open(path, Options{})
+		if err != nil || damage != nil {
+			t.Fatalf("%d pages: opened again: %v, %v", pages, damage, err)
+		}
+		if version, known := j.Selection("pods"); !known || version != "7" {
+			t.Errorf("%d pages: the cursor is at %q, %v", pages, version, known)
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestFlippedBytesAreNoticedOrHarmless(t *testing.T) {
 	data, states := sampleAndStates(t)
 	r := random(t)

@@ -148,8 +148,8 @@ func (j *Journal) openOrBegin() (*Damage, error) {
 	}
 }
 
-// open opens the file, and makes it if it is not there or empty. Empty says that it was
-// there without anything in it.
+// open opens the file, and makes it if it is not there or empty, as it is when who made it
+// was killed before he had done so. Empty says that it was there without anything in it.
 func (j *Journal) open() (c *contents, empty bool, err error) {
 	f, fresh, err := openLocked(j.path, max(j.options.LockWait, 0))
 	if err != nil {
@@ -161,6 +161,13 @@ func (j *Journal) open() (c *contents, empty bool, err error) {
 		return nil, false, fmt.Errorf("the journal: %w", err)
 	}
 	isNew := info.Size() == 0
+	if !isNew && neverCommitted(f) {
+		if err := f.Truncate(0); err != nil {
+			_ = f.Close()
+			return nil, false, fmt.Errorf("the journal %s: beginning it anew: %w", j.path, err)
+		}
+		isNew = true
+	}
 	if !isNew {
 		c, err = survey(f)
 	} else {

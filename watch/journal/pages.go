@@ -124,6 +124,19 @@ func (p *pageFile) header(size int64) error {
 	return nil
 }
 
+// neverCommitted reports whether a file is what bbolt makes of a new one, or the beginning of
+// that, and nothing was ever committed to it: the two headers begin with 0 and 1, and the
+// first commit counts the first one up to 2.
+// Source: go.etcd.io/bbolt, DB.init and Tx.writeMeta.
+func neverCommitted(r io.ReaderAt) bool {
+	var first [pageHeader + metaSize]byte
+	if _, err := r.ReadAt(first[:], 0); err != nil {
+		return false
+	}
+	m, err := parseMeta(first[pageHeader:])
+	return err == nil && m.txid == 0
+}
+
 // secondHeader finds the second header. Where it is depends on the size of pages, which
 // the first one says; if that cannot be read, every size is tried, as bbolt does.
 func (p *pageFile) secondHeader(size int64, first meta, firstErr error) (m meta, err error) {
