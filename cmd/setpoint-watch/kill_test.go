@@ -275,6 +275,7 @@ func (s *stage) forgiven(at time.Time) bool {
 func (s *stage) arrived() {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience + time.Duration(*kills)*10*time.Second); ; {
+		news := s.receivers.arrivedFirst() // before it is judged: what comes meanwhile is news
 		missed := 0
 		for _, path := range slices.Sorted(maps.Keys(routed)) {
 			missed += s.ledger.judge(path, routed[path], s.forgiven).missed
@@ -282,7 +283,6 @@ func (s *stage) arrived() {
 		if missed == 0 {
 			return
 		}
-		news := s.receivers.arrivedFirst()
 		if time.Now().After(deadline) || !s.receivers.until(30*time.Second, func(_, now int) bool { return now > news }) {
 			s.t.Errorf("%d changes have not arrived, and nothing new comes", missed)
 			return
