@@ -25,7 +25,7 @@ func decodeTree(raw []byte) (map[string]any, error) {
 	t.data, t.at = raw, 0
 	tree, ok := t.whole()
 	t.data = nil
-	clear(t.elements[:cap(t.elements)])
+	clear(t.elements) // of arrays that were not read to their end
 	t.elements = t.elements[:0]
 	trees.Put(t)
 	if ok {
@@ -192,6 +192,7 @@ func (t *treeReader) array(depth int) ([]any, bool) {
 		case ',':
 		case ']':
 			array := append(make([]any, 0, len(t.elements)-from), t.elements[from:]...)
+			clear(t.elements[from:])
 			t.elements = t.elements[:from]
 			return array, true
 		default:
