@@ -241,7 +241,7 @@ func (t *teller) compact(object id) {
 		return
 	}
 	first, rest := waiting[0], waiting[1:]
-	kept := make([]told, 0, 3)
+	kept := make([]told, 1, 3)
 	for i, w := range rest {
 		followed := slices.ContainsFunc(rest[i+1:], func(later told) bool { return !later.hidden || w.hidden })
 		switch {
@@ -251,7 +251,8 @@ func (t *teller) compact(object id) {
 			first.classes = union(first.classes, w.event.Classes)
 		}
 	}
-	t.held[object] = append(append(make([]told, 0, 3), first), kept...)
+	kept[0] = first
+	t.held[object] = kept
 }
 
 func union(a, b []event.Class) []event.Class {
@@ -268,9 +269,7 @@ func union(a, b []event.Class) []event.Class {
 // would tell steps otherwise that are older than what was found by comparing.
 func (t *teller) forgetSteps(f *follower) {
 	t.letGo(t.settler.Flush()) // the cursor does not go back to what is held
-	if t.due.IsZero() {
-		t.due = time.Now().Add(unhurried)
-	}
+	t.soon()
 	t.commit.Version(f.name, "")
 	delete(t.versions, f)
 	delete(t.moved, f)
@@ -343,14 +342,19 @@ func (t *teller) mark(what told) {
 	if t.watch.cursor.none() {
 		return
 	}
-	if t.due.IsZero() {
-		t.due = time.Now().Add(unhurried)
-	}
+	t.soon()
 	if what.forget {
 		t.commit.Forget(what.follower.name, what.event.Key)
 		return
 	}
 	t.commit.Seen(what.follower.name, what.event.Key, what.seen)
+}
+
+// soon has a commit made before long, if none is due already.
+func (t *teller) soon() {
+	if t.due.IsZero() {
+		t.due = time.Now().Add(unhurried)
+	}
 }
 
 // tell commits what there is to tell. Where that is nothing but that the cursor moves, it
@@ -367,8 +371,8 @@ func (t *teller) tell(ctx context.Context, now bool) error {
 		t.done()
 		return nil
 	}
-	if len(t.moved) > 0 && t.due.IsZero() {
-		t.due = time.Now().Add(unhurried)
+	if len(t.moved) > 0 {
+		t.soon()
 	}
 	hurry := now || len(t.out) > 0 || t.commit.Len() >= batch
 	if t.due.IsZero() || !hurry && time.Now().Before(t.due) {
