@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -169,13 +168,7 @@ func clusterUp(t *testing.T, setpoint string) string {
 			t.Errorf("the cluster ended with %v and said:\n%s", err, said.String())
 		}
 	})
-	controlplanetest.Eventually(t, "there is a cluster", func() bool {
-		_, err := os.Stat(kubeconfig)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
-		return err == nil
-	})
+	controlplanetest.AwaitFile(t, "there is a cluster", kubeconfig)
 	return kubeconfig
 }
 

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -124,13 +123,7 @@ func upCluster(t *testing.T) string {
 			t.Logf("the cluster ended with %v and said:\n%s", err, said.String())
 		}
 	})
-	controlplanetest.Eventually(t, "there is a cluster", func() bool {
-		_, err := os.Stat(kubeconfig)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
-		return err == nil
-	})
+	controlplanetest.AwaitFile(t, "there is a cluster", kubeconfig)
 	return kubeconfig
 }
 

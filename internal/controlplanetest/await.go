@@ -5,6 +5,9 @@ package controlplanetest
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"testing"
 	"time"
 
@@ -61,4 +64,16 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 			t.Fatalf("%s: not so after %s", what, Patience)
 		}
 	}
+}
+
+// AwaitFile waits until there is a file: what it stands for is so then.
+func AwaitFile(t testing.TB, what, path string) {
+	t.Helper()
+	Eventually(t, what, func() bool {
+		_, err := os.Stat(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 }
