@@ -15,6 +15,9 @@
 // is not served, holds up nobody else: the log says once what is missing, and the
 // controller starts when it is there.
 //
+// All controllers work with the manager's credentials, but for those that are built on the
+// host that [Manager.As] returns, which write and record events with their own.
+//
 // # Leading
 //
 // With [LeaderElection], several managers agree by a Lease on the one that works. The

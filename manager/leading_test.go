@@ -344,11 +344,11 @@ func TestTheLastQuestionBeforeAWriteIsWhetherTheLeaseIsHeld(t *testing.T) {
 				return next.RoundTrip(r)
 			})
 		})
-		c, err := leader.NewClient(config)
+		host, err := leader.As(config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = client.For[*corev1.Pod](c).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}})
+		_, err = client.For[*corev1.Pod](host.Client()).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}})
 		if _, ok := errors.AsType[*client.NotSentError](err); !ok {
 			t.Errorf("a write that was begun while the lease was held: %v", err)
 		}

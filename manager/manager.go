@@ -89,7 +89,7 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 	if m.own, err = client.New(config, m.options...); err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
-	if m.client, err = m.NewClient(config); err != nil {
+	if m.client, err = m.newClient(config); err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
 	m.factory = cache.NewFactory(m.client, m.log)
@@ -111,9 +111,9 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 	return m, nil
 }
 
-// NewClient returns a client with the credentials of config, for a controller that has
-// its own. Like the manager's, it writes only while the lease is held.
-func (m *Manager) NewClient(config *rest.Config) (*client.Client, error) {
+// newClient returns a client with the credentials of config that writes only while the
+// lease is held.
+func (m *Manager) newClient(config *rest.Config) (*client.Client, error) {
 	if m.election != nil {
 		config = rest.CopyConfig(config)
 		// Below what config brings along, which may take time: the fence is the last.
@@ -133,8 +133,10 @@ func (m *Manager) Logger() *slog.Logger { return m.log }
 
 // Recorder returns a recorder of events that name a controller as their source.
 // It must be asked for before Run.
-func (m *Manager) Recorder(name string) *controller.Recorder {
-	r := controller.NewRecorder(m.client, name, name+"-"+m.instance, m.log)
+func (m *Manager) Recorder(name string) *controller.Recorder { return m.recorder(m.client, name) }
+
+func (m *Manager) recorder(c *client.Client, name string) *controller.Recorder {
+	r := controller.NewRecorder(c, name, name+"-"+m.instance, m.log)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.recorders = append(m.recorders, r)

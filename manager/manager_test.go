@@ -257,3 +257,53 @@ func TestManagerRefusesTwoPartsOfOneNameAndLateOnes(t *testing.T) {
 		t.Error("a second run was not refused")
 	}
 }
+
+// Events say who did what; they are written by who did it.
+func TestAControllerWithItsOwnCredentialsRecordsItsEventsWithThem(t *testing.T) {
+	server := fakeapi.Start(podsResource)
+	t.Cleanup(server.Close)
+	m := newManager(t, server.Config(), &lockedBuffer{})
+	wrote := make(chan string, 10)
+	watched := func(who string) *rest.Config {
+		config := rest.CopyConfig(server.Config())
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/events") {
+					wrote <- who
+				}
+				return next.RoundTrip(r)
+			})
+		})
+		return config
+	}
+	for _, who := range []string{"a-controller", "b-controller"} {
+		host, err := m.As(watched(who))
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorder := host.Recorder(who)
+		pods := cache.Informer[*corev1.Pod](host)
+		if err := m.Add(controller.New(who, func(context.Context, controller.Request) (controller.Result, error) {
+			recorder.Normal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, podsResource, "Seen", "Look", "it is there")
+			return controller.Result{}, nil
+		}, controller.For(pods), controller.On(host))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := server.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	stop := run(t, m)
+	seen := map[string]bool{}
+	for len(seen) < 2 {
+		select {
+		case who := <-wrote:
+			seen[who] = true
+		case <-time.After(deadline):
+			t.Fatalf("of two controllers wrote with their own credentials: %v", seen)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}

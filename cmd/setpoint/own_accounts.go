@@ -33,8 +33,8 @@ func together(m *manager.Manager, _ registry.Entry) (controller.Host, error) { r
 // Source: k8s.io/controller-manager/pkg/clientbuilder, defaultExpirationSeconds.
 const tokenSeconds = 3600
 
-// ownAccounts has each controller work as its own service account. As upstream's, they
-// share informers, which read with the credentials of the process, as do events.
+// ownAccounts has each controller work, and record events, as its own service account. As
+// upstream's, they share informers, which read with the credentials of the process.
 func ownAccounts(config *rest.Config) hosting {
 	return func(m *manager.Manager, e registry.Entry) (controller.Host, error) {
 		own := rest.AnonymousClientConfig(config)
@@ -44,22 +44,13 @@ func ownAccounts(config *rest.Config) hosting {
 		if config.WrapTransport != nil {
 			own.Wrap(config.WrapTransport)
 		}
-		c, err := m.NewClient(own)
+		host, err := m.As(own)
 		if err != nil {
 			return nil, fmt.Errorf("making the client of %s: %w", e.Name, err)
 		}
-		return &accountHost{Host: m, client: c}, nil
+		return host, nil
 	}
 }
-
-// accountHost is a manager with another client.
-type accountHost struct {
-	controller.Host
-	client *client.Client
-}
-
-// Client implements controller.Host.
-func (h *accountHost) Client() *client.Client { return h.client }
 
 // accountTokens has tokens of a service account, which it asks the server for. They are
 // nowhere but in memory.

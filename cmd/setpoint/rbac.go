@@ -4,20 +4,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/cli"
-	"github.com/setpoint-io/setpoint/lease"
-	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -25,6 +22,7 @@ func rbacCommand(w *cli.World) *cobra.Command {
 	var (
 		controllers []string
 		account     string
+		own         bool
 	)
 	c := &cobra.Command{
 		Use:   "rbac",
@@ -36,10 +34,16 @@ the ServiceAccounts that they are bound to. It connects to nothing.
 Without --service-account each has an account of its own in kube-system, called as
 the one of kube-controller-manager; who runs as it runs that controller alone. With
 it, one account has the rights of all that are chosen, and those of the process:
-to hold its lease, and to ask who may see its metrics.`,
+to hold its lease, and to ask who may see its metrics. With
+--use-service-account-credentials, as for the manager, each has its own account, and
+the one of --service-account is that of the process, which reads for all of them and
+may have their tokens.`,
 		Example: `  # rights for all controllers, and a token to run them with
   setpoint manager rbac --service-account kube-system/setpoint | kubectl apply -f -
   kubectl create token setpoint -n kube-system
+
+  # the same for a manager whose controllers work as accounts of their own
+  setpoint manager rbac --service-account kube-system/setpoint --use-service-account-credentials
 
   # what one of them may do
   setpoint manager rbac --controllers deployment`,
@@ -53,45 +57,24 @@ to hold its lease, and to ask who may see its metrics.`,
 			if err != nil {
 				return err
 			}
+			process := processRights{account: key}
+			if own {
+				if key.IsZero() {
+					return errors.New("--use-service-account-credentials: --service-account is missing, which names the account of the process")
+				}
+				process.controllers, key = entries, object.Key{}
+			}
 			objects, err := registry.RBAC(entries, key)
 			if err != nil {
 				return err
 			}
-			if !key.IsZero() {
-				objects = append(objects, processRights(key)...)
-			}
-			return printYAML(w.Stdout, objects)
+			return printYAML(w.Stdout, append(objects, process.objects()...))
 		},
 	}
 	controllersFlag(c, &controllers)
 	c.Flags().StringVar(&account, "service-account", "", "`namespace/name` of the account that all of them run as (default: each its own)")
+	c.Flags().BoolVar(&own, "use-service-account-credentials", false, "for a manager with this flag: each controller has an account of its own, and --service-account names that of the process")
 	return c
-}
-
-// processRights are what a manager itself must be allowed to do, beside its controllers.
-func processRights(account object.Key) []object.Object {
-	const role = "setpoint:manager"
-	version := rbacv1.SchemeGroupVersion.String()
-	cluster := metav1.ObjectMeta{Name: role}
-	inNamespace := metav1.ObjectMeta{Namespace: defaultLease.Namespace, Name: role}
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
-	return []object.Object{
-		&rbacv1.Role{
-			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "Role"}, ObjectMeta: inNamespace,
-			Rules: lease.Config{Key: defaultLease}.Rights(),
-		},
-		&rbacv1.RoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"}, ObjectMeta: inNamespace,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role}, Subjects: subjects,
-		},
-		&rbacv1.ClusterRole{
-			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRole"}, ObjectMeta: cluster, Rules: manager.ServingRights(),
-		},
-		&rbacv1.ClusterRoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: cluster,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: subjects,
-		},
-	}
 }
 
 // accountOf reads namespace/name. Empty is the zero Key.
@@ -108,7 +91,8 @@ func accountOf(text string) (object.Key, error) {
 
 // printYAML writes objects as documents of one stream.
 func printYAML(out io.Writer, objects []object.Object) error {
-	encoder := serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, serializer.SerializerOptions{Yaml: true})
+	none := runtime.NewScheme() // what is only written needs no types
+	encoder := serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, none, none, serializer.SerializerOptions{Yaml: true})
 	for i, o := range objects {
 		if i > 0 {
 			if _, err := io.WriteString(out, "---\n"); err != nil {

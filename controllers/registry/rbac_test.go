@@ -98,3 +98,23 @@ func TestAControllerThatDoesNotDeclareItsRightsIsNamed(t *testing.T) {
 		t.Errorf("RBAC = %v, want an error that names it", err)
 	}
 }
+
+func TestWhoRunsInformersForOthersReadsWhatTheyReadAndWritesNothing(t *testing.T) {
+	for _, rule := range InformerRights(Known()) {
+		if len(rule.Verbs) == 0 {
+			t.Errorf("%v: no verbs", rule)
+		}
+		for _, verb := range rule.Verbs {
+			if verb != "list" && verb != "watch" {
+				t.Errorf("%s on %v", verb, rule.Resources)
+			}
+		}
+	}
+	entries, err := Select([]string{"csrapproving"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rules := InformerRights(append(entries, entries...)); len(rules) != 1 || !slices.Equal(rules[0].Resources, []string{"certificatesigningrequests"}) {
+		t.Errorf("for a controller that watches one kind: %v", rules)
+	}
+}

@@ -1,0 +1,77 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/lease"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// processRights are what a manager itself must be allowed to do, beside its controllers.
+type processRights struct {
+	account     object.Key       // of the process; zero: nobody's
+	controllers []registry.Entry // that work as accounts of their own, for which it reads
+}
+
+// objects are the roles and bindings, and the account where no controller has it.
+func (p processRights) objects() []object.Object {
+	if p.account.IsZero() {
+		return nil
+	}
+	const role = "setpoint:manager"
+	version := rbacv1.SchemeGroupVersion.String()
+	cluster := metav1.ObjectMeta{Name: role}
+	inNamespace := metav1.ObjectMeta{Namespace: defaultLease.Namespace, Name: role}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: p.account.Namespace, Name: p.account.Name}}
+	all := []object.Object{
+		&rbacv1.Role{
+			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "Role"}, ObjectMeta: inNamespace,
+			Rules: append(lease.Config{Key: defaultLease}.Rights(), p.accountRights()...),
+		},
+		&rbacv1.RoleBinding{
+			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"}, ObjectMeta: inNamespace,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role}, Subjects: subjects,
+		},
+		&rbacv1.ClusterRole{
+			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRole"}, ObjectMeta: cluster,
+			Rules: append(manager.ServingRights(), registry.InformerRights(p.controllers)...),
+		},
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: cluster,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: subjects,
+		},
+	}
+	if len(p.controllers) == 0 {
+		return all
+	}
+	return append([]object.Object{&corev1.ServiceAccount{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.account.Namespace, Name: p.account.Name},
+	}}, all...)
+}
+
+// accountRights are for tokens of the controllers' accounts, and for accounts that are not
+// there. They are in the namespace of the lease, as all these accounts are.
+func (p processRights) accountRights() []rbacv1.PolicyRule {
+	if len(p.controllers) == 0 {
+		return nil
+	}
+	var names []string
+	for _, e := range p.controllers {
+		names = append(names, e.Account().Name)
+	}
+	slices.Sort(names)
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"create"}},
+		{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: slices.Compact(names), Verbs: []string{"create"}},
+	}
+}
