@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -37,9 +36,8 @@ type Client struct {
 // An Option changes how a Client is made.
 type Option func(*Client)
 
-// WithScheme gives the types that the client knows beside their kinds. The
-// default is client-go's scheme of all built-in kinds. A program with types of
-// its own registers them in a scheme with both.
+// WithScheme gives the client types that are not Kubernetes' own, with their kinds.
+// Those of k8s.io/api are known to every client.
 func WithScheme(s *runtime.Scheme) Option { return func(c *Client) { c.scheme = s } }
 
 // New returns a client of the server that config names. It does not connect.
@@ -72,7 +70,7 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		base:      base,
-		scheme:    scheme.Scheme,
+		scheme:    runtime.NewScheme(),
 		timeout:   timeout,
 		turns:     make(turns, atOnce),
 		resources: map[schemaKey]object.Resource{},
@@ -85,6 +83,3 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 
 // Server returns the server's address, without credentials.
 func (c *Client) Server() string { return c.base.Redacted() }
-
-// Scheme returns the types that the client knows. It must not be changed.
-func (c *Client) Scheme() *runtime.Scheme { return c.scheme }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,61 +16,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/setpoint-io/setpoint/object"
 )
 
 type schemaKey = schema.GroupVersionKind
 
-// clusterScoped holds the built-in kinds whose objects live outside of
-// namespaces. Discovery would tell the same for one more request a group at each
-// start. A test compares the table with a real server's discovery.
-var clusterScoped = map[schema.GroupKind]bool{
-	{Kind: "ComponentStatus"}:  true,
-	{Kind: "Namespace"}:        true,
-	{Kind: "Node"}:             true,
-	{Kind: "PersistentVolume"}: true,
-
-	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}:          true,
-	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"}:   true,
-	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:     true,
-	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:        true,
-	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: true,
-	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:   true,
-	{Group: "authentication.k8s.io", Kind: "SelfSubjectReview"}:                       true,
-	{Group: "authentication.k8s.io", Kind: "TokenReview"}:                             true,
-	{Group: "authorization.k8s.io", Kind: "SelfSubjectAccessReview"}:                  true,
-	{Group: "authorization.k8s.io", Kind: "SelfSubjectRulesReview"}:                   true,
-	{Group: "authorization.k8s.io", Kind: "SubjectAccessReview"}:                      true,
-	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:                 true,
-	{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:                        true,
-	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                       true,
-	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}:       true,
-	{Group: "internal.apiserver.k8s.io", Kind: "StorageVersion"}:                      true,
-	{Group: "networking.k8s.io", Kind: "IPAddress"}:                                   true,
-	{Group: "networking.k8s.io", Kind: "IngressClass"}:                                true,
-	{Group: "networking.k8s.io", Kind: "ServiceCIDR"}:                                 true,
-	{Group: "node.k8s.io", Kind: "RuntimeClass"}:                                      true,
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:                         true,
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:                  true,
-	{Group: "resource.k8s.io", Kind: "DeviceClass"}:                                   true,
-	{Group: "resource.k8s.io", Kind: "DeviceTaintRule"}:                               true,
-	{Group: "resource.k8s.io", Kind: "ResourcePoolStatusRequest"}:                     true,
-	{Group: "resource.k8s.io", Kind: "ResourceSlice"}:                                 true,
-	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:                               true,
-	{Group: "storage.k8s.io", Kind: "CSIDriver"}:                                      true,
-	{Group: "storage.k8s.io", Kind: "CSINode"}:                                        true,
-	{Group: "storage.k8s.io", Kind: "StorageClass"}:                                   true,
-	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:                               true,
-	{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}:                          true,
-	{Group: "storagemigration.k8s.io", Kind: "StorageVersionMigration"}:               true,
-}
-
 // KindOf returns the kind of a typed object: what the object says of itself, or
-// else what the client's scheme says of its type.
+// else what is known of its type, which is one of Kubernetes' own or in the scheme that
+// the client was given.
 func (c *Client) KindOf(o runtime.Object) (schema.GroupVersionKind, error) {
 	if kind := o.GetObjectKind().GroupVersionKind(); kind.Kind != "" && kind.Version != "" {
+		return kind, nil
+	}
+	if kind, ok := builtinKindOf(reflect.TypeOf(o)); ok {
 		return kind, nil
 	}
 	kinds, _, err := c.scheme.ObjectKinds(o)
@@ -83,11 +43,11 @@ func (c *Client) KindOf(o runtime.Object) (schema.GroupVersionKind, error) {
 // asking; others are looked up in the server's discovery, once. A kind that the
 // server does not serve is an apierrors.IsNotFound.
 func (c *Client) Resolve(ctx context.Context, kind schema.GroupVersionKind) (object.Resource, error) {
-	if scheme.Scheme.Recognizes(kind) {
+	if namespaced, builtin := builtinKinds[kind.GroupKind()]; builtin {
 		plural, _ := meta.UnsafeGuessKindToResource(kind)
 		return object.Resource{
 			Group: kind.Group, Version: kind.Version, Plural: plural.Resource, Kind: kind.Kind,
-			Namespaced: !clusterScoped[kind.GroupKind()],
+			Namespaced: namespaced,
 		}, nil
 	}
 	c.mu.Lock()

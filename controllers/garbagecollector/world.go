@@ -110,7 +110,7 @@ func (s server) delete(ctx context.Context, r object.Resource, key object.Key, u
 // all the time can be changed too. Custom kinds, and finalizers, whose removal from
 // a list that has changed is nobody's intention, take a merge patch.
 func (s server) change(ctx context.Context, r object.Resource, m *object.Meta, c change) error {
-	patch, err := c.patch(m, c.finalizer == "" && s.client.Scheme().Recognizes(r.GroupVersionKind()))
+	patch, err := c.patch(m, c.finalizer == "" && client.Builtin(r.GroupVersionKind().GroupKind()))
 	if err != nil {
 		return err
 	}

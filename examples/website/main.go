@@ -39,11 +39,7 @@ func run(ctx context.Context, config *rest.Config, outside hosts, options ...man
 	if info, err := os.Stat(string(outside)); err != nil || !info.IsDir() {
 		return fmt.Errorf("%q is no directory; name one with --hostsdir", outside)
 	}
-	scheme, err := kinds()
-	if err != nil {
-		return err
-	}
-	mgr, err := manager.New(config, append(options, manager.ClientOptions(client.WithScheme(scheme)))...)
+	mgr, err := manager.New(config, append(options, manager.ClientOptions(client.WithScheme(kinds())))...)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	builtin "k8s.io/client-go/kubernetes/scheme"
 )
 
 // Website is a page that is served under a host name.
@@ -46,9 +45,9 @@ func (w *Website) DeepCopy() *Website {
 // DeepCopyObject makes a Website an API object.
 func (w *Website) DeepCopyObject() runtime.Object { return w.DeepCopy() }
 
-// kinds are the built-in kinds and ours.
-func kinds() (*runtime.Scheme, error) {
+// kinds says of which kind a Website is.
+func kinds() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Website{})
-	return scheme, builtin.AddToScheme(scheme)
+	return scheme
 }

@@ -65,11 +65,7 @@ func begin(t *testing.T) *scene {
 			t.Fatal(err)
 		}
 	}
-	scheme, err := kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(cluster.Config, client.WithScheme(scheme))
+	c, err := client.New(cluster.Config, client.WithScheme(kinds()))
 	if err != nil {
 		t.Fatal(err)
 	}
