@@ -30,6 +30,10 @@ const (
 	serviceIP     = "10.96.0.1"
 	serviceIssuer = "https://kubernetes.default.svc.cluster.local"
 
+	// serviceRange6 is the second range of a dual-stack cluster, from the local
+	// addresses of RFC 4193: that of kind (DefaultClusterServiceSubnet).
+	serviceRange6 = "fd00:10:96::/112"
+
 	// A stopping server ends watches within watchGrace and its connections
 	// within connectionGrace after that; requests that are not long-running
 	// are waited for beforehand.
@@ -55,8 +59,8 @@ type apiServer struct {
 
 // startAPIServer starts a server on the listener, which it then owns. The
 // server does not answer yet: see waitReady.
-func startAPIServer(name string, l *trackingListener, url string, p *pki, etcdEndpoint string) (*apiServer, error) {
-	server, err := buildAPIServer(l, p, etcdEndpoint)
+func startAPIServer(name string, l *trackingListener, url string, p *pki, etcdEndpoint string, dualStack bool) (*apiServer, error) {
+	server, err := buildAPIServer(l, p, etcdEndpoint, dualStack)
 	if err != nil {
 		l.closeAll()
 		return nil, fmt.Errorf("starting %s: %w", name, err)
@@ -156,10 +160,14 @@ func (s *apiServer) probe(ctx context.Context, client *http.Client, path string)
 	return nil
 }
 
-func buildAPIServer(l *trackingListener, p *pki, etcdEndpoint string) (*aggregator.APIAggregator, error) {
+func buildAPIServer(l *trackingListener, p *pki, etcdEndpoint string, dualStack bool) (*aggregator.APIAggregator, error) {
 	buildMu.Lock()
 	defer buildMu.Unlock()
-	completed, err := apiServerOptions(l, p, etcdEndpoint).Complete(context.Background())
+	s := apiServerOptions(l, p, etcdEndpoint)
+	if dualStack {
+		s.ServiceClusterIPRanges += "," + serviceRange6
+	}
+	completed, err := s.Complete(context.Background())
 	if err != nil {
 		return nil, err
 	}

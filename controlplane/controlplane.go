@@ -282,7 +282,7 @@ func servingNames(bind net.IP) ([]string, error) {
 }
 
 func (cp *ControlPlane) startServer(i int, l *trackingListener) (*apiServer, error) {
-	s, err := startAPIServer(serverName(i), l, cp.serverURL(i), cp.pki, cp.etcd.endpoint)
+	s, err := startAPIServer(serverName(i), l, cp.serverURL(i), cp.pki, cp.etcd.endpoint, cp.opts.DualStack)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,11 @@ type Options struct {
 	// APIServers is how many API servers share the etcd; 0 means 1.
 	APIServers int
 
+	// DualStack has Services that ask for it get IPv6 addresses beside those of
+	// IPv4. It is for Services alone: API servers and simulated Pods keep the
+	// addresses that they have.
+	DualStack bool
+
 	// FeatureGates are passed to the API servers and the scheduler. Kubernetes
 	// keeps gates in process-wide variables: the first Start of a process
 	// fixes them, and a later one that asks for others is refused with

@@ -19,7 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/servicetest"
 )
 
-var shared controlplanetest.Shared
+var shared = controlplanetest.Shared{Options: controlplanetest.Options{DualStack: true}}
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
@@ -107,6 +107,24 @@ func TestServerHeadlessServices(t *testing.T) {
 	if _, ok := e.Labels[corev1.IsHeadlessService]; !ok || e.Subsets[0].Addresses[0].Hostname != "zero" {
 		t.Errorf("have %v", e)
 	}
+}
+
+// Endpoints have one family: the first of their Service.
+func TestServerEndpointsOfADualStackServiceAreOfItsFirstFamily(t *testing.T) {
+	s := servicetest.On(t, shared.Get(t))
+	s.Run(theController)
+	dual := func(families ...corev1.IPFamily) func(*corev1.Service) {
+		return func(service *corev1.Service) {
+			service.Spec.Selector = map[string]string{"app": "web"}
+			service.Spec.IPFamilyPolicy, service.Spec.IPFamilies = new(corev1.IPFamilyPolicyRequireDualStack), families
+		}
+	}
+	s.Service("four", dual(corev1.IPv4Protocol, corev1.IPv6Protocol))
+	s.Service("six", dual(corev1.IPv6Protocol, corev1.IPv4Protocol))
+	s.Pod("web", 0, servicetest.DualStack)
+	s.Pod("web", 1)
+	shows(s, "IPv4 first", "four", ip(0)+" "+ip(1)+" /: 8080")
+	shows(s, "IPv6 first, which one Pod does not have", "six", servicetest.IP6("web", 0)+" /: 8080")
 }
 
 func TestServerEndpointsGoWithTheirService(t *testing.T) {

@@ -37,6 +37,9 @@ type Options struct {
 	// them.
 	NoScheduler bool
 
+	// DualStack has Services get IPv6 addresses too, where they ask for them.
+	DualStack bool
+
 	// FeatureGates are passed on to Kubernetes.
 	FeatureGates map[string]bool
 
@@ -85,6 +88,9 @@ func (o Options) args() []string {
 			gates = append(gates, name+"="+strconv.FormatBool(o.FeatureGates[name]))
 		}
 		args = append(args, "--feature-gates", strings.Join(gates, ","))
+	}
+	if o.DualStack {
+		args = append(args, "--dual-stack")
 	}
 	if o.NoScheduler {
 		args = append(args, "--no-scheduler")

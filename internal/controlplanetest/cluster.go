@@ -32,6 +32,9 @@ type Options struct {
 	// Servers is how many API servers share the etcd; 0 is one.
 	Servers int
 
+	// DualStack has Services get IPv6 addresses too, where they ask for them.
+	DualStack bool
+
 	// FeatureGates are passed on to Kubernetes.
 	FeatureGates map[string]bool
 
@@ -94,6 +97,7 @@ func start(ctx context.Context, dir string, o Options) (*Cluster, error) {
 			Path:         path,
 			Nodes:        o.Nodes,
 			Servers:      max(o.Servers, 1),
+			DualStack:    o.DualStack,
 			FeatureGates: o.FeatureGates,
 		},
 	}

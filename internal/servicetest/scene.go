@@ -243,6 +243,15 @@ func IP(app string, n int) string {
 	return fmt.Sprintf("10.%d.%d.%d", h.Sum32()%200, n/250, n%250+1)
 }
 
+// IP6 returns the second address of a Pod that [DualStack] has made one of both families.
+func IP6(app string, n int) string { return "fd00::" + strings.ReplaceAll(IP(app, n), ".", ":") }
+
+// DualStack gives a Pod an address of the other family beside the one that it has.
+func DualStack(pod *corev1.Pod) {
+	second := "fd00::" + strings.ReplaceAll(pod.Status.PodIP, ".", ":")
+	pod.Status.PodIPs = append(pod.Status.PodIPs, corev1.PodIP{IP: second})
+}
+
 // Unready makes a Pod one that is not ready.
 func Unready(pod *corev1.Pod) {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now()}}
