@@ -22,6 +22,7 @@ type queueBench struct {
 	keys    int
 	ops     int
 	turns   int
+	soak    int
 	verbose bool
 }
 
@@ -55,9 +56,16 @@ func runQueue(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&b.keys, "keys", 10_000, "different keys")
 	flags.IntVar(&b.ops, "ops", 20_000, "operations in a turn")
 	flags.IntVar(&b.turns, "turns", 61, "turns of each queue")
+	flags.IntVar(&b.soak, "soak", 0, "measure nothing: make this many adds from 32 goroutines, and fail if one is lost or doubled")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if b.soak < 0 {
+		return fmt.Errorf("soaking the queue: --soak %d: want a number of adds", b.soak)
+	}
+	if b.soak > 0 {
+		return soakQueue(ctx, b.soak, out)
 	}
 	if b.keys < 1 || b.ops < peerShare || b.turns < 1 {
 		return fmt.Errorf("measuring queues: --keys %d, --ops %d, --turns %d: want at least 1, %d and 1",

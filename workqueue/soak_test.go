@@ -5,7 +5,6 @@ package workqueue_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -15,26 +14,11 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// soakAdds is how many adds the soak makes: SETPOINT_SOAK_ADDS, or few enough for
-// every run of the tests.
-func soakAdds(t *testing.T) int {
-	value := os.Getenv("SETPOINT_SOAK_ADDS")
-	if value == "" {
-		return 200_000
-	}
-	n, err := strconv.Atoi(value)
-	if err != nil {
-		t.Fatalf("reading SETPOINT_SOAK_ADDS: %v; give a number of adds", err)
-	}
-	return n
-}
-
 // Adds of every kind from 32 goroutines, 8 workers, 5,000 keys. Each add must end up
 // in exactly one run of its key, which begins after the add, and no key may have two
-// workers.
+// workers. "cd bench && go run . queue --soak 10000000" is a longer one.
 func TestSoakLosesNoAddAndRepeatsNone(t *testing.T) {
-	const adders, workers, keys = 32, 8, 5_000
-	total := soakAdds(t)
+	const adders, workers, keys, total = 32, 8, 5_000, 200_000
 
 	type state struct {
 		added   atomic.Int64 // adds that were begun
