@@ -24,7 +24,11 @@ import (
 // came of it.
 func (r *reconciler) apply(ctx context.Context, d *appsv1.Deployment, p plan, now time.Time) error {
 	if p.rollback != nil {
-		if _, err := client.For[*appsv1.Deployment](r.client).Update(ctx, p.rollback); err != nil {
+		_, err := client.For[*appsv1.Deployment](r.client).Update(ctx, p.rollback)
+		if apierrors.IsNotFound(err) {
+			return nil // it went meanwhile
+		}
+		if err != nil {
 			return fmt.Errorf("rolling back: %w", err)
 		}
 		r.tell(d, p.events)
@@ -92,7 +96,11 @@ func (r *reconciler) change(ctx context.Context, d *appsv1.Deployment, p plan) e
 		if err != nil {
 			return err
 		}
-		if _, err := sets.Patch(ctx, object.KeyOf(c.set), patch); err != nil {
+		_, err = sets.Patch(ctx, object.KeyOf(c.set), patch)
+		if apierrors.IsNotFound(err) {
+			return nil // what follows was decided with it; its end is a reason to look again
+		}
+		if err != nil {
 			return fmt.Errorf("changing ReplicaSet %s: %w", c.set.Name, err)
 		}
 		if before := size(c.set); c.replicas != before {
@@ -147,7 +155,8 @@ func (r *reconciler) writeStatus(ctx context.Context, d *appsv1.Deployment, stat
 		}
 		next.Annotations[revisionAnnotation] = revision
 	}
-	if _, err := client.For[*appsv1.Deployment](r.client).UpdateStatus(ctx, &next); err != nil {
+	_, err := client.For[*appsv1.Deployment](r.client).UpdateStatus(ctx, &next)
+	if err != nil && !apierrors.IsNotFound(err) { // it went meanwhile
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	return nil

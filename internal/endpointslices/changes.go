@@ -59,7 +59,8 @@ func (c *Changes) Recycle(usable func(*discoveryv1.EndpointSlice) bool) {
 // which moves is in two slices for a moment and never in none. It stops at the first
 // error: what follows would be done on a state that is not what it seemed.
 //
-// What cannot be created because the namespace terminates is left out.
+// What cannot be created because the namespace terminates is left out. That a slice has
+// changed or gone since the informer showed it is a conflict (apierrors.IsConflict).
 func (c *Changes) Write(ctx context.Context, to client.Typed[*discoveryv1.EndpointSlice]) error {
 	for _, slice := range c.Create {
 		_, err := to.Create(ctx, slice)
@@ -71,7 +72,13 @@ func (c *Changes) Write(ctx context.Context, to client.Typed[*discoveryv1.Endpoi
 		}
 	}
 	for _, slice := range c.Update {
-		if _, err := to.Update(ctx, slice); err != nil {
+		_, err := to.Update(ctx, slice)
+		if apierrors.IsNotFound(err) {
+			// Somebody deleted it, and what it should hold needs another slice: that is
+			// for the run that has seen it go, as after any other change from outside.
+			err = apierrors.NewConflict(discoveryv1.Resource("endpointslices"), slice.Name, err)
+		}
+		if err != nil {
 			return fmt.Errorf("updating EndpointSlice %s: %w", object.KeyOf(slice), err)
 		}
 	}

@@ -37,8 +37,9 @@ type Process struct {
 	ended chan struct{}
 	err   error
 
-	mu     sync.Mutex
-	writes []string
+	mu       sync.Mutex
+	writes   []string
+	warnings []string
 }
 
 var errKilled = errors.New("the process was killed")
@@ -52,7 +53,10 @@ func Run(t testing.TB, config *rest.Config, controllers ...Make) *Process {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &wire{p, next} })
 	var err error
-	if p.Manager, err = manager.New(config, manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil)))); err != nil {
+	if p.Manager, err = manager.New(config, manager.Log(slog.New(slog.NewMultiHandler(
+		slog.NewTextHandler(t.Output(), nil),
+		slog.NewTextHandler((*warned)(p), &slog.HandlerOptions{Level: slog.LevelWarn}),
+	)))); err != nil {
 		t.Fatal(err)
 	}
 	for _, build := range controllers {
@@ -99,6 +103,23 @@ func (p *Process) Writes() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.writes)
+}
+
+// Warnings returns the lines of its log that say more than that all is well.
+func (p *Process) Warnings() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.warnings)
+}
+
+// warned keeps lines of the log of a process.
+type warned Process
+
+func (p *warned) Write(line []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.warnings = append(p.warnings, strings.TrimSpace(string(line)))
+	return len(line), nil
 }
 
 // wire is the way of a process to the server.

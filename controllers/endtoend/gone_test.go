@@ -1,0 +1,354 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endtoend_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controllers/clusterroleaggregation"
+	"github.com/setpoint-io/setpoint/controllers/csrapproving"
+	"github.com/setpoint-io/setpoint/controllers/csrsigning"
+	"github.com/setpoint-io/setpoint/controllers/deployment"
+	"github.com/setpoint-io/setpoint/controllers/endpoints"
+	"github.com/setpoint-io/setpoint/controllers/endpointslice"
+	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
+	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
+	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
+	"github.com/setpoint-io/setpoint/controllers/nodettl"
+	"github.com/setpoint-io/setpoint/controllers/podgc"
+	"github.com/setpoint-io/setpoint/controllers/replicaset"
+	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
+	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
+	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
+	"github.com/setpoint-io/setpoint/controllers/tainteviction"
+	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
+	"github.com/setpoint-io/setpoint/internal/certrequesttest"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/internal/managertest"
+)
+
+// reaper deletes objects at the last moment: when a write of them has left the
+// controller and has not reached the server.
+type reaper struct {
+	*cluster
+	pattern *regexp.Regexp // of the method and the path of the writes
+
+	mu      sync.Mutex
+	answers int // that the controller has had to these writes
+}
+
+// subresource is what a path ends in that is no object's own.
+var subresource = regexp.MustCompile(`/(status|approval|finalize)$`)
+
+func (r *reaper) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		if !r.pattern.MatchString(request.Method + " " + request.URL.Path) {
+			return next.RoundTrip(request)
+		}
+		path := subresource.ReplaceAllString(request.URL.Path, "")
+		if err := r.remove(request.Context(), path); err != nil {
+			return nil, err
+		}
+		response, err := next.RoundTrip(request)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.answers++
+		return response, err
+	})
+}
+
+// remove deletes what has a path, as administrator and at once.
+func (r *reaper) remove(ctx context.Context, path string) error {
+	transport, err := rest.TransportFor(r.Config)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, r.Config.Host+path+"?gracePeriodSeconds=0&propagationPolicy=Background", nil)
+	if err != nil {
+		return err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+// count returns how many writes have found nothing.
+func (r *reaper) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.answers
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// manifest creates objects from YAML in the namespace of the test.
+func (c *cluster) manifest(text string) {
+	c.t.Helper()
+	path := filepath.Join(c.t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	c.kubectl("apply", "--server-side", "--filename", path)
+}
+
+// status writes the status of an object.
+func (c *cluster) status(name, patch string) {
+	c.t.Helper()
+	c.kubectl("patch", name, "--subresource", "status", "--type", "merge", "--patch", patch)
+}
+
+const webPod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"app": "web"}},
+	"spec": {"nodeName": "%s", "containers": [{"name": "main", "image": "web"}]}}`
+
+const isRunning = `{"status": {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}], "conditions": [{"type": "Ready", "status": "True"}]}}`
+
+func (c *cluster) runningPod(node string) {
+	c.t.Helper()
+	c.manifest(fmt.Sprintf(webPod, node))
+	c.status("pod/web", isRunning)
+}
+
+// request asks for a certificate and approves of it if told to.
+func (c *cluster) request(name, signer string, approved bool) {
+	c.t.Helper()
+	csr, _ := certrequesttest.Object(c.t, name, signer, certrequesttest.Node(name), certrequesttest.ClientUsages...)
+	if _, err := client.For[*certificatesv1.CertificateSigningRequest](c.Client).Create(c.t.Context(), csr); err != nil {
+		c.t.Fatal(err)
+	}
+	if approved {
+		c.kubectl("certificate", "approve", name)
+	}
+}
+
+// What goes while a controller writes it is as it should be: nothing is left to be
+// written. It is no failure, of which somebody would be told in the log or by an event.
+func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
+	files := shared.Get(t).Endpoints()
+	key, err := os.ReadFile(files.ServiceAccountKeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const set = `{"apiVersion": "%s", "kind": "%s", "metadata": {"name": "web"}, "spec": {"replicas": %d, "selector": %s,
+		"template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "web"}]}}}}`
+	replicaSet := fmt.Sprintf(set, "apps/v1", "ReplicaSet", 2, `{"matchLabels": {"app": "web"}}`)
+	deployed := fmt.Sprintf(set, "apps/v1", "Deployment", 2, `{"matchLabels": {"app": "web"}}`)
+	replicationController := fmt.Sprintf(set, "v1", "ReplicationController", 2, `{"app": "web"}`)
+	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"selector": %s, "ports": [{"port": 80}]}}`
+	const node = `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "%s"}, "spec": %s}`
+	hasty := nodelifecycle.Options{NodeMonitorPeriod: 50 * time.Millisecond, NodeMonitorGracePeriod: time.Second, NodeStartupGracePeriod: time.Second}
+
+	for _, test := range []struct {
+		name       string
+		controller managertest.Make
+		writes     string         // those that come too late; NS is the namespace
+		begin      func(*cluster) // makes what the controller has to do with
+		change     func(*cluster) // may have it write again
+	}{
+		{
+			name: "status of a Deployment", controller: managertest.Making(deployment.New, deployment.Options{}),
+			writes: `PUT .*/NS/deployments/web/status`, begin: func(c *cluster) { c.manifest(deployed) },
+		}, {
+			name: "ReplicaSet of a Deployment", controller: managertest.Making(deployment.New, deployment.Options{}),
+			writes: `PATCH .*/NS/replicasets/`, begin: func(c *cluster) {
+				c.manifest(deployed)
+				c.eventually(c.count("replicasets", 1))
+			},
+			change: func(c *cluster) { c.kubectl("scale", "deployment/web", "--replicas=3") },
+		}, {
+			name: "Deployment that is rolled back", controller: managertest.Making(deployment.New, deployment.Options{}),
+			writes: `PUT .*/NS/deployments/web$`, begin: func(c *cluster) {
+				c.manifest(deployed)
+				c.eventually(c.count("replicasets", 1))
+				c.kubectl("set", "image", "deployment/web", "main=web:2")
+				c.eventually(c.count("replicasets", 2))
+			},
+			change: func(c *cluster) { c.kubectl("annotate", "deployment/web", "deprecated.deployment.rollback.to=0") },
+		}, {
+			name: "status of a ReplicaSet", controller: managertest.Making(replicaset.New, replicaset.Options{}),
+			writes: `PUT .*/NS/replicasets/web/status`, begin: func(c *cluster) { c.manifest(replicaSet) },
+		}, {
+			name: "Pod of a ReplicaSet", controller: managertest.Making(replicaset.New, replicaset.Options{}),
+			writes: `DELETE .*/NS/pods/web-`, begin: func(c *cluster) {
+				c.manifest(replicaSet)
+				c.eventually(c.count("pods", 2))
+			},
+			change: func(c *cluster) { c.kubectl("scale", "rs/web", "--replicas=0") },
+		}, {
+			name: "Pod that is released", controller: managertest.Making(replicaset.New, replicaset.Options{}),
+			writes: `PATCH .*/NS/pods/web-`, begin: func(c *cluster) {
+				c.manifest(replicaSet)
+				c.eventually(c.count("pods", 2))
+			},
+			change: func(c *cluster) { c.kubectl("label", "pods", "--all", "app=quarantine", "--overwrite") },
+		}, {
+			name: "Pod that is adopted", controller: managertest.Making(replicaset.New, replicaset.Options{}),
+			writes: `PATCH .*/NS/pods/web$`, begin: func(c *cluster) {
+				c.manifest(fmt.Sprintf(webPod, "nowhere"))
+				c.manifest(replicaSet)
+			},
+		}, {
+			name: "status of a ReplicationController", controller: managertest.Making(replicationcontroller.New, replicationcontroller.Options{}),
+			writes: `PUT .*/NS/replicationcontrollers/web/status`, begin: func(c *cluster) { c.manifest(replicationController) },
+		}, {
+			name: "taints of a Node", controller: managertest.Making(nodelifecycle.New, nodelifecycle.Options{}),
+			writes: `PATCH /api/v1/nodes/goes-taints$`,
+			begin:  func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-taints", `{"unschedulable": true}`)) },
+		}, {
+			name: "conditions of a Node", controller: managertest.Making(nodelifecycle.New, hasty),
+			writes: `PATCH /api/v1/nodes/goes-conditions/status`,
+			begin: func(c *cluster) {
+				c.manifest(fmt.Sprintf(node, "goes-conditions", `{}`))
+				c.status("node/goes-conditions", `{"status": {"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}]}}`)
+			},
+		}, {
+			name: "annotation of a Node", controller: managertest.Making(nodettl.New, nodettl.Options{}),
+			writes: `PATCH /api/v1/nodes/goes-ttl$`, begin: func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-ttl", `{}`)) },
+		}, {
+			name: "orphan that has failed", controller: managertest.Making(podgc.New, podgc.Options{Period: 50 * time.Millisecond, Quarantine: 50 * time.Millisecond}),
+			writes: `PATCH .*/NS/pods/web/status`, begin: func(c *cluster) { c.runningPod("nowhere") },
+		}, {
+			name: "orphan that is deleted", controller: managertest.Making(podgc.New, podgc.Options{Period: 50 * time.Millisecond, Quarantine: 50 * time.Millisecond}),
+			writes: `DELETE .*/NS/pods/web$`, begin: func(c *cluster) { c.runningPod("nowhere") },
+		}, {
+			name: "Pod that will be evicted", controller: managertest.Making(tainteviction.New, tainteviction.Options{}),
+			writes: `PATCH .*/NS/pods/web/status`, begin: func(c *cluster) {
+				c.manifest(fmt.Sprintf(node, "goes-evicted", `{"taints": [{"key": "a", "effect": "NoExecute"}]}`))
+				c.manifest(fmt.Sprintf(webPod, "goes-evicted"))
+			},
+		}, {
+			name: "Pod that is evicted", controller: managertest.Making(tainteviction.New, tainteviction.Options{}),
+			writes: `DELETE .*/NS/pods/web$`, begin: func(c *cluster) {
+				c.manifest(fmt.Sprintf(node, "goes-evicted", `{"taints": [{"key": "a", "effect": "NoExecute"}]}`))
+				c.manifest(fmt.Sprintf(webPod, "goes-evicted"))
+			},
+		}, {
+			name: "Endpoints that change", controller: managertest.Making(endpoints.New, endpoints.Options{}),
+			writes: `PUT .*/NS/endpoints/web`, begin: func(c *cluster) {
+				c.manifest(fmt.Sprintf(service, `{"app": "web"}`))
+				c.eventually(c.count("endpoints", 1))
+			},
+			change: func(c *cluster) { c.runningPod("node-0") },
+		}, {
+			name: "EndpointSlice that changes", controller: managertest.Making(endpointslice.New, endpointslice.Options{}),
+			writes: `PUT .*/NS/endpointslices/web-`, begin: func(c *cluster) {
+				c.manifest(fmt.Sprintf(service, `{"app": "web"}`))
+				c.eventually(c.count("endpointslices", 1))
+			},
+			change: func(c *cluster) { c.runningPod("node-0") },
+		}, {
+			name: "mirrored EndpointSlice that changes", controller: managertest.Making(endpointslicemirroring.New, endpointslicemirroring.Options{}),
+			writes: `PUT .*/NS/endpointslices/web-`, begin: func(c *cluster) {
+				c.manifest(fmt.Sprintf(service, `{}`))
+				c.manifest(`{"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "web"}, "subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"port": 80}]}]}`)
+				c.eventually(c.count("endpointslices", 1))
+			},
+			change: func(c *cluster) {
+				c.kubectl("patch", "endpoints/web", "--patch", `{"subsets": [{"addresses": [{"ip": "192.0.2.2"}], "ports": [{"port": 80}]}]}`)
+			},
+		}, {
+			name: "request that is approved", controller: managertest.Making(csrapproving.New, csrapproving.Options{}),
+			writes: `PUT .*/certificatesigningrequests/goes-approved/approval`,
+			begin: func(c *cluster) {
+				c.request("goes-approved", certificatesv1.KubeAPIServerClientKubeletSignerName, false)
+			},
+		}, {
+			name:       "request that is signed",
+			controller: managertest.Making(csrsigning.New, csrsigning.Options{Authorities: csrsigning.ForAll(csrsigning.Files(files.CAFile, files.CAKeyFile))}),
+			writes:     `PUT .*/certificatesigningrequests/goes-signed/status`,
+			begin: func(c *cluster) {
+				c.request("goes-signed", certificatesv1.KubeAPIServerClientKubeletSignerName, true)
+			},
+		}, {
+			name: "ClusterRole that is a sum", controller: managertest.Making(clusterroleaggregation.New, clusterroleaggregation.Options{}),
+			writes: `PATCH .*/clusterroles/goes-sum`, begin: func(c *cluster) {
+				c.manifest(`{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "goes-part", "labels": {"goes": "in"}},
+					"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}`)
+				c.manifest(`{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "goes-sum"},
+					"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"goes": "in"}}]}}`)
+			},
+		}, {
+			name:       "token that is filled",
+			controller: managertest.Making(serviceaccounttoken.New, serviceaccounttoken.Options{PrivateKey: key}),
+			writes:     `PUT .*/NS/secrets/web`,
+			begin: func(c *cluster) {
+				c.manifest(`{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+					"metadata": {"name": "web", "annotations": {"kubernetes.io/service-account.name": "default"}}}`)
+			},
+		}, {
+			name:       "token of nobody",
+			controller: managertest.Making(serviceaccounttoken.New, serviceaccounttoken.Options{PrivateKey: key}),
+			writes:     `DELETE .*/NS/secrets/web`,
+			begin: func(c *cluster) {
+				c.manifest(`{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+					"metadata": {"name": "web", "annotations": {"kubernetes.io/service-account.name": "nobody"}}}`)
+			},
+		}, {
+			name: "certificates that are mended", controller: managertest.Making(rootcapublisher.New, rootcapublisher.Options{RootCA: []byte("a")}),
+			writes: `PUT .*/NS/configmaps/kube-root-ca.crt`,
+			begin:  func(c *cluster) { c.eventually(c.count("configmaps", 1)) },
+			change: func(c *cluster) {
+				c.kubectl("patch", "configmap", "kube-root-ca.crt", "--patch", `{"data": {"ca.crt": "b"}}`)
+			},
+		}, {
+			name: "Job that has finished", controller: managertest.Making(ttlafterfinished.New, ttlafterfinished.Options{}),
+			writes: `DELETE .*/NS/jobs/web`, begin: func(c *cluster) {
+				c.manifest(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "web"}, "spec": {"ttlSecondsAfterFinished": 0,
+					"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "web"}]}}}}`)
+				c.status("job/web", `{"status": {"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:00:00Z", "succeeded": 1, "ready": 0, "terminating": 0,
+					"uncountedTerminatedPods": {}, "conditions": [
+						{"type": "SuccessCriteriaMet", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+						{"type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`)
+			},
+		}, {
+			name: "dependent whose owner is gone", controller: managertest.Making(garbagecollector.New, garbagecollector.Options{}),
+			writes: `DELETE .*/NS/configmaps/web`, begin: func(c *cluster) {
+				c.manifest(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web",
+					"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "8a1d3a7e-0000-4000-8000-000000000000"}]}}`)
+			},
+		},
+	} {
+		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
+			c := &cluster{Cluster: shared.Get(t), t: t}
+			c.namespace = c.Namespace(t)
+			r := &reaper{cluster: c, pattern: regexp.MustCompile("^" + strings.ReplaceAll(test.writes, "NS", c.namespace))}
+			config := rest.CopyConfig(c.Config)
+			config.Wrap(r.wrap)
+			p := managertest.Run(t, config, test.controller)
+			test.begin(c)
+			if test.change != nil {
+				test.change(c)
+			}
+			controlplanetest.Eventually(t, "a write that comes too late: "+test.writes, func() bool { return r.count() > 0 })
+			p.Stop() // after the run that wrote
+			for _, line := range p.Warnings() {
+				t.Errorf("the log says: %s", line)
+			}
+			told := read[struct {
+				Items []struct{ Type, Reason, Note string }
+			}](c, "events.events.k8s.io")
+			for _, e := range told.Items {
+				if e.Type == "Warning" {
+					t.Errorf("an event says: %s: %s", e.Reason, e.Note)
+				}
+			}
+		})
+	}
+}
