@@ -39,19 +39,22 @@ func ServingRights() []rbacv1.PolicyRule {
 	}
 }
 
-// access asks the API server who somebody is and what he may see.
+// access finds out who somebody is and what he may see. What it cannot tell itself it asks
+// the API server.
 type access struct {
-	client *client.Client
-	log    *slog.Logger
+	certificates certificates
+	tokens       *client.Client // asks whose a token is
+	rights       *client.Client // asks who may see what
+	log          *slog.Logger
 
 	mu      sync.Mutex
 	answers map[question]answer
 }
 
-// question is a token, which is not kept, and a path.
+// question is who asks, by a digest, because tokens are not kept, and a path.
 type question struct {
-	token [sha256.Size]byte
-	path  string
+	who  [sha256.Size]byte
+	path string
 }
 
 type answer struct {
@@ -60,21 +63,17 @@ type answer struct {
 	at   time.Time
 }
 
-func newAccess(c *client.Client, log *slog.Logger) *access {
-	return &access{client: c, log: log, answers: map[question]answer{}}
-}
-
 // guard lets through who may get the path.
 func (a *access) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		token = strings.TrimSpace(token)
-		if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		who, doubt := a.certificates.identify(r)
+		token := bearerToken(r)
+		if who == nil && token == "" {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "a bearer token of the cluster is needed, such as kubectl create token gives", http.StatusUnauthorized)
+			http.Error(w, a.wanted(doubt), http.StatusUnauthorized)
 			return
 		}
-		if answer := a.ask(r.Context(), token, r.URL.Path); answer.code != http.StatusOK {
+		if answer := a.ask(r.Context(), who, token, r.URL.Path); answer.code != http.StatusOK {
 			http.Error(w, answer.why, answer.code)
 			return
 		}
@@ -82,8 +81,33 @@ func (a *access) guard(next http.Handler) http.Handler {
 	})
 }
 
-func (a *access) ask(ctx context.Context, token, path string) answer {
-	q := question{sha256.Sum256([]byte(token)), path}
+func bearerToken(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// wanted says to somebody unknown what makes him known. doubt is why his certificate does
+// not, if he has shown one.
+func (a *access) wanted(doubt error) string {
+	const token = "a bearer token of the cluster is needed, such as kubectl create token gives"
+	switch {
+	case !a.certificates.any():
+		return token
+	case doubt != nil:
+		return fmt.Sprintf("the client certificate is not accepted: %s; one of the cluster is needed, or a bearer token", doubt)
+	}
+	return token + ", or a client certificate of the cluster"
+}
+
+// ask tells whether somebody may see a path: who, or, if that is nil, whose the token is.
+func (a *access) ask(ctx context.Context, who *user, token, path string) answer {
+	q := question{sha256.Sum256([]byte("token " + token)), path}
+	if who != nil {
+		q.who = who.digest()
+	}
 	a.mu.Lock()
 	known, ok := a.answers[q]
 	a.mu.Unlock()
@@ -92,7 +116,7 @@ func (a *access) ask(ctx context.Context, token, path string) answer {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	code, why, err := a.review(ctx, token, path)
+	code, why, err := a.review(ctx, who, token, path)
 	if err != nil {
 		// Who asked needs not know our rights; who runs this does.
 		a.log.Warn("cannot find out who may see this", "path", path, "error", err)
@@ -109,24 +133,18 @@ func (a *access) ask(ctx context.Context, token, path string) answer {
 }
 
 // review asks the API server. The error never has the token in it.
-func (a *access) review(ctx context.Context, token, path string) (code int, why string, err error) {
-	who, err := client.For[*authenticationv1.TokenReview](a.client).Create(ctx, &authenticationv1.TokenReview{
-		Spec: authenticationv1.TokenReviewSpec{Token: token},
-	})
-	if err != nil {
-		return 0, "", err
+func (a *access) review(ctx context.Context, who *user, token, path string) (code int, why string, err error) {
+	if who == nil {
+		if who, err = a.byToken(ctx, token); err != nil {
+			return 0, "", err
+		}
+		if who == nil {
+			return http.StatusUnauthorized, "the API server does not know this token, or no longer", nil
+		}
 	}
-	if !who.Status.Authenticated {
-		return http.StatusUnauthorized, "the API server does not know this token, or no longer", nil
-	}
-	user := who.Status.User
-	extra := map[string]authorizationv1.ExtraValue{}
-	for key, values := range user.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
-	}
-	may, err := client.For[*authorizationv1.SubjectAccessReview](a.client).Create(ctx, &authorizationv1.SubjectAccessReview{
+	may, err := client.For[*authorizationv1.SubjectAccessReview](a.rights).Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
+			User: who.Name, UID: who.UID, Groups: who.Groups, Extra: who.Extra,
 			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"},
 		},
 	})
@@ -134,7 +152,23 @@ func (a *access) review(ctx context.Context, token, path string) (code int, why 
 		return 0, "", err
 	}
 	if !may.Status.Allowed {
-		return http.StatusForbidden, fmt.Sprintf("User %q cannot get path %q; a ClusterRole with nonResourceURLs grants it", user.Username, path), nil
+		return http.StatusForbidden, fmt.Sprintf("User %q cannot get path %q; a ClusterRole with nonResourceURLs grants it", who.Name, path), nil
 	}
 	return http.StatusOK, "", nil
+}
+
+// byToken asks whose a token is: nil if it is nobody's.
+func (a *access) byToken(ctx context.Context, token string) (*user, error) {
+	review, err := client.For[*authenticationv1.TokenReview](a.tokens).Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token},
+	})
+	if err != nil || !review.Status.Authenticated {
+		return nil, err
+	}
+	known := review.Status.User
+	who := &user{Name: known.Username, UID: known.UID, Groups: known.Groups, Extra: map[string]authorizationv1.ExtraValue{}}
+	for key, values := range known.Extra {
+		who.Extra[key] = authorizationv1.ExtraValue(values)
+	}
+	return who, nil
 }

@@ -38,5 +38,6 @@
 //
 // [Serve] answers at /healthz, /livez, /readyz, /metrics, /debug/controllers and
 // /debug/informers: without TLS on loopback addresses alone, and elsewhere to those whom the
-// API server allows it.
+// API server allows it. They are known by tokens, and by the client certificates that
+// [Authentication] says.
 package manager

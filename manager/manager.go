@@ -103,9 +103,9 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 			return nil, fmt.Errorf("making a manager: %w", err)
 		}
 	}
-	for _, s := range m.servings {
-		if err := s.validate(); err != nil {
-			return nil, fmt.Errorf("making a manager: %w", err)
+	for i := range m.servings {
+		if err := m.prepare(&m.servings[i]); err != nil {
+			return nil, fmt.Errorf("making a manager: serving on %s: %w", m.servings[i].listener.Addr(), err)
 		}
 	}
 	return m, nil

@@ -39,6 +39,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err := m.waitForServer(ctx); err != nil {
 		return nil // asked to stop before there was anything to do
 	}
+	if err := m.lookUp(ctx); err != nil {
+		return fmt.Errorf("running the manager: %w", err)
+	}
 
 	// Groups that stop one after the other: who works, who tells of it, the right to do
 	// so, and who tells them of the world. Informers begin first, so that who stands by

@@ -31,37 +31,46 @@ type Serving struct {
 	CertFile, KeyFile string
 	// Profiling adds /debug/pprof/.
 	Profiling bool
+	// Authentication says by what those are known who ask, beside by tokens. It is not
+	// looked at where Plain is set.
+	Authentication Authentication
 }
 
 type serving struct {
 	Serving
 	listener net.Listener
+	access   *access // nil if Plain
 }
 
 // Serve has the manager answer questions on a listener, from Run's begin to its end:
 // /healthz, /livez and /readyz, with a path below them for each check, to everybody;
 // /metrics, /debug/controllers and /debug/informers to those who may. Who asks sends a
-// bearer token, of which the API server says whose it is (TokenReview) and whether he may
-// get that path (SubjectAccessReview); the answers are remembered for ten seconds. Run
-// closes the listener.
+// bearer token, of which the API server says whose it is (TokenReview), or is known by what
+// [Authentication] says; the API server says whether he may get that path
+// (SubjectAccessReview). Its answers are remembered for ten seconds. Run closes the listener.
 func Serve(l net.Listener, s Serving) Option {
-	return func(m *Manager) { m.servings = append(m.servings, serving{s, l}) }
+	return func(m *Manager) { m.servings = append(m.servings, serving{Serving: s, listener: l}) }
 }
 
-func (s *serving) validate() error {
-	address := s.listener.Addr().String()
-	if tcp, ok := s.listener.Addr().(*net.TCPAddr); s.Plain && (!ok || !tcp.IP.IsLoopback()) {
-		return fmt.Errorf("serving on %s: without TLS that is open to the network; use a loopback address such as 127.0.0.1", address)
+// prepare holds that a serving makes sense, and finds out who decides about those who ask.
+func (m *Manager) prepare(s *serving) error {
+	if s.Plain {
+		if tcp, ok := s.listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+			return errors.New("without TLS that is open to the network; use a loopback address such as 127.0.0.1")
+		}
+		return nil
 	}
 	if (s.CertFile == "") != (s.KeyFile == "") {
-		return fmt.Errorf("serving on %s: a certificate and its key are needed, or none of them", address)
+		return errors.New("a certificate and its key are needed, or none of them")
 	}
 	if s.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile); err != nil {
-			return fmt.Errorf("serving on %s: %w", address, err)
+			return err
 		}
 	}
-	return nil
+	var err error
+	s.access, err = m.newAccess(s.Authentication)
+	return err
 }
 
 // How long clients may take: to send the head of a request, and between two.
@@ -74,16 +83,20 @@ const (
 func (m *Manager) serve() (end func()) {
 	var servers []*http.Server
 	var tasks sync.WaitGroup
+	lookingUp, stopLookingUp := context.WithCancel(context.Background())
 	for _, s := range m.servings {
-		guard := newAccess(m.own, m.log).guard
+		guard := func(h http.Handler) http.Handler { return h }
 		listener := s.listener
-		if s.Plain {
-			guard = func(h http.Handler) http.Handler { return h }
-		} else if config, err := s.tls(); err != nil {
-			m.log.Error("not serving", "address", listener.Addr().String(), "error", err)
-			continue
-		} else {
-			listener = tls.NewListener(listener, config)
+		if !s.Plain {
+			config, err := s.tls()
+			if err != nil {
+				m.log.Error("not serving", "address", listener.Addr().String(), "error", err)
+				continue
+			}
+			guard, listener = s.access.guard, tls.NewListener(listener, config)
+			if p := s.access.certificates.published; p != nil {
+				tasks.Go(func() { _ = p.factory.Run(lookingUp) }) // an informer that fails says so and tries again
+			}
 		}
 		server := &http.Server{
 			Handler: m.handler(s.Profiling, guard), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
@@ -105,12 +118,16 @@ func (m *Manager) serve() (end func()) {
 				_ = server.Close() // a profile that is being taken, say
 			}
 		}
+		stopLookingUp()
 		tasks.Wait()
 	}
 }
 
 func (s *serving) tls() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if s.access.certificates.any() {
+		config.ClientAuth = tls.RequestClientCert // whether it counts is seen to for each request
+	}
 	if s.CertFile != "" {
 		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			c, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)

@@ -44,11 +44,15 @@ func (f *fixed) Set(text string) error {
 
 // fixedFlags adds them.
 func fixedFlags(flags *pflag.FlagSet) {
+	const answers = "what the API server says about who asks for metrics counts for 10s; want 10s, or leave it out"
 	const noBatches = "changes of Pods are not held back here; want 0s, or leave it out"
 	for _, f := range []struct {
 		name string
 		fixed
 	}{
+		{"authentication-token-webhook-cache-ttl", fixed{"10s", "duration", answers}},
+		{"authorization-webhook-cache-authorized-ttl", fixed{"10s", "duration", answers}},
+		{"authorization-webhook-cache-unauthorized-ttl", fixed{"10s", "duration", answers}},
 		{"endpoint-updates-batch-period", fixed{"0s", "duration", noBatches}},
 		{"endpointslice-updates-batch-period", fixed{"0s", "duration", noBatches}},
 		{"kube-api-content-type", fixed{
@@ -63,4 +67,5 @@ func fixedFlags(flags *pflag.FlagSet) {
 		value := f.fixed
 		flags.Var(&value, f.name, fmt.Sprintf("as of kube-controller-manager; no other value than %s works", value.value))
 	}
+	flags.String("cluster-name", "kubernetes", "as of kube-controller-manager, where it is in the names of what cloud providers make; no controller here makes any")
 }

@@ -35,6 +35,7 @@ func managerCommand(w *cli.World) *cobra.Command {
 		keys        keyFiles
 		elect       cli.Electing
 		answer      cli.Answering
+		known       authenticating
 		tune        tuning
 		limit       rateLimit
 		level       klogLevel
@@ -94,6 +95,9 @@ lack nothing work meanwhile.
 			if err != nil {
 				return err
 			}
+			if err := known.into(&answer); err != nil {
+				return err
+			}
 			serving, err := answer.Options(c.Context(), log)
 			if err != nil {
 				return err
@@ -118,6 +122,7 @@ lack nothing work meanwhile.
 		About: "; the default is that of kube-controller-manager, so that one of both works",
 	})
 	answer.Flags(c.Flags(), securePort)
+	known.flags(c.Flags())
 	tune.flags(c.Flags())
 	limit.flags(c.Flags())
 	level.flags(c.Flags())

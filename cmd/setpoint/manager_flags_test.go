@@ -162,7 +162,8 @@ func TestAFlagThatIsWrongIsNamedBeforeAnythingIsRead(t *testing.T) {
 		{"--endpoint-updates-batch-period=soon", "--endpoint-updates-batch-period=soon: want a time with its unit"},
 		{"--horizontal-pod-autoscaler-sync-period=15s", "--horizontal-pod-autoscaler-sync-period belongs to horizontal-pod-autoscaler-controller, which setpoint does not have yet; leave it out"},
 		{"--concurrent_job_syncs=1", "--concurrent-job-syncs belongs to job-controller, which setpoint does not have yet"},
-		{"--authentication-kubeconfig=x", "--authentication-kubeconfig is a flag of kube-controller-manager that setpoint does not have: who may see what is asked of the API server"},
+		{"--authorization-always-allow-paths=/metrics", "--authorization-always-allow-paths is a flag of kube-controller-manager that setpoint does not have: health answers everybody"},
+		{"--authentication-token-webhook-cache-ttl=1m", "--authentication-token-webhook-cache-ttl=1m: what the API server says about who asks for metrics counts for 10s"},
 		{"--feature-gates=PodDeletionCst=true", `no controller here has a feature gate "PodDeletionCst"; did you mean PodDeletionCost?`},
 		{"--feature-gates=PodDeletionCost=false", "--feature-gates=PodDeletionCost=false: setpoint has only PodDeletionCost=true; leave it out"},
 		{"--feature-gates=PodDeletionCost", `"PodDeletionCost": want NAME=true or NAME=false`},
@@ -178,6 +179,31 @@ func TestAFlagThatIsWrongIsNamedBeforeAnythingIsRead(t *testing.T) {
 	}
 }
 
+// These are looked at once there is a kubeconfig.
+func TestWhatIsWrongAboutWhoIsBelievedIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	kubeconfig, empty := filepath.Join(dir, "good"), filepath.Join(dir, "empty")
+	text := "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: a}]}"
+	for file, text := range map[string]string{kubeconfig: text, empty: ""} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nowhere := filepath.Join(dir, "nowhere")
+	for args, want := range map[string]string{
+		"--authentication-kubeconfig=" + nowhere:    "--authentication-kubeconfig: kubeconfig " + nowhere + " does not exist",
+		"--authorization-kubeconfig=" + empty:       "--authorization-kubeconfig: kubeconfig " + empty + " names no cluster",
+		"--requestheader-allowed-names=a, ":         "--requestheader-allowed-names: one of its names is empty",
+		"--client-ca-file=" + nowhere:               "certificate authorities of clients: open " + nowhere,
+		"--requestheader-client-ca-file=" + nowhere: "certificate authorities of proxies: open " + nowhere,
+		"--client-ca-file=" + empty:                 "certificate authorities of clients: " + empty + " is empty",
+	} {
+		if got := refused(t, "--kubeconfig", kubeconfig, "--bind-address=127.0.0.1", "--secure-port="+freePort(t), args); !strings.Contains(got, want) {
+			t.Errorf("%s:\n%s\nwant\n%s", args, got, want)
+		}
+	}
+}
+
 func TestFlagsWithTheOneValueThatWorksAreTaken(t *testing.T) {
 	for _, args := range []string{
 		"--kube-api-content-type=application/vnd.kubernetes.protobuf",
@@ -186,6 +212,8 @@ func TestFlagsWithTheOneValueThatWorksAreTaken(t *testing.T) {
 		"--endpoint-updates-batch-period=0",
 		"--leader-elect-resource-lock=leases",
 		"--concurrent_rc_syncs=5",
+		"--authentication-token-webhook-cache-ttl=10s",
+		"--cluster-name=mine",
 		"--feature-gates=PodDeletionCost=true,kube:LogarithmicScaleDown=true",
 		"--emulated-version=1.36",
 		"--emulated-version=kube=1.35",

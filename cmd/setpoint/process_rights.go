@@ -30,12 +30,14 @@ func (p processRights) objects() []object.Object {
 	const role = "setpoint:manager"
 	version := rbacv1.SchemeGroupVersion.String()
 	cluster := metav1.ObjectMeta{Name: role}
+	// That of the lease is kube-system, where the accounts of controllers are as well, and
+	// what API servers publish.
 	inNamespace := metav1.ObjectMeta{Namespace: defaultLease.Namespace, Name: role}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: p.account.Namespace, Name: p.account.Name}}
 	all := []object.Object{
 		&rbacv1.Role{
 			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "Role"}, ObjectMeta: inNamespace,
-			Rules: append(lease.Config{Key: defaultLease}.Rights(), p.accountRights()...),
+			Rules: slices.Concat(lease.Config{Key: defaultLease}.Rights(), manager.LookupRights(), p.accountRights()),
 		},
 		&rbacv1.RoleBinding{
 			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"}, ObjectMeta: inNamespace,
@@ -60,7 +62,7 @@ func (p processRights) objects() []object.Object {
 }
 
 // accountRights are for tokens of the controllers' accounts, and for accounts that are not
-// there. They are in the namespace of the lease, as all these accounts are.
+// there.
 func (p processRights) accountRights() []rbacv1.PolicyRule {
 	if len(p.controllers) == 0 {
 		return nil

@@ -34,10 +34,10 @@ the ServiceAccounts that they are bound to. It connects to nothing.
 Without --service-account each has an account of its own in kube-system, called as
 the one of kube-controller-manager; who runs as it runs that controller alone. With
 it, one account has the rights of all that are chosen, and those of the process:
-to hold its lease, and to ask who may see its metrics. With
---use-service-account-credentials, as for the manager, each has its own account, and
-the one of --service-account is that of the process, which reads for all of them and
-may have their tokens.`,
+to hold its lease, to ask who may see its metrics, and to read whose certificates
+are believed there. With --use-service-account-credentials, as for the manager, each
+has its own account, and the one of --service-account is that of the process, which
+reads for all of them and may have their tokens.`,
 		Example: `  # rights for all controllers, and a token to run them with
   setpoint manager rbac --service-account kube-system/setpoint | kubectl apply -f -
   kubectl create token setpoint -n kube-system

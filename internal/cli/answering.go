@@ -52,6 +52,9 @@ func (a *Answering) At(address string) error {
 	return nil
 }
 
+// Known says by what those are known who ask, beside by bearer tokens.
+func (a *Answering) Known(by manager.Authentication) { a.serving.Authentication = by }
+
 // Options listens, and returns the options of the manager for that.
 func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Option, error) {
 	for flag, port := range map[string]int{"secure-port": a.port, "plain-port": a.plainPort} {

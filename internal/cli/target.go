@@ -23,6 +23,9 @@ type Target struct {
 	context    string
 }
 
+// TargetOf returns the cluster that a kubeconfig file names.
+func TargetOf(kubeconfig string) *Target { return &Target{kubeconfig: kubeconfig} }
+
 // Flags adds its flags.
 func (t *Target) Flags(flags *pflag.FlagSet) {
 	flags.StringVarP(&t.kubeconfig, "kubeconfig", "k", "", "kubeconfig `file` (default: $KUBECONFIG, else ~/.kube/config, else the cluster that this runs in)")
