@@ -61,8 +61,8 @@
 //   - A key that is given up, with [MaxRetries] or [Terminal], is in the log at once;
 //     [OnGivingUp] can tell it to others.
 //   - A panic of the Reconciler is an error of that run, one of a predicate chooses the
-//     event, one of a mapping loses it. [Controller.Panics] counts them, and the log has
-//     their stacks.
+//     event, one of a mapping loses it. [Controller.Panics] counts them and has the last
+//     of each part, and the log has their stacks.
 //
 // # Stopping
 //

@@ -28,9 +28,10 @@ const maxFailures = 1000
 
 // failures remembers the last error of keys, for people.
 type failures struct {
-	mu    sync.Mutex
-	last  map[object.Key]Failure
-	total uint64
+	mu     sync.Mutex
+	last   map[object.Key]Failure
+	total  uint64
+	gaveUp uint64
 }
 
 func (f *failures) note(key object.Key, err error) {
@@ -43,7 +44,10 @@ func (f *failures) note(key object.Key, err error) {
 	f.total++
 	known, remembered := f.last[key]
 	if !remembered && len(f.last) >= maxFailures {
-		return
+		for any := range f.last { // what failed last says most
+			delete(f.last, any)
+			break
+		}
 	}
 	if f.last == nil {
 		f.last = map[object.Key]Failure{}
@@ -54,6 +58,7 @@ func (f *failures) note(key object.Key, err error) {
 func (f *failures) givenUp(key object.Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.gaveUp++
 	if known, remembered := f.last[key]; remembered {
 		known.GivenUp = true
 		f.last[key] = known
@@ -61,11 +66,21 @@ func (f *failures) givenUp(key object.Key) {
 }
 
 // Failures returns the keys whose last run failed, those that were given up among them,
-// up to a thousand, and how many runs have failed in all. It is safe for concurrent use.
+// and how many runs have failed in all. Of more than a thousand such keys some are left
+// out, but not the one that failed last. It is safe for concurrent use.
 func (c *Controller) Failures() (last map[object.Key]Failure, total uint64) {
 	c.failures.mu.Lock()
 	defer c.failures.mu.Unlock()
 	return maps.Clone(c.failures.last), c.failures.total
+}
+
+// GivenUp returns how many times keys have been given up in all: after too many failures,
+// or for a [Terminal] error. Which, and why, is in Failures until something changes. It is
+// safe for concurrent use.
+func (c *Controller) GivenUp() uint64 {
+	c.failures.mu.Lock()
+	defer c.failures.mu.Unlock()
+	return c.failures.gaveUp
 }
 
 // Informers returns those that the Reconciler reads, as far as the controller knows.

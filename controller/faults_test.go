@@ -120,8 +120,8 @@ func TestGivingUpIsLoudShownAndEndsWithTheNextChange(t *testing.T) {
 				if text := b.log.String(); !strings.Contains(text, "giving up until something changes") || !strings.Contains(text, "ns/parent") {
 					t.Errorf("the log says:\n%s", text)
 				}
-				if n := c.Panics()["what is called when a key is given up"]; n != 1 {
-					t.Errorf("panics: %v", c.Panics())
+				if n := c.Panics()["what is called when a key is given up"].Times; n != 1 || c.GivenUp() != 1 {
+					t.Errorf("panics: %v; given up %d times", c.Panics(), c.GivenUp())
 				}
 				b.change("parent")
 				synctest.Wait()
@@ -163,9 +163,13 @@ func TestPanicsAreContainedCountedAndNamed(t *testing.T) {
 			t.Errorf("runs: %v; want 2 of parent, which changed, 2 of other, which failed, and mapped", runs)
 		}
 		got := c.Panics()
-		for who, want := range map[string]uint64{"the reconciler": 1, "a predicate of pods": 3, "the mapping of pods, to which the event is lost": 1} {
-			if got[who] != want {
-				t.Errorf("%s panicked %d times, counted %d", who, want, got[who])
+		for who, want := range map[string]controller.Panic{
+			"the reconciler":      {Times: 1, Object: "ns/other", Text: "reconciler"},
+			"a predicate of pods": {Times: 3, Object: "ns/parent", Text: "predicate"},
+			"the mapping of pods": {Times: 1, Object: "ns/other", Text: "mapping"},
+		} {
+			if want.At = got[who].At; got[who] != want || want.At.IsZero() || want.At.After(time.Now()) {
+				t.Errorf("%s panicked as %+v says, it is said %+v", who, want, got[who])
 			}
 			if text := b.log.String(); !strings.Contains(text, who) || !strings.Contains(text, "faults_test.go") {
 				t.Errorf("the log does not say that %s panicked, and where:\n%s", who, text)

@@ -40,7 +40,7 @@ func Feed(name string, f func(ctx context.Context, add func(object.Key))) Option
 func (c *Controller) feed(ctx context.Context, name string, f func(context.Context, func(object.Key)), add func(object.Key)) (ended bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.contain("the feed "+name+", which begins anew", "", p)
+			c.contain("the feed "+name, "it begins anew", "", p)
 			ended = ctx.Err() != nil
 		}
 	}()

@@ -59,7 +59,7 @@ func (c *Controller) run(ctx context.Context, item workqueue.Item[object.Key]) {
 func (c *Controller) call(ctx context.Context, req Request) (result Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.contain("the reconciler", req.Key.String(), p)
+			c.contain("the reconciler", "the run has failed", req.Key.String(), p)
 			err = fmt.Errorf("reconciling %s: panic: %v", req.Key, p)
 		}
 	}()
@@ -99,7 +99,7 @@ func (c *Controller) giveUp(req Request, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			c.contain("what is called when a key is given up", req.Key.String(), p)
+			c.contain("what is called when a key is given up", "it may not have done all", req.Key.String(), p)
 		}
 	}()
 	c.givingUp(req, err)

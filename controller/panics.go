@@ -9,41 +9,53 @@ import (
 	"math/bits"
 	"runtime/debug"
 	"sync"
+	"time"
 )
 
-// panics counts those that were contained, by whose they are.
-type panics struct {
-	mu sync.Mutex
-	by map[string]uint64
+// Panic is what is known of the panics of one part of a controller.
+type Panic struct {
+	Times uint64
+	// The last of them.
+	At     time.Time
+	Object string // in whose event or run; empty where there is none
+	Text   string // what it panicked with
 }
 
-func (p *panics) count(who string) uint64 {
+// panics remembers those that were contained, by whose they are.
+type panics struct {
+	mu sync.Mutex
+	by map[string]Panic
+}
+
+func (p *panics) note(who, object, text string) (times uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.by == nil {
-		p.by = map[string]uint64{}
+		p.by = map[string]Panic{}
 	}
-	p.by[who]++
-	return p.by[who]
+	times = p.by[who].Times + 1
+	p.by[who] = Panic{Times: times, At: time.Now(), Object: object, Text: text}
+	return times
 }
 
-// contain counts a panic, and logs the first, the second, the fourth, the eighth and so
-// on of one part, with the stack: a mapping that panics may do so for every object there
-// is. It is called while the panic is recovered from, which is when the stack is still
-// that of the panic.
-func (c *Controller) contain(who, object string, panicked any) {
-	n := c.panics.count(who)
+// contain remembers a panic, and logs the first, the second, the fourth, the eighth and so
+// on of one part, with the stack and what follows from it: a mapping that panics may do so
+// for every object there is. It is called while the panic is recovered from, which is when
+// the stack is still that of the panic.
+func (c *Controller) contain(who, so, object string, panicked any) {
+	text := fmt.Sprint(panicked)
+	n := c.panics.note(who, object, text)
 	if bits.OnesCount64(n) != 1 {
 		return
 	}
-	c.log.Error("a panic was contained", "of", who, "object", object, "times", n,
-		"panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
+	c.log.Error("a panic was contained", "of", who, "so", so, "object", object, "times", n,
+		"panic", text, "stack", string(debug.Stack()))
 }
 
-// Panics returns how many panics have been contained, by what panicked: the reconciler, a
+// Panics returns the panics that have been contained, by what panicked: the reconciler, a
 // predicate or a mapping of a source, a feed. What else the controller's informers call,
 // their index functions, say, is theirs to contain and to log. It is safe for concurrent use.
-func (c *Controller) Panics() map[string]uint64 {
+func (c *Controller) Panics() map[string]Panic {
 	c.panics.mu.Lock()
 	defer c.panics.mu.Unlock()
 	return maps.Clone(c.panics.by)

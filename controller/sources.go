@@ -113,7 +113,7 @@ func watch[T object.Object](c *Controller, informer cache.SharedInformer[T], map
 			}
 			defer func() {
 				if p := recover(); p != nil {
-					c.contain("the mapping of "+informer.Kind()+", to which the event is lost", m.Key.String(), p)
+					c.contain("the mapping of "+informer.Kind(), "the event is lost to it", m.Key.String(), p)
 				}
 			}()
 			mapping(e, func(key object.Key) { c.queue.AddWith(how, key) })
@@ -129,7 +129,7 @@ func watch[T object.Object](c *Controller, informer cache.SharedInformer[T], map
 func chosen[T object.Object](c *Controller, informer cache.SharedInformer[T], e cache.Event[T], predicates []Predicate[T]) (yes bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.contain("a predicate of "+informer.Kind(), e.Key().String(), p)
+			c.contain("a predicate of "+informer.Kind(), "the event is chosen", e.Key().String(), p)
 			yes = true
 		}
 	}()

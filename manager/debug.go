@@ -27,6 +27,8 @@ type inspectable interface {
 	Queue() *workqueue.Queue[object.Key]
 	Waiting() map[object.Key]string
 	Failures() (map[object.Key]controller.Failure, uint64)
+	GivenUp() uint64
+	Panics() map[string]controller.Panic
 	Informers() []cache.Handle
 }
 
@@ -114,8 +116,8 @@ func writeController(w io.Writer, c inspectable, limit int) {
 	failures, total := c.Failures()
 	waiting := c.Waiting()
 	fmt.Fprintf(w, "\n%s\n", c.Name())
-	fmt.Fprintf(w, "  %d ready, %d delayed, %d worked on or held back, %d of these wanted again; %d runs asked for, %d failed, %d keys failing\n",
-		s.Ready, s.Delayed, s.Processing, s.Pending, s.Adds, total, s.Failing)
+	fmt.Fprintf(w, "  %d ready, %d delayed, %d worked on or held back, %d of these wanted again; %d runs asked for, %d failed, %d keys failing, %d given up, %d panics\n",
+		s.Ready, s.Delayed, s.Processing, s.Pending, s.Adds, total, s.Failing, c.GivenUp(), panicked(c))
 	for _, informer := range c.Informers() {
 		if status := informer.Status(); !status.Synced || status.Trouble != nil {
 			fmt.Fprintf(w, "  its informer of %s is not current: %s\n", strings.TrimSpace(status.Kind+" "+status.Selects), trouble(status))
@@ -146,8 +148,35 @@ func writeController(w io.Writer, c inspectable, limit int) {
 			break
 		}
 		f := failures[key]
-		fmt.Fprintf(page, "  %s\tfailed %d times, the last time %s ago\t%s\n", key, f.Runs, ago(f.At), f.Error)
+		state := fmt.Sprintf("failed %d times, the last time %s ago", f.Runs, ago(f.At))
+		if f.GivenUp {
+			state = fmt.Sprintf("given up %s ago, failed %d times", ago(f.At), f.Runs)
+		}
+		fmt.Fprintf(page, "  %s\t%s\t%s\n", key, state, firstLine(f.Error))
 	}
+	panics := c.Panics()
+	for _, of := range slices.Sorted(maps.Keys(panics)) {
+		p := panics[of]
+		fmt.Fprintf(page, "  %s\tpanic of %s, %d times, the last time %s ago\t%s\n", p.Object, of, p.Times, ago(p.At), firstLine(p.Text))
+	}
+}
+
+// panicked returns how many panics of a controller were contained.
+func panicked(c inspectable) (n uint64) {
+	for _, p := range c.Panics() {
+		n += p.Times
+	}
+	return n
+}
+
+// firstLine leaves a line of the page one line, whatever an error or a panic says.
+func firstLine(text string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.ReplaceAll(strings.TrimSpace(line), "\t", " ")
+	if more {
+		line += " ..."
+	}
+	return line
 }
 
 func trouble(s cache.Status) string {

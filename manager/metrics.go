@@ -45,13 +45,17 @@ var (
 	troubles = prometheus.NewDesc("setpoint_lease_failures_total", "Requests about the lease that failed.", []string{"name"}, nil)
 	changes  = prometheus.NewDesc("setpoint_lease_transitions", "Changes of the holder, as the lease counts them.", []string{"name"}, nil)
 	failed   = prometheus.NewDesc("setpoint_controller_failures_total", "Runs that failed.", []string{"controller"}, nil)
-	held     = prometheus.NewDesc("setpoint_controller_waiting_for_own_writes",
+	givenUp  = prometheus.NewDesc("setpoint_controller_given_up_total", "Keys that were given up, to be left alone until something changes.",
+		[]string{"controller"}, nil)
+	panics = prometheus.NewDesc("setpoint_controller_panics_total", "Panics that were contained: of reconcilers, mappings, predicates and feeds.",
+		[]string{"controller"}, nil)
+	held = prometheus.NewDesc("setpoint_controller_waiting_for_own_writes",
 		"Keys that are held back until informers have seen what was written for them.", []string{"controller"}, nil)
 )
 
 // Describe makes it a prometheus.Collector.
 func (election) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{leads, renewals, troubles, changes, failed, held} {
+	for _, d := range []*prometheus.Desc{leads, renewals, troubles, changes, failed, givenUp, panics, held} {
 		out <- d
 	}
 }
@@ -75,6 +79,8 @@ func (e election) Collect(out chan<- prometheus.Metric) {
 	for _, c := range m.controllers() {
 		_, total := c.Failures()
 		send(failed, prometheus.CounterValue, float64(total), c.Name())
+		send(givenUp, prometheus.CounterValue, float64(c.GivenUp()), c.Name())
+		send(panics, prometheus.CounterValue, float64(panicked(c)), c.Name())
 		send(held, prometheus.GaugeValue, float64(len(c.Waiting())), c.Name())
 	}
 }

@@ -1,0 +1,79 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// A key of each of three ends is shown in one line, whatever its error says: given up
+// after its retries, given up for good, and tried again after a panic.
+func TestDebugPageShowsWhatIsGivenUpAndWhatPanics(t *testing.T) {
+	l := listen(t)
+	m, err := manager.New(somePods(t).Config(), manager.Serve(l, manager.Serving{Plain: true}),
+		manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := cache.Informer[*corev1.Pod](m)
+	if err := m.Add(controller.New("breaking", func(_ context.Context, req controller.Request) (controller.Result, error) {
+		switch req.Key.Name {
+		case "good":
+			return controller.Result{}, controller.Terminal(errors.New("never\tso\nand a second line"))
+		case "bad":
+			return controller.Result{}, errors.New("the oven is cold")
+		}
+		panic("burnt\nto ashes")
+	},
+		controller.For(pods),
+		controller.Watches(pods, func(e cache.Event[*corev1.Pod], add func(object.Key)) {
+			if e.Key().Name == "bad" {
+				panic("no owner")
+			}
+			add(object.Key{Name: "mapped"})
+		}),
+		controller.MaxRetries(2), controller.RateLimit(&workqueue.Exponential[object.Key]{Base: time.Millisecond}),
+		controller.Log(m.Logger()))); err != nil {
+		t.Fatal(err)
+	}
+	run(t, m)
+	base := "http://" + l.Addr().String()
+	for _, line := range []string{
+		`, 3 given up, 4 panics$`,
+		`^  ns/good +given up \S+ ago, failed 1 times +never so \.\.\.$`,
+		`^  ns/bad +given up \S+ ago, failed 3 times +the oven is cold$`,
+		`^  mapped +given up \S+ ago, failed 3 times +reconciling mapped: panic: burnt \.\.\.$`,
+		`^  mapped +panic of the reconciler, 3 times, the last time \S+ ago +burnt \.\.\.$`,
+		`^  ns/bad +panic of the mapping of pods, 1 times, the last time \S+ ago +no owner$`,
+	} {
+		page := ""
+		waitFor(t, "the line "+line, func() bool {
+			_, page = ask(t, base+"/debug/controllers", "")
+			return regexp.MustCompile(`(?m)` + line).MatchString(page)
+		})
+	}
+	code, text := ask(t, base+"/metrics", "")
+	for _, want := range []string{
+		`(?m)^setpoint_controller_given_up_total\{controller="breaking"\} 3$`,
+		`(?m)^setpoint_controller_panics_total\{controller="breaking"\} 4$`,
+	} {
+		if code != http.StatusOK || !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("/metrics lacks %s: %d", want, code)
+		}
+	}
+}
