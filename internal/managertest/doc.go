@@ -9,5 +9,8 @@
 //	...
 //	process.Kill() // in the middle of its work
 //
+// [Alone] is one controller as a real process, "setpoint manager" under the rights of its
+// manifest, which is killed by SIGKILL right after a write of its own.
+//
 // A process without controllers looks on: its manager is a place for informers.
 package managertest
