@@ -21,6 +21,10 @@ import (
 // error; a supervisor begins anew.
 func LeaderElection(c lease.Config) Option { return func(m *Manager) { m.election = &c } }
 
+// KeepLease has a manager that stops leave its lease to expire. By default it lets go of it,
+// so that nobody waits for a process that is gone.
+func KeepLease() Option { return func(m *Manager) { m.keepLease = true } }
+
 // releaseMost is how long letting go of the lease may take.
 const releaseMost = 2 * time.Second
 
@@ -40,6 +44,11 @@ func (m *Manager) elect(ctx context.Context) (term context.Context, release func
 	return t.Context(), func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseMost)
 		defer cancel()
+		if m.keepLease {
+			cancel() // the term ends all the same; the request that would say so is never sent
+			_ = t.Release(ctx, "")
+			return
+		}
 		if err := t.Release(ctx, m.written.String()); err != nil {
 			m.log.Warn("the lease was not released", "error", err)
 		}

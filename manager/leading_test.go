@@ -355,6 +355,46 @@ func TestTheLastQuestionBeforeAWriteIsWhetherTheLeaseIsHeld(t *testing.T) {
 	})
 }
 
+// Upstream without its feature gate leaves the lease as it is.
+func TestALeaseThatIsKeptIsLeftToExpire(t *testing.T) {
+	for keep, holder := range map[bool]bool{false: false, true: true} {
+		synctest.Test(t, func(t *testing.T) {
+			pods, held := fakeapi.InMemory(podsResource), fakeapi.InMemory(leases)
+			options := []manager.Option{manager.Log(slog.New(slog.DiscardHandler)), manager.Instance("a"), manager.LeaderElection(locked)}
+			if keep {
+				options = append(options, manager.KeepLease())
+			}
+			server := fakeapi.Several{pods, held}
+			network := roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Context().Err() != nil {
+					return nil, r.Context().Err() // as one that has wires
+				}
+				return server.RoundTrip(r)
+			})
+			m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: network}, options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- m.Run(ctx) }()
+			time.Sleep(time.Second)
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			lease := held.Get(locked.Key)
+			if lease == nil {
+				t.Fatal("there is no lease")
+			}
+			spec, _ := lease.Object["spec"].(map[string]any)
+			if who, _ := spec["holderIdentity"].(string); (who != "") != holder {
+				t.Errorf("kept %t: its holder is %q", keep, who)
+			}
+		})
+	}
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

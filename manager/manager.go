@@ -40,10 +40,12 @@ type Manager struct {
 	election *lease.Config // as it was asked for
 	elector  *lease.Elector
 	fence    fence
-	written  written
-	phase    atomic.Value // string: what the process does, for people
-	answered atomic.Bool  // the server has
-	stopping atomic.Bool
+
+	keepLease bool
+	written   written
+	phase     atomic.Value // string: what the process does, for people
+	answered  atomic.Bool  // the server has
+	stopping  atomic.Bool
 
 	mu        sync.Mutex
 	parts     []Runnable

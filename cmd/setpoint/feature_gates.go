@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,34 +25,75 @@ const (
 // process around them.
 type gate struct {
 	name  string
-	does  bool // what is done here, always
-	since int  // the minor version since which that is upstream's default; 0 is before oldestMinor
+	specs []gateSpec // by version, the oldest first
 
-	// unseen: whether upstream's default is the same cannot be told from outside, so that
-	// emulating a version asks nothing of it.
-	unseen bool
+	// only says why there is but one way here: the value of specs. Empty: it switches.
+	only string
+	// apart is the value that holds here by default, where it is on purpose not upstream's.
+	apart *bool
 }
+
+// gateSpec is what a gate is since a version.
+type gateSpec struct {
+	since  int // the minor version; 0 is before oldestMinor
+	on     bool
+	stage  gateStage
+	locked bool // to on
+}
+
+type gateStage int
+
+const (
+	alpha gateStage = iota
+	beta
+	stable
+)
+
+// The gates that are asked for below.
+const (
+	releaseOnExit        = "ControllerManagerReleaseLeaderElectionLockOnExit"
+	terminatingReplicas  = "DeploymentReplicaSetTerminatingReplicas"
+	orderedNamespaces    = "OrderedNamespaceDeletion"
+	deletionCost         = "PodDeletionCost"
+	preferSame           = "PreferSameTrafficDistribution"
+	separateTaintEvictor = "SeparateTaintEvictionController"
+)
 
 // gates returns all of them.
 // Source: the uses of utilfeature.DefaultFeatureGate in k8s.io/kubernetes/pkg/controller and
 // cmd/kube-controller-manager/app, and pkg/features/kube_features.go for the versions.
 func gates() []gate {
 	return []gate{
-		{name: "AllAlpha", does: false},
-		{name: "AllBeta", does: false},
 		// The lease is let go of at the end, so that nobody waits for a process that is gone.
-		{name: "ControllerManagerReleaseLeaderElectionLockOnExit", does: true, unseen: true},
-		{name: "CoordinatedLeaderElection", does: false},
-		{name: "DeploymentReplicaSetTerminatingReplicas", does: true, since: 35},
-		{name: "LogarithmicScaleDown", does: true},
-		{name: "OrderedNamespaceDeletion", does: true, since: 33},
-		{name: "PodDeletionCost", does: true},
-		{name: "PreferSameTrafficDistribution", does: true, since: 34},
-		{name: "SeparateTaintEvictionController", does: true},
-		// Every controller here sees its own writes.
-		{name: "StaleControllerConsistencyReplicaSet", does: true, since: 36, unseen: true},
+		{name: releaseOnExit, specs: []gateSpec{{since: 36, stage: alpha}}, apart: new(true)},
+		{name: "CoordinatedLeaderElection", specs: []gateSpec{{stage: beta}}, only: "there is one way to elect a leader here"},
+		{name: terminatingReplicas, specs: []gateSpec{{stage: alpha}, {since: 35, on: true, stage: beta}}},
+		{name: "LogarithmicScaleDown", specs: []gateSpec{{on: true, stage: stable, locked: true}}},
+		{name: orderedNamespaces, specs: []gateSpec{{on: true, stage: beta}, {since: 34, on: true, stage: stable, locked: true}}},
+		{name: deletionCost, specs: []gateSpec{{on: true, stage: beta}}},
+		{name: preferSame, specs: []gateSpec{{stage: alpha}, {since: 34, on: true, stage: beta}, {since: 35, on: true, stage: stable, locked: true}}},
+		{name: separateTaintEvictor, specs: []gateSpec{{on: true, stage: beta}, {since: 34, on: true, stage: stable, locked: true}}},
+		// Whether a ReplicaSet waits for its own writes to be seen, or counts what it expects
+		// to see. From outside both are the same, and so is what is done here in either case.
+		{name: "StaleControllerConsistencyReplicaSet", specs: []gateSpec{{since: 36, on: true, stage: beta}}},
 	}
 }
+
+// at returns what the gate is in a version, false if there was none yet.
+func (g gate) at(minor int) (gateSpec, bool) {
+	var now gateSpec
+	there := false
+	for _, s := range g.specs {
+		if s.since <= minor {
+			now, there = s, true
+		}
+	}
+	return now, there
+}
+
+// groups are gates that stand for all of a stage that are not set themselves.
+// Source: k8s.io/component-base/featuregate.
+var groups = map[string]gateStage{"AllAlpha": alpha, "AllBeta": beta}
 
 // featureGates are gates that were set.
 type featureGates map[string]bool
@@ -82,7 +124,7 @@ func (g *featureGates) Set(text string) error {
 		if name == "" || err != nil {
 			return fmt.Errorf("%q: want NAME=true or NAME=false", pair)
 		}
-		if err := (gate{name: name}).settable(on); err != nil {
+		if err := known(name); err != nil {
 			return err
 		}
 		(*g)[name] = on
@@ -90,36 +132,60 @@ func (g *featureGates) Set(text string) error {
 	return nil
 }
 
-// settable looks the gate up and holds that a value is the one that works.
-func (g gate) settable(on bool) error {
-	var names []string
-	for _, known := range gates() {
-		if known.name == g.name {
-			if on != known.does {
-				return fmt.Errorf("setpoint has only %s=%t; leave it out", g.name, known.does)
-			}
-			return nil
-		}
-		names = append(names, known.name)
+// known holds that there is a gate of a name.
+func known(name string) error {
+	names := slices.Sorted(maps.Keys(groups))
+	for _, g := range gates() {
+		names = append(names, g.name)
+	}
+	if slices.Contains(names, name) {
+		return nil
 	}
 	return fmt.Errorf("no controller here has a feature gate %q; did you mean %s? There are: %s",
-		g.name, nearest.Name(g.name, names), strings.Join(names, ", "))
+		name, nearest.Name(name, names), strings.Join(names, ", "))
 }
 
-// check holds that the emulated version asks for nothing that is not done here.
-func (g featureGates) check(emulated []string) error {
+// resolve returns which gates are on in the version that is emulated. Those that are not
+// there yet are off. The error is that of the first that cannot be as it was asked for.
+func (g featureGates) resolve(emulated []string) (map[string]bool, error) {
 	minor, err := emulatedMinor(emulated)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, known := range gates() {
-		if _, set := g[known.name]; set || known.unseen || known.since <= minor {
-			continue
+	on := map[string]bool{}
+	for _, each := range gates() {
+		spec, there := each.at(minor)
+		if on[each.name] = spec.on; each.apart != nil {
+			on[each.name] = *each.apart
 		}
-		return fmt.Errorf("--emulated-version=1.%d: %s was %t then, and setpoint has only %t; give 1.%d or newer, or --feature-gates=%s=%t",
-			minor, known.name, !known.does, known.does, known.since, known.name, known.does)
+		by, asked, set := g.asked(each.name, spec.stage)
+		switch {
+		case !set, by != each.name && !there:
+		case !there:
+			return nil, fmt.Errorf("--feature-gates=%s=%t: there is none in 1.%d, which --emulated-version names; leave it out", by, asked, minor)
+		case by != each.name && spec.locked:
+		case spec.locked && asked != spec.on:
+			return nil, fmt.Errorf("--feature-gates=%s=%t: it is locked to %t in 1.%d; leave it out", by, asked, spec.on, minor)
+		case each.only != "" && asked != spec.on:
+			return nil, fmt.Errorf("--feature-gates=%s=%t: setpoint has only %s=%t, because %s; leave it out", by, asked, each.name, spec.on, each.only)
+		default:
+			on[each.name] = asked
+		}
 	}
-	return nil
+	return on, nil
+}
+
+// asked returns what a gate was set to, and by which name: its own, or that of its stage.
+func (g featureGates) asked(name string, stage gateStage) (by string, on, set bool) {
+	if on, set = g[name]; set {
+		return name, on, true
+	}
+	for group, of := range groups {
+		if on, set = g[group]; set && of == stage {
+			return group, on, true
+		}
+	}
+	return "", false, false
 }
 
 // emulatedMinor reads versions as upstream does: "1.35", or "kube=1.35".

@@ -95,6 +95,9 @@ lack nothing work meanwhile.
 			if err != nil {
 				return err
 			}
+			if !tune.gates[releaseOnExit] {
+				election = append(election, manager.KeepLease())
+			}
 			if err := known.into(&answer); err != nil {
 				return err
 			}
@@ -102,7 +105,7 @@ lack nothing work meanwhile.
 			if err != nil {
 				return err
 			}
-			m, entries, err := newManager(config, tune.without(entries), options, hosts, log, append(election, serving...)...)
+			m, entries, err := newManager(config, tune.of(entries), options, hosts, log, append(election, serving...)...)
 			if err != nil {
 				return err
 			}

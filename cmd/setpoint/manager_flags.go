@@ -22,6 +22,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
+	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 )
 
@@ -39,6 +40,7 @@ type tuning struct {
 	terminatedPods   int
 	featureGates     featureGates
 	emulatedVersions []string
+	gates            map[string]bool // which are on; check fills it
 }
 
 // concurrency is a flag that says how much a controller does at a time.
@@ -82,7 +84,7 @@ func (t *tuning) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&t.nodes.LargeClusterSizeThreshold, "large-cluster-size-threshold", 50, "a zone with more Nodes is large; in a smaller one that is partly down nothing is evicted")
 	flags.Float64Var(&t.nodes.UnhealthyZoneThreshold, "unhealthy-zone-threshold", 0.55, "the share of Nodes, of three at least, that are not ready in a zone that is partly down")
 	flags.IntVar(&t.terminatedPods, "terminated-pod-gc-threshold", 12500, "how many Pods that have ended may stay; with 0 or less all may")
-	flags.Var(&t.featureGates, "feature-gates", "Kubernetes feature `gates` of the controllers, such as A=true,B=false; each has one value that works")
+	flags.Var(&t.featureGates, "feature-gates", "Kubernetes feature `gates` of the controllers, such as A=true,B=false")
 	flags.StringSliceVar(&t.emulatedVersions, "emulated-version", nil, "behave as this `version` of Kubernetes would, such as 1.35")
 	fixedFlags(flags)
 }
@@ -106,10 +108,12 @@ func (t *tuning) check() error {
 	if err := t.checkNodes(); err != nil {
 		return err
 	}
-	return t.featureGates.check(t.emulatedVersions)
+	var err error
+	t.gates, err = t.featureGates.resolve(t.emulatedVersions)
+	return err
 }
 
-// into adds what the flags say to the controllers' options.
+// into adds what the flags say to the controllers' options. It follows check.
 func (t *tuning) into(o *registry.Options) {
 	o.Workers = map[string]int{}
 	for _, c := range t.workers {
@@ -119,6 +123,10 @@ func (t *tuning) into(o *registry.Options) {
 	o.LegacyTokenCleanUp = t.legacyTokens
 	o.NodeLifecycle = t.nodeOptions()
 	o.TerminatedPods = noneIfZero(max(t.terminatedPods, 0))
+	o.IgnorePodDeletionCost = !t.gates[deletionCost]
+	o.OmitTerminatingReplicas = !t.gates[terminatingReplicas]
+	o.UnorderedNamespaceDeletion = !t.gates[orderedNamespaces]
+	o.OnlyPreferClose = !t.gates[preferSame]
 }
 
 func (t *tuning) checkNodes() error {
@@ -160,9 +168,25 @@ func (t *tuning) nodeOptions() nodelifecycle.Options {
 	return n
 }
 
-// without leaves out what is switched off by a flag of its own.
-func (t *tuning) without(entries []registry.Entry) []registry.Entry {
-	return slices.DeleteFunc(entries, func(e registry.Entry) bool { return e.Name == garbagecollector.Name && !t.collectGarbage })
+// of returns those of the chosen controllers that run: what is switched off by a flag of
+// its own does not. Before there was a separate one, taints evicted as a part of
+// node-lifecycle-controller, whose account it has to this day.
+func (t *tuning) of(entries []registry.Entry) []registry.Entry {
+	var run []registry.Entry
+	lifecycle := slices.ContainsFunc(entries, func(e registry.Entry) bool { return e.Name == nodelifecycle.Name })
+	for _, e := range registry.Known() {
+		chosen := slices.ContainsFunc(entries, func(c registry.Entry) bool { return c.Name == e.Name })
+		switch e.Name {
+		case garbagecollector.Name:
+			chosen = chosen && t.collectGarbage
+		case tainteviction.Name:
+			chosen = chosen && t.gates[separateTaintEvictor] || lifecycle && !t.gates[separateTaintEvictor]
+		}
+		if chosen {
+			run = append(run, e)
+		}
+	}
+	return run
 }
 
 // noneIfZero is for options whose zero is a default, and whose none is below it.

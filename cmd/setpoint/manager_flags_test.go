@@ -118,7 +118,7 @@ func TestTheGarbageCollectorCanBeSwitchedOffByItsOwnFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, left := names(registry.Known()), names(tune.without(registry.Known()))
+	all, left := names(registry.Known()), names(tune.of(registry.Known()))
 	if len(left) != len(all)-1 || slices.Contains(left, "garbage-collector-controller") {
 		t.Errorf("left are %v", left)
 	}
@@ -165,9 +165,10 @@ func TestAFlagThatIsWrongIsNamedBeforeAnythingIsRead(t *testing.T) {
 		{"--authorization-always-allow-paths=/metrics", "--authorization-always-allow-paths is a flag of kube-controller-manager that setpoint does not have: health answers everybody"},
 		{"--authentication-token-webhook-cache-ttl=1m", "--authentication-token-webhook-cache-ttl=1m: what the API server says about who asks for metrics counts for 10s"},
 		{"--feature-gates=PodDeletionCst=true", `no controller here has a feature gate "PodDeletionCst"; did you mean PodDeletionCost?`},
-		{"--feature-gates=PodDeletionCost=false", "--feature-gates=PodDeletionCost=false: setpoint has only PodDeletionCost=true; leave it out"},
+		{"--feature-gates=LogarithmicScaleDown=false", "--feature-gates=LogarithmicScaleDown=false: it is locked to true in 1.36; leave it out"},
+		{"--feature-gates=CoordinatedLeaderElection=true", "--feature-gates=CoordinatedLeaderElection=true: setpoint has only CoordinatedLeaderElection=false, because there is one way to elect a leader here"},
+		{"--feature-gates=AllBeta=true", "--feature-gates=AllBeta=true: setpoint has only CoordinatedLeaderElection=false"},
 		{"--feature-gates=PodDeletionCost", `"PodDeletionCost": want NAME=true or NAME=false`},
-		{"--emulated-version=1.34", "--emulated-version=1.34: DeploymentReplicaSetTerminatingReplicas was false then, and setpoint has only true; give 1.35 or newer, or --feature-gates=DeploymentReplicaSetTerminatingReplicas=true"},
 		{"--emulated-version=1.32", "--emulated-version=1.32: want 1.33 to 1.36"},
 		{"--emulated-version=kube=1.37", "--emulated-version=kube=1.37: want 1.33 to 1.36"},
 		{"--emulated-version=1.36,1.35", "want one version"},
@@ -215,6 +216,8 @@ func TestFlagsWithTheOneValueThatWorksAreTaken(t *testing.T) {
 		"--authentication-token-webhook-cache-ttl=10s",
 		"--cluster-name=mine",
 		"--feature-gates=PodDeletionCost=true,kube:LogarithmicScaleDown=true",
+		"--feature-gates=PodDeletionCost=false",
+		"--feature-gates=AllAlpha=true,AllBeta=false",
 		"--emulated-version=1.36",
 		"--emulated-version=kube=1.35",
 		"--v=2",
@@ -222,9 +225,5 @@ func TestFlagsWithTheOneValueThatWorksAreTaken(t *testing.T) {
 		if got := refused(t, args); !strings.Contains(got, "kubeconfig") || !strings.Contains(got, "none does not exist") {
 			t.Errorf("%s: %s, want no complaint but that of the kubeconfig", args, got)
 		}
-	}
-	// A version that upstream's default has since changed is emulated by saying so.
-	if got := refused(t, "--emulated-version=1.34", "--feature-gates=DeploymentReplicaSetTerminatingReplicas=true"); !strings.Contains(got, "none does not exist") {
-		t.Error(got)
 	}
 }

@@ -30,6 +30,9 @@ const Name = "deployment-controller"
 type Options struct {
 	// Workers is how many Deployments are worked on at a time; 0 is 5.
 	Workers int
+	// OmitTerminating leaves the Pods that terminate out of the status, as upstream
+	// without the feature gate DeploymentReplicaSetTerminatingReplicas.
+	OmitTerminating bool
 }
 
 // defaultWorkers is kube-controller-manager's --concurrent-deployment-syncs.
@@ -47,6 +50,8 @@ type reconciler struct {
 	recorder    *controller.Recorder
 	log         *slog.Logger
 	now         func() time.Time
+
+	omitTerminating bool
 }
 
 // New returns the controller. Its informers are those of h.
@@ -62,6 +67,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		recorder:    h.Recorder(Name),
 		log:         h.Logger().With("controller", Name),
 		now:         time.Now,
+
+		omitTerminating: o.OmitTerminating,
 	}
 	if err := r.deployments.AddIndex(selectorIndex, bySelector); err != nil {
 		return nil, fmt.Errorf("making the %s: %w", Name, err)
@@ -100,6 +107,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	p, err := decide(view{deployment: d, sets: sets, pods: pods, now: now})
 	if err != nil {
 		return controller.Result{}, controller.Terminal(err)
+	}
+	if r.omitTerminating {
+		p.status.TerminatingReplicas = nil
 	}
 	return controller.Result{After: p.after}, r.apply(ctx, d, p, now)
 }

@@ -58,6 +58,9 @@ type Options struct {
 	// MaxEndpointsPerSlice is how many endpoints a slice holds at most, 1 to 1000.
 	// 0 is 100.
 	MaxEndpointsPerSlice int
+	// OnlyPreferClose has Services that prefer the same zone or node get no hints, as
+	// upstream without the feature gate PreferSameTrafficDistribution.
+	OnlyPreferClose bool
 }
 
 // Rights returns what the controller must be allowed to do.
@@ -91,6 +94,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		writer:   client.For[*discoveryv1.EndpointSlice](h.Client()),
 		events:   h.Recorder(source),
 		most:     o.MaxEndpointsPerSlice,
+
+		onlyPreferClose: o.OnlyPreferClose,
 	}
 	var err error
 	if r.selection, err = serviceendpoints.NewSelection(r.services, r.pods); err != nil {
@@ -127,6 +132,8 @@ type reconciler struct {
 	owned     *endpointslices.Owned
 	triggers  serviceendpoints.Triggers
 	balance   balance
+
+	onlyPreferClose bool
 }
 
 // reconcile makes the slices of a Service show the Pods that it selects.
@@ -164,6 +171,9 @@ func (r *reconciler) service(ctx context.Context, service *corev1.Service) error
 	}
 	trigger, written := r.triggers.Next(service, pods)
 	members, lost := r.members(service, pods)
+	if r.onlyPreferClose {
+		service = withoutPreferSame(service)
+	}
 	changes, notes := plan(service, members, existing, r.most, r.zonesFor(service))
 	stamp(&changes, trigger)
 	if err := changes.Write(ctx, r.writer); err != nil {

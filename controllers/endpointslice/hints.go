@@ -37,3 +37,15 @@ func nearby(service *corev1.Service, e *discoveryv1.Endpoint) *discoveryv1.Endpo
 }
 
 func isReady(e *discoveryv1.Endpoint) bool { return e.Conditions.Ready != nil && *e.Conditions.Ready }
+
+// withoutPreferSame returns the Service as it was before there were the preferences for
+// the same zone and the same node.
+func withoutPreferSame(service *corev1.Service) *corev1.Service {
+	d := service.Spec.TrafficDistribution
+	if d == nil || *d == corev1.ServiceTrafficDistributionPreferClose {
+		return service
+	}
+	plain := *service
+	plain.Spec.TrafficDistribution = nil
+	return &plain
+}

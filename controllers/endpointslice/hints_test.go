@@ -57,6 +57,19 @@ func TestHintsOfTrafficDistribution(t *testing.T) {
 	}
 }
 
+func TestWithoutTheNewPreferencesOnlyCloseCounts(t *testing.T) {
+	for distribution, kept := range map[string]bool{
+		corev1.ServiceTrafficDistributionPreferClose: true, corev1.ServiceTrafficDistributionPreferSameZone: false,
+		corev1.ServiceTrafficDistributionPreferSameNode: false,
+	} {
+		service := webService()
+		service.Spec.TrafficDistribution = &distribution
+		if plain := withoutPreferSame(service); (plain.Spec.TrafficDistribution != nil) != kept || service.Spec.TrafficDistribution == nil {
+			t.Errorf("%s: %v, want it kept: %t", distribution, plain.Spec.TrafficDistribution, kept)
+		}
+	}
+}
+
 func TestHintsComeAndGoWithTrafficDistribution(t *testing.T) {
 	var s server
 	service := webService()

@@ -75,6 +75,12 @@ type Options struct {
 	// may.
 	TerminatedPods int
 
+	// IgnorePodDeletionCost, OmitTerminatingReplicas, UnorderedNamespaceDeletion and
+	// OnlyPreferClose have controllers behave as upstream's do without the feature gates
+	// PodDeletionCost, DeploymentReplicaSetTerminatingReplicas, OrderedNamespaceDeletion
+	// and PreferSameTrafficDistribution.
+	IgnorePodDeletionCost, OmitTerminatingReplicas, UnorderedNamespaceDeletion, OnlyPreferClose bool
+
 	// OneServer says that the cluster has one API server: nobody has to be waited for
 	// until all of them know that a namespace terminates.
 	OneServer bool
@@ -151,7 +157,7 @@ func Known() []Entry {
 			Summary: "rolls Deployments out and back, by way of ReplicaSets",
 			Rights:  deployment.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return deployment.New(h, deployment.Options{Workers: o.Workers[deployment.Name]})
+				return deployment.New(h, deployment.Options{Workers: o.Workers[deployment.Name], OmitTerminating: o.OmitTerminatingReplicas})
 			},
 		},
 		{
@@ -165,7 +171,9 @@ func Known() []Entry {
 			Name: endpointslice.Name, Alias: "endpointslice",
 			Summary: "writes the EndpointSlices of Services that select Pods", Rights: endpointslice.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return endpointslice.New(h, endpointslice.Options{Workers: o.Workers[endpointslice.Name], MaxEndpointsPerSlice: o.MaxEndpointsPerSlice})
+				return endpointslice.New(h, endpointslice.Options{
+					Workers: o.Workers[endpointslice.Name], MaxEndpointsPerSlice: o.MaxEndpointsPerSlice, OnlyPreferClose: o.OnlyPreferClose,
+				})
 			},
 		},
 		{
@@ -199,7 +207,7 @@ func Known() []Entry {
 				if o.OneServer {
 					settle = -1
 				}
-				return namespace.New(h, namespace.Options{Workers: o.Workers[namespace.Name], Settle: settle})
+				return namespace.New(h, namespace.Options{Workers: o.Workers[namespace.Name], Settle: settle, Unordered: o.UnorderedNamespaceDeletion})
 			},
 		},
 		{
@@ -217,7 +225,9 @@ func Known() []Entry {
 			Summary: "keeps as many Pods as each ReplicaSet wants",
 			Rights:  replicaset.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return replicaset.New(h, replicaset.Options{Workers: o.Workers[replicaset.Name]})
+				return replicaset.New(h, replicaset.Options{
+					Workers: o.Workers[replicaset.Name], IgnoreDeletionCost: o.IgnorePodDeletionCost, OmitTerminating: o.OmitTerminatingReplicas,
+				})
 			},
 		},
 		{
@@ -236,7 +246,7 @@ func Known() []Entry {
 			Summary: "keeps as many Pods as each ReplicationController wants",
 			Rights:  replicationcontroller.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return replicationcontroller.New(h, replicationcontroller.Options{Workers: o.Workers[replicationcontroller.Name]})
+				return replicationcontroller.New(h, replicationcontroller.Options{Workers: o.Workers[replicationcontroller.Name], IgnoreDeletionCost: o.IgnorePodDeletionCost})
 			},
 		},
 		{

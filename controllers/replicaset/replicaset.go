@@ -24,6 +24,12 @@ type Options struct {
 	Workers int
 	// Burst is how many Pods are created or deleted in one run. 0 is 500.
 	Burst int
+	// IgnoreDeletionCost has the annotation with which users say which Pods to keep count
+	// for nothing, as upstream without the feature gate PodDeletionCost.
+	IgnoreDeletionCost bool
+	// OmitTerminating leaves the Pods that terminate out of the status, as upstream
+	// without the feature gate DeploymentReplicaSetTerminatingReplicas.
+	OmitTerminating bool
 }
 
 var replicaSets = object.Resource{Group: "apps", Version: "v1", Plural: "replicasets", Kind: "ReplicaSet", Namespaced: true}

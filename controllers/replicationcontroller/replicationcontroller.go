@@ -30,6 +30,9 @@ type Options struct {
 	Workers int
 	// Burst is how many Pods are created or deleted in one run. 0 is 500.
 	Burst int
+	// IgnoreDeletionCost has the annotation with which users say which Pods to keep count
+	// for nothing, as upstream without the feature gate PodDeletionCost.
+	IgnoreDeletionCost bool
 }
 
 var replicationControllers = object.Resource{Version: "v1", Plural: "replicationcontrollers", Kind: "ReplicationController", Namespaced: true}
@@ -43,7 +46,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		Demand:     demand,
 		Status:     status,
 		WithStatus: withStatus,
-	}, replicas.Options(o))
+	}, replicas.Options{Workers: o.Workers, Burst: o.Burst, IgnoreDeletionCost: o.IgnoreDeletionCost})
 }
 
 // demand returns what a ReplicationController asks for. A selector without a label

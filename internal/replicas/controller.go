@@ -31,6 +31,12 @@ type Options struct {
 	// Sources: k8s.io/kubernetes/pkg/controller/replicaset and
 	// pkg/controller/replication, BurstReplicas.
 	Burst int
+	// IgnoreDeletionCost has the annotation with which users say which Pods to keep count
+	// for nothing, as upstream without the feature gate PodDeletionCost.
+	IgnoreDeletionCost bool
+	// OmitTerminating leaves the Pods that terminate out of the status, as upstream
+	// without the feature gate DeploymentReplicaSetTerminatingReplicas.
+	OmitTerminating bool
 }
 
 const (
@@ -68,7 +74,10 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 			events: h.Recorder(kind.Source),
 			burst:  o.Burst,
 			now:    time.Now,
+
+			ignoreDeletionCost: o.IgnoreDeletionCost,
 		},
+		omitTerminating: o.OmitTerminating,
 	}
 	return controller.New(kind.Controller, r.reconcile,
 		controller.For(owners),
@@ -83,6 +92,8 @@ type reconciler[T object.Object] struct {
 	owners cache.SharedInformer[T]
 	writer client.Typed[T]
 	keeper keeper
+
+	omitTerminating bool
 }
 
 // reconcile makes the Pods of one owner what it asks for, and its status what they
@@ -115,7 +126,11 @@ func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (
 	if err != nil {
 		return controller.Result{}, err
 	}
-	if err := r.writeStatus(ctx, owner, newStatus(r.kind.Status(owner), owner.GetGeneration(), state)); err != nil {
+	status := newStatus(r.kind.Status(owner), owner.GetGeneration(), state)
+	if r.omitTerminating {
+		status.TerminatingReplicas = nil
+	}
+	if err := r.writeStatus(ctx, owner, status); err != nil {
 		return controller.Result{}, fmt.Errorf("writing the status of %s %s: %w", r.kind.Resource.Kind, req.Key, err)
 	}
 	return controller.Result{After: state.nextCheck}, state.failure.err()

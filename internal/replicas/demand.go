@@ -52,6 +52,8 @@ type keeper struct {
 	burst  int
 	now    func() time.Time
 	names  names
+
+	ignoreDeletionCost bool
 }
 
 // state is what a run has left.

@@ -28,14 +28,17 @@ type candidate struct {
 }
 
 // rank returns the Pods in the order in which they are to be deleted: those first
-// that are missed least. neighbours counts related Pods by node. pods is not
-// changed.
+// that are missed least. neighbours counts related Pods by node; ignoreCost has what
+// users say of that count for nothing. pods is not changed.
 //
 // Source of the order: k8s.io/kubernetes/pkg/controller, ActivePodsWithRanks.
-func rank(pods []*corev1.Pod, neighbours map[string]int, now time.Time) []*corev1.Pod {
+func rank(pods []*corev1.Pod, neighbours map[string]int, now time.Time, ignoreCost bool) []*corev1.Pod {
 	candidates := make([]candidate, len(pods))
 	for i, pod := range pods {
 		candidates[i] = newCandidate(pod, neighbours)
+		if ignoreCost {
+			candidates[i].cost = 0
+		}
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int { return compare(&a, &b, now) })
 	ranked := make([]*corev1.Pod, len(pods))

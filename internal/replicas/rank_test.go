@@ -61,6 +61,17 @@ func madeFor(d time.Duration) func(*corev1.Pod) {
 }
 func withUID(uid types.UID) func(*corev1.Pod) { return func(p *corev1.Pod) { p.UID = uid } }
 
+func TestACostThatIsIgnoredLeavesTheOrderToTheRest(t *testing.T) {
+	cheap, crowded := goodPod("cheap"), goodPod("crowded")
+	costing("-1")(cheap)
+	onNode("crowded")(crowded)
+	for _, pods := range [][]*corev1.Pod{{cheap, crowded}, {crowded, cheap}} {
+		if got := rank(pods, map[string]int{"crowded": 5, "node-1": 1}, noon, true); got[0] != crowded {
+			t.Errorf("%s goes before %s", got[0].Name, got[1].Name)
+		}
+	}
+}
+
 func TestDeletionOrder(t *testing.T) {
 	do := func(changes ...func(*corev1.Pod)) []func(*corev1.Pod) { return changes }
 	crowds := map[string]int{"crowded": 5, "node-1": 1}
@@ -103,7 +114,7 @@ func TestDeletionOrder(t *testing.T) {
 				change(later)
 			}
 			for _, pods := range [][]*corev1.Pod{{sooner, later}, {later, sooner}} {
-				if got := rank(pods, crowds, noon); got[0] != sooner {
+				if got := rank(pods, crowds, noon, false); got[0] != sooner {
 					t.Errorf("%s goes before %s", got[0].Name, got[1].Name)
 				}
 			}
@@ -135,7 +146,7 @@ func TestRankingLosesNothingAndIsOfOneMindAboutEachPair(t *testing.T) {
 		}
 		before := slices.Clone(pods)
 		crowds := map[string]int{"crowded": 3}
-		ranked := rank(pods, crowds, noon)
+		ranked := rank(pods, crowds, noon, false)
 		if !slices.Equal(pods, before) {
 			t.Fatalf("seed %d: the Pods that were given are in another order", seed)
 		}
@@ -165,6 +176,6 @@ func BenchmarkRank(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		rank(pods, map[string]int{"crowded": 3}, noon)
+		rank(pods, map[string]int{"crowded": 3}, noon, false)
 	}
 }

@@ -146,7 +146,7 @@ func (k *keeper) keepName(d *demand, name string, err error) {
 func (k *keeper) remove(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod], d *demand, mine claimed, n int) (claimed, *failure) {
 	victims := mine.active
 	if n < len(victims) {
-		victims = rank(victims, k.neighbours(snapshot, d), k.now())[:n]
+		victims = rank(victims, k.neighbours(snapshot, d), k.now(), k.ignoreDeletionCost)[:n]
 	}
 	deleted := make([]bool, n)
 	streams := min(n, deletesAtOnce)

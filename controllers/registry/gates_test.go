@@ -1,0 +1,114 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/manager"
+)
+
+// scene is a namespace in which controllers work with options.
+type scene struct {
+	t         *testing.T
+	cluster   *controlplanetest.Cluster
+	namespace string
+}
+
+func newScene(t *testing.T, o Options, controllers ...string) *scene {
+	t.Helper()
+	s := &scene{t: t, cluster: shared.Get(t)}
+	s.namespace = s.cluster.Namespace(t)
+	mgr, err := manager.New(s.cluster.Config, manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := Select(controllers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		c, err := e.New(mgr, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := mgr.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// kubectl works in the namespace, with words of one line.
+func (s *scene) kubectl(line string) string {
+	s.t.Helper()
+	out, err := s.cluster.Kubectl(append(strings.Fields(line), "-n", s.namespace)...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// await waits until what kubectl says is as wanted.
+func (s *scene) await(what, line string, holds func(string) bool) {
+	s.t.Helper()
+	said := ""
+	for end := time.Now().Add(controlplanetest.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if said = s.kubectl(line); holds(said) {
+			return
+		}
+	}
+	s.t.Fatalf("waited in vain until %s; it is %q", what, said)
+}
+
+// both runs a test with an option that is off, and with one that is on.
+func both(t *testing.T, test func(t *testing.T, on bool)) {
+	t.Run("off", func(t *testing.T) { test(t, false) })
+	t.Run("on", func(t *testing.T) { test(t, true) })
+}
+
+func TestPodsThatTerminateAreInTheStatusUnlessLeftOut(t *testing.T) {
+	both(t, func(t *testing.T, omit bool) {
+		s := newScene(t, Options{OmitTerminatingReplicas: omit}, "deployment", "replicaset")
+		want := map[bool]string{false: "0", true: ""}[omit]
+		s.kubectl("create deployment web --image=web --replicas=0")
+		for _, kind := range []string{"deployments", "replicasets"} {
+			s.await("the status of "+kind+" is written", "get "+kind+" -o jsonpath={.items[*].status.observedGeneration}", func(said string) bool { return said != "" && said != "0" })
+			if got := s.kubectl("get " + kind + " -o jsonpath={.items[*].status.terminatingReplicas}"); got != want {
+				t.Errorf("%s: terminatingReplicas is %q, want %q", kind, got, want)
+			}
+		}
+	})
+}
+
+func TestPodsOfANamespaceThatIsDeletedGoFirstUnlessThereIsNoOrder(t *testing.T) {
+	both(t, func(t *testing.T, unordered bool) {
+		s := newScene(t, Options{UnorderedNamespaceDeletion: unordered, OneServer: true}, "namespace")
+		s.kubectl("run held --image=web")
+		s.kubectl(`patch pod held --type=merge -p {"metadata":{"finalizers":["example.com/held"]}}`)
+		s.kubectl("create configmap kept")
+		s.kubectl("delete namespace " + s.namespace + " --wait=false")
+		s.await("the Pod is found to remain", "get namespace "+s.namespace+" -o jsonpath={.status.conditions[?(@.type=='NamespaceContentRemaining')].status}",
+			func(said string) bool { return said == "True" })
+		want := map[bool]string{false: "kept", true: ""}[unordered]
+		if got := s.kubectl("get configmap kept --ignore-not-found -o jsonpath={.metadata.name}"); got != want {
+			t.Errorf("the ConfigMap is %q, want %q", got, want)
+		}
+		s.kubectl(`patch pod held --type=merge -p {"metadata":{"finalizers":null}}`)
+	})
+}
