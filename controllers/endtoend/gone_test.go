@@ -126,6 +126,17 @@ func (c *cluster) runningPod(node string) {
 	c.status("pod/web", isRunning)
 }
 
+// finishedJob makes a Job that has finished, and is not to be kept.
+func (c *cluster) finishedJob(name string) {
+	c.t.Helper()
+	c.manifest(fmt.Sprintf(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": %q}, "spec": {"ttlSecondsAfterFinished": 0,
+		"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "web"}]}}}}`, name))
+	c.status("job/"+name, `{"status": {"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:00:00Z", "succeeded": 1, "ready": 0, "terminating": 0,
+		"uncountedTerminatedPods": {}, "conditions": [
+			{"type": "SuccessCriteriaMet", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+			{"type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`)
+}
+
 // request asks for a certificate and approves of it if told to.
 func (c *cluster) request(name, signer string, approved bool) {
 	c.t.Helper()
@@ -310,12 +321,7 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 		}, {
 			name: "Job that has finished", controller: managertest.Making(ttlafterfinished.New, ttlafterfinished.Options{}),
 			writes: `DELETE .*/NS/jobs/web`, begin: func(c *cluster) {
-				c.manifest(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "web"}, "spec": {"ttlSecondsAfterFinished": 0,
-					"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "web"}]}}}}`)
-				c.status("job/web", `{"status": {"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:00:00Z", "succeeded": 1, "ready": 0, "terminating": 0,
-					"uncountedTerminatedPods": {}, "conditions": [
-						{"type": "SuccessCriteriaMet", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
-						{"type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`)
+				c.finishedJob("web")
 			},
 		}, {
 			name: "dependent whose owner is gone", controller: managertest.Making(garbagecollector.New, garbagecollector.Options{}),

@@ -34,8 +34,7 @@ import (
 // concurrent use, but for Start.
 type Alone struct {
 	t          testing.TB
-	controller string
-	kubeconfig string
+	args       []string // of every process
 	server     string // the API server's own URL
 	transport  http.RoundTripper
 
@@ -45,7 +44,7 @@ type Alone struct {
 	log    bytes.Buffer
 }
 
-// AloneWrite is a write that the server has carried out, but of an Event.
+// AloneWrite is a write that the server has carried out. Events and questions are none.
 type AloneWrite struct {
 	Method, Path string
 	// Idle: the object was the same after it as before.
@@ -60,9 +59,9 @@ type life struct {
 }
 
 // NewAlone makes what a controller needs: its account, and its rights, which are those
-// of its manifest. rules are the same rights; they are waited for. A cluster has one
-// Alone of a controller: their roles have one name.
-func NewAlone(t testing.TB, cluster *controlplanetest.Cluster, controller string, rules []rbacv1.PolicyRule) *Alone {
+// of its manifest. rules are the same rights; they are waited for. flags are for
+// "setpoint manager". A cluster has one Alone of a controller: their roles have one name.
+func NewAlone(t testing.TB, cluster *controlplanetest.Cluster, controller string, rules []rbacv1.PolicyRule, flags ...string) *Alone {
 	t.Helper()
 	namespace, dir := cluster.Namespace(t), t.TempDir()
 	manifest, err := output("manager", "rbac", "--controllers", controller, "--service-account", namespace+"/alone")
@@ -84,13 +83,16 @@ func NewAlone(t testing.TB, cluster *controlplanetest.Cluster, controller string
 	config.BearerToken = strings.TrimSpace(token)
 	cluster.AwaitRights(t, config, rules)
 
-	a := &Alone{t: t, controller: controller, kubeconfig: filepath.Join(dir, "kubeconfig"), server: cluster.Config.Host}
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	a := &Alone{t: t, server: cluster.Config.Host, args: append([]string{
+		"manager", "--kubeconfig", kubeconfig, "--controllers", controller, "--log-format", "text", "--secure-port", "0", "--leader-elect=false",
+	}, flags...)}
 	if a.transport, err = rest.TransportFor(config); err != nil {
 		t.Fatal(err)
 	}
 	url := a.proxy(cluster)
 	text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", url)
-	if err := os.WriteFile(a.kubeconfig, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -118,8 +120,7 @@ func (a *Alone) Start(killAfter int) {
 		a.t.Fatal(err)
 	}
 	l := &life{left: killAfter - 1, ended: make(chan struct{})}
-	l.cmd = exec.Command(binary, "manager", "--kubeconfig", a.kubeconfig, "--controllers", a.controller,
-		"--log-format", "text", "--secure-port", "0", "--leader-elect=false")
+	l.cmd = exec.Command(binary, a.args...)
 	l.cmd.Stderr = (*aloneLog)(a)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -204,7 +205,7 @@ type aloneWire struct {
 var errNotHeard = errors.New("the process was killed before it heard the answer")
 
 func (w *aloneWire) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet || !isObject.MatchString(r.URL.Path) && r.Method != http.MethodPost || strings.Contains(r.URL.Path, "/events") {
+	if r.Method == http.MethodGet || isNone.MatchString(r.URL.Path) {
 		return w.transport.RoundTrip(r)
 	}
 	l := w.now()
@@ -228,8 +229,12 @@ func (w *aloneWire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// isObject matches the path of an object, or of a part of one, in a namespace.
-var isObject = regexp.MustCompile(`^(.*/namespaces/[^/]+/[^/]+/[^/]+)(/[a-z]+)?$`)
+// isNone matches paths of what is no write of a controller's own: Events, and questions,
+// which the server answers and does not keep.
+var isNone = regexp.MustCompile(`/events(/|$)|reviews$`)
+
+// isObject matches the path of an object, or of a part of one.
+var isObject = regexp.MustCompile(`^((/api/v1|/apis/[^/]+/[^/]+)/(namespaces/[^/]+/)?[^/]+/[^/]+?)(/(status|approval|finalize))?$`)
 
 // version returns the resourceVersion of what a request writes, "" if there is none. A
 // write of somebody else that comes between two looks hides that one of ours did nothing;

@@ -1,0 +1,300 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endtoend_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controllers/clusterroleaggregation"
+	"github.com/setpoint-io/setpoint/controllers/csrapproving"
+	"github.com/setpoint-io/setpoint/controllers/csrcleaner"
+	"github.com/setpoint-io/setpoint/controllers/csrsigning"
+	"github.com/setpoint-io/setpoint/controllers/endpoints"
+	"github.com/setpoint-io/setpoint/controllers/endpointslice"
+	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
+	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
+	"github.com/setpoint-io/setpoint/controllers/namespace"
+	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
+	"github.com/setpoint-io/setpoint/controllers/nodettl"
+	"github.com/setpoint-io/setpoint/controllers/podgc"
+	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/controllers/replicaset"
+	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
+	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
+	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
+	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
+	"github.com/setpoint-io/setpoint/controllers/tainteviction"
+	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
+	"github.com/setpoint-io/setpoint/internal/certrequesttest"
+	"github.com/setpoint-io/setpoint/internal/managertest"
+)
+
+// labour is what a controller is given to do: items of work, of which each takes the
+// same writes.
+type labour struct {
+	controller string
+	flags      []string
+	prepare    func(*cluster)                // what all items need
+	item       func(c *cluster, name string) // makes the work of one item
+	// writes are how many writes of a pattern an item takes; NS is the namespace, and
+	// ITEM stands for the names of items. Writes that no pattern matches may be any
+	// number, as long as each changes something.
+	writes map[string]int
+}
+
+// patterns returns what the keys of writes match.
+func (l *labour) patterns(c *cluster) map[*regexp.Regexp]int {
+	all := map[*regexp.Regexp]int{}
+	for pattern, n := range l.writes {
+		pattern = strings.ReplaceAll(strings.ReplaceAll(pattern, "ITEM", c.namespace+"-[0-9]+"), "NS", c.namespace)
+		all[regexp.MustCompile("^"+pattern+"$")] = n
+	}
+	return all
+}
+
+func labours(t *testing.T) []labour {
+	t.Helper()
+	files := shared.Get(t).Endpoints()
+	yaml := func(text string) func(*cluster, string) {
+		return func(c *cluster, name string) { c.manifest(strings.ReplaceAll(text, "ITEM", name)) }
+	}
+	node := func(spec string) func(*cluster, string) {
+		return func(c *cluster, name string) {
+			yaml(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "ITEM"}, "spec": `+spec+`}`)(c, name)
+			c.t.Cleanup(func() {
+				if err := c.remove("node", name); err != nil {
+					c.t.Error(err)
+				}
+			})
+		}
+	}
+	const template = `{"metadata": {"labels": {"app": "ITEM"}}, "spec": {"containers": [{"name": "main", "image": "web"}]}}`
+	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s-ITEM"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}`
+	return []labour{
+		{
+			controller: replicaset.Name, writes: map[string]int{`POST .*/NS/pods`: 2},
+			item: yaml(`{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "ITEM"},
+				"spec": {"replicas": 2, "selector": {"matchLabels": {"app": "ITEM"}}, "template": ` + template + `}}`),
+		}, {
+			controller: replicationcontroller.Name, writes: map[string]int{`POST .*/NS/pods`: 2},
+			item: yaml(`{"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "ITEM"},
+				"spec": {"replicas": 2, "selector": {"app": "ITEM"}, "template": ` + template + `}}`),
+		}, {
+			controller: endpointslice.Name, writes: map[string]int{`POST .*/NS/endpointslices`: 1}, item: yaml(service),
+		}, {
+			controller: endpoints.Name, writes: map[string]int{`POST .*/NS/endpoints`: 1}, item: yaml(service),
+		}, {
+			controller: endpointslicemirroring.Name, writes: map[string]int{`POST .*/NS/endpointslices`: 1},
+			item: func(c *cluster, name string) {
+				yaml(`{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s-ITEM"}, "spec": {"ports": [{"port": 80}]}}`)(c, name)
+				yaml(`{"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "s-ITEM"}, "subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"port": 80}]}]}`)(c, name)
+			},
+		}, {
+			controller: garbagecollector.Name, writes: map[string]int{`DELETE .*/NS/configmaps/ITEM`: 1},
+			item: yaml(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ITEM",
+				"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "8a1d3a7e-0000-4000-8000-000000000000"}]}}`),
+		}, {
+			controller: namespace.Name, writes: map[string]int{`PUT /api/v1/namespaces/ITEM/finalize`: 1, `DELETE .*/namespaces/ITEM/configmaps`: 1},
+			item: func(c *cluster, name string) {
+				yaml(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ITEM"}}`)(c, name)
+				if _, err := c.Kubectl("create", "configmap", "a", "--namespace", name); err != nil {
+					c.t.Fatal(err)
+				}
+				if err := c.remove("namespace", name); err != nil {
+					c.t.Fatal(err)
+				}
+			},
+		}, {
+			controller: nodelifecycle.Name, writes: map[string]int{`PATCH /api/v1/nodes/ITEM`: 1}, item: node(`{"unschedulable": true}`),
+		}, {
+			controller: nodettl.Name, writes: map[string]int{`PATCH /api/v1/nodes/ITEM`: 1}, item: node(`{"unschedulable": true}`),
+		}, {
+			controller: podgc.Name, writes: map[string]int{`PATCH .*/NS/pods/ITEM/status`: 1, `DELETE .*/NS/pods/ITEM`: 1},
+			prepare: func(c *cluster) {
+				node(`{"taints": [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}], "unschedulable": true}`)(c, "out-"+c.namespace)
+			},
+			item: func(c *cluster, name string) {
+				c.boundPod(name, "out-"+c.namespace)
+				if err := c.remove("pod", name); err != nil {
+					c.t.Fatal(err)
+				}
+			},
+		}, {
+			controller: tainteviction.Name, writes: map[string]int{`PATCH .*/NS/pods/ITEM/status`: 1, `DELETE .*/NS/pods/ITEM`: 1},
+			prepare: func(c *cluster) {
+				node(`{"taints": [{"key": "a", "effect": "NoExecute"}], "unschedulable": true}`)(c, "tainted-"+c.namespace)
+			},
+			item: func(c *cluster, name string) {
+				c.boundPod(name, "tainted-"+c.namespace)
+			},
+		}, {
+			controller: serviceaccount.Name, writes: map[string]int{`POST .*/namespaces/ITEM/serviceaccounts`: 1},
+			item: yaml(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ITEM"}}`),
+		}, {
+			controller: serviceaccounttoken.Name, writes: map[string]int{`PUT .*/NS/secrets/ITEM`: 1}, flags: []string{"--service-account-private-key-file", files.ServiceAccountKeyFile},
+			item: yaml(`{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+				"metadata": {"name": "ITEM", "annotations": {"kubernetes.io/service-account.name": "default"}}}`),
+		}, {
+			controller: rootcapublisher.Name, writes: map[string]int{`POST .*/namespaces/ITEM/configmaps`: 1}, flags: []string{"--root-ca-file", files.CAFile},
+			item: yaml(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ITEM"}}`),
+		}, {
+			controller: clusterroleaggregation.Name, writes: map[string]int{`PATCH .*/clusterroles/ITEM`: 1},
+			prepare: func(c *cluster) {
+				c.manifest(strings.ReplaceAll(`{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "part-NS", "labels": {"in": "NS"}},
+					"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}`, "NS", c.namespace))
+			},
+			item: func(c *cluster, name string) {
+				c.manifest(fmt.Sprintf(`{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": %q},
+					"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"in": %q}}]}}`, name, c.namespace))
+			},
+		}, {
+			controller: csrapproving.Name, writes: map[string]int{`PUT .*/certificatesigningrequests/ITEM/approval`: 1},
+			item: func(c *cluster, name string) {
+				c.request(name, certificatesv1.KubeAPIServerClientKubeletSignerName, false)
+			},
+		}, {
+			controller: csrsigning.Name, writes: map[string]int{`PUT .*/certificatesigningrequests/ITEM/status`: 1},
+			flags: []string{"--cluster-signing-cert-file", files.CAFile, "--cluster-signing-key-file", files.CAKeyFile},
+			item: func(c *cluster, name string) {
+				c.request(name, certificatesv1.KubeAPIServerClientKubeletSignerName, true)
+			},
+		}, {
+			controller: csrcleaner.Name, writes: map[string]int{`DELETE .*/certificatesigningrequests/ITEM`: 1},
+			item: func(c *cluster, name string) {
+				csr, _ := certrequesttest.Object(c.t, name, "example.com/signer", certrequesttest.User("jane"), certrequesttest.ClientUsages...)
+				requests := client.For[*certificatesv1.CertificateSigningRequest](c.Client)
+				csr, err := requests.Create(c.t.Context(), csr)
+				if err != nil {
+					c.t.Fatal(err)
+				}
+				csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
+					Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: "Test", LastUpdateTime: metav1.NewTime(time.Now().Add(-2 * time.Hour)),
+				}}
+				if _, err := requests.Update(c.t.Context(), csr, client.OnSubresource("approval")); err != nil {
+					c.t.Fatal(err)
+				}
+			},
+		}, {
+			controller: ttlafterfinished.Name, writes: map[string]int{`DELETE .*/NS/jobs/ITEM`: 1},
+			item: func(c *cluster, name string) { c.finishedJob(name) },
+		},
+	}
+}
+
+// boundPod makes a Pod on a node that nobody looks after.
+func (c *cluster) boundPod(name, node string) {
+	c.t.Helper()
+	c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q}, "spec": {"nodeName": %q, "containers": [{"name": "main", "image": "web"}]}}`, name, node))
+}
+
+// remove deletes an object at once, and does not wait until it is gone.
+func (c *cluster) remove(kind, name string) error {
+	_, err := c.try("delete", kind, name, "--wait=false")
+	return err
+}
+
+// elsewhere names the tests of the controllers that have one of their own for what
+// happens when they are killed.
+var elsewhere = map[string]string{
+	"deployment-controller":                          "TestADeploymentControllerThatIsKilledAfterItsWritesMakesEachOfThemOnce",
+	"legacy-serviceaccount-token-cleaner-controller": "its own folder: it works once a day",
+	"bootstrap-signer-controller":                    "its own folder",
+	"token-cleaner-controller":                       "its own folder",
+}
+
+func TestNoControllerIsLeftOutOfTheTestsOfKilledProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what is compared needs a control plane")
+	}
+	var have []string
+	for _, l := range labours(t) {
+		have = append(have, l.controller)
+	}
+	for _, entry := range registry.Known() {
+		if elsewhere[entry.Name] == "" && !slices.Contains(have, entry.Name) {
+			t.Errorf("%s is killed by no test", entry.Name)
+		}
+	}
+}
+
+// Each is a process of its own, with the rights of its manifest and no others. The first
+// is killed after its first write, the second after its second, and so on, each before it
+// hears of that write.
+func TestAControllerAloneUnderItsManifestThatIsKilledAfterItsWritesMakesEachOfThemOnce(t *testing.T) {
+	const items, kills = 12, 4
+	for _, l := range labours(t) {
+		t.Run(l.controller, func(t *testing.T) {
+			c := &cluster{Cluster: shared.Get(t), t: t}
+			c.namespace = c.Namespace(t)
+			known := registry.Known()
+			entry := known[slices.IndexFunc(known, func(e registry.Entry) bool { return e.Name == l.controller })]
+			alone := managertest.NewAlone(t, c.Cluster, l.controller, entry.Rights(), l.flags...)
+			if l.prepare != nil {
+				l.prepare(c)
+			}
+			for i := range items {
+				l.item(c, fmt.Sprintf("%s-%d", c.namespace, i))
+			}
+			patterns := l.patterns(c)
+			// missing says what is yet to be written for so many items.
+			missing := func(items int) string {
+				for pattern, n := range patterns {
+					if have := count(alone.Writes(), pattern); have < n*items {
+						return fmt.Sprintf("%d of %d: %s", have, n*items, pattern)
+					}
+				}
+				return ""
+			}
+			for killed := 1; killed <= kills && missing(items) != ""; killed++ {
+				alone.Start(killed)
+				c.eventually(func() string { // that one, or what was under way with it, may have been the last
+					select {
+					case <-alone.Ended():
+						return ""
+					default:
+						return missing(items)
+					}
+				})
+				alone.Kill()
+			}
+			l.item(c, fmt.Sprintf("%s-%d", c.namespace, items))
+			alone.Start(0)
+			c.eventually(func() string { return missing(items + 1) })
+			alone.Kill()
+
+			for pattern, n := range patterns {
+				if have := count(alone.Writes(), pattern); have != n*(items+1) {
+					t.Errorf("%d writes, want %d: %s", have, n*(items+1), pattern)
+				}
+			}
+			for _, write := range alone.Writes() {
+				if write.Idle {
+					t.Errorf("%s %s changed nothing", write.Method, write.Path)
+				}
+			}
+			if log := alone.Log(); strings.Contains(log, "forbidden") || strings.Contains(log, "lack a right") || strings.Contains(log, "level=ERROR") {
+				t.Errorf("it lacks something: %s", log)
+			}
+		})
+	}
+}
+
+func count(writes []managertest.AloneWrite, pattern *regexp.Regexp) (n int) {
+	for _, write := range writes {
+		if pattern.MatchString(write.Method + " " + write.Path) {
+			n++
+		}
+	}
+	return n
+}
