@@ -16,12 +16,12 @@ import (
 type Add struct {
 	Priority Priority
 
-	// After is how long to wait first. Zero or less is now.
-	After time.Duration
-
 	// RateLimited counts a failure of the key and waits as long as the limiter
 	// says, or After, whichever is longer.
 	RateLimited bool
+
+	// After is how long to wait first. Zero or less is now.
+	After time.Duration
 
 	// Cause says why. It is kept if it is not zero.
 	Cause Cause
@@ -96,32 +96,38 @@ func (q *Queue[K]) refuse() bool {
 
 func (q *Queue[K]) addOne(how *Add, key K, delay time.Duration, failed bool) (wake int) {
 	now, hash := q.now(), q.entries.hash(key)
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.mu.Lock() // without a defer: see the package comment
 	if q.shuttingDown {
 		q.counts.ignored++
-		return 0
+	} else {
+		if failed {
+			q.failures[key]++
+			q.counts.retries++
+		}
+		q.add(how, key, hash, now, delay)
+		wake = q.wakeups()
 	}
-	if failed {
-		q.failures[key]++
-		q.counts.retries++
-	}
-	q.add(how, key, hash, now, delay)
-	return q.wakeups()
+	q.mu.Unlock()
+	return wake
 }
 
 func (q *Queue[K]) addMany(how *Add, keys []K) (wake int) {
 	now := q.now()
+	var hashes [bulk]uint64
+	for i, key := range keys {
+		hashes[i] = q.entries.hash(key)
+	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	if q.shuttingDown {
 		q.counts.ignored += uint64(len(keys))
-		return 0
+	} else {
+		for i, key := range keys {
+			q.add(how, key, hashes[i], now, how.After)
+		}
+		wake = q.wakeups()
 	}
-	for _, key := range keys {
-		q.add(how, key, q.entries.hash(key), now, how.After)
-	}
-	return q.wakeups()
+	q.mu.Unlock()
+	return wake
 }
 
 // add enters a run of key or merges it into the one that waits.

@@ -144,8 +144,8 @@ func (p *causePool) merge(l *causeList, c *Cause) {
 // causePool keeps nodes for reuse.
 type causePool struct {
 	fresh slab[causeNode]
-	free  *causeNode
-	n     int // in free
+	free  *causeNode // the first of them still has its cause, the others are empty
+	n     int        // in free
 	inUse int
 }
 
@@ -166,7 +166,12 @@ func (p *causePool) put(l *causeList) {
 		next := n.next
 		p.inUse--
 		if p.n < maxSpare {
-			*n = causeNode{next: p.free} // keep none of the strings alive
+			// Strings of one cause are kept alive, and no more: the first node is
+			// what the next add takes, and clearing it meanwhile has a price.
+			if p.free != nil {
+				p.free.Cause = Cause{}
+			}
+			n.next, n.dropped = p.free, 0
 			p.free = n
 			p.n++
 		}

@@ -89,9 +89,11 @@
 // neither priorities nor causes nor figures. With object keys an add, a get and a
 // done take 0.8 of its time through Get and Done and 0.6 through Items, and with
 // eight workers 0.75 and 0.55; with short strings as keys, which are cheap to hash,
-// 1.1 and 0.9, and with eight workers 0.9 and 0.7. In a profile of one goroutine 36 %
-// of it is reading the clock, three times a key; the rest is shared by the lock, also
-// three times, and some thirty small steps of which none has 5 %. What was done about it:
+// just 1.0 and 0.8, and with eight workers 0.9 and 0.7. In a profile of one goroutine
+// with such keys 58 % of it is reading the clock, three times a key, which client-go
+// does not do; of the rest the caller's copy of the Add has 8 %, and what waits for the
+// locked instructions, also three times, another 8 %, and some thirty small steps have
+// less than 3 % each. What was done about it:
 //
 //   - Items ends a key and takes the next in one step: one reading, one lock and one
 //     look for the key less.
@@ -106,7 +108,10 @@
 //     was a tenth: what has just been written in small pieces is slow to copy in large ones.
 //   - Entries and causes are used again, the last used first, since it is in the cache:
 //     keeping entries of idle keys in the table saved its writes, and was slower as soon
-//     as other processes used the cache too.
+//     as other processes used the cache too. The cause on top is overwritten, not cleared.
+//   - The lock is let go without a defer, which is 1 % each time. What may panic, the
+//     user's function for groups and a key that cannot be hashed, lets go of it itself.
+//   - Without Fair the lane of a priority stays where it is when it has no keys.
 //   - A worker is woken only for a key that no other worker is on its way to.
 //
 // A steady queue does not allocate. A key that waits takes some 400 bytes with its

@@ -34,7 +34,7 @@ type entry[K comparable] struct {
 	started         int64
 	runningCauses   causeList
 
-	// In its lane, in the list of running entries, or in that of spare ones.
+	// In its lane or in the list of running entries. Spare ones have a next alone.
 	prev, next *entry[K]
 }
 
@@ -64,6 +64,19 @@ func (l *entryList[K]) pushFront(e *entry[K]) {
 	}
 	l.front = e
 	l.n++
+}
+
+// popFront takes out the first entry. The list must not be empty.
+func (l *entryList[K]) popFront() *entry[K] {
+	e := l.front
+	l.front = e.next
+	if e.next == nil {
+		l.back = nil
+	} else {
+		e.next.prev, e.next = nil, nil
+	}
+	l.n--
+	return e
 }
 
 func (l *entryList[K]) remove(e *entry[K]) {
@@ -109,13 +122,14 @@ func (s *slab[T]) get(inUse int) *T {
 func (q *Queue[K]) newEntry(key K, hash uint64) *entry[K] {
 	group := ""
 	if q.fair != nil {
-		group = q.fair(key) // before anything changes, should it panic
+		group = q.groupOf(key) // before anything changes, should it panic
 	}
-	e := q.spare.back // the last one used: it is in the processor's cache
+	e := q.spare // the last one used: it is in the processor's cache
 	if e == nil {
 		e = q.fresh.get(q.entries.n)
 	} else {
-		q.spare.remove(e)
+		q.spare, e.next = e.next, nil
+		q.spares--
 	}
 	e.key, e.hash, e.group = key, hash, group
 	q.entries.insert(e)
@@ -123,19 +137,47 @@ func (q *Queue[K]) newEntry(key K, hash uint64) *entry[K] {
 	return e
 }
 
+// groupOf asks the user's function, and lets go of the lock should that panic.
+func (q *Queue[K]) groupOf(key K) string {
+	returned := false
+	defer q.unlockUnless(&returned)
+	group := q.fair(key)
+	returned = true
+	return group
+}
+
+// hashUnderLock lets go of the lock should the key be of an interface, and hold what
+// cannot be hashed.
+func (q *Queue[K]) hashUnderLock(key K) uint64 {
+	returned := false
+	defer q.unlockUnless(&returned)
+	hash := q.entries.hash(key)
+	returned = true
+	return hash
+}
+
+func (q *Queue[K]) unlockUnless(returned *bool) {
+	if !*returned {
+		wake := q.wakeups() // for the keys that were added before
+		q.mu.Unlock()
+		q.signal(wake)
+	}
+}
+
 // freeEntry forgets a key that has lost its last run.
 func (q *Queue[K]) freeEntry(e *entry[K]) {
 	q.entries.remove(e)
-	if q.spare.n < maxSpare {
+	if q.spares < maxSpare {
 		var none K
 		e.key, e.group = none, "" // keep nothing of the key alive; the rest is as a new entry has it, or written before it is read
-		q.spare.pushBack(e)
+		q.spare, e.next = e, q.spare
+		q.spares++
 	}
 	// The table keeps the memory of its largest size. After a burst, such as an
 	// initial list, give it back.
 	if q.entries.n == 0 && q.peak > trimPeak {
 		q.entries.trim()
-		q.spare = entryList[K]{}
+		q.spare, q.spares = nil, 0
 		q.fresh = slab[entry[K]]{}
 		q.peak = 0
 		q.ready.trim()

@@ -8,7 +8,8 @@ package workqueue
 type level[K comparable] struct {
 	front, back *lane[K]
 
-	// Exactly one of the two is used: lanes by group, or one for all.
+	// Exactly one of the two is used: lanes by group, or one for all, which is in the
+	// ring whether it has keys or not.
 	lanes map[string]*lane[K]
 	only  *lane[K]
 
@@ -29,7 +30,8 @@ func newLevel[K comparable](fair bool) *level[K] {
 	if fair {
 		lv.lanes = make(map[string]*lane[K])
 	} else {
-		lv.only = &lane[K]{level: lv}
+		lv.only = &lane[K]{level: lv, waiting: true}
+		lv.front, lv.back = lv.only, lv.only
 	}
 	return lv
 }
@@ -40,10 +42,10 @@ func (lv *level[K]) next() *entry[K] { return lv.front.keys.front }
 // lane returns the lane of a group, which is in the ring. The caller puts a key
 // into it.
 func (lv *level[K]) lane(group string) *lane[K] {
-	l := lv.only
-	if l == nil {
-		l = lv.lanes[group]
+	if lv.only != nil {
+		return lv.only
 	}
+	l := lv.lanes[group]
 	if l == nil {
 		if l = lv.spare; l != nil {
 			lv.spare, l.next = l.next, nil
@@ -94,14 +96,15 @@ func (lv *level[K]) rotate(l *lane[K]) {
 	}
 }
 
-// leave takes out a lane that has no keys, and reports whether it was the last.
+// leave takes out a lane that has no keys, and reports whether the level has none now.
 func (lv *level[K]) leave(l *lane[K]) bool {
+	if lv.only != nil {
+		return true
+	}
 	lv.unlink(l)
 	l.waiting = false
-	if lv.only == nil {
-		delete(lv.lanes, l.group)
-		l.group = ""
-		l.next, lv.spare = lv.spare, l
-	}
+	delete(lv.lanes, l.group)
+	l.group = ""
+	l.next, lv.spare = lv.spare, l
 	return lv.front == nil
 }

@@ -6,6 +6,7 @@ package workqueue_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/setpoint-io/setpoint/workqueue"
 )
@@ -64,4 +65,32 @@ func TestPanicInFairLeavesTheQueueUsable(t *testing.T) {
 	if s := q.Stats(); s.Ready+s.Delayed+s.Processing != 0 {
 		t.Errorf("the key without a group is in the queue: %+v", s)
 	}
+}
+
+func TestPanicInFairWakesWorkersForTheKeysBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, workqueue.Options[string]{Fair: func(key string) string {
+			if key == "bad" {
+				panic("no group for bad")
+			}
+			return key
+		}})
+		got := make(chan string, 1)
+		go func() {
+			item, _ := q.Get()
+			got <- item.Key
+		}()
+		synctest.Wait() // until the worker sleeps
+		func() {
+			defer func() { _ = recover() }()
+			q.AddWith(workqueue.Add{}, "good", "bad")
+		}()
+		synctest.Wait()
+		select {
+		case key := <-got:
+			q.Done(key)
+		default:
+			t.Error("a key is in the queue, and the worker sleeps")
+		}
+	})
 }

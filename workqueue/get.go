@@ -59,30 +59,33 @@ func (q *Queue[K]) Done(key K) { q.signal(q.done(key)) }
 func (q *Queue[K]) done(key K) (wake int) {
 	now := q.now()
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	if e := q.findRunning(key); e != nil {
 		q.finish(e, now)
 	}
-	return q.wakeups()
+	wake = q.wakeups()
+	q.mu.Unlock()
+	return wake
 }
 
 // first begins a run, see take.
 func (q *Queue[K]) first(item *Item[K]) *entry[K] {
 	now := q.now()
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.take(now, item)
+	e := q.take(now, item)
+	q.mu.Unlock()
+	return e
 }
 
 // next ends the run of an item and begins another one, see take.
 func (q *Queue[K]) next(e *entry[K], item *Item[K]) *entry[K] {
 	now := q.now()
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	if e.running && e.key == item.Key { // a worker may have called Done itself, and the entry be another's
 		q.finish(e, now)
 	}
-	return q.take(now, item) // nobody to wake: finish makes one key ready at most, and take takes one
+	e = q.take(now, item)
+	q.mu.Unlock()
+	return e // nobody to wake: finish makes one key ready at most, and take takes one
 }
 
 // take waits for a key to be ready, begins its run and fills in what the worker is
@@ -129,7 +132,7 @@ func (q *Queue[K]) findRunning(key K) *entry[K] {
 	if q.running.n == 1 && e.key == key { // with one worker, as most controllers have, it is the one
 		return e
 	}
-	if e = q.entries.get(key, q.entries.hash(key)); e == nil || !e.running {
+	if e = q.entries.get(key, q.hashUnderLock(key)); e == nil || !e.running {
 		return nil
 	}
 	return e

@@ -118,7 +118,7 @@ func (q *Queue[K]) pendingRun(e *entry[K]) Pending {
 // over the groups within one.
 func (r *readySet[K]) walk(limit int, visit func(*entry[K])) {
 	for i := len(r.levels) - 1; i >= 0 && limit > 0; i-- {
-		if r.levels[i] == nil {
+		if r.used[i/64]&(1<<(i%64)) == 0 {
 			continue
 		}
 		// The next key of each group, as far as the limit can reach.

@@ -80,12 +80,15 @@ func (r *readySet[K]) raise(e *entry[K], p Priority) {
 
 // pop takes out the entry whose turn it is. The set must not be empty.
 func (r *readySet[K]) pop() *entry[K] {
-	lv := r.turn()
+	lv, i := r.turn()
 	l := lv.front
-	e := l.keys.front
-	r.remove(e)
+	e := l.keys.popFront()
+	e.lane = nil
+	r.n--
 	if l.keys.front != nil {
 		lv.rotate(l)
+	} else if lv.leave(l) {
+		r.used[i/64] &^= 1 << (i % 64)
 	}
 	return e
 }
@@ -116,10 +119,11 @@ func (r *readySet[K]) remove(e *entry[K]) {
 	}
 }
 
-// turn picks the level that hands out the next key: the highest, or the one whose
+// turn picks the level, and tells its place, that hands out the next key: the highest, or the one whose
 // next key has aged most when it has been passed over maxPassed times.
-func (r *readySet[K]) turn() *level[K] {
+func (r *readySet[K]) turn() (lv *level[K], at int) {
 	var highest, aged *level[K]
+	var top, old int // their places
 	var best int64
 	for w := len(r.used) - 1; w >= 0; w-- {
 		for word := r.used[w]; word != 0; {
@@ -128,25 +132,25 @@ func (r *readySet[K]) turn() *level[K] {
 			i := w*64 + bit
 			lv := r.levels[i]
 			if highest == nil {
-				highest = lv
-				if r.step < 0 {
-					return highest
+				highest, top = lv, i
+				if r.step < 0 || r.n == 1 {
+					return highest, top
 				}
-				aged, best = lv, r.rank(lv, i)
+				aged, old, best = lv, i, r.rank(lv, i)
 			} else if rank := r.rank(lv, i); rank < best {
-				aged, best = lv, rank
+				aged, old, best = lv, i, rank
 			}
 		}
 	}
 	if aged == highest {
-		return highest
+		return highest, top
 	}
 	if r.passed < maxPassed {
 		r.passed++
-		return highest
+		return highest, top
 	}
 	r.passed = 0
-	return aged
+	return aged, old
 }
 
 // rank orders keys by priority and age together, lowest first. That a key gains

@@ -59,7 +59,8 @@ type Queue[K comparable] struct {
 	failures map[K]int    // rate limited adds since the last Forget
 
 	fresh  slab[entry[K]]
-	spare  entryList[K]
+	spare  *entry[K] // for reuse, linked through next
+	spares int
 	causes causePool
 
 	counts counts

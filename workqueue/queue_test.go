@@ -244,7 +244,8 @@ func TestItemsRunsAKeyAgainThatIsAddedInItsBody(t *testing.T) {
 func TestAKeyThatCannotBeHashedPanicsAndTheQueueGoesOn(t *testing.T) {
 	q := workqueue.New(workqueue.Options[any]{})
 	defer q.ShutDown()
-	for name, call := range map[string]func(any){"Add": q.Add, "Done": q.Done, "AddRateLimited": q.AddRateLimited} {
+	for name, call := range map[string]func(any){"Add": q.Add, "Done": q.Done, "AddRateLimited": q.AddRateLimited,
+		"AddWith of several": func(key any) { q.AddWith(workqueue.Add{}, key, 1) }} {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -257,6 +258,10 @@ func TestAKeyThatCannotBeHashedPanicsAndTheQueueGoesOn(t *testing.T) {
 	q.Add(1)
 	if item, _ := q.Get(); item.Key != 1 {
 		t.Errorf("got %v, want 1", item.Key)
+	}
+	q.Done(1)
+	if s := q.Stats(); s.Processing != 0 {
+		t.Errorf("%d keys are processed, want none", s.Processing)
 	}
 }
 
