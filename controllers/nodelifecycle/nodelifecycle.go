@@ -91,10 +91,14 @@ func (r *reconciler) notAsItShouldBe(e cache.Event[*corev1.Node]) bool {
 	if err != nil {
 		return true // a run reports it
 	}
+	// Who was Unknown when the process started may have Pods to be marked.
+	return r.differs(node) || e.Initial && readyStatus(node) == corev1.ConditionUnknown
+}
+
+// differs reports whether a node's taints or labels are not as they should be by now.
+func (r *reconciler) differs(node *corev1.Node) bool {
 	_, differ := taintsOf(node, r.monitor.mode(node.Name), time.Time{})
-	return differ || labelsToSet(node.Labels) != nil ||
-		// Who was Unknown when the process started may have Pods to be marked.
-		e.Initial && readyStatus(node) == corev1.ConditionUnknown
+	return differ || labelsToSet(node.Labels) != nil
 }
 
 // unknownNodeOfPod adds the node that a Pod has been bound to if that is silent:
@@ -141,8 +145,11 @@ func (r *reconciler) look(now time.Time) time.Duration {
 		} else {
 			r.log.Info("some nodes are ready again: NoExecute taints are set again")
 		}
-		for key := range r.nodes.All() {
-			r.attend(key.Name)
+		// The verdict on every node is new, and calls for something to be done about few.
+		for key, item := range r.nodes.All() {
+			if node, err := item.Object(); err != nil || r.differs(node) {
+				r.attend(key.Name)
+			}
 		}
 	}
 	return f.again
