@@ -6,6 +6,7 @@ package manager
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"k8s.io/client-go/rest"
 
@@ -106,15 +107,22 @@ func (m *Manager) newAccess(how Authentication) (*access, error) {
 	return a, nil
 }
 
-// lookUp returns an error if what must be read from the cluster cannot be.
-func (m *Manager) lookUp(ctx context.Context) error {
+// lookUp keeps what is read from the cluster current until end is called. The error is that
+// what must be there is not.
+func (m *Manager) lookUp(ctx context.Context) (end func(), err error) {
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var tasks sync.WaitGroup
+	end = func() { stop(); tasks.Wait() }
 	for _, s := range m.servings {
 		if s.access == nil || s.access.certificates.published == nil {
 			continue
 		}
-		if err := s.access.certificates.published.check(ctx); err != nil {
-			return err
+		p := s.access.certificates.published
+		if err := p.check(ctx); err != nil {
+			end()
+			return nil, err
 		}
+		tasks.Go(func() { _ = p.factory.Run(watching) }) // an informer that fails says so and tries again
 	}
-	return nil
+	return end, nil
 }

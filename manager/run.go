@@ -39,9 +39,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err := m.waitForServer(ctx); err != nil {
 		return nil // asked to stop before there was anything to do
 	}
-	if err := m.lookUp(ctx); err != nil {
+	lookingUp, err := m.lookUp(ctx)
+	if err != nil {
 		return fmt.Errorf("running the manager: %w", err)
 	}
+	defer lookingUp()
 
 	// Groups that stop one after the other: who works, who tells of it, the right to do
 	// so, and who tells them of the world. Informers begin first, so that who stands by
@@ -49,7 +51,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	var informing sync.WaitGroup
 	informersCtx, stopInformers := context.WithCancel(context.WithoutCancel(ctx))
 	informing.Go(func() { _ = m.factory.Run(informersCtx) })
-	err := m.lead(ctx)
+	err = m.lead(ctx)
 	stopInformers()
 	if _, left := errors.AsType[*leftError](err); !left { // who reads informers may hold them up
 		informing.Wait()

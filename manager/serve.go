@@ -83,7 +83,6 @@ const (
 func (m *Manager) serve() (end func()) {
 	var servers []*http.Server
 	var tasks sync.WaitGroup
-	lookingUp, stopLookingUp := context.WithCancel(context.Background())
 	for _, s := range m.servings {
 		guard := func(h http.Handler) http.Handler { return h }
 		listener := s.listener
@@ -94,9 +93,6 @@ func (m *Manager) serve() (end func()) {
 				continue
 			}
 			guard, listener = s.access.guard, tls.NewListener(listener, config)
-			if p := s.access.certificates.published; p != nil {
-				tasks.Go(func() { _ = p.factory.Run(lookingUp) }) // an informer that fails says so and tries again
-			}
 		}
 		server := &http.Server{
 			Handler: m.handler(s.Profiling, guard), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
@@ -118,7 +114,6 @@ func (m *Manager) serve() (end func()) {
 				_ = server.Close() // a profile that is being taken, say
 			}
 		}
-		stopLookingUp()
 		tasks.Wait()
 	}
 }

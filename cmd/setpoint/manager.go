@@ -138,7 +138,7 @@ lack nothing work meanwhile.
 }
 
 func controllersFlag(c *cobra.Command, into *[]string) {
-	c.Flags().StringSliceVar(into, "controllers", []string{"*"}, "controllers to run: '*' is all, NAME is that one, -NAME is without that one")
+	c.Flags().StringSliceVar(into, "controllers", []string{"*"}, "controllers to run: '*' is all but those that have to be named, NAME is that one, -NAME is without that one")
 	var known []string
 	for _, e := range registry.Known() {
 		known = append(known, e.Name+"\t"+e.Summary)

@@ -27,31 +27,13 @@ func (p processRights) objects() []object.Object {
 	if p.account.IsZero() {
 		return nil
 	}
-	const role = "setpoint:manager"
-	version := rbacv1.SchemeGroupVersion.String()
-	cluster := metav1.ObjectMeta{Name: role}
-	// That of the lease is kube-system, where the accounts of controllers are as well, and
-	// what API servers publish.
-	inNamespace := metav1.ObjectMeta{Namespace: defaultLease.Namespace, Name: role}
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: p.account.Namespace, Name: p.account.Name}}
-	all := []object.Object{
-		&rbacv1.Role{
-			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "Role"}, ObjectMeta: inNamespace,
-			Rules: slices.Concat(lease.Config{Key: defaultLease}.Rights(), manager.LookupRights(), p.accountRights()),
-		},
-		&rbacv1.RoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"}, ObjectMeta: inNamespace,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role}, Subjects: subjects,
-		},
-		&rbacv1.ClusterRole{
-			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRole"}, ObjectMeta: cluster,
-			Rules: append(manager.ServingRights(), registry.InformerRights(p.controllers)...),
-		},
-		&rbacv1.ClusterRoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: cluster,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: subjects,
-		},
-	}
+	rules := registry.InformerRights(p.controllers)
+	rules[""] = append(rules[""], manager.ServingRights()...)
+	// Where the lease is, the accounts of controllers are as well, and what API servers
+	// publish.
+	own := slices.Concat(lease.Config{Key: defaultLease}.Rights(), manager.LookupRights(), p.accountRights())
+	rules[defaultLease.Namespace] = append(rules[defaultLease.Namespace], own...)
+	all := registry.Bind("setpoint:manager", p.account, rules)
 	if len(p.controllers) == 0 {
 		return all
 	}

@@ -109,6 +109,10 @@ func as(t *testing.T, cluster *controlplanetest.Cluster, entry Entry) *rest.Conf
 			_, err = client.For[*rbacv1.ClusterRole](cluster.Client).Create(t.Context(), o)
 		case *rbacv1.ClusterRoleBinding:
 			_, err = client.For[*rbacv1.ClusterRoleBinding](cluster.Client).Create(t.Context(), o)
+		case *rbacv1.Role:
+			_, err = client.For[*rbacv1.Role](cluster.Client).Create(t.Context(), o)
+		case *rbacv1.RoleBinding:
+			_, err = client.For[*rbacv1.RoleBinding](cluster.Client).Create(t.Context(), o)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +124,9 @@ func as(t *testing.T, cluster *controlplanetest.Cluster, entry Entry) *rest.Conf
 	}
 	config := rest.AnonymousClientConfig(cluster.Config)
 	config.BearerToken = strings.TrimSpace(token)
-	cluster.AwaitRights(t, config, entry.Rights())
+	for namespace, rules := range entry.rights() {
+		cluster.AwaitRightsIn(t, config, namespace, rules)
+	}
 	return config
 }
 

@@ -13,7 +13,7 @@
 //
 // What [Select] understands is what the flag --controllers of
 // kube-controller-manager does: "*" is all, a name is that one, "-name" is not that
-// one, and where a controller is named more than once the first counts. Each has
+// one; some, which are off by default, have to be named. And where a controller is named more than once the first counts. Each has
 // the name that it has there, and the short one, without "-controller", that it had
 // before Kubernetes 1.28 and that many a manifest still uses.
 package registry

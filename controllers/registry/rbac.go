@@ -5,6 +5,7 @@ package registry
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ const rolePrefix = "setpoint:"
 // otherwise than the controller. They are in rules and audit logs of many a cluster.
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/app, NewClient and NewClientConfig.
 var accounts = map[string]string{
+	"bootstrap-signer-controller":                    "bootstrap-signer",
 	"certificatesigningrequest-approving-controller": "certificate-controller",
 	"certificatesigningrequest-cleaner-controller":   "certificate-controller",
 	"certificatesigningrequest-signing-controller":   "certificate-controller",
@@ -36,6 +38,7 @@ var accounts = map[string]string{
 	"serviceaccount-controller":                      "service-account-controller",
 	"serviceaccount-token-controller":                "tokens-controller",
 	"taint-eviction-controller":                      "node-controller",
+	"token-cleaner-controller":                       "token-cleaner",
 }
 
 // Account is the ServiceAccount that a controller runs as, where each has its own: the
@@ -49,15 +52,16 @@ func (e Entry) Account() object.Key {
 }
 
 // RBAC returns what a cluster must have so that controllers can work with the rights
-// that they declare and no others: for each a ClusterRole and a ClusterRoleBinding,
-// called "setpoint:" and its name, and the ServiceAccounts that they are bound to. That
+// that they declare and no others: for each a ClusterRole and a ClusterRoleBinding, or a
+// Role and a RoleBinding in each namespace in which its rights hold, called "setpoint:" and
+// its name, and the ServiceAccounts that they are bound to. That
 // is account for all of them, or, where account is zero, each one's own. It is an error
 // if one of them does not declare its rights. The caller owns the result.
 func RBAC(entries []Entry, account object.Key) ([]object.Object, error) {
 	var serviceAccounts, roles []object.Object
 	var made []object.Key
 	for _, e := range entries {
-		if e.Rights == nil {
+		if e.Rights == nil && e.RightsIn == nil {
 			return nil, fmt.Errorf("listing the rights of controllers: %s does not declare which it needs; leave it out", e.Name)
 		}
 		as := account
@@ -71,19 +75,49 @@ func RBAC(entries []Entry, account object.Key) ([]object.Object, error) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: as.Namespace, Name: as.Name},
 			})
 		}
-		name := metav1.ObjectMeta{Name: rolePrefix + e.Name}
-		roles = append(roles,
-			&rbacv1.ClusterRole{
-				TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
-				ObjectMeta: name,
-				Rules:      e.Rights(),
-			},
-			&rbacv1.ClusterRoleBinding{
-				TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
-				ObjectMeta: name,
-				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name.Name},
-				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: as.Namespace, Name: as.Name}},
-			})
+		roles = append(roles, Bind(rolePrefix+e.Name, as, e.rights())...)
 	}
 	return append(serviceAccounts, roles...), nil
+}
+
+// Rules are what somebody may do, by the namespace in which he may; "" is everywhere.
+type Rules map[string][]rbacv1.PolicyRule
+
+// rights are all that an entry declares.
+func (e Entry) rights() Rules {
+	rules := Rules{}
+	if e.RightsIn != nil {
+		maps.Copy(rules, e.RightsIn())
+	}
+	if e.Rights != nil {
+		rules[""] = e.Rights()
+	}
+	return rules
+}
+
+// Bind returns the roles of a name that have these rules, and their bindings to an account:
+// cluster roles first, then by namespace. The caller owns the result.
+func Bind(name string, account object.Key, rules Rules) []object.Object {
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
+	kind := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	var all []object.Object
+	for _, namespace := range slices.Sorted(maps.Keys(rules)) {
+		meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+		role := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}
+		switch {
+		case len(rules[namespace]) == 0:
+		case namespace == "":
+			role.Kind = "ClusterRole"
+			all = append(all,
+				&rbacv1.ClusterRole{TypeMeta: kind("ClusterRole"), ObjectMeta: meta, Rules: rules[namespace]},
+				&rbacv1.ClusterRoleBinding{TypeMeta: kind("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: role, Subjects: subjects})
+		default:
+			all = append(all,
+				&rbacv1.Role{TypeMeta: kind("Role"), ObjectMeta: meta, Rules: rules[namespace]},
+				&rbacv1.RoleBinding{TypeMeta: kind("RoleBinding"), ObjectMeta: meta, RoleRef: role, Subjects: subjects})
+		}
+	}
+	return all
 }

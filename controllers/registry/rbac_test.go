@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,11 +17,12 @@ import (
 
 func TestEveryControllerDeclaresItsRightsAndAsksForNoWildcardsButToDeleteAnything(t *testing.T) {
 	for _, entry := range Known() {
-		if entry.Rights == nil {
+		declared := slices.Concat(slices.Collect(maps.Values(entry.rights()))...)
+		if len(declared) == 0 {
 			t.Errorf("%s does not declare which rights it needs", entry.Name)
 			continue
 		}
-		for _, rule := range entry.Rights() {
+		for _, rule := range declared {
 			if slices.Contains(rule.Verbs, "*") {
 				t.Errorf("%s wants every verb on %v", entry.Name, rule.Resources)
 			}
@@ -92,6 +94,29 @@ ClusterRoleBinding setpoint:deployment-controller of ops/setpoint
 	}
 }
 
+func TestRightsInNamespacesAreRolesThere(t *testing.T) {
+	entries, err := Select([]string{"bootstrapsigner"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := RBAC(entries, object.Key{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, o := range objects {
+		all = append(all, o.GetObjectKind().GroupVersionKind().Kind+" "+object.KeyOf(o).String())
+	}
+	const name = "setpoint:bootstrap-signer-controller"
+	want := []string{
+		"ServiceAccount kube-system/bootstrap-signer", "Role kube-public/" + name, "RoleBinding kube-public/" + name,
+		"Role kube-system/" + name, "RoleBinding kube-system/" + name,
+	}
+	if !slices.Equal(all, want) {
+		t.Errorf("%v, want %v", all, want)
+	}
+}
+
 func TestAControllerThatDoesNotDeclareItsRightsIsNamed(t *testing.T) {
 	_, err := RBAC([]Entry{{Name: "secretive-controller"}}, object.Key{})
 	if err == nil || !strings.Contains(err.Error(), "secretive-controller") {
@@ -100,7 +125,8 @@ func TestAControllerThatDoesNotDeclareItsRightsIsNamed(t *testing.T) {
 }
 
 func TestWhoRunsInformersForOthersReadsWhatTheyReadAndWritesNothing(t *testing.T) {
-	for _, rule := range InformerRights(Known()) {
+	all := InformerRights(Known())
+	for _, rule := range slices.Concat(slices.Collect(maps.Values(all))...) {
 		if len(rule.Verbs) == 0 {
 			t.Errorf("%v: no verbs", rule)
 		}
@@ -110,11 +136,14 @@ func TestWhoRunsInformersForOthersReadsWhatTheyReadAndWritesNothing(t *testing.T
 			}
 		}
 	}
+	if len(all["kube-system"]) == 0 || len(all[""]) == 0 {
+		t.Errorf("what holds in kube-system alone, and everywhere: %v", all)
+	}
 	entries, err := Select([]string{"csrapproving"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rules := InformerRights(append(entries, entries...)); len(rules) != 1 || !slices.Equal(rules[0].Resources, []string{"certificatesigningrequests"}) {
+	if rules := InformerRights(append(entries, entries...))[""]; len(rules) != 1 || !slices.Equal(rules[0].Resources, []string{"certificatesigningrequests"}) {
 		t.Errorf("for a controller that watches one kind: %v", rules)
 	}
 }

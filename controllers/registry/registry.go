@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers/bootstrapsigner"
 	"github.com/setpoint-io/setpoint/controllers/clusterroleaggregation"
 	"github.com/setpoint-io/setpoint/controllers/csrapproving"
 	"github.com/setpoint-io/setpoint/controllers/csrcleaner"
@@ -32,6 +33,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
+	"github.com/setpoint-io/setpoint/controllers/tokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 )
 
@@ -103,9 +105,14 @@ type Entry struct {
 	Alias   string // short for Name, such as "deployment"; the same where there is none
 	Summary string // what it does, in a few words
 
-	// Rights returns what the controller must be allowed to do, and nothing more.
-	// nil for one that has not declared it.
-	Rights func() []rbacv1.PolicyRule
+	// OffByDefault: "*" does not choose it; it has to be named.
+	OffByDefault bool
+
+	// Rights returns what the controller must be allowed to do, and nothing more, and
+	// RightsIn what in single namespaces, by their names. Either may be nil; both are for
+	// one that has not declared it.
+	Rights   func() []rbacv1.PolicyRule
+	RightsIn func() map[string][]rbacv1.PolicyRule
 
 	// New makes the controller, with its informers and events from h. It does
 	// not start it. The error is a *NotConfiguredError where o lacks something
@@ -117,6 +124,11 @@ type Entry struct {
 // owns the result.
 func Known() []Entry {
 	all := []Entry{
+		{
+			Name: bootstrapsigner.Name, Alias: "bootstrapsigner", OffByDefault: true,
+			Summary: "signs what new nodes read, with bootstrap tokens; if it is named", RightsIn: bootstrapsigner.Rights,
+			New: func(h controller.Host, _ Options) (controller.Runnable, error) { return bootstrapsigner.New(h) },
+		},
 		{
 			Name: clusterroleaggregation.Name, Alias: "clusterrole-aggregation",
 			Summary: "fills ClusterRoles that are sums of others, as admin, edit and view",
@@ -289,6 +301,13 @@ func Known() []Entry {
 					return nil, &NotConfiguredError{Controller: serviceaccounttoken.Name, Lacks: "a private key for service accounts"}
 				}
 				return serviceaccounttoken.New(h, serviceaccounttoken.Options{PrivateKey: o.ServiceAccountKey, RootCA: o.RootCA, Workers: o.Workers[serviceaccounttoken.Name]})
+			},
+		},
+		{
+			Name: tokencleaner.Name, Alias: "tokencleaner", OffByDefault: true,
+			Summary: "deletes bootstrap tokens that have expired; if it is named", RightsIn: tokencleaner.Rights,
+			New: func(h controller.Host, o Options) (controller.Runnable, error) {
+				return tokencleaner.New(h, tokencleaner.Options{Workers: o.Workers[tokencleaner.Name]})
 			},
 		},
 		{

@@ -30,8 +30,11 @@ func TestSelectUnderstandsTheSyntaxOfKubeControllerManager(t *testing.T) {
 	)
 	var all []string
 	for _, entry := range Known() {
-		all = append(all, entry.Name)
+		if !entry.OffByDefault {
+			all = append(all, entry.Name)
+		}
 	}
+	with := func(names ...string) []string { return slices.Sorted(slices.Values(append(names, all...))) }
 	without := func(name string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(other string) bool { return other == name })
 	}
@@ -48,6 +51,8 @@ func TestSelectUnderstandsTheSyntaxOfKubeControllerManager(t *testing.T) {
 		{"all but one, said before", "-nodelifecycle,*", without(n)},
 		{"the first mention counts", "deployment,-deployment-controller", []string{d}},
 		{"the first mention counts when it is a no", "-deployment,deployment,replicaset", []string{r}},
+		{"with those that are off by default", "*,bootstrapsigner,tokencleaner", with("bootstrap-signer-controller", "token-cleaner-controller")},
+		{"one that is off by default", "token-cleaner-controller", []string{"token-cleaner-controller"}},
 		{"twice is once", "deployment,deployment-controller", []string{d}},
 	}
 	for _, test := range tests {
@@ -133,6 +138,9 @@ func TestAControllerThatLacksWhatItNeedsSaysSo(t *testing.T) {
 	}
 }
 
+// oneKey are the controllers that have no use for workers.
+var oneKey = []string{"bootstrap-signer-controller", "legacy-serviceaccount-token-cleaner-controller"}
+
 func TestEveryControllerCanBeMadeAndHasTheNameOfItsEntry(t *testing.T) {
 	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"})
 	if err != nil {
@@ -152,7 +160,7 @@ func TestEveryControllerCanBeMadeAndHasTheNameOfItsEntry(t *testing.T) {
 		}
 		few := options
 		few.Workers = map[string]int{entry.Name: -1}
-		if _, err := entry.New(mgr, few); err == nil && entry.Name != "legacy-serviceaccount-token-cleaner-controller" { // it has one key
+		if _, err := entry.New(mgr, few); err == nil && !slices.Contains(oneKey, entry.Name) {
 			t.Errorf("%s can be made with -1 workers", entry.Name)
 		}
 	}

@@ -30,7 +30,8 @@ var ErrNothingSelected = errors.New("no controller is chosen")
 // in the order of their names. A name may be the short one. The error is an
 // *UnknownError or ErrNothingSelected, wrapped.
 //
-// The first mention of a controller counts; "*" is for those that have none.
+// The first mention of a controller counts; "*" is for those that have none and are not
+// off by default.
 // Source: k8s.io/controller-manager/app, IsControllerEnabled.
 func Select(choice []string) ([]Entry, error) {
 	known := Known()
@@ -52,7 +53,7 @@ func Select(choice []string) ([]Entry, error) {
 	}
 	selected := slices.DeleteFunc(known, func(e Entry) bool {
 		wanted, mentioned := chosen[e.Name]
-		return mentioned && !wanted || !mentioned && !all
+		return mentioned && !wanted || !mentioned && (!all || e.OffByDefault)
 	})
 	if len(selected) == 0 {
 		return nil, fmt.Errorf("choosing controllers: %w by %q; begin with * to have all but some", ErrNothingSelected, strings.Join(choice, ","))

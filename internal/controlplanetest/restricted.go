@@ -40,7 +40,7 @@ func (c *Cluster) Restricted(t testing.TB, rules []rbacv1.PolicyRule) *rest.Conf
 	if _, err := roles.Create(t.Context(), role); err != nil {
 		t.Fatalf("making a role for the test: %v", err)
 	}
-	t.Cleanup(func() { remove(t, roles, name) })
+	t.Cleanup(func() { remove(t, roles, object.Key{Name: name}) })
 	bindings := client.For[*rbacv1.ClusterRoleBinding](c.Client)
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -50,7 +50,7 @@ func (c *Cluster) Restricted(t testing.TB, rules []rbacv1.PolicyRule) *rest.Conf
 	if _, err := bindings.Create(t.Context(), binding); err != nil {
 		t.Fatalf("binding a role for the test: %v", err)
 	}
-	t.Cleanup(func() { remove(t, bindings, name) })
+	t.Cleanup(func() { remove(t, bindings, object.Key{Name: name}) })
 
 	c.AwaitRights(t, config, rules)
 	return config
@@ -60,18 +60,18 @@ func (c *Cluster) Restricted(t testing.TB, rules []rbacv1.PolicyRule) *rest.Conf
 // has these rights, all of which one binding to one role gives.
 func (c *Cluster) AwaitRights(t testing.TB, config *rest.Config, rules []rbacv1.PolicyRule) {
 	t.Helper()
-	if err := c.awaitRights(t.Context(), config, rules); err != nil {
+	if err := c.awaitRights(t.Context(), config, "", rules); err != nil {
 		t.Fatalf("waiting for the rights of the test: %v", err)
 	}
 }
 
 // remove deletes what a test has made outside of its namespace. That the control
 // plane is gone by then, as after a Kill, is no failure of the test.
-func remove[T object.Object](t testing.TB, of client.Typed[T], name string) {
+func remove[T object.Object](t testing.TB, of client.Typed[T], key object.Key) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 	defer cancel()
-	if err := of.Delete(ctx, object.Key{Name: name}); err != nil && !client.Unreachable(err) {
-		t.Errorf("removing %s: %v", name, err)
+	if err := of.Delete(ctx, key); err != nil && !client.Unreachable(err) {
+		t.Errorf("removing %s: %v", key, err)
 	}
 }
 
@@ -79,9 +79,10 @@ func remove[T object.Object](t testing.TB, of client.Typed[T], name string) {
 // nothing to watch: what matters is what the authorizer has seen.
 const askAgain = 10 * time.Millisecond
 
-// awaitRights waits until each server grants the first of the rules. It has seen the
-// whole role then, and the binding. Nothing is asked where there are no rules.
-func (c *Cluster) awaitRights(ctx context.Context, config *rest.Config, rules []rbacv1.PolicyRule) error {
+// awaitRights waits until each server grants the first of the rules, in a namespace or in
+// all. It has seen the whole role then, and the binding. Nothing is asked where there are no
+// rules.
+func (c *Cluster) awaitRights(ctx context.Context, config *rest.Config, namespace string, rules []rbacv1.PolicyRule) error {
 	if len(rules) == 0 {
 		return nil
 	}
@@ -96,7 +97,11 @@ func (c *Cluster) awaitRights(ctx context.Context, config *rest.Config, rules []
 		}
 		reviews := client.For[*authorizationv1.SelfSubjectAccessReview](one)
 		for {
-			review, err := reviews.Create(ctx, question(rules[0]))
+			asked := question(rules[0])
+			if r := asked.Spec.ResourceAttributes; r != nil {
+				r.Namespace = namespace
+			}
+			review, err := reviews.Create(ctx, asked)
 			if err != nil {
 				return fmt.Errorf("asking %s: %w", server, err)
 			}

@@ -1,0 +1,34 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bootstrapsigner signs what a new node reads before it trusts anybody.
+//
+// A machine that is to join a cluster knows a bootstrap token and no certificate. It reads
+// the ConfigMap cluster-info in kube-public, which everybody may read, and finds there how
+// to reach the cluster and whom to believe. Whether somebody has tampered with that, it
+// sees by a signature that only who knows the token can have made. This controller keeps
+// these signatures: one for each token, under jws-kubeconfig- and the token's public part.
+//
+// # What it watches and writes
+//
+// It watches bootstrap tokens, Secrets in kube-system, and that one ConfigMap, and updates
+// the ConfigMap. It does not run unless it is asked for by name, as kubeadm does.
+//
+// # What holds
+//
+//   - A token signs if its Secret is called after it, is not expired, and says that it may
+//     (usage-bootstrap-signing is "true"). Every other signature is taken away, whoever made it.
+//   - A signature is one of the text that the ConfigMap has in the same version: an update
+//     carries the version that was read, and if somebody came between, it is made again.
+//   - Nothing else in the ConfigMap changes. One without the key kubeconfig is left alone.
+//   - A signature goes when its token expires, not when the Secret does.
+//   - The signature is a JSON Web Signature of the algorithm HS256 without its content (RFC
+//     7515, appendix F), the same bytes that kubeadm compares.
+//   - Neither tokens nor signatures are ever logged.
+//
+// Behaviour is that of kube-controller-manager's controller of the same name
+// (k8s.io/kubernetes/pkg/controller/bootstrap, bootstrapsigner.go). On purpose it differs in
+// three places. It watches no other Secrets and ConfigMaps. A signature goes at the moment
+// when its token expires; upstream's stays until something else changes. And an update that
+// fails is tried again; upstream waits for the next change.
+package bootstrapsigner

@@ -1,0 +1,26 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tokencleaner deletes bootstrap tokens at the time at which they expire.
+//
+// A bootstrap token lets a machine join the cluster. Who makes one says until when, and a
+// token that is forgotten should not lie there for whoever finds it.
+//
+// # What it watches and writes
+//
+// It watches bootstrap tokens, which are Secrets of their own type in kube-system, and
+// deletes them. It does not run unless it is asked for by name, as kubeadm does.
+//
+// # What holds
+//
+//   - A token goes when its time has come, and not before. One that says no time stays; one
+//     whose time cannot be read has expired.
+//   - A token is deleted as it was seen: where somebody gives it more time at the last moment,
+//     or another one has its name, it stays.
+//   - Secrets of other types and in other namespaces are left alone, whatever stands in them.
+//
+// Behaviour is that of kube-controller-manager's controller of the same name
+// (k8s.io/kubernetes/pkg/controller/bootstrap, tokencleaner.go). On purpose it differs in
+// three places. It watches no other Secrets. The deletion carries the version as well as the
+// UID. And one that fails is tried again; upstream waits for the next change of the Secret.
+package tokencleaner
