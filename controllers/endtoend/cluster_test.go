@@ -4,9 +4,7 @@
 package endtoend_test
 
 import (
-	"context"
 	"encoding/json"
-	"log/slog"
 	"os"
 	"testing"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/deployment"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -61,31 +60,9 @@ func deployments(mgr *manager.Manager) (manager.Runnable, error) {
 }
 
 // run runs controllers with the credentials of config until the test ends.
-func (c *cluster) run(config *rest.Config, parts ...func(*manager.Manager) (manager.Runnable, error)) {
+func (c *cluster) run(config *rest.Config, parts ...managertest.Make) *managertest.Process {
 	c.t.Helper()
-	log := slog.New(slog.NewTextHandler(c.t.Output(), nil))
-	mgr, err := manager.New(config, manager.Log(log))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for _, build := range parts {
-		part, err := build(mgr)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		if err := mgr.Add(part); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-	ctx, stop := context.WithCancel(context.Background()) // that of the test ends before its clean-up
-	done := make(chan error, 1)
-	go func() { done <- mgr.Run(ctx) }()
-	c.t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			c.t.Error(err)
-		}
-	})
+	return managertest.Run(c.t, config, parts...)
 }
 
 // beside is the same cluster in another namespace.

@@ -33,10 +33,10 @@ import (
 // a proxy, which sees its writes and may have it killed by one. Its methods are safe for
 // concurrent use, but for Start.
 type Alone struct {
-	t          testing.TB
-	args       []string // of every process
-	server     string // the API server's own URL
-	transport  http.RoundTripper
+	t         testing.TB
+	args      []string // of every process
+	server    string   // the API server's own URL
+	transport http.RoundTripper
 
 	mu     sync.Mutex
 	life   *life

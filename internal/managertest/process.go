@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -45,7 +46,7 @@ type Process struct {
 var errKilled = errors.New("the process was killed")
 
 // Run runs controllers with the credentials of config. They stop when the test ends,
-// if not before.
+// if not before. The test fails if one of them has changed an object of the cache.
 func Run(t testing.TB, config *rest.Config, controllers ...Make) *Process {
 	t.Helper()
 	p := &Process{ended: make(chan struct{})}
@@ -59,6 +60,7 @@ func Run(t testing.TB, config *rest.Config, controllers ...Make) *Process {
 	)))); err != nil {
 		t.Fatal(err)
 	}
+	p.Informers().DetectMutation(time.Hour) // asked for at the end; no test lasts so long
 	for _, build := range controllers {
 		c, err := build(p.Manager)
 		if err != nil {
@@ -77,6 +79,9 @@ func Run(t testing.TB, config *rest.Config, controllers ...Make) *Process {
 	t.Cleanup(func() {
 		p.Stop()
 		p.kill(nil)
+		for _, line := range p.Informers().Mutated() {
+			t.Errorf("an object of the cache was changed: %s", line)
+		}
 		if p.err != nil {
 			t.Errorf("the manager ended with %v", p.err)
 		}
