@@ -43,8 +43,8 @@
 // clients that delete the same objects one by one are measured on the same server.
 // CPU is the manager's alone, until it is at rest again; the clock of /proc has
 // hundredths of a second, so that a figure below a tenth says little. Both wait five
-// seconds before they look a second time for what is left of a namespace: a small
-// one takes as long as that with either. kube-controller-manager
+// seconds before they delete what is in a namespace, so that every API server has learned
+// that it terminates; the rate counts from when the first object went. kube-controller-manager
 // takes no Node for silent within 50 s, and neither does Setpoint.
 //
 // # Watches

@@ -15,7 +15,8 @@ import (
 
 // Item is an object of a snapshot or an event. Its metadata is at hand, its content is
 // decoded when somebody asks for it. The zero Item is no object. An Item is a small
-// value; copy it freely.
+// value; copy it freely. Equal items (==) are one state of one object, so that who keeps
+// what was made of an item knows whether it still holds; the reverse is not promised.
 type Item[T object.Object] struct{ entry *entry }
 
 // Exists reports whether there is an object.

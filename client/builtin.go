@@ -7,7 +7,10 @@ import (
 	"reflect"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // Kubernetes' own kinds are known by this table, and not by client-go's scheme. A scheme
@@ -100,6 +103,18 @@ var builtinKinds, builtinFolders = func() (map[schema.GroupKind]bool, map[string
 func Builtin(kind schema.GroupKind) bool {
 	_, known := builtinKinds[kind]
 	return known
+}
+
+// builtinResource returns how a server serves one of Kubernetes' own kinds.
+func builtinResource(kind schema.GroupVersionKind) (object.Resource, bool) {
+	namespaced, known := builtinKinds[kind.GroupKind()]
+	if !known {
+		return object.Resource{}, false
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	return object.Resource{
+		Group: kind.Group, Version: kind.Version, Plural: plural.Resource, Kind: kind.Kind, Namespaced: namespaced,
+	}, true
 }
 
 // builtinKindOf returns the kind of a type of k8s.io/api, which is a struct or a pointer

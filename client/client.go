@@ -21,13 +21,14 @@ import (
 // Client speaks with one API server under one set of credentials. It is safe for
 // concurrent use.
 type Client struct {
-	http    *http.Client
-	base    *url.URL
-	scheme  *runtime.Scheme
-	timeout time.Duration // of requests that are no streams; 0 is none
-	turns   turns         // of requests that are no streams
+	transport http.RoundTripper
+	base      *url.URL
+	agent     []string // the User-Agent of every request; not to be changed
+	scheme    *runtime.Scheme
+	timeout   time.Duration // of requests that are no streams; 0 is none
+	turns     turns         // of requests that are no streams
 
-	kinds sync.Map // of types, which do not change: reflect.Type to GroupVersionKind
+	types sync.Map // reflect.Type to known
 
 	mu        sync.Mutex
 	resources map[schemaKey]object.Resource // found by discovery
@@ -50,9 +51,11 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 	config = rest.CopyConfig(config)
 	timeout := config.Timeout
 	config.Timeout = 0 // it would end watches too
-	if config.UserAgent == "" {
-		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	agent := config.UserAgent
+	if agent == "" {
+		agent = rest.DefaultKubernetesUserAgent()
 	}
+	config.UserAgent = "" // client-go's way of adding it is a copy of each request
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making an API client: %w", err)
@@ -63,12 +66,8 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")
 	c := &Client{
-		http: &http.Client{
-			Transport: transport,
-			// An API server does not redirect. Following one would carry a
-			// token to whoever answers.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		transport: transport,
+		agent:     []string{agent},
 		base:      base,
 		scheme:    runtime.NewScheme(),
 		timeout:   timeout,

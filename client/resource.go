@@ -43,12 +43,8 @@ func (c *Client) KindOf(o runtime.Object) (schema.GroupVersionKind, error) {
 // asking; others are looked up in the server's discovery, once. A kind that the
 // server does not serve is an apierrors.IsNotFound.
 func (c *Client) Resolve(ctx context.Context, kind schema.GroupVersionKind) (object.Resource, error) {
-	if namespaced, builtin := builtinKinds[kind.GroupKind()]; builtin {
-		plural, _ := meta.UnsafeGuessKindToResource(kind)
-		return object.Resource{
-			Group: kind.Group, Version: kind.Version, Plural: plural.Resource, Kind: kind.Kind,
-			Namespaced: namespaced,
-		}, nil
+	if resource, builtin := builtinResource(kind); builtin {
+		return resource, nil
 	}
 	c.mu.Lock()
 	resource, known := c.resources[kind]

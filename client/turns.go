@@ -6,7 +6,7 @@ package client
 import (
 	"context"
 	"io"
-	"sync"
+	"sync/atomic"
 )
 
 // atOnce is how many requests of a client, watches and lists beside, are with the server
@@ -41,12 +41,17 @@ func (t turns) give() { <-t }
 // giving is an answer's body whose end gives the turn back.
 type giving struct {
 	io.ReadCloser
-	give func()
+	turns turns
+	given atomic.Bool
 }
 
-func (t turns) until(body io.ReadCloser) io.ReadCloser { return &giving{body, sync.OnceFunc(t.give)} }
+func (t turns) until(body io.ReadCloser) io.ReadCloser { return &giving{ReadCloser: body, turns: t} }
 
 func (g *giving) Close() error {
-	defer g.give()
+	defer func() {
+		if g.given.CompareAndSwap(false, true) {
+			g.turns.give()
+		}
+	}()
 	return g.ReadCloser.Close()
 }
