@@ -158,7 +158,9 @@ func TestTheManifestOfKubeadmRunsAsItIs(t *testing.T) {
 	until("the end of the token", func() bool {
 		return kubectl("get", "secret", "bootstrap-token-000000", "-n", "kube-system", "--ignore-not-found") == ""
 	})
-	until("two Pods that run", func() bool { return kubectl("get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}") == "2" })
+	until("two Pods that run", func() bool {
+		return kubectl("get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}") == "2"
+	})
 	until("the event", func() bool {
 		return kubectl("get", "events.events.k8s.io", "-o", "jsonpath={.items[?(@.reportingController=='deployment-controller')].reason}") != ""
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -29,11 +30,21 @@ var shared controlplanetest.Shared
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // start runs the controller as somebody who has its rights and no others.
-func start(t *testing.T) *managertest.Process {
+func start(t *testing.T) *managertest.Process { return startOn(t, nil) }
+
+// startOn is start on another network.
+func startOn(t *testing.T, network func(http.RoundTripper) http.RoundTripper) *managertest.Process {
 	t.Helper()
-	return managertest.Run(t, shared.Get(t).RestrictedIn(t, Rights()),
-		func(mgr *manager.Manager) (manager.Runnable, error) { return New(mgr) })
+	config := shared.Get(t).RestrictedIn(t, Rights())
+	if network != nil {
+		config.Wrap(network)
+	}
+	return managertest.Run(t, config, func(mgr *manager.Manager) (manager.Runnable, error) { return New(mgr) })
 }
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // publish makes the ConfigMap, without tokens of other tests.
 func publish(t *testing.T, data map[string]string) {
@@ -43,8 +54,8 @@ func publish(t *testing.T, data map[string]string) {
 		t.Fatal(err)
 	}
 	for _, secret := range all {
-		if strings.HasPrefix(secret.Name, "bootstrap-token-") {
-			withdraw(t, strings.TrimPrefix(secret.Name, "bootstrap-token-"))
+		if id, ok := strings.CutPrefix(secret.Name, "bootstrap-token-"); ok {
+			withdraw(t, id)
 		}
 	}
 	if err := configMaps(t).Delete(t.Context(), clusterInfo); err != nil && !apierrors.IsNotFound(err) {
@@ -170,12 +181,29 @@ func TestAConfigMapThatComesLaterIsSignedAndOneWithoutTextIsLeftAlone(t *testing
 	}
 }
 
-func TestKilledAfterAWriteTheNextOneHasNothingToWrite(t *testing.T) {
+func TestKilledBeforeItHearsOfItsWriteTheNextOneHasNothingToWrite(t *testing.T) {
 	publish(t, map[string]string{"kubeconfig": "text", "other": "stays"})
 	ids := []string{give(t, nil), give(t, nil), give(t, nil)}
-	first := start(t)
-	awaitSigned(t, "text", ids...)
+	wrote := make(chan struct{})
+	first := startOn(t, func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			answer, err := next.RoundTrip(r)
+			if r.Method == http.MethodPut && err == nil && answer.StatusCode == http.StatusOK {
+				_ = answer.Body.Close()
+				close(wrote) // once: a second write panics
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return answer, err
+		})
+	})
+	select {
+	case <-wrote:
+	case <-time.After(controlplanetest.Patience):
+		t.Fatal("nothing is signed")
+	}
 	first.Kill()
+	awaitSigned(t, "text", ids...)
 	second := start(t)
 	ids = append(ids, give(t, nil))
 	awaitSigned(t, "text", ids...)
