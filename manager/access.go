@@ -92,14 +92,14 @@ func bearerToken(r *http.Request) string {
 // wanted says to somebody unknown what makes him known. doubt is why his certificate does
 // not, if he has shown one.
 func (a *access) wanted(doubt error) string {
-	const bearer = "a bearer token of the cluster is needed, such as kubectl create token gives"
+	const advice = "a bearer token of the cluster is needed, such as kubectl create token gives"
 	switch {
 	case !a.certificates.any():
-		return bearer
+		return advice
 	case doubt != nil:
 		return fmt.Sprintf("the client certificate is not accepted: %s; one of the cluster is needed, or a bearer token", doubt)
 	}
-	return bearer + ", or a client certificate of the cluster"
+	return advice + ", or a client certificate of the cluster"
 }
 
 // ask tells whether somebody may see a path: who, or, if that is nil, whose the token is.
