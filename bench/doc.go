@@ -41,6 +41,9 @@
 //
 // --size makes them smaller or larger. Where the server may be what is slow, plain
 // clients that delete the same objects one by one are measured on the same server.
+// kube-controller-manager is linked with libc here, as "go build" does it, of which 1.3 MB
+// are resident; Setpoint is not.
+//
 // CPU is the manager's alone, until it is at rest again; the clock of /proc has
 // hundredths of a second, so that a figure below a tenth says little. Both wait five
 // seconds before they delete what is in a namespace, so that every API server has learned
