@@ -282,6 +282,9 @@ func TestAControllerAloneUnderItsManifestThatIsKilledAfterItsWritesMakesEachOfTh
 				if write.Idle {
 					t.Errorf("%s %s changed nothing", write.Method, write.Path)
 				}
+				if write.Blind {
+					t.Errorf("%s %s does not say of which UID", write.Method, write.Path)
+				}
 			}
 			if log := alone.Log(); strings.Contains(log, "forbidden") || strings.Contains(log, "lack a right") || strings.Contains(log, "level=ERROR") {
 				t.Errorf("it lacks something: %s", log)

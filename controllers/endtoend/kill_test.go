@@ -160,6 +160,9 @@ func TestADeploymentControllerThatIsKilledAfterItsWritesMakesEachOfThemOnce(t *t
 		if write.Idle {
 			t.Errorf("%s %s changed nothing", write.Method, write.Path)
 		}
+		if write.Blind {
+			t.Errorf("%s %s does not say of which UID", write.Method, write.Path)
+		}
 		if write.Method == http.MethodPost {
 			made++
 		}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -49,6 +50,9 @@ type AloneWrite struct {
 	Method, Path string
 	// Idle: the object was the same after it as before.
 	Idle bool
+	// Blind: it does not say which UID the object has. Another object of the name would
+	// have been written as well.
+	Blind bool
 }
 
 // life is one process, from its start to its end.
@@ -210,15 +214,23 @@ func (w *aloneWire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	l := w.now()
 	// What has begun is carried out, whatever becomes of who asked for it.
-	r = r.WithContext(context.WithoutCancel(r.Context()))
-	before := w.version(r)
+	r = r.Clone(context.WithoutCancel(r.Context()))
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	version, uid := w.object(r)
 	response, err := w.transport.RoundTrip(r)
 	if err != nil || response.StatusCode >= http.StatusBadRequest {
 		return response, err
 	}
-	after := w.version(r)
+	after, _ := w.object(r)
 	w.mu.Lock()
-	w.writes = append(w.writes, AloneWrite{r.Method, r.URL.Path, before != "" && before == after})
+	w.writes = append(w.writes, AloneWrite{
+		Method: r.Method, Path: r.URL.Path,
+		Idle: version != "" && version == after, Blind: !bytes.Contains(body, []byte(uid)),
+	})
 	killed := l.left == 0
 	l.left--
 	w.mu.Unlock()
@@ -236,29 +248,29 @@ var isNone = regexp.MustCompile(`/events(/|$)|reviews$`)
 // isObject matches the path of an object, or of a part of one.
 var isObject = regexp.MustCompile(`^((/api/v1|/apis/[^/]+/[^/]+)/(namespaces/[^/]+/)?[^/]+/[^/]+?)(/(status|approval|finalize))?$`)
 
-// version returns the resourceVersion of what a request writes, "" if there is none. A
-// write of somebody else that comes between two looks hides that one of ours did nothing;
-// it never makes one seem so.
-func (w *aloneWire) version(r *http.Request) string {
+// object returns version and UID of what a request writes, "" if there is none. A write of
+// somebody else that comes between two looks hides that one of ours did nothing; it never
+// makes one seem so.
+func (w *aloneWire) object(r *http.Request) (version, uid string) {
 	path := isObject.FindStringSubmatch(r.URL.Path)
 	if path == nil {
-		return ""
+		return "", ""
 	}
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, w.server+path[1], nil)
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	request.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 	response, err := w.administrator.RoundTrip(request)
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	defer response.Body.Close()
 	var object struct {
-		Metadata struct{ ResourceVersion string }
+		Metadata struct{ ResourceVersion, UID string }
 	}
 	if json.NewDecoder(response.Body).Decode(&object) != nil {
-		return ""
+		return "", ""
 	}
-	return object.Metadata.ResourceVersion
+	return object.Metadata.ResourceVersion, object.Metadata.UID
 }
