@@ -6,12 +6,18 @@ package registry
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // scene is a namespace in which controllers work with options.
@@ -19,6 +25,7 @@ type scene struct {
 	t         *testing.T
 	cluster   *controlplanetest.Cluster
 	namespace string
+	pods      cache.SharedInformer[*corev1.Pod] // that the controllers read
 }
 
 func newScene(t *testing.T, o Options, controllers ...string) *scene {
@@ -29,6 +36,7 @@ func newScene(t *testing.T, o Options, controllers ...string) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.pods = cache.Informer[*corev1.Pod](mgr)
 	entries, err := Select(controllers)
 	if err != nil {
 		t.Fatal(err)
@@ -111,4 +119,60 @@ func TestPodsOfANamespaceThatIsDeletedGoFirstUnlessThereIsNoOrder(t *testing.T) 
 		}
 		s.kubectl(`patch pod held --type=merge -p {"metadata":{"finalizers":null}}`)
 	})
+}
+
+func TestOfTwoPodsTheCheaperGoesUnlessCostsAreIgnored(t *testing.T) {
+	both(t, func(t *testing.T, ignore bool) {
+		s := newScene(t, Options{IgnorePodDeletionCost: ignore}, "deployment", "replicaset")
+		s.kubectl("create deployment web --image=web --replicas=2")
+		var pods []string
+		s.await("there are two Pods", "get pods -o jsonpath={.items[*].metadata.name}", func(said string) bool {
+			pods = strings.Fields(said)
+			return len(pods) == 2
+		})
+		cheap, restarted := pods[0], pods[1]
+		s.kubectl("annotate pod " + cheap + " controller.kubernetes.io/pod-deletion-cost=-1")
+		s.kubectl("patch pod " + restarted + ` --subresource=status --type=merge -p {"status":{"containerStatuses":[{"name":"web","image":"web","imageID":"","ready":false,"restartCount":5}]}}`)
+		for end := time.Now().Add(controlplanetest.Patience); ; time.Sleep(10 * time.Millisecond) {
+			pod, err := s.pods.Get(object.Key{Namespace: s.namespace, Name: restarted})
+			if err == nil && len(pod.Status.ContainerStatuses) > 0 {
+				break // what came before it has been seen as well
+			}
+			if time.Now().After(end) {
+				t.Fatalf("the controllers do not see the restarts: %v", err)
+			}
+		}
+		want := map[bool]string{false: restarted, true: cheap}[ignore]
+		s.kubectl("scale deployment web --replicas=1")
+		s.await("one Pod is left", "get pods -o jsonpath={.items[*].metadata.name}", func(said string) bool { return len(strings.Fields(said)) == 1 })
+		if got := s.kubectl("get pods -o jsonpath={.items[*].metadata.name}"); got != want {
+			t.Errorf("%s is left of the cheap %s and the restarted %s, want %s", got, cheap, restarted, want)
+		}
+	})
+}
+
+func TestServicesThatPreferTheSameZoneGetHintsUnlessOnlyCloseCounts(t *testing.T) {
+	both(t, func(t *testing.T, onlyClose bool) {
+		s := newScene(t, Options{OnlyPreferClose: onlyClose}, "endpointslice")
+		node := "node-of-" + s.namespace
+		s.apply(`{apiVersion: v1, kind: Node, metadata: {name: ` + node + `, labels: {topology.kubernetes.io/zone: here}}}`)
+		s.apply(`{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {app: a}}, spec: {nodeName: ` + node + `, containers: [{name: a, image: a}]}}`)
+		s.kubectl(`patch pod a --subresource=status --type=merge -p {"status":{"phase":"Running","podIP":"10.1.1.1","podIPs":[{"ip":"10.1.1.1"}],"conditions":[{"type":"Ready","status":"True"}]}}`)
+		s.apply(`{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {selector: {app: a}, trafficDistribution: PreferSameZone, ports: [{port: 80}]}}`)
+		s.await("there is an endpoint that is ready", "get endpointslices -o jsonpath={.items[*].endpoints[*].conditions.ready}", func(said string) bool { return said == "true" })
+		want := map[bool]string{false: "here", true: ""}[onlyClose]
+		if got := s.kubectl("get endpointslices -o jsonpath={.items[*].endpoints[*].hints.forZones[*].name}"); got != want {
+			t.Errorf("the endpoint is for zone %q, want %q", got, want)
+		}
+	})
+}
+
+// apply makes an object of the namespace.
+func (s *scene) apply(object string) {
+	s.t.Helper()
+	file := filepath.Join(s.t.TempDir(), "object.yaml")
+	if err := os.WriteFile(file, []byte(object), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	s.kubectl("apply -f " + file)
 }
