@@ -289,7 +289,10 @@ func TestServerAPodOnANodeThatIsNotThereWaitsForIt(t *testing.T) {
 	s.Service("web")
 	s.Pod("web", 0)
 	late := "late-" + s.Namespace
-	s.Pod("web", 1, func(pod *corev1.Pod) { pod.Spec.NodeName = late })
+	s.Pod("web", 1, func(pod *corev1.Pod) {
+		pod.Spec.NodeName = late
+		pod.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC))
+	})
 	s.Service("any", func(service *corev1.Service) {
 		service.Spec.Selector, service.Spec.PublishNotReadyAddresses = map[string]string{"app": "web"}, true
 	})
@@ -300,6 +303,9 @@ func TestServerAPodOnANodeThatIsNotThereWaitsForIt(t *testing.T) {
 	}
 	s.Node(late, "zone-a")
 	s.Shows("once it is there", "web", web(0, 1))
+	if a := s.Slices("web")[0].Annotations[corev1.EndpointsLastChangeTriggerTime]; a != "2026-05-04T03:02:01Z" {
+		t.Errorf("the trigger time is %q, want that of the Pod that had to wait", a)
+	}
 	if err := client.For[*corev1.Node](s.Client).Delete(t.Context(), object.Key{Name: late}); err != nil {
 		t.Fatal(err)
 	}
