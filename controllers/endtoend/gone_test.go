@@ -16,6 +16,8 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -27,6 +29,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
+	"github.com/setpoint-io/setpoint/controllers/namespace"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
@@ -39,6 +42,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/certrequesttest"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // reaper deletes objects at the last moment: when a write of them has left the
@@ -73,6 +77,9 @@ func (r *reaper) wrap(next http.RoundTripper) http.RoundTripper {
 
 // remove deletes what has a path, as administrator and at once.
 func (r *reaper) remove(ctx context.Context, path string) error {
+	if path == "/api/v1/namespaces/"+r.namespace {
+		return r.finalize(ctx)
+	}
 	transport, err := rest.TransportFor(r.Config)
 	if err != nil {
 		return err
@@ -86,6 +93,21 @@ func (r *reaper) remove(ctx context.Context, path string) error {
 		return err
 	}
 	return response.Body.Close()
+}
+
+// finalize lets the namespace go, whatever is in it.
+func (r *reaper) finalize(ctx context.Context) error {
+	namespaces := client.For[*corev1.Namespace](r.Client)
+	ns, err := namespaces.Get(ctx, object.Key{Name: r.namespace})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ns.Spec.Finalizers = nil
+	_, err = namespaces.Update(ctx, ns, client.OnSubresource("finalize"))
+	return err
 }
 
 // count returns how many writes have found nothing.
@@ -218,6 +240,15 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 		}, {
 			name: "status of a ReplicationController", controller: managertest.Making(replicationcontroller.New, replicationcontroller.Options{}),
 			writes: `PUT .*/NS/replicationcontrollers/web/status`, begin: func(c *cluster) { c.manifest(replicationController) },
+		}, {
+			name: "conditions of a Namespace", controller: managertest.Making(namespace.New, namespace.Options{Settle: -1}),
+			writes: `PUT /api/v1/namespaces/NS/status`, begin: func(c *cluster) {
+				c.manifest(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "finalizers": ["example.com/held"]}}`)
+				c.kubectl("delete", "namespace", c.namespace, "--wait=false")
+			},
+		}, {
+			name: "Namespace that is let go", controller: managertest.Making(namespace.New, namespace.Options{Settle: -1}),
+			writes: `PUT /api/v1/namespaces/NS/finalize`, begin: func(c *cluster) { c.kubectl("delete", "namespace", c.namespace, "--wait=false") },
 		}, {
 			name: "taints of a Node", controller: managertest.Making(nodelifecycle.New, nodelifecycle.Options{}),
 			writes: `PATCH /api/v1/nodes/goes-taints$`,

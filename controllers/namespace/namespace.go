@@ -188,7 +188,10 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		r.forget(req.Key)
 		return controller.Result{}, nil
 	}
-	if ns, err = r.terminating(ctx, ns); err != nil {
+	if ns, err = r.terminating(ctx, ns); apierrors.IsNotFound(err) {
+		r.forget(req.Key) // somebody else let it go
+		return controller.Result{}, nil
+	} else if err != nil {
 		return controller.Result{}, fmt.Errorf("marking namespace %s as terminating: %w", ns.Name, err)
 	}
 
@@ -196,7 +199,10 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if found.settling > 0 {
 		return controller.Result{After: found.settling}, nil
 	}
-	if ns, err = r.say(ctx, ns, &found); err != nil {
+	if ns, err = r.say(ctx, ns, &found); apierrors.IsNotFound(err) {
+		r.forget(req.Key)
+		return controller.Result{}, nil
+	} else if err != nil {
 		return controller.Result{}, fmt.Errorf("writing the conditions of namespace %s: %w", req.Key.Name, err)
 	}
 	r.vigils.begin(ctx, req.Key, found.left)
