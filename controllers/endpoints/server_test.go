@@ -6,11 +6,13 @@ package endpoints
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -244,6 +246,35 @@ func TestServerItsRightsAreEnough(t *testing.T) {
 	s.Pod("web", 0)
 	shows(s, "updated", "web", ip(0)+" /: 8080")
 	s.Until("what was left is deleted", func() bool { return s.Endpoints("left") == nil })
+}
+
+// What the server refuses is told to whoever looks at the Service, in upstream's words.
+func TestServerARefusalIsTold(t *testing.T) {
+	without := func(verb string) []rbacv1.PolicyRule {
+		rules := Rights()
+		for i := range rules {
+			if slices.Contains(rules[i].Resources, "endpoints") {
+				rules[i].Verbs = slices.DeleteFunc(rules[i].Verbs, func(v string) bool { return v == verb })
+			}
+		}
+		return rules
+	}
+	for _, refused := range []struct{ verb, reason, note string }{
+		{"create", "FailedToCreateEndpoint", "Failed to create endpoint for service "},
+		{"update", "FailedToUpdateEndpoint", "Failed to update endpoint "},
+	} {
+		t.Run(refused.verb, func(t *testing.T) {
+			s := servicetest.On(t, shared.Get(t))
+			if refused.verb == "update" {
+				written(t, s, "web", nil)
+			}
+			s.Service("web")
+			managertest.Run(t, s.Cluster.Restricted(t, without(refused.verb)), theController)
+			if note := s.Told("web", refused.reason); !strings.HasPrefix(note, refused.note+s.Namespace+"/web: ") {
+				t.Errorf("it says %q", note)
+			}
+		})
+	}
 }
 
 func TestServerKilledAndRestartedInTheMiddleOfItsWork(t *testing.T) {

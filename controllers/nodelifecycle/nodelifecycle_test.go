@@ -354,6 +354,15 @@ func goesAndReturns(t *testing.T, mgr *manager.Manager) {
 	for about, reason := range map[string]string{silent.Name: "NodeNotReady", pod.Name: "NodeNotReady", alive.Name: "RegisteredNode"} {
 		awaitEvent(t, mgr, about, reason)
 	}
+	gone, err := client.For[*corev1.Node](mgr.Client()).Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "gone-"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitEvent(t, mgr, gone.Name, "RegisteredNode")
+	if err := client.For[*corev1.Node](mgr.Client()).Delete(t.Context(), object.KeyOf(gone)); err != nil {
+		t.Fatal(err)
+	}
+	awaitEvent(t, mgr, gone.Name, "RemovingNode")
 }
 
 func TestWithEveryNodeSilentNoExecuteTaintsAreLiftedOnARealServer(t *testing.T) {
