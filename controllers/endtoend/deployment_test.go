@@ -5,14 +5,17 @@ package endtoend_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
@@ -287,6 +290,46 @@ func TestNameThatAnotherSetHasIsACollision(t *testing.T) {
 	}
 	if sets := c.sets(); len(sets) != 2 {
 		t.Errorf("%d sets, want the other one and ours", len(sets))
+	}
+}
+
+// Whoever takes over from one that has just made the set may not see it yet.
+func TestASetOfTheSameTemplateThatIsThereAlreadyIsNoCollision(t *testing.T) {
+	c := &cluster{Cluster: shared.Get(t), t: t}
+	c.namespace = c.Namespace(t)
+	c.run(c.Config, replicaSets)
+	var refused atomic.Int32
+	config := rest.CopyConfig(c.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, c.namespace+"/replicasets") {
+				return next.RoundTrip(r)
+			}
+			again := r.Clone(r.Context())
+			body, err := r.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			again.Body = body
+			first, err := next.RoundTrip(again)
+			if err != nil {
+				return nil, err
+			}
+			if err := first.Body.Close(); err != nil {
+				return nil, err
+			}
+			second, err := next.RoundTrip(r)
+			if err == nil && second.StatusCode == http.StatusConflict {
+				refused.Add(1)
+			}
+			return second, err
+		})
+	})
+	c.run(config, deployments)
+	c.create("web", 2, "0s")
+	c.rolledOut("web")
+	if n, sets, count := refused.Load(), len(c.sets()), c.deployment("web").Status.CollisionCount; n != 1 || sets != 1 || count != nil {
+		t.Errorf("%d creates were refused, there are %d sets, and collisionCount is %v; want 1, 1 and none", n, sets, count)
 	}
 }
 
