@@ -25,6 +25,7 @@ type Controller struct {
 	reconcile Reconciler
 	queue     *workqueue.Queue[object.Key]
 	limiter   workqueue.Limiter[object.Key]
+	fair      bool
 	log       *slog.Logger
 	client    *client.Client
 
@@ -90,6 +91,10 @@ func CompleteWorkers(n *int, normally int) error {
 // workqueue.DefaultLimiter.
 func RateLimit(l workqueue.Limiter[object.Key]) Option { return func(c *Controller) { c.limiter = l } }
 
+// Fair has the namespaces that have keys take turns: one with 100,000 keys does not delay one
+// with a single key. Without it keys come in order of arrival. Priorities are kept either way.
+func Fair() Option { return func(c *Controller) { c.fair = true } }
+
 // Log gives the controller a logger. The default logs to slog.Default.
 func Log(l *slog.Logger) Option { return func(c *Controller) { c.log = l } }
 
@@ -124,7 +129,11 @@ func New(name string, r Reconciler, options ...Option) *Controller {
 		option(c)
 	}
 	c.log = c.log.With("controller", name)
-	c.queue = workqueue.New(workqueue.Options[object.Key]{Name: name, Limiter: c.limiter})
+	queue := workqueue.Options[object.Key]{Name: name, Limiter: c.limiter}
+	if c.fair {
+		queue.Fair = func(key object.Key) string { return key.Namespace }
+	}
+	c.queue = workqueue.New(queue)
 	c.own.init(c)
 	return c
 }

@@ -29,7 +29,7 @@
 //     server has been asked.
 //   - Its key comes with the causes: which objects changed, and how.
 //   - What changed comes before what was there when the controller started and what is
-//     only looked at again ([Resync]).
+//     only looked at again ([Resync]). With [Fair], namespaces take turns.
 //
 // # What it must do
 //

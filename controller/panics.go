@@ -48,8 +48,12 @@ func (c *Controller) contain(who, so, object string, panicked any) {
 	if bits.OnesCount64(n) != 1 {
 		return
 	}
+	stack := debug.Stack()
+	if carried, ok := panicked.(*carriedPanic); ok {
+		stack = carried.stack
+	}
 	c.log.Error("a panic was contained", "of", who, "so", so, "object", object, "times", n,
-		"panic", text, "stack", string(debug.Stack()))
+		"panic", text, "stack", string(stack))
 }
 
 // Panics returns the panics that have been contained, by what panicked: the reconciler, a

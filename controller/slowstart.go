@@ -5,6 +5,8 @@ package controller
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 )
 
@@ -28,15 +30,29 @@ func SlowStart(ctx context.Context, count, initial int, f func(context.Context, 
 	return succeeded, nil
 }
 
-// Batch calls f count times at once and returns the errors.
+// Batch calls f count times at once and returns the errors. If f panics, so does Batch
+// when all calls have ended: in the goroutine of its caller, a Reconciler, say, whose
+// panics are contained.
 func Batch(ctx context.Context, count int, f func(context.Context, int) error) []error {
 	var (
 		mu   sync.Mutex
 		errs []error
 		all  sync.WaitGroup
+
+		panicked *carriedPanic // the first
 	)
 	for i := range count {
 		all.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					carried := &carriedPanic{p, debug.Stack()}
+					mu.Lock()
+					defer mu.Unlock()
+					if panicked == nil {
+						panicked = carried
+					}
+				}
+			}()
 			if err := f(ctx, i); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -45,5 +61,17 @@ func Batch(ctx context.Context, count int, f func(context.Context, int) error) [
 		})
 	}
 	all.Wait()
+	if panicked != nil {
+		panic(panicked)
+	}
 	return errs
 }
+
+// carriedPanic is a panic on its way from one goroutine to another, with the stack of
+// the first.
+type carriedPanic struct {
+	value any
+	stack []byte
+}
+
+func (p *carriedPanic) String() string { return fmt.Sprint(p.value) }

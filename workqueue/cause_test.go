@@ -88,6 +88,16 @@ func TestCausesSurviveADelay(t *testing.T) {
 	wantCauses(t, get(t, q, "a").Causes, 0, podCause("web-1", "1"), podCause("web-2", "1"))
 }
 
+func TestCausesString(t *testing.T) {
+	q := newQueue(t, workqueue.Options[string]{})
+	because(q, "a", podCause("web-1", "1"), podCause("web-2", "2"), podCause("web-3", "3"), podCause("web-4", "4"), podCause("web-5", "5"))
+	want := "pods: Updated Pod default/web-1 at 1, pods: Updated Pod default/web-2 at 2, pods: Updated Pod default/web-3 at 3, " +
+		"pods: Updated Pod default/web-5 at 5 and 1 more"
+	if got := get(t, q, "a").Causes.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestCauseString(t *testing.T) {
 	for want, cause := range map[string]workqueue.Cause{
 		"pods: Updated Pod default/web-1 at 4711": podCause("web-1", "4711"),
