@@ -144,6 +144,17 @@ func TestLabelsAreTheServicesAndAnnotationsOfOthersStay(t *testing.T) {
 	}
 }
 
+func TestTheTriggerTimeIsWrittenOrTakenAway(t *testing.T) {
+	e := &corev1.Endpoints{}
+	stamp(e, time.Unix(1_000_000, 0))
+	if a := e.Annotations[corev1.EndpointsLastChangeTriggerTime]; a != "1970-01-12T13:46:40Z" {
+		t.Errorf("the trigger time is %q", a)
+	}
+	if stamp(e, time.Time{}); len(e.Annotations) != 0 {
+		t.Errorf("without a trigger there is %v", e.Annotations)
+	}
+}
+
 func TestNothingIsWrittenWhereOnlyOrderDiffers(t *testing.T) {
 	service := webService()
 	service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{Name: "admin", Port: 81, TargetPort: intstr.FromInt32(81), Protocol: "TCP"})
@@ -163,6 +174,7 @@ func TestNothingIsWrittenWhereOnlyOrderDiffers(t *testing.T) {
 		"a Pod":         func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].TargetRef.UID = "other" },
 		"a hostname":    func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].Hostname = "h" },
 		"a port":        func(e *corev1.Endpoints) { e.Subsets[0].Ports[0].Port++ },
+		"a protocol":    func(e *corev1.Endpoints) { e.Subsets[0].Ports[0].AppProtocol = new("h2c") },
 		"readiness":     func(e *corev1.Endpoints) { e.Subsets[0].NotReadyAddresses = nil },
 		"a label":       func(e *corev1.Endpoints) { e.Labels["x"] = "y" },
 		"over capacity": func(e *corev1.Endpoints) { e.Annotations[corev1.EndpointsOverCapacity] = truncated },

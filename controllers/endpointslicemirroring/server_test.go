@@ -150,6 +150,7 @@ func TestServerSlicesLeftOverAreRemovedAtTheStart(t *testing.T) {
 	s.Shows("mirrored", "db", shown)
 	p.Stop()
 	servicetest.Delete[*corev1.Endpoints](s, "db")
+	servicetest.Delete[*corev1.Service](s, "db") // which would have its name looked at
 	s.Run(theController)
 	s.Shows("removed", "db")
 }

@@ -349,6 +349,22 @@ func TestAGrantThatWasNotUsedEndsWhenTheNodeIsReady(t *testing.T) {
 	}
 }
 
+func TestWhoHasBeenDownLongestIsTaintedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{NodeEvictionRate: 0.01})
+		machines := w.add("a", 20)
+		w.run(time.Minute)
+		for _, i := range []int{0, 5, 3, 4} { // the first has the token that there is, the others wait for the next
+			kill(machines[i : i+1])
+			w.run(2 * beat)
+		}
+		w.run(10 * time.Minute)
+		if want := []string{"a-00", "a-05", "a-03", "a-04"}; !slices.Equal(w.order, want) {
+			t.Errorf("tainted %v, want %v", w.order, want)
+		}
+	})
+}
+
 func TestASmallZoneThatIsPartlyDownGetsNoNoExecuteTaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})

@@ -131,6 +131,16 @@ func TestTheTaintOfANodeThatHasSaidNothingIsLifted(t *testing.T) {
 	}
 }
 
+// Of a node without the condition nothing can be said, so what has its Pods go stays.
+func TestTheNoExecuteTaintOfANodeThatHasSaidNothingStaysUntilAllAreLifted(t *testing.T) {
+	node := nodeWith("n", "", taint(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute))
+	for mode, want := range map[noExecute]bool{holdNoExecute: true, setNoExecute: true, liftNoExecute: false} {
+		if taints, _ := taintsOf(node, mode, time.Now()); hasNoExecute(taints) != want {
+			t.Errorf("mode %d: taints %v, want NoExecute: %t", mode, texts(taints), want)
+		}
+	}
+}
+
 func TestCordonedNodesAreTaintedUnschedulable(t *testing.T) {
 	node := nodeWith("n", corev1.ConditionTrue)
 	node.Spec.Unschedulable = true
