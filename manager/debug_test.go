@@ -13,8 +13,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
@@ -76,4 +78,46 @@ func TestDebugPageShowsWhatIsGivenUpAndWhatPanics(t *testing.T) {
 			t.Errorf("/metrics lacks %s: %d", want, code)
 		}
 	}
+}
+
+// What a key waits for, that it is wanted again and why, and who holds the lease.
+func TestDebugPageShowsWhatKeysWaitForAndWhoHoldsTheLease(t *testing.T) {
+	server := podServer(t)
+	start := func(name string) (page func() string) {
+		l := listen(t)
+		m, err := manager.New(server.Config(), manager.Serve(l, manager.Serving{Plain: true}), manager.Instance(name),
+			manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))), manager.LeaderElection(locked))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods := cache.Informer[*corev1.Pod](m)
+		c := controller.New("writer", func(ctx context.Context, req controller.Request) (controller.Result, error) {
+			if req.Key.Name != "a" {
+				return controller.Result{}, nil
+			}
+			server[0].HoldWatches(true)
+			_, err := client.For[*corev1.Pod](m.Client()).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "made"}})
+			return controller.Result{After: time.Nanosecond}, err
+		}, controller.For(pods), controller.On(m))
+		if err := m.Add(c); err != nil {
+			t.Fatal(err)
+		}
+		run(t, m)
+		return func() string {
+			_, text := ask(t, "http://"+l.Addr().String()+"/debug/controllers", "")
+			return text
+		}
+	}
+	shows := func(page func() string, lines ...string) {
+		t.Helper()
+		for _, line := range lines {
+			waitFor(t, "the line "+line, func() bool { return regexp.MustCompile(`(?m)` + line).MatchString(page()) })
+		}
+	}
+	leader := start("first")
+	shows(leader,
+		`^lease \S+: this is first\S*, the holder is first\S* \(term \d+\)$`,
+		`^  ns/a +waits for create of pods ns/made at \S+ to appear, since \S+, wanted again +pods Added ns/a$`)
+	standby := start("second")
+	shows(standby, `^lease \S+: this is second\S*, the holder is first\S* \(term \d+\)$`, `^second: standing by`)
 }
