@@ -42,3 +42,16 @@ func TestASetThatIsThereAlreadyIsFound(t *testing.T) {
 	p := decided(t, d, there)
 	wantCondition(t, p.status, appsv1.DeploymentProgressing, corev1.ConditionTrue, "FoundNewReplicaSet", `Found new replica set "`+there.Name+`"`)
 }
+
+func TestAPausedDeploymentThatGoesBackToASetSaysThatItIsPaused(t *testing.T) {
+	d := rollingTo(deployment(2), 2)
+	one, two := set(d, 1, 0), set(d, 2, 2)
+	d = seen(d, decided(t, d, one, two))
+	d.Spec.Paused = true
+	d = seen(d, decided(t, d, one, two))
+	d = rollingTo(d, 1)
+	p := decided(t, d, one, two)
+	if c := condition(&p.status, appsv1.DeploymentProgressing); c == nil || c.Reason != "DeploymentPaused" {
+		t.Errorf("the condition is %+v, want that it is paused", c)
+	}
+}

@@ -206,6 +206,8 @@ func (c *cluster) remove(kind, name string) error {
 
 // elsewhere names the tests of the controllers that have one of their own for what
 // happens when they are killed.
+//
+//nolint:gosec // names of controllers
 var elsewhere = map[string]string{
 	"deployment-controller":                          "TestADeploymentControllerThatIsKilledAfterItsWritesMakesEachOfThemOnce",
 	"legacy-serviceaccount-token-cleaner-controller": "its own folder: it works once a day",

@@ -6,8 +6,10 @@ package endtoend_test
 import (
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -229,6 +231,50 @@ func TestHistoryLimitIsKept(t *testing.T) {
 	c.kubectl("rollout", "undo", "deployment/web")
 	if image := c.deployment("web").Spec.Template.Spec.Containers[0].Image; image != "web:3" {
 		t.Errorf("undo leads to %s", image)
+	}
+}
+
+// Somebody may have scaled it up, or put it to another use, since it was looked at.
+func TestAReplicaSetOfTheHistoryIsDeletedOnlyAsItWasSeen(t *testing.T) {
+	c := &cluster{Cluster: shared.Get(t), t: t}
+	c.namespace = c.Namespace(t)
+	c.run(c.Config, replicaSets)
+	var mu sync.Mutex
+	var answers []int
+	config := rest.CopyConfig(c.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodDelete || !strings.Contains(r.URL.Path, c.namespace+"/replicasets/") {
+				return next.RoundTrip(r)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if len(answers) == 0 {
+				if _, err := c.try("annotate", "replicaset", path.Base(r.URL.Path), "looked-at=no"); err != nil {
+					return nil, err
+				}
+			}
+			response, err := next.RoundTrip(r)
+			if err == nil {
+				answers = append(answers, response.StatusCode)
+			}
+			return response, err
+		})
+	})
+	c.run(config, deployments)
+	c.create("web", 1, "0s", func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32) })
+	c.rolledOut("web")
+	c.kubectl("set", "image", "deployment/web", "main=web:2")
+	c.eventually(func() string {
+		if sets := c.sets(); len(sets) != 1 || sets[0].Spec.Template.Spec.Containers[0].Image != "web:2" {
+			return fmt.Sprintf("%d sets", len(sets))
+		}
+		return ""
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if len(answers) != 2 || answers[0] != http.StatusConflict {
+		t.Errorf("the server answered %v, want a conflict, and then that it is deleted", answers)
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *reaper) remove(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, r.Config.Host+path+"?gracePeriodSeconds=0&propagationPolicy=Background", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, r.Config.Host+path+"?gracePeriodSeconds=0&propagationPolicy=Background", nil) //nolint:gosec // the test's own server
 	if err != nil {
 		return err
 	}

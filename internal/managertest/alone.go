@@ -68,7 +68,7 @@ type life struct {
 func NewAlone(t testing.TB, cluster *controlplanetest.Cluster, controller string, rules []rbacv1.PolicyRule, flags ...string) *Alone {
 	t.Helper()
 	namespace, dir := cluster.Namespace(t), t.TempDir()
-	manifest, err := output("manager", "rbac", "--controllers", controller, "--service-account", namespace+"/alone")
+	manifest, err := output(t.Context(), "manager", "rbac", "--controllers", controller, "--service-account", namespace+"/alone")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +103,12 @@ func NewAlone(t testing.TB, cluster *controlplanetest.Cluster, controller string
 }
 
 // output runs the command and returns what it prints.
-func output(args ...string) ([]byte, error) {
+func output(ctx context.Context, args ...string) ([]byte, error) {
 	binary, err := controlplanetest.Binary("setpoint")
 	if err != nil {
 		return nil, err
 	}
-	out, err := exec.Command(binary, args...).Output()
+	out, err := exec.CommandContext(ctx, binary, args...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("setpoint %s: %w", strings.Join(args, " "), err)
 	}
@@ -124,7 +124,7 @@ func (a *Alone) Start(killAfter int) {
 		a.t.Fatal(err)
 	}
 	l := &life{left: killAfter - 1, ended: make(chan struct{})}
-	l.cmd = exec.Command(binary, a.args...)
+	l.cmd = exec.CommandContext(context.WithoutCancel(a.t.Context()), binary, a.args...) // it ends with the clean-up
 	l.cmd.Stderr = (*aloneLog)(a)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -256,7 +256,7 @@ func (w *aloneWire) object(r *http.Request) (version, uid string) {
 	if path == nil {
 		return "", ""
 	}
-	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, w.server+path[1], nil)
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, w.server+path[1], nil) //nolint:gosec // the path that the process asks for, of the test's own server
 	if err != nil {
 		return "", ""
 	}
