@@ -44,8 +44,8 @@ func (f *failures) note(key object.Key, err error) {
 	f.total++
 	known, remembered := f.last[key]
 	if !remembered && len(f.last) >= maxFailures {
-		for any := range f.last { // what failed last says most
-			delete(f.last, any)
+		for some := range f.last { // what failed last says most
+			delete(f.last, some)
 			break
 		}
 	}
