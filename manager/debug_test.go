@@ -9,15 +9,18 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -120,4 +123,65 @@ func TestDebugPageShowsWhatKeysWaitForAndWhoHoldsTheLease(t *testing.T) {
 		`^  ns/a +waits for create of pods ns/made at \S+ to appear, since \S+, wanted again +pods Added ns/a$`)
 	standby := start("second")
 	shows(standby, `^lease \S+: this is second\S*, the holder is first\S* \(term \d+\)$`, `^second: standing by`)
+}
+
+// laterKinds is a server that has more kinds after a while.
+type laterKinds struct {
+	now atomic.Pointer[fakeapi.Several]
+}
+
+func (l *laterKinds) RoundTrip(r *http.Request) (*http.Response, error) {
+	return l.now.Load().RoundTrip(r)
+}
+
+// As where a CustomResourceDefinition has not been made yet.
+func TestAControllerWhoseKindIsNotThereSaysSoAndRunsWhenItIs(t *testing.T) {
+	server := &laterKinds{}
+	first := podServer(t)
+	server.now.Store(&first)
+	l := listen(t)
+	m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: server}, manager.Serve(l, manager.Serving{Plain: true}),
+		manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	worked, waited := make(chan object.Key, 10), make(chan object.Key, 10)
+	note := func(to chan object.Key) controller.Reconciler {
+		return func(_ context.Context, req controller.Request) (controller.Result, error) {
+			to <- req.Key
+			return controller.Result{}, nil
+		}
+	}
+	for _, c := range []*controller.Controller{
+		controller.New("waiting", note(waited), controller.For(cache.Informer[*corev1.ConfigMap](m)), controller.On(m)),
+		controller.New("working", note(worked), controller.For(cache.Informer[*corev1.Pod](m)), controller.On(m)),
+	} {
+		if err := m.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, m)
+	if key := <-worked; key.Name != "a" {
+		t.Errorf("the other controller ran for %s", key)
+	}
+	line := regexp.MustCompile(`(?m)^  its informer of configmaps is not current: .*no such path: /api/v1/configmaps$`)
+	page := func() string {
+		_, text := ask(t, "http://"+l.Addr().String()+"/debug/controllers", "")
+		return text
+	}
+	waitFor(t, "the page to say that the kind is not there", func() bool { return line.MatchString(page()) })
+	if len(waited) > 0 {
+		t.Error("it ran before it could")
+	}
+
+	maps := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})
+	if err := maps.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "late"}}); err != nil {
+		t.Fatal(err)
+	}
+	more := fakeapi.Several{first[0], first[1], maps}
+	server.now.Store(&more)
+	if key := <-waited; key.Name != "late" {
+		t.Errorf("it ran for %s", key)
+	}
+	waitFor(t, "the page to say so no more", func() bool { return !line.MatchString(page()) })
 }
