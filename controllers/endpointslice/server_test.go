@@ -287,6 +287,7 @@ func TestServerAPodOnANodeThatIsNotThereWaitsForIt(t *testing.T) {
 	s := servicetest.On(t, shared.Get(t))
 	s.Run(theController)
 	s.Service("web")
+	s.Shows("nobody", "web", "IPv4 :")
 	s.Pod("web", 0)
 	late := "late-" + s.Namespace
 	s.Pod("web", 1, func(pod *corev1.Pod) {
