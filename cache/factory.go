@@ -165,7 +165,7 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 	i.reflect.server = &f.server
 	i.reflect.pageSize = c.pageSize
 	i.kind = object.Ref{Group: c.kind.Group, Kind: c.kind.Kind}
-	i.partial = c.selection.Namespace != "" || c.selection.Labels != "" || c.selection.Fields != ""
+	i.chosen = chosenBy(c.selection)
 	i.selects = key.String()
 	i.references = 1
 	i.release = func() { f.release(key, i) }
@@ -199,7 +199,7 @@ func (f *Factory) shared(key selection) *informer {
 // accident often, and memory twice.
 func (f *Factory) sayOverlap(key selection, i *informer) {
 	for other, o := range f.informers {
-		if other.kind == key.kind && (!o.partial || !i.partial) {
+		if other.kind == key.kind && (!o.chosen.partial() || !i.chosen.partial()) {
 			f.log.Info("two informers hold objects of one kind, since they are not asked for alike",
 				"kind", i.name, "one", o.says(), "other", i.says())
 		}

@@ -27,7 +27,7 @@ type informer struct {
 	name     string // of the kind, for people
 	kind     object.Ref
 	selects  string // what of the kind it holds, in words; empty: all, whole
-	partial  bool   // not all objects of the kind are selected
+	chosen   chosen
 	log      *slog.Logger
 	store    *store
 	reflect  reflector

@@ -155,7 +155,7 @@ func (h Handle) Gone(key object.Key, uid types.UID) (<-chan struct{}, func()) {
 
 // Partial reports whether the informer leaves out some objects of the kind: by
 // namespace, labels or fields.
-func (h Handle) Partial() bool { return h.informer.partial }
+func (h Handle) Partial() bool { return h.informer.chosen.partial() }
 
 // Meta returns the metadata of an object of the newest state, and whether there is
 // one.

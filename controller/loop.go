@@ -71,6 +71,8 @@ func (c *Controller) after(ctx context.Context, req Request, result Result, err 
 	key := req.Key
 	c.failures.note(key, err)
 	switch {
+	case err == nil && result.Again && result.After <= 0:
+		c.queue.AddWith(workqueue.Add{RateLimited: true, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Timer}}, key)
 	case err == nil:
 		c.queue.Forget(key)
 		if result.After > 0 {

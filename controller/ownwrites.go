@@ -111,10 +111,10 @@ func (o *ownWrites) settle(ctx context.Context, key object.Key, all []client.Wri
 	})
 }
 
-// shows reports whether an informer is of the kind of a write.
+// shows reports whether an informer is of the kind of a write, and of its namespace.
 func shows(informer cache.Handle, write client.Write) bool {
 	group, kind := informer.GroupKind()
-	return write.Resource.Group == group && write.Resource.Kind == kind
+	return write.Resource.Group == group && write.Resource.Kind == kind && informer.Reaches(write.Key.Namespace)
 }
 
 // pair finds the informers that should show the writes.

@@ -18,7 +18,8 @@ type Request struct {
 	Key object.Key
 	// Causes says why. It is valid during the run.
 	Causes workqueue.Causes
-	// Attempt counts the failed runs for this key since the last good one.
+	// Attempt counts the runs for this key that failed or asked to come again, since the
+	// last that did neither.
 	Attempt int
 	// Unseen are writes of earlier runs for this key that the informers still do not
 	// show after the longest wait ([WriteWait]). There are none but where a watch has
@@ -33,6 +34,10 @@ type Request struct {
 type Result struct {
 	// After asks for another run after this time. 0 is none.
 	After time.Duration
+	// Again asks for another run when the rate limit allows it, each time later, as after
+	// an error, where nothing went wrong and nobody knows how long it takes. It is not
+	// given up. After goes before it.
+	Again bool
 }
 
 // Reconciler makes one object as it should be. See the package's documentation

@@ -73,7 +73,8 @@ func (w *unseenWrite) isSeen() bool {
 // it does not select the object. Where it does neither, what is waited for becomes
 // what the server has.
 func (w *unseenWrite) needNot(ctx context.Context, c *Controller) bool {
-	// An informer that is behind shows nothing of an object either.
+	// Where only fields that are not known here say whether an object is selected, one
+	// that is not shown may be. An informer that is behind shows nothing of it either.
 	hidden := w.informer.Partial() && w.informer.Trouble() == nil
 	if c.client == nil {
 		_, shown := w.informer.Meta(w.Key)
@@ -84,6 +85,10 @@ func (w *unseenWrite) needNot(ctx context.Context, c *Controller) bool {
 		return false
 	}
 	have, shown := w.informer.Meta(w.Key)
+	if exists {
+		selected, certain := w.informer.Selects(live)
+		hidden = !selected || !certain && hidden
+	}
 	switch {
 	case !exists && !shown:
 		// Either it came and went, which the informer is going to show, or a server
