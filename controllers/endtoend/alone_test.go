@@ -70,14 +70,7 @@ func labours(t *testing.T) []labour {
 		return func(c *cluster, name string) { c.manifest(strings.ReplaceAll(text, "ITEM", name)) }
 	}
 	node := func(spec string) func(*cluster, string) {
-		return func(c *cluster, name string) {
-			yaml(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "ITEM"}, "spec": `+spec+`}`)(c, name)
-			c.t.Cleanup(func() {
-				if err := c.remove("node", name); err != nil {
-					c.t.Error(err)
-				}
-			})
-		}
+		return func(c *cluster, name string) { c.node(name, spec) }
 	}
 	const template = `{"metadata": {"labels": {"app": "ITEM"}}, "spec": {"containers": [{"name": "main", "image": "web"}]}}`
 	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s-ITEM"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}`

@@ -159,6 +159,17 @@ func (c *cluster) finishedJob(name string) {
 			{"type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`)
 }
 
+// node makes a Node without a machine, for as long as the test.
+func (c *cluster) node(name, spec string) {
+	c.t.Helper()
+	c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": %q}, "spec": %s}`, name, spec))
+	c.t.Cleanup(func() {
+		if err := c.remove("node", name); err != nil {
+			c.t.Error(err)
+		}
+	})
+}
+
 // request asks for a certificate and approves of it if told to.
 func (c *cluster) request(name, signer string, approved bool) {
 	c.t.Helper()
@@ -269,13 +280,13 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 		}, {
 			name: "Pod that will be evicted", controller: managertest.Making(tainteviction.New, tainteviction.Options{}),
 			writes: `PATCH .*/NS/pods/web/status`, begin: func(c *cluster) {
-				c.manifest(fmt.Sprintf(node, "goes-evicted", `{"taints": [{"key": "a", "effect": "NoExecute"}]}`))
+				c.node("goes-evicted", `{"taints": [{"key": "a", "effect": "NoExecute"}]}`)
 				c.manifest(fmt.Sprintf(webPod, "goes-evicted"))
 			},
 		}, {
 			name: "Pod that is evicted", controller: managertest.Making(tainteviction.New, tainteviction.Options{}),
 			writes: `DELETE .*/NS/pods/web$`, begin: func(c *cluster) {
-				c.manifest(fmt.Sprintf(node, "goes-evicted", `{"taints": [{"key": "a", "effect": "NoExecute"}]}`))
+				c.node("goes-evicted", `{"taints": [{"key": "a", "effect": "NoExecute"}]}`)
 				c.manifest(fmt.Sprintf(webPod, "goes-evicted"))
 			},
 		}, {
