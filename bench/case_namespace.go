@@ -126,8 +126,9 @@ func measureNamespace(ctx context.Context, s *scene) (readings, error) {
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	var began time.Time
 	l, err := s.work(ctx, func() error {
+		began = time.Now()
 		if err := s.plain.CoreV1().Namespaces().Delete(ctx, fullNamespace, metav1.DeleteOptions{}); err != nil {
 			return err
 		}
