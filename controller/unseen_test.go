@@ -5,6 +5,7 @@ package controller_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,10 +40,9 @@ func TestAnInformerOfSomeObjectsIsWaitedForWhereItSelectsWhatWasWritten(t *testi
 		t.Run(test.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				some := cache.Informer[*corev1.Pod](b.factory, test.option)
-				var runs []time.Time
+				var runs atomic.Int64
 				c := controller.New("test", func(ctx context.Context, _ controller.Request) (controller.Result, error) {
-					runs = append(runs, time.Now())
-					if len(runs) > 1 {
+					if runs.Add(1) > 1 {
 						return controller.Result{}, nil
 					}
 					b.line.to().HoldWatches(true)
@@ -56,22 +56,22 @@ func TestAnInformerOfSomeObjectsIsWaitedForWhereItSelectsWhatWasWritten(t *testi
 				if test.after > 0 {
 					time.Sleep(test.after)
 					synctest.Wait()
-					if len(runs) != 1 {
-						t.Fatalf("%d runs while the informer was behind for %s", len(runs), test.after)
+					if runs.Load() != 1 {
+						t.Fatalf("%d runs while the informer was behind for %s", runs.Load(), test.after)
 					}
 				}
 				if test.most > 0 {
 					time.Sleep(test.most)
 					synctest.Wait()
-					if len(runs) != 2 {
-						t.Fatalf("%d runs %s later; waiting for %v", len(runs), test.most, c.Waiting())
+					if runs.Load() != 2 {
+						t.Fatalf("%d runs %s later; waiting for %v", runs.Load(), test.most, c.Waiting())
 					}
 				}
 				b.line.to().HoldWatches(false)
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				if len(runs) != 2 || len(c.Waiting()) != 0 {
-					t.Errorf("%d runs in the end; waiting for %v", len(runs), c.Waiting())
+				if runs.Load() != 2 || len(c.Waiting()) != 0 {
+					t.Errorf("%d runs in the end; waiting for %v", runs.Load(), c.Waiting())
 				}
 			})
 		})
