@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -15,32 +14,26 @@ import (
 type chosen struct {
 	namespace string          // "": all
 	labels    labels.Selector // nil: any
-	fields    bool            // only those of some fields
+	hidden    bool            // only those that match what metadata does not tell
 }
 
 // chosenBy reads a selection. A label selector that cannot be read is one that the server
-// refuses: the informer says so, and nothing is said of objects here.
+// refuses: the informer says so, and nothing is certain of objects here.
 func chosenBy(s client.Selection) chosen {
-	c := chosen{namespace: s.Namespace, fields: !fieldsOf(s).Empty()}
-	if s.Labels != "" {
-		selector, err := labels.Parse(s.Labels)
-		if err != nil {
-			selector, c.fields = nil, true
-		}
-		c.labels = selector
+	c := chosen{namespace: s.Namespace, hidden: s.Fields != ""}
+	if s.Labels == "" {
+		return c
 	}
+	selector, err := labels.Parse(s.Labels)
+	if err != nil {
+		c.hidden = true
+		return c
+	}
+	c.labels = selector
 	return c
 }
 
-func fieldsOf(s client.Selection) fields.Selector {
-	selector, err := fields.ParseSelector(s.Fields)
-	if err != nil {
-		return fields.OneTermEqualSelector("unreadable", "")
-	}
-	return selector
-}
-
-func (c *chosen) partial() bool { return c.namespace != "" || c.labels != nil || c.fields }
+func (c *chosen) partial() bool { return c.namespace != "" || c.labels != nil || c.hidden }
 
 // Reaches reports whether the informer holds objects of a namespace, "" being that of
 // objects without one, or all.
@@ -57,5 +50,5 @@ func (h Handle) Selects(m object.Meta) (selected, certain bool) {
 	if !h.Reaches(m.Namespace) || c.labels != nil && !c.labels.Matches(m.Labels) {
 		return false, true
 	}
-	return true, !c.fields
+	return true, !c.hidden
 }
