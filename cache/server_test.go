@@ -124,24 +124,17 @@ func TestCustomKindIsFollowedThroughTheLifeOfItsDefinition(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	widgets := cache.Informer[*unstructured.Unstructured](runFactory(t, cluster.Client), cache.OfKind(kind))
 	events := tell(t, widgets)
-	definitions := client.ForResource[*unstructured.Unstructured](cluster.Client, object.Resource{
-		Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition"})
-	view := client.ForResource[*unstructured.Unstructured](cluster.Client, object.Resource{
-		Group: kind.Group, Version: kind.Version, Plural: "widgets", Kind: kind.Kind, Namespaced: true})
-	second := client.ForResource[*unstructured.Unstructured](cluster.Client, object.Resource{
-		Group: kind.Group, Version: "v2", Plural: "widgets", Kind: kind.Kind, Namespaced: true})
+	first := object.Resource{Group: kind.Group, Version: kind.Version, Plural: "widgets", Kind: kind.Kind, Namespaced: true}
+	view := client.ForResource[*unstructured.Unstructured](cluster.Client, first)
+	v2 := first
+	v2.Version = "v2"
+	second := client.ForResource[*unstructured.Unstructured](cluster.Client, v2)
 
 	for _, name := range []string{"first", "second"} {
-		if _, err := definitions.Create(t.Context(), definition(kind)); err != nil {
+		cluster.Define(t, first)
+		if _, err := view.Create(t.Context(), widget(namespace, name, 1)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the definition to be served", func() (bool, error) {
-			_, err := view.Create(t.Context(), widget(namespace, name, 1))
-			if apierrors.IsNotFound(err) {
-				return false, nil
-			}
-			return err == nil, err
-		})
 		expect(t, events, "Added "+name)
 		item := widgets.Snapshot().Get(object.Key{Namespace: namespace, Name: name})
 		o, err := item.Object()
@@ -154,22 +147,11 @@ func TestCustomKindIsFollowedThroughTheLifeOfItsDefinition(t *testing.T) {
 
 		// A second version, which is stored from now on: what is written in it is read
 		// in the first.
-		now, err := definitions.Get(t.Context(), object.Key{Name: "widgets.example.com"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		now.Object["spec"].(map[string]any)["versions"] = []any{version("v1", false), version("v2", true)}
-		if _, err := definitions.Update(t.Context(), now); err != nil {
-			t.Fatal(err)
-		}
+		cluster.Define(t, first, first.Version, v2.Version)
 		later := widget(namespace, name+"-v2", 2)
-		eventually(t, "the second version to be served", func() (bool, error) {
-			_, err := second.Create(t.Context(), later)
-			if apierrors.IsNotFound(err) {
-				return false, nil
-			}
-			return err == nil, err
-		})
+		if _, err := second.Create(t.Context(), later); err != nil {
+			t.Fatal(err)
+		}
 		expect(t, events, "Added "+name+"-v2")
 		if o, err := widgets.Get(object.KeyOf(later)); err != nil || o.GetAPIVersion() != "example.com/v1" {
 			t.Errorf("%v, %v", o, err)
@@ -178,30 +160,8 @@ func TestCustomKindIsFollowedThroughTheLifeOfItsDefinition(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, events, "Deleted "+name+"-v2")
-		if err := definitions.Delete(t.Context(), object.Key{Name: "widgets.example.com"}); err != nil {
-			t.Fatal(err)
-		}
+		cluster.Undefine(t, first)
 		expect(t, events, "Deleted "+name)
-		eventually(t, "the definition to be gone", func() (bool, error) {
-			_, err := definitions.Get(t.Context(), object.Key{Name: "widgets.example.com"})
-			return apierrors.IsNotFound(err), nil
-		})
-	}
-}
-
-// eventually asks until f is true.
-func eventually(t *testing.T, what string, f func() (bool, error)) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		done, err := f()
-		switch {
-		case err != nil:
-			t.Fatalf("waiting for %s: %v", what, err)
-		case done:
-			return
-		case time.Now().After(end):
-			t.Fatalf("waited in vain for %s", what)
-		}
 	}
 }
 
@@ -209,26 +169,6 @@ func widget(namespace, name string, size int64) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"namespace": namespace, "name": name}, "spec": map[string]any{"size": size},
 	}}
-}
-
-func definition(kind schema.GroupVersionKind) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": "widgets." + kind.Group},
-		"spec": map[string]any{
-			"group": kind.Group, "scope": "Namespaced",
-			"names":    map[string]any{"plural": "widgets", "singular": "widget", "kind": kind.Kind, "listKind": kind.Kind + "List"},
-			"versions": []any{version(kind.Version, true)},
-		},
-	}}
-}
-
-func version(name string, stored bool) map[string]any {
-	return map[string]any{
-		"name": name, "served": true, "storage": stored,
-		"schema": map[string]any{"openAPIV3Schema": map[string]any{
-			"type": "object", "x-kubernetes-preserve-unknown-fields": true,
-		}},
-	}
 }
 
 // followed creates, changes and deletes an object of a built-in kind before the eyes of
@@ -398,13 +338,13 @@ func TestRightsThatGoAndComeBackLoseNothing(t *testing.T) {
 	if err := bindings.Delete(t.Context(), object.KeyOf(binding)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the rights to be gone", func() (bool, error) {
+	controlplanetest.Eventually(t, "the rights are gone", func() bool {
 		_, _, err := client.For[*corev1.ConfigMap](c).List(t.Context(), client.Selection{Namespace: namespace})
-		return apierrors.IsForbidden(err), nil
+		return apierrors.IsForbidden(err)
 	})
 	line.cut() // a server looks at rights where a watch begins
-	eventually(t, "the informer to have been refused more than once", func() (bool, error) {
-		return maps.Handle().Status().Watches["forbidden"] > 2, nil
+	controlplanetest.Eventually(t, "the informer has been refused more than once", func() bool {
+		return maps.Handle().Status().Watches["forbidden"] > 2
 	})
 	if !apierrors.IsForbidden(maps.Trouble()) {
 		t.Errorf("trouble: %v", maps.Trouble())
@@ -428,7 +368,7 @@ func TestRightsThatGoAndComeBackLoseNothing(t *testing.T) {
 	cluster.AwaitRights(t, config, rules)
 	expect(t, events, "Added b")
 	expect(t, events, "Deleted a")
-	eventually(t, "the informer to be well", func() (bool, error) { return maps.Trouble() == nil, nil })
+	controlplanetest.Eventually(t, "the informer is well", func() bool { return maps.Trouble() == nil })
 	if n := maps.Handle().Status().Relists["forbidden"]; n != 0 {
 		t.Errorf("the state was read anew %d times", n)
 	}

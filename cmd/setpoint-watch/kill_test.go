@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,10 +19,7 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
-	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/journal"
 )
 
@@ -359,7 +355,7 @@ func TestNothingIsLostWhenTheWatchIsKilledAtRandomMoments(t *testing.T) {
 		}
 	}()
 	s.namespace = s.cluster.Namespace(t)
-	s.define()
+	s.cluster.Define(s.t, widgets)
 	s.receivers = newReceivers(t, s.ledger, *seed)
 	s.configure()
 	s.ended(s.start("--once")) // from here on nothing is to be missed
@@ -387,22 +383,4 @@ func TestNothingIsLostWhenTheWatchIsKilledAtRandomMoments(t *testing.T) {
 	s.sound()
 	s.findNoCanary("cursor")
 	s.findNoCanary("said")
-}
-
-// define has the server serve widgets.
-func (s *stage) define() {
-	s.t.Helper()
-	definition := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":%q},
-		"spec":{"group":%q,"scope":"Namespaced","names":{"plural":%q,"singular":"widget","kind":%q},
-		"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`,
-		widgets.String(), widgets.Group, widgets.Plural, widgets.Kind)
-	definitions := object.Resource{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
-	c := s.cluster.Client
-	if _, err := c.Request(http.MethodPost).Resource(definitions).Body("application/json", []byte(definition)).Do(s.t.Context()); err != nil && !apierrors.IsAlreadyExists(err) {
-		s.t.Fatal(err)
-	}
-	controlplanetest.Eventually(s.t, "widgets are served", func() bool {
-		_, err := c.Request(http.MethodGet).Path("/apis/example.com/v1/widgets").Do(s.t.Context())
-		return err == nil
-	})
 }

@@ -4,21 +4,17 @@
 package garbagecollector_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/object"
 )
-
-var definitions = object.Resource{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
 
 // things and rooms are custom kinds that are there for all tests.
 func things(t *testing.T) object.Resource {
@@ -31,74 +27,23 @@ func rooms(t *testing.T) object.Resource {
 	return define(t, object.Resource{Group: "gc.example.org", Version: "v1", Plural: "rooms", Kind: "Room"})
 }
 
-// versions are those of a custom kind, the first of which is the one that is stored.
-func versions(names ...string) []map[string]any {
-	var all []map[string]any
-	for i, name := range names {
-		all = append(all, map[string]any{
-			"name": name, "served": true, "storage": i == 0,
-			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-		})
-	}
-	return all
-}
-
-// define defines a custom kind, unless it is, and waits until it is served.
+// define has the server serve a custom kind, unless it does.
 func define(t *testing.T, r object.Resource) object.Resource {
 	t.Helper()
-	c := shared.Get(t).Client
-	scope := "Cluster"
-	if r.Namespaced {
-		scope = "Namespaced"
-	}
-	all := map[string]any{
-		"group": r.Group, "scope": scope, "versions": versions(r.Version),
-		"names": map[string]any{"plural": r.Plural, "kind": r.Kind, "singular": strings.ToLower(r.Kind)},
-	}
-	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": definitions.APIVersion(), "kind": definitions.Kind,
-		"metadata": map[string]any{"name": r.Plural + "." + r.Group}, "spec": plain(t, all),
-	}}
-	_, err := client.ForResource[*unstructured.Unstructured](c, definitions).Create(t.Context(), o)
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-	s := &scene{Cluster: shared.Get(t), t: t}
-	s.eventually(func() string {
-		if _, _, err := s.metadata(r).List(t.Context(), client.Selection{}); apierrors.IsNotFound(err) {
-			return fmt.Sprintf("%s is not served", r)
-		}
-		return ""
-	})
+	shared.Get(t).Define(t, r)
 	return r
 }
 
-// plain turns any value into what JSON decodes to.
-func plain(t *testing.T, v any) map[string]any {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var decoded map[string]any
-	if err := json.Unmarshal(text, &decoded); err != nil {
-		t.Fatal(err)
-	}
-	return decoded
-}
-
-func (s *scene) undefine(r object.Resource) {
+// redefine changes the definition of a custom kind.
+func (s *scene) redefine(r object.Resource, spec map[string]any) {
 	s.t.Helper()
-	key := object.Key{Name: r.Plural + "." + r.Group}
-	if err := s.metadata(definitions).Delete(s.t.Context(), key); err != nil {
+	patch, err := client.MergePatch(map[string]any{"spec": spec})
+	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.eventually(func() string {
-		if _, err := s.metadata(definitions).Get(s.t.Context(), key); !apierrors.IsNotFound(err) {
-			return fmt.Sprintf("%s is still defined: %v", r, err)
-		}
-		return ""
-	})
+	if _, err := s.metadata(controlplanetest.Definitions).Patch(s.t.Context(), object.Key{Name: r.String()}, patch); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func TestKindsComeAndGoWhileItRuns(t *testing.T) {
@@ -118,7 +63,7 @@ func TestKindsComeAndGoWhileItRuns(t *testing.T) {
 		mine := s.make(configMaps, "mine", last.owns())
 		other := s.make(configMaps, "other")
 		both := s.make(configMaps, "both", last.owns(), other.owns())
-		s.undefine(kind)
+		s.Undefine(t, kind)
 		s.goes(mine)
 		s.keeps(both, "other")
 		s.delete(other, metav1.DeletePropagationBackground)
@@ -144,7 +89,7 @@ func TestAnOwnerOfAKindThatIsNotServedKeepsItsDependents(t *testing.T) {
 	s.keeps(dependent, "owner")
 	// As soon as it is served it is clear that there is no such owner.
 	define(t, kind)
-	defer s.undefine(kind)
+	defer s.Undefine(t, kind)
 	s.goes(dependent, both)
 }
 
@@ -155,19 +100,12 @@ func TestAKindThatCannotBeWatchedDoesNotHoldUpTheOthers(t *testing.T) {
 	define(t, kind)
 	broken := s.make(kind, "broken")
 	dependent := s.make(configMaps, "dependent", broken.owns())
-	patch, err := client.MergePatch(map[string]any{"spec": map[string]any{
-		"versions": versions("v2", "v1"),
+	s.redefine(kind, map[string]any{
+		"versions": controlplanetest.CustomVersions("v1", "v2"),
 		"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 			"conversionReviewVersions": []string{"v1"}, "clientConfig": map[string]any{"url": "https://127.0.0.1:1/convert"},
 		}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	definition := object.Key{Name: kind.Plural + "." + kind.Group}
-	if _, err := s.metadata(definitions).Patch(t.Context(), definition, patch); err != nil {
-		t.Fatal(err)
-	}
+	})
 	kind.Version = "v2"
 	s.eventually(func() string {
 		if _, _, err := s.metadata(kind).List(t.Context(), client.Selection{}); err == nil || apierrors.IsNotFound(err) {
@@ -176,11 +114,8 @@ func TestAKindThatCannotBeWatchedDoesNotHoldUpTheOthers(t *testing.T) {
 		return ""
 	})
 	defer func() { // for the other tests
-		mend, _ := client.MergePatch(map[string]any{"spec": map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}}})
-		if _, err := s.metadata(definitions).Patch(t.Context(), definition, mend); err != nil {
-			t.Error(err)
-		}
-		s.undefine(kind)
+		s.redefine(kind, map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}})
+		s.Undefine(t, kind)
 	}()
 	s.patience = time.Second
 	s.collect()
@@ -192,25 +127,19 @@ func TestAKindIsWatchedOnInTheVersionThatIsLeft(t *testing.T) {
 	s := newScene(t)
 	kind := object.Resource{Group: "moves.example.org", Version: "v1", Plural: "moves", Kind: "Move", Namespaced: true}
 	define(t, kind)
-	defer s.undefine(kind)
+	defer s.Undefine(t, kind)
 	s.collect()
 	owner := s.make(kind, "owner")
 	dependents := []made{s.make(kind, "custom", owner.owns(blocking)), s.make(configMaps, "built-in", owner.owns(blocking))}
 	s.hold(dependents[0])
 	s.delete(owner, metav1.DeletePropagationForeground)
 	s.goes(dependents[1])
-	served := versions("v2", "v1")
-	served[1]["served"] = false
-	patch, err := client.MergePatch(map[string]any{"spec": map[string]any{"versions": served}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.metadata(definitions).Patch(t.Context(), object.Key{Name: kind.Plural + "." + kind.Group}, patch); err != nil {
-		t.Fatal(err)
-	}
+	versions := controlplanetest.CustomVersions("v1", "v2")
+	versions[0]["served"] = false
+	s.redefine(kind, map[string]any{"versions": versions})
 	now := kind
 	now.Version = "v2"
-	define(t, now)
+	s.AwaitServed(t, now)
 	owner.Resource, dependents[0].Resource = now, now
 	s.rests()
 	if s.get(owner) == nil {

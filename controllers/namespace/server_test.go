@@ -162,44 +162,6 @@ func awaitCondition(t *testing.T, name string, kind corev1.NamespaceConditionTyp
 
 var widgets = object.Resource{Group: "example.com", Version: "v1", Plural: "widgets", Kind: "Widget", Namespaced: true}
 
-// custom makes the kind widgets.
-func custom(t *testing.T) {
-	t.Helper()
-	definition := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.example.com"},
-		"spec":{"group":%q,"scope":"Namespaced","names":{"plural":%q,"singular":"widget","kind":%q},
-		"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`,
-		widgets.Group, widgets.Plural, widgets.Kind)
-	cluster := shared.Get(t)
-	definitions := object.Resource{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
-	_, err := cluster.Client.Request(http.MethodPost).Resource(definitions).Body("application/json", []byte(definition)).Do(t.Context())
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-	if _, err := cluster.Kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=60s"); err != nil {
-		t.Fatal(err)
-	}
-	awaitServed(t, "/apis/example.com/v1/widgets")
-}
-
-// awaitServed waits until the server has a path: it begins to serve a custom kind a
-// moment after it says so.
-func awaitServed(t *testing.T, path string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), controlplanetest.Patience)
-	defer cancel()
-	for {
-		_, err := shared.Get(t).Client.Request(http.MethodGet).Path(path).Do(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatalf("%s is not served: %v", path, err)
-		}
-	}
-}
-
 // twentyKinds are bodies of objects, one for each kind, with a place for the number.
 var twentyKinds = []struct {
 	resource object.Resource
@@ -297,7 +259,7 @@ func objects(t *testing.T) int {
 }
 
 func TestANamespaceOfTwentyKindsSaysWhatHoldsItAndEnds(t *testing.T) {
-	custom(t)
+	shared.Get(t).Define(t, widgets)
 	count := objects(t)
 	name := shared.Get(t).Namespace(t)
 	fill(t, name, count)
@@ -472,7 +434,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // The controller dies when it has just deleted something, again and again. What it left
 // is found by the next one, and nothing is done twice that counts.
 func TestKilledInTheMiddleTheNextOneGoesOn(t *testing.T) {
-	custom(t)
+	shared.Get(t).Define(t, widgets)
 	name := shared.Get(t).Namespace(t)
 	fill(t, name, 200)
 	release(t, name)

@@ -19,6 +19,8 @@
 //
 // A test that kills the control plane has one for itself, by [Start].
 //
+// [Cluster.Define] and [Cluster.Undefine] have custom kinds come and go.
+//
 // Tests connect as administrator, but for those that show what a controller may do
 // with the rights that it declares: [Cluster.Restricted] connects as somebody who has
 // only these.

@@ -1,0 +1,102 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplanetest
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Definitions are the custom kinds of a server.
+var Definitions = object.Resource{
+	Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition",
+}
+
+// Define has the server serve a custom kind in some versions, of which the last is
+// stored; in the one of r where none are named. It waits until it does. Defining a kind
+// again changes its versions.
+func (c *Cluster) Define(t testing.TB, r object.Resource, versions ...string) {
+	t.Helper()
+	if len(versions) == 0 {
+		versions = []string{r.Version}
+	}
+	scope := "Cluster"
+	if r.Namespaced {
+		scope = "Namespaced"
+	}
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": Definitions.APIVersion(), "kind": Definitions.Kind, "metadata": map[string]any{"name": r.String()},
+		"spec": map[string]any{
+			"group": r.Group, "scope": scope, "versions": CustomVersions(versions...),
+			"names": map[string]any{"plural": r.Plural, "kind": r.Kind, "singular": strings.ToLower(r.Kind)},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Client.Request(http.MethodPatch).Resource(Definitions).Name(r.String()).
+		Param("fieldManager", "test").Body("application/apply-patch+yaml", body).Do(t.Context())
+	if err != nil {
+		t.Fatalf("defining %s: %v", r, err)
+	}
+	for _, version := range versions {
+		in := r
+		in.Version = version
+		c.AwaitServed(t, in)
+	}
+}
+
+// Undefine takes a custom kind back, with all its objects, and waits until the server
+// knows nothing of it. It goes on for a moment with a definition that is gone already,
+// as one that is going: made anew in that moment, its objects would be refused.
+func (c *Cluster) Undefine(t testing.TB, r object.Resource) {
+	t.Helper()
+	_, err := c.Client.Request(http.MethodDelete).Resource(Definitions).Name(r.String()).Do(t.Context())
+	if err != nil {
+		t.Fatalf("undefining %s: %v", r, err)
+	}
+	Eventually(t, "the definition of "+r.String()+" is gone", func() bool {
+		_, err := c.Client.Request(http.MethodGet).Resource(Definitions).Name(r.String()).Do(t.Context())
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		return err != nil
+	})
+	Eventually(t, r.String()+" is not served", func() bool { return !c.serves(t, r) })
+}
+
+// AwaitServed waits until a kind can be listed: a moment after its definition says so.
+func (c *Cluster) AwaitServed(t testing.TB, r object.Resource) {
+	t.Helper()
+	Eventually(t, r.APIVersion()+" "+r.Plural+" is served", func() bool { return c.serves(t, r) })
+}
+
+// serves tells whether a kind can be listed.
+func (c *Cluster) serves(t testing.TB, r object.Resource) bool {
+	t.Helper()
+	_, err := c.Client.Request(http.MethodGet).Resource(r).Do(t.Context())
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatalf("asking whether %s is served: %v", r, err)
+	}
+	return err == nil
+}
+
+// CustomVersions are versions as a definition of a custom kind has them. All are
+// served, and the last is the one that is stored. They let every field be.
+func CustomVersions(names ...string) []map[string]any {
+	var all []map[string]any
+	for i, name := range names {
+		all = append(all, map[string]any{
+			"name": name, "served": true, "storage": i == len(names)-1,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		})
+	}
+	return all
+}
