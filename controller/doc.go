@@ -54,6 +54,14 @@
 // changed. After [WriteWait], 5 minutes, the key is let go all the same, and the run
 // is told in [Request.Unseen]. [ReadStale] switches all of this off.
 //
+// # Owned objects
+//
+// [OwnedBy] marks an object as managed by an owner, and [Claim] adopts and releases.
+// [SlowStart] makes many without wasting requests on what cannot work, and [Surplus]
+// tells which to delete, by reasons of your own or, for Pods, those of ReplicaSets
+// ([PodRank]). [AddFinalizer] and [RemoveFinalizer] are for what has to be done
+// before an object goes.
+//
 // # Failures
 //
 //   - A key that fails for ever comes ever more seldom, and holds up no other.

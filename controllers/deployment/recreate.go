@@ -5,7 +5,8 @@ package deployment
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/internal/podstate"
 )
 
 // recreate takes the next step of a rollout in which old and new Pods never live
@@ -37,18 +38,12 @@ func (p *planner) oldPodsLeft() bool {
 			return true
 		}
 		for _, pod := range p.pods[set.UID] {
-			if !ended(pod) {
+			if !podstate.Ended(pod) { // one that is being deleted has not, until it is gone
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// ended reports whether all containers of a Pod have ended for good. A Pod that is
-// being deleted has not, until it is gone.
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // mayHaveOldPods reports whether the Pods of a set may matter to recreate.

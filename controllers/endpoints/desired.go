@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	netutils "k8s.io/utils/net"
 
+	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 )
 
@@ -64,7 +65,7 @@ func subset(service *corev1.Service, pod *corev1.Pod) (corev1.EndpointSubset, bo
 		NodeName:  &pod.Spec.NodeName,
 		TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 	}
-	if service.Spec.PublishNotReadyAddresses || serviceendpoints.Ready(pod) {
+	if service.Spec.PublishNotReadyAddresses || podstate.Ready(pod) {
 		s.Addresses = []corev1.EndpointAddress{address}
 	} else {
 		s.NotReadyAddresses = []corev1.EndpointAddress{address}

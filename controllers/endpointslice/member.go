@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/setpoint-io/setpoint/internal/endpointslices"
+	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 )
 
@@ -27,7 +28,7 @@ func (m *member) endpoint(service *corev1.Service, family corev1.IPFamily) (disc
 	if len(addresses) == 0 {
 		return discoveryv1.Endpoint{}, false
 	}
-	serving := serviceendpoints.Ready(m.pod)
+	serving := podstate.Ready(m.pod)
 	terminating := m.pod.DeletionTimestamp != nil
 	// Who looks at nothing but ready must not be sent to a Pod that terminates,
 	// except where the Service wants Pods in any state.

@@ -20,7 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/setpoint-io/setpoint/internal/endpointslices"
-	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
+	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/manager"
 )
 
@@ -308,7 +308,7 @@ func (s *server) holds(t *rapid.T, pods []*corev1.Pod, most int) {
 func mustWrite(before []*discoveryv1.EndpointSlice, pods []*corev1.Pod, most int) int {
 	ready := map[string]bool{}
 	for _, p := range pods {
-		ready[p.Name] = serviceendpoints.Ready(p)
+		ready[p.Name] = podstate.Ready(p)
 	}
 	writes, room, left := 0, 0, len(pods)
 	best := 0

@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/podindex"
+	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -121,7 +122,7 @@ var phase = wire.Path{Names: "status.phase", Numbers: [4]int32{3, 1}}
 func stateOf(item cache.Item[*corev1.Pod]) ([]string, error) {
 	if !item.Meta().Deleting() {
 		in, err := item.Text(phase)
-		if err != nil || !final(corev1.PodPhase(in)) {
+		if err != nil || !podstate.Final(corev1.PodPhase(in)) {
 			return nil, err
 		}
 		return []string{stateEnded}, nil
@@ -131,7 +132,7 @@ func stateOf(item cache.Item[*corev1.Pod]) ([]string, error) {
 		return nil, err
 	}
 	var states []string
-	if ended(pod) && !noGrace(pod) {
+	if podstate.Ended(pod) && !noGrace(pod) {
 		states = append(states, stateEnded)
 	}
 	switch judge(pod, view{}) {
@@ -283,7 +284,7 @@ func (r *reconciler) viewOf(pod *corev1.Pod) view {
 // remove marks a Pod as failed if it has not ended, and deletes it at once.
 func (r *reconciler) remove(ctx context.Context, pod *corev1.Pod, why reason) error {
 	key := object.KeyOf(pod)
-	if !ended(pod) && why != halfway {
+	if !podstate.Ended(pod) && why != halfway {
 		patch, err := client.StrategicPatch(map[string]any{
 			// Of a Pod that has just ended the end is kept.
 			"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},

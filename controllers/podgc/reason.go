@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/internal/podstate"
 )
 
 // reason is why a Pod goes. None is the zero reason.
@@ -37,7 +39,7 @@ func judge(pod *corev1.Pod, v view) reason {
 		return none
 	case deletionStopped(pod):
 		return halfway
-	case v.surplus && ended(pod):
+	case v.surplus && podstate.Ended(pod):
 		return surplus
 	case deleting && pod.Spec.NodeName == "":
 		return unscheduled
@@ -47,14 +49,6 @@ func judge(pod *corev1.Pod, v view) reason {
 		return outOfService
 	}
 	return none
-}
-
-// ended reports whether a Pod is in its last phase.
-func ended(pod *corev1.Pod) bool { return final(pod.Status.Phase) }
-
-// final reports whether no other phase follows.
-func final(phase corev1.PodPhase) bool {
-	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
 }
 
 // noGrace reports whether a Pod has been deleted with no grace period left.
@@ -75,7 +69,7 @@ func deleted(pod *corev1.Pod) bool { return noGrace(pod) && len(pod.Finalizers) 
 func deletionStopped(pod *corev1.Pod) bool { return noGrace(pod) && len(pod.Finalizers) == 0 }
 
 // settled reports whether nothing is left to be done for a Pod to go.
-func settled(pod *corev1.Pod) bool { return ended(pod) && deleted(pod) }
+func settled(pod *corev1.Pod) bool { return podstate.Ended(pod) && deleted(pod) }
 
 // isOutOfService reports whether somebody says that a node is out of service, and its
 // kubelet does not say otherwise.

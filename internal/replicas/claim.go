@@ -12,6 +12,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -37,11 +38,11 @@ func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod]
 		}
 		matches := d.Selector.Matches(labels.Set(pod.Labels))
 		switch {
-		case isActive(pod) && matches:
+		case podstate.Active(pod) && matches:
 			mine.active = append(mine.active, pod)
-		case isActive(pod):
+		case podstate.Active(pod):
 			undecided = append(undecided, item)
-		case isTerminating(pod) && matches:
+		case podstate.Terminating(pod) && matches:
 			mine.terminating++
 		}
 	}
@@ -54,7 +55,7 @@ func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod]
 			if err != nil {
 				return claimed{}, err
 			}
-			if isActive(pod) {
+			if podstate.Active(pod) {
 				undecided = append(undecided, item)
 			}
 		}

@@ -3,7 +3,11 @@
 
 package replicas
 
-import "time"
+import (
+	"time"
+
+	"github.com/setpoint-io/setpoint/internal/podstate"
+)
 
 // counts is what a status says of the Pods.
 type counts struct {
@@ -37,7 +41,7 @@ func count(pods claimed, template map[string]string, minReady time.Duration, now
 		if hasLabels(pod.Labels, template) {
 			c.fullyLabeled++
 		}
-		since, ready := readySince(pod)
+		since, ready := podstate.ReadySince(pod)
 		if !ready {
 			continue
 		}

@@ -8,21 +8,29 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// podReady returns a Pod that runs and says whether it is ready, and since when.
+func podReady(status corev1.ConditionStatus, since metav1.Time) *corev1.Pod {
+	return &corev1.Pod{Status: corev1.PodStatus{
+		Phase:      corev1.PodRunning,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: since}},
+	}}
+}
+
+func readyPod(since time.Duration) *corev1.Pod {
+	return podReady(corev1.ConditionTrue, metav1.NewTime(noon.Add(-since)))
+}
+
 func TestCounting(t *testing.T) {
-	readyPod := func(since time.Duration) *corev1.Pod {
-		pod := goodPod("ready")
-		readyFor(since)(pod)
-		return pod
-	}
-	waiting := goodPod("waiting")
-	unready(waiting)
-	unknown := goodPod("unknown")
-	readyWhenever(unknown)
-	half := goodPod("half")
+	waiting := podReady(corev1.ConditionFalse, metav1.NewTime(noon.Add(-time.Hour)))
+	unknown := podReady(corev1.ConditionTrue, metav1.Time{})
+	half := readyPod(time.Hour)
 	half.Labels = map[string]string{"app": "web", "tier": "back"}
-	full := goodPod("full")
+	full := readyPod(time.Hour)
 	full.Labels = map[string]string{"app": "web", "tier": "front", "more": "yes"}
 	template := map[string]string{"app": "web", "tier": "front"}
 

@@ -18,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -70,7 +71,7 @@ func (k *keeper) create(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod
 		return err
 	})
 	for _, pod := range made {
-		if pod != nil && isActive(pod) {
+		if pod != nil && podstate.Active(pod) {
 			mine.active = append(mine.active, pod)
 		}
 	}
@@ -146,7 +147,9 @@ func (k *keeper) keepName(d *demand, name string, err error) {
 func (k *keeper) remove(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod], d *demand, mine claimed, n int) (claimed, *failure) {
 	victims := mine.active
 	if n < len(victims) {
-		victims = rank(victims, k.neighbours(snapshot, d), k.now(), k.ignoreDeletionCost)[:n]
+		victims = controller.Surplus(victims, n, controller.PodRank(controller.PodRanking{
+			Now: k.now(), Neighbours: k.neighbours(snapshot, d), IgnoreCost: k.ignoreDeletionCost,
+		}))
 	}
 	deleted := make([]bool, n)
 	streams := min(n, deletesAtOnce)
@@ -209,7 +212,7 @@ func (k *keeper) neighbours(snapshot cache.Snapshot[*corev1.Pod], d *demand) map
 	for _, uid := range d.siblings() {
 		for key, item := range snapshot.ControlledBy(uid) {
 			pod, err := item.Object()
-			if err == nil && key.Namespace == d.key.Namespace && isActive(pod) {
+			if err == nil && key.Namespace == d.key.Namespace && podstate.Active(pod) {
 				on[pod.Spec.NodeName]++
 			}
 		}

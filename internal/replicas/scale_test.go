@@ -21,8 +21,7 @@ func TestPlan(t *testing.T) {
 
 func TestAPodThatIsDeletedEndsSlowlyOnANodeOrWithAFinalizer(t *testing.T) {
 	pod := func(change func(*corev1.Pod)) *corev1.Pod {
-		pod := goodPod("a")
-		pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+		pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1", TerminationGracePeriodSeconds: new(int64(30))}}
 		change(pod)
 		return pod
 	}
@@ -31,7 +30,7 @@ func TestAPodThatIsDeletedEndsSlowlyOnANodeOrWithAFinalizer(t *testing.T) {
 		want bool
 	}{
 		"on a node":            {pod(func(*corev1.Pod) {}), true},
-		"on no node":           {pod(onNode("")), false},
+		"on no node":           {pod(func(p *corev1.Pod) { p.Spec.NodeName = "" }), false},
 		"without grace period": {pod(func(p *corev1.Pod) { *p.Spec.TerminationGracePeriodSeconds = 0 }), false},
 		"with a finalizer":     {pod(func(p *corev1.Pod) { p.Spec.NodeName, p.Finalizers = "", []string{"example.com/wait"} }), true},
 	} {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -72,9 +73,9 @@ func matters(old, now cache.Item[*corev1.Pod]) bool {
 	if err != nil {
 		return true
 	}
-	sinceBefore, readyBefore := readySince(before)
-	sinceAfter, readyAfter := readySince(after)
-	return hasEnded(before) != hasEnded(after) || readyBefore != readyAfter || readyAfter && !sinceBefore.Equal(sinceAfter)
+	sinceBefore, readyBefore := podstate.ReadySince(before)
+	sinceAfter, readyAfter := podstate.ReadySince(after)
+	return podstate.Ended(before) != podstate.Ended(after) || readyBefore != readyAfter || readyAfter && !sinceBefore.Equal(sinceAfter)
 }
 
 // sameClaim reports whether two states of a Pod are the same to those who may want

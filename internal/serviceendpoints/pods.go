@@ -7,28 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	netutils "k8s.io/utils/net"
+
+	"github.com/setpoint-io/setpoint/internal/podstate"
 )
 
 // Reachable reports whether a Pod is an endpoint of whoever selects it, ready or not:
 // it has an address and has not ended.
 func Reachable(pod *corev1.Pod) bool {
-	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed &&
-		(pod.Status.PodIP != "" || len(pod.Status.PodIPs) > 0)
-}
-
-// Ready reports whether a Pod says that it is ready.
-func Ready(pod *corev1.Pod) bool {
-	c := readyCondition(pod)
-	return c != nil && c.Status == corev1.ConditionTrue
-}
-
-func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == corev1.PodReady {
-			return &pod.Status.Conditions[i]
-		}
-	}
-	return nil
+	return !podstate.Ended(pod) && (pod.Status.PodIP != "" || len(pod.Status.PodIPs) > 0)
 }
 
 // Addresses returns the addresses of a Pod that are of a family, in the form in which

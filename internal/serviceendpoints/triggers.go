@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -46,7 +47,7 @@ func (t *Triggers) Next(service *corev1.Service, pods []*corev1.Pod) (trigger ti
 		}
 	}
 	for _, pod := range pods {
-		c := readyCondition(pod)
+		c := podstate.Condition(pod, corev1.PodReady)
 		if c == nil || c.LastTransitionTime.IsZero() {
 			continue
 		}

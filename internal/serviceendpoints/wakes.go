@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -74,7 +75,7 @@ func shows(e cache.Event[*corev1.Pod]) change {
 // from who selects them.
 func sameEndpoint(a, b *corev1.Pod) bool {
 	return a.UID == b.UID &&
-		Ready(a) == Ready(b) &&
+		podstate.Ready(a) == podstate.Ready(b) &&
 		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
 		slices.Equal(a.Status.PodIPs, b.Status.PodIPs) &&
 		a.Spec.NodeName == b.Spec.NodeName &&

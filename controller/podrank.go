@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package replicas
+package controller
 
 import (
 	"cmp"
@@ -12,64 +12,84 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/internal/podstate"
 )
+
+// PodRanking is what the order in which Pods are deleted needs to know besides the Pods.
+type PodRanking struct {
+	// Now is the time by which ages are told.
+	Now time.Time
+	// Neighbours counts, by name of the node, the Pods that do the same work: those of
+	// the owner, say, or of all owners of one owner. Nil where it does not matter.
+	Neighbours map[string]int
+	// IgnoreCost has what users say, by the annotation pod-deletion-cost, count for
+	// nothing.
+	IgnoreCost bool
+}
+
+// PodRank is the reason by which ReplicaSets choose the Pods that they delete: those
+// without a node go first, then those that are farther from running, are not ready, are
+// cheap by their annotation, are on a crowded node, have become ready lately, have
+// restarted often and have been made lately. It reads a Pod once and remembers what it
+// read, as the reading is most of the work: it is for one [Surplus], and not for
+// concurrent use.
+//
+// Ages count by their order of magnitude: of Pods that have been there for about as
+// long, the UID decides, and so chance, lest all of one zone or of one rollout go
+// together. Equal times pass on to the next criterion. In mixtures of equal times and
+// times that are about the same, the order is not transitive, upstream's is not either;
+// sorting then still gives an order that holds for most pairs.
+//
+// Pods that have ended are not ranked by it: they are missed by nobody.
+//
+// Source of the order: k8s.io/kubernetes/pkg/controller, ActivePodsWithRanks.
+func PodRank(p PodRanking) Rank[*corev1.Pod] {
+	candidates := map[*corev1.Pod]*candidate{}
+	candidateOf := func(pod *corev1.Pod) *candidate {
+		c := candidates[pod]
+		if c == nil {
+			c = newCandidate(pod, &p)
+			candidates[pod] = c
+		}
+		return c
+	}
+	return func(a, b *corev1.Pod) int { return candidateOf(a).compare(candidateOf(b), p.Now) }
+}
 
 // candidate is what decides how soon a Pod is deleted.
 type candidate struct {
-	pod        *corev1.Pod
+	uid        types.UID
 	unassigned bool
 	phase      int
 	ready      bool
 	readySince time.Time
 	cost       int
-	neighbours int // active Pods of the owner's owner on its node
+	neighbours int
 	restarts   int // the most of a container
 	sidecars   int // the most of an init container that keeps running
+	made       time.Time
 }
 
-// rank returns the Pods in the order in which they are to be deleted: those first
-// that are missed least. neighbours counts related Pods by node; ignoreCost has what
-// users say of that count for nothing. pods is not changed.
-//
-// Source of the order: k8s.io/kubernetes/pkg/controller, ActivePodsWithRanks.
-func rank(pods []*corev1.Pod, neighbours map[string]int, now time.Time, ignoreCost bool) []*corev1.Pod {
-	candidates := make([]candidate, len(pods))
-	for i, pod := range pods {
-		candidates[i] = newCandidate(pod, neighbours)
-		if ignoreCost {
-			candidates[i].cost = 0
-		}
-	}
-	slices.SortFunc(candidates, func(a, b candidate) int { return compare(&a, &b, now) })
-	ranked := make([]*corev1.Pod, len(pods))
-	for i := range candidates {
-		ranked[i] = candidates[i].pod
-	}
-	return ranked
-}
-
-func newCandidate(pod *corev1.Pod, neighbours map[string]int) candidate {
-	c := candidate{
-		pod:        pod,
+func newCandidate(pod *corev1.Pod, p *PodRanking) *candidate {
+	c := &candidate{
+		uid:        pod.UID,
 		unassigned: pod.Spec.NodeName == "",
 		phase:      phaseOrder(pod.Status.Phase),
-		cost:       deletionCost(pod.Annotations),
-		neighbours: neighbours[pod.Spec.NodeName],
+		neighbours: p.Neighbours[pod.Spec.NodeName],
+		made:       pod.CreationTimestamp.Time,
 	}
-	c.readySince, c.ready = readySince(pod)
+	if !p.IgnoreCost {
+		c.cost = deletionCost(pod.Annotations)
+	}
+	c.readySince, c.ready = podstate.ReadySince(pod)
 	c.restarts, c.sidecars = mostRestarts(pod)
 	return c
 }
 
 // compare returns a number below zero if a is to be deleted before b.
-//
-// Ready and creation times count by the order of magnitude of their age: of Pods
-// that have been there for about as long, the UID decides, and so chance, lest all of
-// one zone or of one rollout go together. Equal times pass on to the next
-// criterion. In mixtures of equal times and times that are about the same, the order
-// is not transitive, upstream's is not either; sorting then still gives an order
-// that holds for most pairs.
-func compare(a, b *candidate, now time.Time) int {
+func (a *candidate) compare(b *candidate, now time.Time) int {
 	if c := trueFirst(a.unassigned, b.unassigned); c != 0 {
 		return c
 	}
@@ -91,9 +111,8 @@ func compare(a, b *candidate, now time.Time) int {
 	if c := cmp.Or(cmp.Compare(b.restarts, a.restarts), cmp.Compare(b.sidecars, a.sidecars)); c != 0 {
 		return c
 	}
-	madeA, madeB := a.pod.CreationTimestamp.Time, b.pod.CreationTimestamp.Time
-	if !madeA.Equal(madeB) {
-		return youngFirst(a, b, madeA, madeB, now)
+	if !a.made.Equal(b.made) {
+		return youngFirst(a, b, a.made, b.made, now)
 	}
 	return 0
 }
@@ -116,7 +135,7 @@ func youngFirst(a, b *candidate, atA, atB, now time.Time) int {
 	}
 	return cmp.Or(
 		cmp.Compare(magnitude(now.Sub(atA)), magnitude(now.Sub(atB))),
-		strings.Compare(string(a.pod.UID), string(b.pod.UID)),
+		strings.Compare(string(a.uid), string(b.uid)),
 	)
 }
 

@@ -1,21 +1,29 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package replicas
+package controller_test
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/controller"
 )
 
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// ranked are all Pods in the order in which they are deleted.
+func ranked(pods []*corev1.Pod, p controller.PodRanking) []*corev1.Pod {
+	return controller.Surplus(pods, len(pods), controller.PodRank(p))
+}
 
 // goodPod returns a Pod that no rule sends first: it runs on a node, has been ready
 // and there for an hour, and never restarted.
@@ -66,7 +74,7 @@ func TestACostThatIsIgnoredLeavesTheOrderToTheRest(t *testing.T) {
 	costing("-1")(cheap)
 	onNode("crowded")(crowded)
 	for _, pods := range [][]*corev1.Pod{{cheap, crowded}, {crowded, cheap}} {
-		if got := rank(pods, map[string]int{"crowded": 5, "node-1": 1}, noon, true); got[0] != crowded {
+		if got := ranked(pods, controller.PodRanking{Now: noon, Neighbours: map[string]int{"crowded": 5, "node-1": 1}, IgnoreCost: true}); got[0] != crowded {
 			t.Errorf("%s goes before %s", got[0].Name, got[1].Name)
 		}
 	}
@@ -114,12 +122,39 @@ func TestDeletionOrder(t *testing.T) {
 				change(later)
 			}
 			for _, pods := range [][]*corev1.Pod{{sooner, later}, {later, sooner}} {
-				if got := rank(pods, crowds, noon, false); got[0] != sooner {
+				if got := ranked(pods, controller.PodRanking{Now: noon, Neighbours: crowds}); got[0] != sooner {
 					t.Errorf("%s goes before %s", got[0].Name, got[1].Name)
 				}
 			}
 		})
 	}
+}
+
+func TestAnOwnReasonComesBeforeThoseOfPods(t *testing.T) {
+	idle, young, old := goodPod("idle"), goodPod("young"), goodPod("old")
+	idle.Labels = map[string]string{"idle": "yes"}
+	readyFor(time.Minute)(young)
+	isIdle := func(a, b *corev1.Pod) int { return strings.Compare(b.Labels["idle"], a.Labels["idle"]) }
+	pods := []*corev1.Pod{old, young, idle}
+	rank := controller.PodRank(controller.PodRanking{Now: noon})
+	for n, want := range [][]*corev1.Pod{{}, {idle}, {idle, young}, {idle, young, old}, {idle, young, old}} {
+		if got := controller.Surplus(pods, n, isIdle, rank); !slices.Equal(got, want) {
+			t.Errorf("the %d that are missed least are %v", n, podNames(got))
+		}
+	}
+	if got := controller.Surplus(pods, -1, isIdle, rank); len(got) > 0 {
+		t.Errorf("with one too few, %v go", podNames(got))
+	}
+	if got := controller.Surplus(pods, 2); !slices.Equal(got, pods[:2]) {
+		t.Errorf("without a reason, %v go", podNames(got))
+	}
+}
+
+func podNames(pods []*corev1.Pod) (all []string) {
+	for _, pod := range pods {
+		all = append(all, pod.Name)
+	}
+	return all
 }
 
 func randomPod(random *rand.Rand, name string) *corev1.Pod {
@@ -146,21 +181,21 @@ func TestRankingLosesNothingAndIsOfOneMindAboutEachPair(t *testing.T) {
 		}
 		before := slices.Clone(pods)
 		crowds := map[string]int{"crowded": 3}
-		ranked := rank(pods, crowds, noon, false)
+		rank := controller.PodRank(controller.PodRanking{Now: noon, Neighbours: crowds})
+		sorted := controller.Surplus(pods, len(pods), rank)
 		if !slices.Equal(pods, before) {
 			t.Fatalf("seed %d: the Pods that were given are in another order", seed)
 		}
 		seen := map[*corev1.Pod]bool{}
-		for _, pod := range ranked {
+		for _, pod := range sorted {
 			seen[pod] = true
 		}
-		if len(ranked) != len(pods) || len(seen) != len(pods) {
-			t.Fatalf("seed %d: %d Pods became %d, %d of them different", seed, len(pods), len(ranked), len(seen))
+		if len(sorted) != len(pods) || len(seen) != len(pods) {
+			t.Fatalf("seed %d: %d Pods became %d, %d of them different", seed, len(pods), len(sorted), len(seen))
 		}
-		for _, a := range ranked {
-			for _, b := range ranked {
-				x, y := newCandidate(a, crowds), newCandidate(b, crowds)
-				if compare(&x, &y, noon) != -compare(&y, &x, noon) {
+		for _, a := range sorted {
+			for _, b := range sorted {
+				if rank(a, b) != -rank(b, a) {
 					t.Fatalf("seed %d: %s and %s: the order depends on who is asked about first", seed, a.Name, b.Name)
 				}
 			}
@@ -168,7 +203,7 @@ func TestRankingLosesNothingAndIsOfOneMindAboutEachPair(t *testing.T) {
 	}
 }
 
-func BenchmarkRank(b *testing.B) {
+func BenchmarkSurplusOfPods(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pods := make([]*corev1.Pod, 1000)
 	for i := range pods {
@@ -176,6 +211,6 @@ func BenchmarkRank(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		rank(pods, map[string]int{"crowded": 3}, noon, false)
+		ranked(pods, controller.PodRanking{Now: noon, Neighbours: map[string]int{"crowded": 3}})
 	}
 }
