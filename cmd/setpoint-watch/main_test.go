@@ -5,6 +5,8 @@ package main
 
 import (
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 )
 
@@ -15,6 +17,11 @@ const asProgram = "SETPOINT_WATCH_TEST_AS_PROGRAM"
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
+	}
+	// Under nohup, say, SIGHUP is ignored, and would be by all programs that the tests
+	// start. What is caught here is back at its default there.
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	os.Exit(m.Run())
 }
