@@ -76,7 +76,7 @@ func (t *tuning) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&t.perSlice, "max-endpoints-per-slice", 100, "how many endpoints an EndpointSlice holds at most, 1 to 1000")
 	flags.IntVar(&t.perMirrored, "mirroring-max-endpoints-per-subset", 1000, "how many addresses of a subset of Endpoints are mirrored at most, 1 to 1000")
 	flags.DurationVar(&t.legacyTokens, "legacy-service-account-token-clean-up-period", 365*24*time.Hour, "how long a service-account token of old is unused before it is made invalid, and again before it is deleted")
-	flags.DurationVar(&t.nodes.NodeMonitorPeriod, "node-monitor-period", 5*time.Second, "how often all Nodes are looked at")
+	flags.DurationVar(&t.nodes.NodeMonitorPeriod, "node-monitor-period", 5*time.Second, "within what time it is noticed that a Node has fallen silent or is back")
 	flags.DurationVar(&t.nodes.NodeMonitorGracePeriod, "node-monitor-grace-period", 50*time.Second, "how long a Node may be silent before its state counts as unknown")
 	flags.DurationVar(&t.nodes.NodeStartupGracePeriod, "node-startup-grace-period", 60*time.Second, "the same for a Node that has never posted a status")
 	flags.Float64Var(&t.nodes.NodeEvictionRate, "node-eviction-rate", 0.1, "how many unreachable Nodes of a zone are given the taint that evicts, in a second")

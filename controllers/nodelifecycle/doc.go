@@ -27,10 +27,11 @@
 //
 // # Health
 //
-// Every 5 s all Nodes are looked at ([Options] has this and all other figures). A
-// heartbeat in the Node's status, or a renewal of its Lease, is a sign of life at the
-// time at which it is noticed here; the clocks of Nodes count for nothing. After 50 s
-// without one the Node is silent, after 60 s if it has never posted a status.
+// Every second all Nodes are looked at ([Options] has this and all other figures), and
+// when the time of one is over. A heartbeat in the Node's status, or a renewal of its
+// Lease, is a sign of life at the time at which it is noticed here; the clocks of Nodes
+// count for nothing. After 50 s without one the Node is silent, after 60 s if it has never
+// posted a status.
 //
 // # NoExecute taints
 //
@@ -77,6 +78,8 @@
 //     those once that it sees for the first time.
 //   - The time of a start-up begins when the Node is first seen, not with its
 //     creation timestamp, which is of another clock.
+//   - A silent Node is noticed a second late at most. Upstream looks every 5 s, both for
+//     its last sign of life and for its absence.
 //   - When the time ends in which every zone was down, no grace period starts anew:
 //     upstream's would help only a Node that is silent and not Unknown yet.
 //   - What is granted at a rate is done until it succeeds, and a grant that failed at

@@ -84,13 +84,14 @@ func (h *health) look(s sighting, now time.Time) {
 	h.posted, h.heartbeat, h.renewed = s.ready != "", s.heartbeat, s.renewed
 }
 
-// silent reports whether there has been no sign of life for too long.
-func (h *health) silent(o Options, now time.Time) bool {
+// silentIn returns how long the node may still be without a sign of life. It is silent
+// where nothing is left.
+func (h *health) silentIn(o Options, now time.Time) time.Duration {
 	grace := o.NodeMonitorGracePeriod
 	if !h.posted {
 		grace = o.NodeStartupGracePeriod
 	}
-	return now.Sub(h.alive) > grace
+	return h.alive.Add(grace).Sub(now)
 }
 
 // zoneOf returns the failure zone that a node's labels name, "" for none. The beta

@@ -14,6 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// All nodes are looked at several times in a NodeMonitorPeriod: a sign of life counts from
+// the look at which it is noticed, so that a node is found silent late by as much as there
+// is between two looks. To be told of each renewal of a Lease would be exact, and half as
+// much again for the processor as the looks and the cache together: a goroutine is woken
+// for each. Where a node's time is over in between, there is a look then, unless there has
+// just been one.
+const (
+	looksInAPeriod  = 5
+	atMostInAPeriod = 20
+)
+
 // monitor judges the health of all nodes over time: who is silent, which zones are
 // down, and who may be given a NoExecute taint. It reads no clock, speaks with
 // nobody and writes nothing. It is safe for concurrent use.
@@ -69,7 +80,7 @@ func (m *monitor) look(nodes iter.Seq[sighting], now time.Time) findings {
 	}
 	m.looks, m.looked = m.looks+1, now
 
-	var f findings
+	f := findings{again: m.options.NodeMonitorPeriod / looksInAPeriod}
 	for _, z := range m.zones {
 		z.members, z.ready, z.notReady, z.waiting = 0, 0, 0, nil
 	}
@@ -104,7 +115,9 @@ func (m *monitor) lookAt(s sighting, now time.Time, f *findings) {
 	}
 	h.seen = m.looks
 	ready := s.ready
-	if h.silent(m.options, now) {
+	if left := h.silentIn(m.options, now); left > 0 {
+		f.again = min(f.again, max(left, m.options.NodeMonitorPeriod/atMostInAPeriod))
+	} else {
 		ready = corev1.ConditionUnknown
 		if !s.unknown {
 			f.attention = append(f.attention, s.name)
@@ -164,7 +177,6 @@ func (m *monitor) judgeZones(now time.Time, f *findings) {
 // grant lets as many nodes have a NoExecute taint as the rates of their zones
 // allow, those first that have been down longest.
 func (m *monitor) grant(f *findings) {
-	f.again = m.options.NodeMonitorPeriod
 	if m.allDown {
 		for _, h := range m.nodes {
 			h.granted = false
@@ -194,7 +206,7 @@ func (m *monitor) on(s sighting, now time.Time) verdict {
 	v := verdict{noExecute: m.noExecute(s.name)}
 	if h := m.nodes[s.name]; h != nil && h.uid == s.uid {
 		h.look(s, now)
-		v.silent = h.silent(m.options, now)
+		v.silent = h.silentIn(m.options, now) <= 0
 	}
 	return v
 }

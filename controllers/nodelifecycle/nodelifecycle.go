@@ -53,6 +53,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		events:     h.Recorder(source),
 		log:        h.Logger().With("controller", Name),
 		monitor:    newMonitor(o),
+		read:       map[string]*reading{},
 	}
 	podindex.ByNode(r.pods)
 	c := controller.New(Name, r.reconcile,
@@ -78,8 +79,9 @@ type reconciler struct {
 	events     *controller.Recorder
 	log        *slog.Logger
 	monitor    *monitor
-	attend     func(node string)  // asks for a run of a node
-	read       map[string]reading // of the last look, which one run at a time makes
+	attend     func(node string)   // asks for a run of a node
+	read       map[string]*reading // by the looks, of which there is one at a time
+	looks      uint64
 }
 
 // notAsItShouldBe lets those events through whose node has something to be done
@@ -159,22 +161,27 @@ func (r *reconciler) look(now time.Time) time.Duration {
 // sightings returns what there is to see of all nodes.
 func (r *reconciler) sightings() iter.Seq[sighting] {
 	return func(yield func(sighting) bool) {
-		before := r.read
-		r.read = make(map[string]reading, len(before))
+		r.looks++
 		leases := r.leases.Snapshot()
 		for key, node := range r.nodes.All() {
-			now := before[key.Name]
+			now := r.read[key.Name]
 			lease := leases.Get(leaseOf(key.Name))
-			if now.node != node || now.lease != lease {
+			if now == nil || now.node != node || now.lease != lease {
 				var err error
 				if now, err = read(node, lease); err != nil {
 					r.log.Error("a node cannot be read; its health is not watched", "object", key.String(), "error", err)
 					continue
 				}
+				r.read[key.Name] = now
 			}
-			r.read[key.Name] = now
+			now.look = r.looks
 			if !yield(now.sighting) {
 				return
+			}
+		}
+		for name, now := range r.read {
+			if now.look != r.looks {
+				delete(r.read, name)
 			}
 		}
 	}
@@ -187,18 +194,19 @@ type reading struct {
 	node     cache.Item[*corev1.Node]
 	lease    cache.Item[*coordinationv1.Lease] // none where the node keeps none; its status counts alone
 	sighting sighting
+	look     uint64 // the last one that came by
 }
 
-func read(node cache.Item[*corev1.Node], lease cache.Item[*coordinationv1.Lease]) (reading, error) {
+func read(node cache.Item[*corev1.Node], lease cache.Item[*coordinationv1.Lease]) (*reading, error) {
 	n, err := node.Object()
 	if err != nil {
-		return reading{}, err
+		return nil, err
 	}
 	var l *coordinationv1.Lease
 	if lease.Exists() {
 		l, _ = lease.Object() // one that cannot be read says nothing, like none
 	}
-	return reading{node, lease, see(n, l)}, nil
+	return &reading{node: node, lease: lease, sighting: see(n, l)}, nil
 }
 
 func leaseOf(node string) object.Key {

@@ -13,7 +13,8 @@ import (
 type Options struct {
 	// Workers is how many Nodes are worked on at a time. 0 is 8.
 	Workers int
-	// NodeMonitorPeriod is how often all Nodes are looked at. 0 is 5 s.
+	// NodeMonitorPeriod is within what time it is noticed that a Node has fallen silent
+	// or has come back; all are looked at five times as often. 0 is 5 s.
 	NodeMonitorPeriod time.Duration
 	// NodeMonitorGracePeriod is how long a Node may be silent before its state
 	// counts as unknown. 0 is 50 s. It must be several times as long as the kubelet
