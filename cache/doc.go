@@ -35,7 +35,7 @@
 // nothing, reading from it takes no lock, and it never changes: readers and the
 // writer do not wait for each other. [SharedInformer.Get] reads from the newest.
 // Objects are found by key, namespace, owner, label, field, and by indexes that users
-// add.
+// add, and [Snapshot.Since] tells what differs from an earlier one.
 //
 // Objects in a snapshot are shared by all readers. They are read-only: call
 // DeepCopy before you change one. [Factory.DetectMutation] finds who did not.

@@ -76,6 +76,10 @@ func bytesOf(s string) []byte {
 	return unsafe.Slice(unsafe.StringData(s), len(s)) //nolint:gosec // callers only read
 }
 
+func (e *entry) names() (namespace, name []byte) {
+	return bytesOf(e.family.namespace), bytesOf(e.nameText())
+}
+
 func (e *entry) called(namespace, name []byte) bool {
 	return e.nameText() == string(name) && e.family.namespace == string(namespace)
 }

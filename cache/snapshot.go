@@ -35,6 +35,25 @@ func (s Snapshot[T]) All() iter.Seq2[object.Key, Item[T]] {
 	}
 }
 
+// Since returns what differs from another Snapshot of the same informer: each object as
+// it was in before and as it is, one of which does not exist where the object has come or
+// gone. It costs as much as has changed between the two, however many objects there are:
+// who looks at a whole kind from time to time need not look at all of it. The zero
+// Snapshot is of no object.
+func (s Snapshot[T]) Since(before Snapshot[T]) iter.Seq2[Item[T], Item[T]] {
+	if before.state == nil {
+		before.state = new(state)
+	}
+	return func(yield func(was, is Item[T]) bool) {
+		s.state.since(before.state, func(was, is *entry) bool {
+			if was != nil && is != nil && was.same(bytesOf(string(is.identity())), bytesOf(string(is.at()))) {
+				return true // it is only held in another form
+			}
+			return yield(Item[T]{was}, Item[T]{is})
+		})
+	}
+}
+
 // Namespaces returns the namespaces that have objects, and how many each has.
 func (s Snapshot[T]) Namespaces() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {

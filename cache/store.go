@@ -33,6 +33,7 @@ type group struct {
 	members trie[*entry]
 }
 
+func (g *group) names() (value, _ []byte)    { return bytesOf(g.value), nil }
 func (g *group) called(value, _ []byte) bool { return g.value == string(value) }
 func (g *group) hash() uint64                { return maphash.String(seed, g.value) }
 
@@ -98,6 +99,21 @@ func (s *state) at(key object.Key) *entry { return s.get(bytesOf(key.Namespace),
 // all calls each for every entry until it returns false.
 func (s *state) all(each func(*entry) bool) {
 	s.spaces.all(func(g *group) bool { return g.members.all(each) })
+}
+
+// since calls each for every entry that is not the same in another state, until it
+// returns false: as it was and as it is, one of which may be nil.
+func (s *state) since(before *state, each func(was, is *entry) bool) {
+	s.spaces.since(before.spaces.trie, func(was, is *group) bool {
+		var membersWere, members trie[*entry]
+		if was != nil {
+			membersWere = was.members
+		}
+		if is != nil {
+			members = is.members
+		}
+		return members.since(membersWere, each)
+	})
 }
 
 // relations is the index that every store has, by what stands in the metadata: the

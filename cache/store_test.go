@@ -124,6 +124,42 @@ func TestIndexFunctionThatFailsOrPanicsIsReportedAndStopsNothing(t *testing.T) {
 	}
 }
 
+func TestAnObjectThatIsOnlyHeldInAnotherFormDoesNotDiffer(t *testing.T) {
+	s := testStore()
+	set(s, pod("a", "1"), pod("b", "1"))
+	before := snapshot(s)
+	set(s, pod("a", "1"), pod("b", "2"))
+	var told []string
+	for was, is := range snapshot(s).Since(before) {
+		told = append(told, fmt.Sprint(is.Key(), " ", was.Meta().Version, "→", is.Meta().Version))
+	}
+	if !slices.Equal(told, []string{"ns/b 1→2"}) {
+		t.Errorf("told %v, want b alone", told)
+	}
+}
+
+func BenchmarkSinceOneOfAHundredThousand(b *testing.B) {
+	s := testStore()
+	e := s.begin()
+	for i := range 100_000 {
+		e.put(newEntry(pod(fmt.Sprint("p", i), "1")))
+	}
+	e.commit("")
+	before := snapshot(s)
+	set(s, pod("p1", "2"))
+	now := snapshot(s)
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		for range now.Since(before) {
+			n++
+		}
+		if n != 1 {
+			b.Fatal(n)
+		}
+	}
+}
+
 func TestMatchingFiltersByLabels(t *testing.T) {
 	s := testStore()
 	web := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }
@@ -180,11 +216,14 @@ func TestStoreIsAMapWithIndexes(t *testing.T) {
 			e.commit(object.Version(fmt.Sprint(step + 1)))
 			if step%50 == 0 {
 				compare(t, older, olderModel)
+				differences(t, snapshot(s), older, model, olderModel)
+				differences(t, older, snapshot(s), olderModel, model)
 				older, olderModel = snapshot(s), maps.Clone(model)
 			}
 		}
 		compare(t, older, olderModel)
 		compare(t, snapshot(s), model)
+		differences(t, snapshot(s), Snapshot[*corev1.Pod]{}, model, nil)
 		families := map[*family]int{}
 		for _, item := range snapshot(s).All() {
 			families[item.entry.family]++
@@ -198,6 +237,32 @@ func TestStoreIsAMapWithIndexes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// differences holds what differs between two snapshots against their maps.
+func differences(t *rapid.T, now, before Snapshot[*corev1.Pod], model, modelBefore map[object.Key]*corev1.Pod) {
+	want := map[object.Key]bool{}
+	for key, p := range model {
+		want[key] = modelBefore[key] != p
+	}
+	for key := range modelBefore {
+		want[key] = want[key] || model[key] == nil
+	}
+	maps.DeleteFunc(want, func(_ object.Key, differs bool) bool { return !differs })
+	for was, is := range now.Since(before) {
+		either := is
+		if !is.Exists() {
+			either = was
+		}
+		key := either.Key()
+		if !want[key] || is != now.Get(key) || was.Exists() != (modelBefore[key] != nil) || was.Exists() && was != before.Get(key) {
+			t.Fatalf("%s is told, or not as it was and is", key)
+		}
+		delete(want, key)
+	}
+	if len(want) > 0 {
+		t.Fatalf("%d objects that differ are not told: %v", len(want), want)
+	}
 }
 
 // compare holds a snapshot against a map of what it should be.

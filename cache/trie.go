@@ -21,6 +21,7 @@ type trie[T element] struct {
 // element is what a trie holds: a pointer that knows its name.
 type element interface {
 	comparable
+	names() (a, b []byte)
 	called(a, b []byte) bool
 	hash() uint64
 }
@@ -45,9 +46,10 @@ const (
 )
 
 // get returns the element of that name.
-func (t trie[T]) get(hash uint64, a, b []byte) (element T, ok bool) {
-	n := t.root
-	for shift := 0; n != nil; shift += fanBits {
+func (t trie[T]) get(hash uint64, a, b []byte) (element T, ok bool) { return t.root.get(0, hash, a, b) }
+
+func (n *trieNode[T]) get(shift int, hash uint64, a, b []byte) (element T, ok bool) {
+	for ; n != nil; shift += fanBits {
 		if n.kids != nil {
 			n = n.kids[(hash>>shift)%fanOut]
 			continue
@@ -83,6 +85,43 @@ func (n *trieNode[T]) all(each func(T) bool) bool {
 		}
 	}
 	return true
+}
+
+// since calls each for every element that is not the same here and in another state of
+// the trie, until it returns false: with the element of before and the one of now, one
+// of which may be none. What both share is passed over whole, so that it costs as much
+// as was changed.
+func (t trie[T]) since(before trie[T], each func(was, is T) bool) bool {
+	return t.root.since(before.root, 0, each)
+}
+
+func (n *trieNode[T]) since(before *trieNode[T], shift int, each func(was, is T) bool) bool {
+	if n == before {
+		return true
+	}
+	if n != nil && before != nil && n.kids != nil && before.kids != nil {
+		for i, kid := range n.kids {
+			if !kid.since(before.kids[i], shift+fanBits, each) {
+				return false
+			}
+		}
+		return true
+	}
+	// One of them is a leaf, and has few elements, or was one.
+	var none T
+	return n.all(func(is T) bool {
+		was := before.sameAs(shift, is)
+		return was == is || each(was, is)
+	}) && before.all(func(was T) bool {
+		return n.sameAs(shift, was) != none || each(was, none)
+	})
+}
+
+// sameAs returns the element below n that has the name of another, or none.
+func (n *trieNode[T]) sameAs(shift int, other T) T {
+	a, b := other.names()
+	element, _ := n.get(shift, other.hash(), a, b)
+	return element
 }
 
 // put adds an element in place of the one with its name. owner is the edit that asks;

@@ -16,8 +16,43 @@ type numbered struct {
 	bad  uint64
 }
 
+func (n *numbered) names() (a, b []byte)    { return []byte(n.name), nil }
 func (n *numbered) called(a, _ []byte) bool { return n.name == string(a) }
 func (n *numbered) hash() uint64            { return n.bad }
+
+// differs checks what is said to differ between two states against their models.
+func differs(t *rapid.T, now, before trie[*numbered], model, modelBefore map[string]*numbered) {
+	want := map[string][2]*numbered{}
+	for name, n := range model {
+		if modelBefore[name] != n {
+			want[name] = [2]*numbered{modelBefore[name], n}
+		}
+	}
+	for name, n := range modelBefore {
+		if model[name] == nil {
+			want[name] = [2]*numbered{n, nil}
+		}
+	}
+	told := 0
+	now.since(before, func(was, is *numbered) bool {
+		told++
+		either := is
+		if either == nil {
+			either = was
+		}
+		if want[either.name] != [2]*numbered{was, is} {
+			t.Fatalf("%s was %v and is %v, want %v", either.name, was, is, want[either.name])
+		}
+		return true
+	})
+	if told != len(want) {
+		t.Fatalf("%d differ, want %d", told, len(want))
+	}
+	now.since(before, func(_, _ *numbered) bool { told--; return false })
+	if len(want) > 0 && told != len(want)-1 {
+		t.Fatal("it goes on when told to stop")
+	}
+}
 
 // The trie against a map, with hashes that meet in few bits, in many, and in all.
 func TestTrieIsAMapHoweverHashesMeet(t *testing.T) {
@@ -70,6 +105,8 @@ func TestTrieIsAMapHoweverHashesMeet(t *testing.T) {
 				delete(model, n.name)
 			case 4:
 				check(before, modelBefore)
+				differs(t, now, before, model, modelBefore)
+				differs(t, before, now, modelBefore, model)
 				before, modelBefore = now, maps.Clone(model)
 				edit++ // what was published is not changed any more
 			}

@@ -48,10 +48,16 @@ func see(node *corev1.Node, lease *coordinationv1.Lease) sighting {
 	if ready := condition(node, corev1.NodeReady); ready != nil {
 		s.ready, s.heartbeat = ready.Status, ready.LastHeartbeatTime.Time
 	}
-	if lease != nil && lease.Spec.RenewTime != nil {
-		s.renewed = lease.Spec.RenewTime.Time
-	}
+	s.renewed = renewed(lease)
 	return s
+}
+
+// renewed returns when a Lease says that it was renewed, zero where there is none.
+func renewed(lease *coordinationv1.Lease) time.Time {
+	if lease == nil || lease.Spec.RenewTime == nil {
+		return time.Time{}
+	}
+	return lease.Spec.RenewTime.Time
 }
 
 // health is what is known of a node from one look to the next.

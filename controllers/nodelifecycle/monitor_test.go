@@ -678,7 +678,7 @@ func TestNobodyIsLookedAtWithoutAConnection(t *testing.T) {
 	}
 	r := &reconciler{
 		nodes: cache.Informer[*corev1.Node](mgr), leases: cache.Informer[*coordinationv1.Lease](mgr, cache.InNamespace(corev1.NamespaceNodeLease)),
-		monitor: newMonitor(o), read: map[string]*reading{},
+		monitor: newMonitor(o), seen: seen{sightings: map[string]sighting{}},
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

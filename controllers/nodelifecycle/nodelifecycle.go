@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -53,7 +54,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		events:     h.Recorder(source),
 		log:        h.Logger().With("controller", Name),
 		monitor:    newMonitor(o),
-		read:       map[string]*reading{},
+		seen:       seen{sightings: map[string]sighting{}},
 	}
 	podindex.ByNode(r.pods)
 	c := controller.New(Name, r.reconcile,
@@ -79,9 +80,17 @@ type reconciler struct {
 	events     *controller.Recorder
 	log        *slog.Logger
 	monitor    *monitor
-	attend     func(node string)   // asks for a run of a node
-	read       map[string]*reading // by the looks, of which there is one at a time
-	looks      uint64
+	attend     func(node string) // asks for a run of a node
+	seen       seen              // at the last look, of which there is one at a time
+}
+
+// seen is what there was to be seen of all nodes, and where it was read. Most of it is at
+// the next look as it was: reading each of a thousand nodes anew was a third of what the
+// controller did while it had nothing to do but to hear heartbeats.
+type seen struct {
+	nodes     cache.Snapshot[*corev1.Node]
+	leases    cache.Snapshot[*coordinationv1.Lease]
+	sightings map[string]sighting
 }
 
 // notAsItShouldBe lets those events through whose node has something to be done
@@ -160,53 +169,44 @@ func (r *reconciler) look(now time.Time) time.Duration {
 
 // sightings returns what there is to see of all nodes.
 func (r *reconciler) sightings() iter.Seq[sighting] {
-	return func(yield func(sighting) bool) {
-		r.looks++
-		leases := r.leases.Snapshot()
-		for key, node := range r.nodes.All() {
-			now := r.read[key.Name]
-			lease := leases.Get(leaseOf(key.Name))
-			if now == nil || now.node != node || now.lease != lease {
-				var err error
-				if now, err = read(node, lease); err != nil {
-					r.log.Error("a node cannot be read; its health is not watched", "object", key.String(), "error", err)
-					continue
-				}
-				r.read[key.Name] = now
-			}
-			now.look = r.looks
-			if !yield(now.sighting) {
-				return
-			}
+	nodes, leases := r.nodes.Snapshot(), r.leases.Snapshot()
+	for was, is := range nodes.Since(r.seen.nodes) {
+		if !is.Exists() {
+			delete(r.seen.sightings, was.Key().Name)
+			continue
 		}
-		for name, now := range r.read {
-			if now.look != r.looks {
-				delete(r.read, name)
-			}
+		name := is.Key().Name
+		node, err := is.Object()
+		if err != nil {
+			delete(r.seen.sightings, name)
+			r.log.Error("a node cannot be read; its health is not watched", "object", name, "error", err)
+			continue
+		}
+		r.seen.sightings[name] = see(node, read(leases.Get(leaseOf(name))))
+	}
+	for was, is := range leases.Since(r.seen.leases) {
+		lease := is
+		if !is.Exists() {
+			lease = was
+		}
+		name := lease.Key().Name
+		if s, ok := r.seen.sightings[name]; ok {
+			s.renewed = renewed(read(is))
+			r.seen.sightings[name] = s
 		}
 	}
+	r.seen.nodes, r.seen.leases = nodes, leases
+	return maps.Values(r.seen.sightings)
 }
 
-// reading is what was to be seen of a node, and where that was read. Most looks find the
-// node itself as it was: decoding each of a thousand nodes at each look was a quarter of
-// what the controller did while it had nothing to do but to hear heartbeats.
-type reading struct {
-	node     cache.Item[*corev1.Node]
-	lease    cache.Item[*coordinationv1.Lease] // none where the node keeps none; its status counts alone
-	sighting sighting
-	look     uint64 // the last one that came by
-}
-
-func read(node cache.Item[*corev1.Node], lease cache.Item[*coordinationv1.Lease]) (*reading, error) {
-	n, err := node.Object()
+// read returns a Lease, or nil where the node keeps none, or one that cannot be read and
+// says nothing: its status counts alone.
+func read(item cache.Item[*coordinationv1.Lease]) *coordinationv1.Lease {
+	lease, err := item.Object()
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	var l *coordinationv1.Lease
-	if lease.Exists() {
-		l, _ = lease.Object() // one that cannot be read says nothing, like none
-	}
-	return &reading{node: node, lease: lease, sighting: see(n, l)}, nil
+	return lease
 }
 
 func leaseOf(node string) object.Key {
@@ -215,11 +215,7 @@ func leaseOf(node string) object.Key {
 
 // see returns what there is to see of a node now.
 func (r *reconciler) see(node *corev1.Node) sighting {
-	lease, err := r.leases.Get(leaseOf(node.Name))
-	if err != nil {
-		lease = nil // the node keeps none; its status counts alone
-	}
-	return see(node, lease)
+	return see(node, read(r.leases.Snapshot().Get(leaseOf(node.Name))))
 }
 
 func (n nodeID) object() *corev1.Node {
