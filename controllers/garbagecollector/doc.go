@@ -69,6 +69,9 @@
 //     server is asked only about what the graph does not know: one request an object.
 //   - Absent owners are remembered for as long as somebody names them; upstream
 //     remembers the last 500.
+//   - An owner is absent if the server looked for it and says so by its name. Upstream
+//     takes any 404 for that, and so the answer of an older server beside a newer one that
+//     it does not serve the owner's kind.
 //   - Versions of a kind are one kind: a reference by a version that is no longer served
 //     is one to the same object.
 //   - Circles are found by walking from a node to those that wait for it. Upstream
