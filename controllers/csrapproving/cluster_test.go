@@ -26,7 +26,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/certrequest"
 	"github.com/setpoint-io/setpoint/internal/certrequesttest"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/manager"
@@ -51,7 +50,8 @@ type process struct {
 	dead atomic.Bool // its connection is cut: no answer reaches it
 
 	mu     sync.Mutex
-	stored []string // the paths of approvals that the server has stored
+	sent   []string // the paths of approvals
+	stored []string // those that the server has stored
 }
 
 var errCut = errors.New("the connection is cut")
@@ -60,6 +60,11 @@ func (p *process) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if p.dead.Load() {
 			return nil, errCut
+		}
+		if r.Method == http.MethodPut {
+			p.mu.Lock()
+			p.sent = append(p.sent, r.URL.Path)
+			p.mu.Unlock()
 		}
 		response, err := next.RoundTrip(r)
 		if err == nil && r.Method == http.MethodPut && response.StatusCode == http.StatusOK {
@@ -80,6 +85,11 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func start(t *testing.T) *process {
 	t.Helper()
+	return startWith(t, Options{})
+}
+
+func startWith(t *testing.T, o Options) *process {
+	t.Helper()
 	p := &process{}
 	config := shared.Get(t).Restricted(t, Rights())
 	config.Wrap(p.wrap)
@@ -87,7 +97,7 @@ func start(t *testing.T) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(mgr, Options{})
+	c, err := New(mgr, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,24 +212,53 @@ func TestARightThatIsGivenLaterApprovesWhatWaits(t *testing.T) {
 	approval(t, p, csr)
 }
 
-func TestWhatWasDeniedStaysDenied(t *testing.T) {
-	joining := author(t, "system:bootstrap:denied", nil, mayAsk, mayJoin)
-	csr := submit(t, joining, certrequesttest.Node("denied"))
-	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
-		Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: "Test",
-	}}
-	writer := client.For[*certificatesv1.CertificateSigningRequest](shared.Get(t).Client)
-	if _, err := writer.Update(t.Context(), csr, client.OnSubresource("approval")); err != nil {
+// decide approves or denies a request, as somebody else does.
+func decide(t *testing.T, csr *certificatesv1.CertificateSigningRequest, decision certificatesv1.RequestConditionType) {
+	t.Helper()
+	csr = csr.DeepCopy()
+	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: decision, Status: corev1.ConditionTrue, Reason: "Test"}}
+	if _, err := client.For[*certificatesv1.CertificateSigningRequest](shared.Get(t).Client).Update(t.Context(), csr, client.OnSubresource("approval")); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t)
-	approval(t, p, submit(t, joining, certrequesttest.Node("denied")))
-	now, err := writer.Get(t.Context(), object.KeyOf(csr))
+}
+
+// answer gives a request a certificate, as a signer does that asks for no approval.
+func answer(t *testing.T, csr *certificatesv1.CertificateSigningRequest) {
+	t.Helper()
+	text, err := os.ReadFile(shared.Get(t).Endpoints().CAFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if approved, denied := certrequest.Decided(now); approved || !denied {
-		t.Errorf("approved %t, denied %t", approved, denied)
+	csr = csr.DeepCopy()
+	csr.Status.Certificate = text
+	if _, err := client.For[*certificatesv1.CertificateSigningRequest](shared.Get(t).Client).UpdateStatus(t.Context(), csr); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The server refuses to approve what was denied, or was approved before, which hides
+// whether somebody tried. What is sent is therefore looked at.
+func TestWhatWasDecidedOrAnsweredIsNotApproved(t *testing.T) {
+	joining := author(t, "system:bootstrap:decided", nil, mayAsk, mayJoin)
+	ask := func() *certificatesv1.CertificateSigningRequest {
+		return submit(t, joining, certrequesttest.Node("decided"))
+	}
+	denied, approved, answered := ask(), ask(), ask()
+	decide(t, denied, certificatesv1.CertificateDenied)
+	decide(t, approved, certificatesv1.CertificateApproved)
+	answer(t, answered)
+	// With one worker, what comes first has been worked on before what comes later.
+	p := startWith(t, Options{Workers: 1})
+	var want []string
+	for range 2 { // at the second, the first one's own approval has been seen
+		csr := ask()
+		approval(t, p, csr)
+		want = append(want, "/apis/certificates.k8s.io/v1/certificatesigningrequests/"+csr.Name+"/approval")
+	}
+	p.stop()
+	if !slices.Equal(p.sent, want) {
+		t.Errorf("approvals were sent to %q, want %q; of the others, %s was denied, %s approved and %s answered",
+			p.sent, want, denied.Name, approved.Name, answered.Name)
 	}
 }
 
