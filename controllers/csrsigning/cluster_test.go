@@ -253,7 +253,7 @@ func TestARequestThatItsSignerDoesNotSignFailsWithTheReason(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotApprovedOrForAnotherSignerIsLeftAlone(t *testing.T) {
+func TestWhatIsNotApprovedOrHasFailedOrIsForAnotherSignerIsLeftAlone(t *testing.T) {
 	own := newPair(t, ellipticKey(t), time.Now().Add(time.Hour), nil)
 	p := start(t, map[string]Source{
 		certificatesv1.KubeAPIServerClientSignerName: func() (Authority, error) { return ParseAuthority(own.certificate, own.key) },
@@ -262,6 +262,13 @@ func TestWhatIsNotApprovedOrForAnotherSignerIsLeftAlone(t *testing.T) {
 	undecided, _ := submit(t, certificatesv1.KubeAPIServerClientSignerName, jane, nil, certificatesv1.UsageClientAuth)
 	denied, _ := submit(t, certificatesv1.KubeAPIServerClientSignerName, jane, nil, certificatesv1.UsageClientAuth)
 	decide(t, denied, certificatesv1.CertificateDenied)
+	failed, _ := submit(t, certificatesv1.KubeAPIServerClientSignerName, jane, nil, certificatesv1.UsageClientAuth)
+	failed.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateFailed, Status: corev1.ConditionTrue, Reason: "Test"}}
+	failed, err := client.For[*certificatesv1.CertificateSigningRequest](shared.Get(t).Client).UpdateStatus(t.Context(), failed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decide(t, failed, certificatesv1.CertificateApproved)
 	foreign, _ := submit(t, "example.com/mine", jane, nil, certificatesv1.UsageClientAuth)
 	decide(t, foreign, certificatesv1.CertificateApproved)
 	kubelet, _ := submit(t, certificatesv1.KubeAPIServerClientKubeletSignerName, certrequesttest.Node("a"), nil, certrequesttest.ClientUsages...)
@@ -274,10 +281,10 @@ func TestWhatIsNotApprovedOrForAnotherSignerIsLeftAlone(t *testing.T) {
 		t.Errorf("%s signed", certificate.Issuer)
 	}
 	for what, csr := range map[string]*certificatesv1.CertificateSigningRequest{
-		"undecided": undecided, "denied": denied, "for another signer": foreign, "for a signer without an authority": kubelet,
+		"undecided": undecided, "denied": denied, "failed": failed, "for another signer": foreign, "for a signer without an authority": kubelet,
 	} {
 		now, err := client.For[*certificatesv1.CertificateSigningRequest](shared.Get(t).Client).Get(t.Context(), object.KeyOf(csr))
-		if err != nil || hasCertificate(now) || len(now.Status.Conditions) > 1 {
+		if err != nil || hasCertificate(now) || len(now.Status.Conditions) > 2 {
 			t.Errorf("%s: %v, %v", what, now, err)
 		}
 	}
