@@ -111,6 +111,31 @@ func TestRequestsGoWhenTheirTimeHasPassedAndNotBefore(t *testing.T) {
 	})
 }
 
+func TestAnAnsweredRequestGoesWithItsCertificateOrAnHourAfterItsApproval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		for name, until := range map[string]time.Duration{"short": 20 * time.Minute, "long": 24 * time.Hour, "expired": -time.Minute} {
+			if err := c.Add(&certificatesv1.CertificateSigningRequest{
+				ObjectMeta: metav1.ObjectMeta{Name: name},
+				Status: certificatesv1.CertificateSigningRequestStatus{
+					Conditions:  []certificatesv1.CertificateSigningRequestCondition{condition(certificatesv1.CertificateApproved, time.Now())},
+					Certificate: certificateUntil(t, time.Now().Add(until)),
+				},
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.start()
+		c.want("at the start", "long", "short")
+		pass(20 * time.Minute)
+		c.want("in the last moment of the certificate", "long", "short")
+		pass(time.Nanosecond)
+		c.want("after it", "long")
+		pass(40 * time.Minute)
+		c.want("an hour after the approval")
+	})
+}
+
 func TestARequestThatIsDecidedAtTheLastMomentStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
