@@ -134,12 +134,17 @@ func TestTokensThatNobodyUsesAreMarkedAndLaterDeleted(t *testing.T) {
 	used := old(t, namespace, "used", map[string]string{lastUsed: time.Now().Add(400 * 24 * time.Hour).UTC().Format(time.DateOnly)})
 	unreadable := old(t, namespace, "unreadable", map[string]string{lastUsed: "yesterday"})
 	mounted := old(t, namespace, "mounted", nil)
+	// Marked on a day so that it is due to go at the second look. Its Pod came later.
+	marked := old(t, namespace, "marked", map[string]string{invalidSince: time.Now().UTC().Format(time.DateOnly)})
 	own := byHand(t, namespace, "own", nil)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "mounts"},
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "c", Image: "i"}},
-			Volumes:    []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "mounted"}}}},
+			Volumes: []corev1.Volume{
+				{Name: "mounted", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "mounted"}}},
+				{Name: "marked", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "marked"}}},
+			},
 		},
 	}
 	if _, err := client.For[*corev1.Pod](shared.Get(t).Client).Create(t.Context(), pod); err != nil {
@@ -157,6 +162,9 @@ func TestTokensThatNobodyUsesAreMarkedAndLaterDeleted(t *testing.T) {
 		if s, err := get(t, key); err != nil || s.Labels[invalidSince] != "" {
 			t.Errorf("%s: %v, %v, want it as it was", key, s, err)
 		}
+	}
+	if s, err := get(t, marked); err != nil {
+		t.Errorf("%s, which a Pod mounts: %v, %v, want it kept", marked, s, err)
 	}
 	if s, err := get(t, used); err != nil {
 		t.Errorf("%s, unused for a year only at the second look: %v, %v, want it marked at most", used, s, err)
