@@ -1,0 +1,61 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rootcapublisher
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/internal/managertest"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// A real server refuses a ConfigMap in a namespace that terminates, which hides whether
+// one was asked for. This one refuses nothing.
+func TestForANamespaceThatIsNotActiveNothingIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		namespaces := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
+		configMaps := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})
+		var mu sync.Mutex
+		var asked []string
+		configMaps.Before = func(verb string, r *http.Request) *metav1.Status {
+			if verb != "list" && verb != "watch" {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = append(asked, verb+" "+r.URL.Path)
+			}
+			return nil
+		}
+		deleted := new(metav1.Now())
+		for name, ns := range map[string]corev1.Namespace{
+			"active":             {Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}},
+			"terminating":        {Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}, ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: deleted}},
+			"phase-terminating":  {Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}},
+			"deleted-but-active": {Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}, ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: deleted}},
+			"wrong-and-going":    {Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}, ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: deleted}},
+		} {
+			ns.Name = name
+			if err := namespaces.Add(&ns); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := configMaps.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "wrong-and-going", Name: configMap}}); err != nil {
+			t.Fatal(err)
+		}
+		managertest.Run(t, fakeapi.Several{namespaces, configMaps}.Config(), managertest.Making(New, Options{RootCA: []byte("x")}))
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if want := []string{"create /api/v1/namespaces/active/configmaps"}; !slices.Equal(asked, want) {
+			t.Errorf("the server was asked to %q, want %q", asked, want)
+		}
+	})
+}
