@@ -136,6 +136,15 @@ func TestTokensThatNobodyUsesAreMarkedAndLaterDeleted(t *testing.T) {
 	mounted := old(t, namespace, "mounted", nil)
 	// Marked on a day so that it is due to go at the second look. Its Pod came later.
 	marked := old(t, namespace, "marked", map[string]string{invalidSince: time.Now().UTC().Format(time.DateOnly)})
+	// That of an account of the same name which is gone.
+	predecessors := old(t, namespace, "predecessors", nil)
+	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]string{corev1.ServiceAccountUIDKey: "another"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.For[*corev1.Secret](shared.Get(t).Client).Patch(t.Context(), predecessors, patch); err != nil {
+		t.Fatal(err)
+	}
 	own := byHand(t, namespace, "own", nil)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "mounts"},
@@ -158,7 +167,7 @@ func TestTokensThatNobodyUsesAreMarkedAndLaterDeleted(t *testing.T) {
 	end = start(t, 800*24*time.Hour, nil)
 	await(t, unused, "it is deleted", func(s *corev1.Secret) bool { return s == nil })
 	end()
-	for _, key := range []object.Key{unreadable, mounted, own} {
+	for _, key := range []object.Key{unreadable, mounted, predecessors, own} {
 		if s, err := get(t, key); err != nil || s.Labels[invalidSince] != "" {
 			t.Errorf("%s: %v, %v, want it as it was", key, s, err)
 		}
