@@ -136,6 +136,25 @@ func TestAnAnsweredRequestGoesWithItsCertificateOrAnHourAfterItsApproval(t *test
 	})
 }
 
+func TestARequestThatSomebodyHoldsIsNotDeletedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		if err := c.Add(&certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: "held", DeletionTimestamp: new(metav1.Now()), Finalizers: []string{"example.org/held"}},
+			Status: certificatesv1.CertificateSigningRequestStatus{
+				Conditions: []certificatesv1.CertificateSigningRequestCondition{condition(certificatesv1.CertificateDenied, time.Now())},
+			},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		c.start()
+		pass(48 * time.Hour)
+		if n := c.deletes.Load(); n != 0 {
+			t.Errorf("%d deletes, want none", n)
+		}
+	})
+}
+
 func TestARequestThatIsDecidedAtTheLastMomentStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
