@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -125,4 +126,21 @@ func decodeStatus(contentType string, body []byte, into *metav1.Status) error {
 		return fmt.Errorf("%q is no Status", kind)
 	}
 	return encoding.Decode(raw, into)
+}
+
+// NamespaceGone reports whether a create was refused because its namespace is being
+// deleted or is not there. Trying again does not help, and who made the object for
+// another one of the namespace need not tell anybody: that one goes too.
+//
+// Source of the two answers: k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle.
+func NamespaceGone(err error) bool {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return true
+	}
+	var answer apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) {
+		return false
+	}
+	details := answer.Status().Details
+	return details != nil && details.Kind == "namespaces"
 }

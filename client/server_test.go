@@ -5,6 +5,8 @@ package client_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"slices"
@@ -122,5 +124,44 @@ func TestEveryVerbAgainstARealServer(t *testing.T) {
 	}
 	if w := written.one(t); w.Verb != "deletecollection" || !w.Unknown {
 		t.Errorf("%+v", w)
+	}
+}
+
+// Nothing can be made in a namespace that goes or that is not there, and both have their
+// own answer.
+func TestACreateIsRefusedForTheSakeOfItsNamespace(t *testing.T) {
+	cluster := shared.Get(t)
+	maps := client.For[*corev1.ConfigMap](cluster.Client)
+	create := func(namespace, name string) error {
+		_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+		return err
+	}
+	going := cluster.Namespace(t) // for as long as no controller lets it go
+	if err := client.For[*corev1.Namespace](cluster.Client).Delete(t.Context(), object.Key{Name: going}); err != nil {
+		t.Fatal(err)
+	}
+	there := cluster.Namespace(t)
+	if err := create(there, "twice"); err != nil {
+		t.Fatal(err)
+	}
+	_, missing := maps.Get(t.Context(), object.Key{Namespace: there, Name: "missing"})
+	_, elsewhere := maps.Get(t.Context(), object.Key{Namespace: "nowhere", Name: "missing"})
+	for what, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"a namespace that goes":          {create(going, "a"), true},
+		"a namespace that is not there":  {create("nowhere", "a"), true},
+		"wrapped":                        {fmt.Errorf("making it: %w", create("nowhere", "a")), true},
+		"an object that is there":        {create(there, "twice"), false},
+		"an object that is not there":    {missing, false},
+		"nor is its namespace":           {elsewhere, false},
+		"an object with a wrong name":    {create(there, "WRONG"), false},
+		"no error":                       {nil, false},
+		"an error that is not an answer": {errors.New("namespaces \"nowhere\" not found"), false},
+	} {
+		if got := client.NamespaceGone(c.err); got != c.want {
+			t.Errorf("%s: %t, want %t (%v)", what, got, c.want, c.err)
+		}
 	}
 }

@@ -25,6 +25,12 @@ func OwnedBy(owner object.Object, kind schema.GroupVersionKind) metav1.OwnerRefe
 	return *metav1.NewControllerRef(owner, kind)
 }
 
+// ErrOwnerGone is the error of a [Claim] that would adopt for an owner which, by now, is
+// being deleted or gone, or another object under its name, though the informer still shows
+// it. There is nothing to be done then, and nothing to try again: the informer will show it
+// too, and bring the key.
+var ErrOwnerGone = errors.New("the owner is being deleted or gone")
+
 // Claim decides which objects an owner manages.
 type Claim[T object.Object] struct {
 	Client   *client.Client
@@ -32,8 +38,8 @@ type Claim[T object.Object] struct {
 	Kind     schema.GroupVersionKind // of the owner
 	Selector labels.Selector
 	// Live reads the owner from the server. Before the first adoption it must
-	// show the same UID and no deletion timestamp: an informer may not have seen
-	// yet that the owner is gone.
+	// show the same UID and no deletion timestamp, else the error is ErrOwnerGone: an
+	// informer may not have seen yet that the owner is gone.
 	Live func(context.Context) (object.Object, error)
 	// Wanted leaves out objects that are not adopted though they match. Objects
 	// that are managed already stay. Nil is all.
@@ -119,12 +125,14 @@ func (c *Claim[T]) adopt(ctx context.Context, m object.Meta) error {
 func (c *Claim[T]) mayAdopt(ctx context.Context) error {
 	live, err := c.Live(ctx)
 	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s %s: %w", c.Kind.Kind, object.KeyOf(c.Owner), ErrOwnerGone)
 	case err != nil:
 		return err
 	case live.GetUID() != c.Owner.GetUID():
-		return fmt.Errorf("the %s %s is gone, another one has its name", c.Kind.Kind, object.KeyOf(c.Owner))
+		return fmt.Errorf("%s %s: another one has its name: %w", c.Kind.Kind, object.KeyOf(c.Owner), ErrOwnerGone)
 	case live.GetDeletionTimestamp() != nil:
-		return fmt.Errorf("the %s %s is being deleted", c.Kind.Kind, object.KeyOf(c.Owner))
+		return fmt.Errorf("%s %s: %w", c.Kind.Kind, object.KeyOf(c.Owner), ErrOwnerGone)
 	}
 	return nil
 }

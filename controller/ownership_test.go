@@ -18,6 +18,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -113,6 +114,7 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		claimed bool
 		did     string
 		err     string
+		gone    bool // the error is ErrOwnerGone
 	}{
 		{name: "its own that matches", pod: []func(*corev1.Pod){managedBy("mine")}, claimed: true},
 		{name: "somebody else's that matches", pod: []func(*corev1.Pod){managedBy("yours")}},
@@ -132,8 +134,9 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		{name: "nobody's in another namespace", owner: shop("mine", func(set *appsv1.ReplicaSet) { set.Namespace = "elsewhere" })},
 		{name: "nobody's that went meanwhile", answer: 404, did: "p with UID uid-2:  mine"},
 		{name: "nobody's that has another UID", answer: 409, did: "p with UID uid-2:  mine", err: "adopting ns/p"},
-		{name: "nobody's, and the owner is another one by now", live: shop("another"), err: "is gone, another one has its name"},
-		{name: "nobody's, and the owner is being deleted by now", live: shop("mine", goes), err: "is being deleted"},
+		{name: "nobody's, and the owner is another one by now", live: shop("another"), err: "another one has its name", gone: true},
+		{name: "nobody's, and the owner is being deleted by now", live: shop("mine", goes), err: "ReplicaSet ns/mine: the owner is being deleted", gone: true},
+		{name: "nobody's, and the owner is not there any more", liveErr: apierrors.NewNotFound(appsv1.Resource("replicasets"), "web"), err: "gone", gone: true},
 		{name: "nobody's, and the server does not say", liveErr: errors.New("no answer"), err: "no answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,6 +181,9 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 				}
 				if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 					t.Errorf("the error is %v, want one that says %q", err, c.err)
+				}
+				if errors.Is(err, controller.ErrOwnerGone) != c.gone {
+					t.Errorf("the error is %v; that the owner is gone: %t", err, c.gone)
 				}
 				var want []string
 				if c.did != "" {

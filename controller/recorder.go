@@ -170,7 +170,7 @@ func (r *Recorder) write(ctx context.Context, e event) {
 	}
 	r.dropped.Add(1)
 	// An event about an object of a namespace that is going is nothing to tell.
-	if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if !client.NamespaceGone(err) {
 		r.log.Debug("an event was not written", "about", e.about.Name, "reason", e.reason, "error", err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -57,7 +56,7 @@ func (r *reconciler) create(ctx context.Context, d *appsv1.Deployment, p plan, n
 		return true, nil
 	case apierrors.IsAlreadyExists(err):
 		return r.collide(ctx, d, p)
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case client.NamespaceGone(err):
 		// It will not get better, and the Deployment will be deleted.
 		r.log.Debug("not creating a ReplicaSet, the namespace is going", "object", object.KeyOf(d).String(), "error", err)
 		return false, nil

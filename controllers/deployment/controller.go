@@ -5,6 +5,7 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -97,6 +98,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, r.apply(ctx, d, selectingAll(d), now)
 	}
 	sets, err := r.claim(ctx, d)
+	if errors.Is(err, controller.ErrOwnerGone) {
+		return controller.Result{}, nil // it will be shown
+	}
 	if err != nil {
 		return controller.Result{}, err
 	}

@@ -158,7 +158,7 @@ func (r *reconciler) service(ctx context.Context, service *corev1.Service) error
 		_, err = r.writer.Create(ctx, wanted)
 	}
 	switch {
-	case err == nil, !found && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case err == nil, !found && client.NamespaceGone(err):
 		written()
 		return nil
 	case apierrors.IsConflict(err), ctx.Err() != nil:

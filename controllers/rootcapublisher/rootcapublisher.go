@@ -134,8 +134,7 @@ func (r *reconciler) create(ctx context.Context, key object.Key) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{annotation: description}},
 		Data:       r.data,
 	})
-	// Nobody waits for it in a namespace that terminates, or is gone.
-	if err == nil || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if err == nil || client.NamespaceGone(err) { // nobody waits for it there
 		return nil
 	}
 	return fmt.Errorf("creating configmap %s: %w", key, err)

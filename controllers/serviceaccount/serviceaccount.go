@@ -98,6 +98,5 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 // needless reports whether a create failed because nothing is left to create: the
 // account is there, or its namespace terminates or is gone.
 func needless(err error) bool {
-	return apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) ||
-		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return apierrors.IsAlreadyExists(err) || client.NamespaceGone(err)
 }

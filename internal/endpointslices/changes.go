@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -59,12 +58,12 @@ func (c *Changes) Recycle(usable func(*discoveryv1.EndpointSlice) bool) {
 // which moves is in two slices for a moment and never in none. It stops at the first
 // error: what follows would be done on a state that is not what it seemed.
 //
-// What cannot be created because the namespace terminates is left out. That a slice has
+// What cannot be created because the namespace goes or is gone is left out. That a slice has
 // changed or gone since the informer showed it is a conflict (apierrors.IsConflict).
 func (c *Changes) Write(ctx context.Context, to client.Typed[*discoveryv1.EndpointSlice]) error {
 	for _, slice := range c.Create {
 		_, err := to.Create(ctx, slice)
-		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		if client.NamespaceGone(err) {
 			break
 		}
 		if err != nil {

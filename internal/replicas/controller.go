@@ -5,6 +5,7 @@ package replicas
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -123,6 +124,9 @@ func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (
 		},
 		siblings: func() []types.UID { return siblings(snapshot, item) },
 	})
+	if errors.Is(err, controller.ErrOwnerGone) {
+		return controller.Result{}, nil // it will be shown
+	}
 	if err != nil {
 		return controller.Result{}, err
 	}

@@ -75,16 +75,12 @@ func (k *keeper) create(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod
 			mine.active = append(mine.active, pod)
 		}
 	}
-	// In a namespace that terminates no Pod will ever be made. That is as it
+	// In a namespace that goes or is gone no Pod will ever be made. That is as it
 	// should be.
-	if err == nil || terminates(err) {
+	if err == nil || client.NamespaceGone(err) {
 		return mine, nil
 	}
 	return mine, &failure{reason: failedCreate, cause: err}
-}
-
-func terminates(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // nameTries is how often another name is drawn where somebody else's Pod has it.
@@ -109,7 +105,7 @@ func (k *keeper) createOne(ctx context.Context, d *demand, template *corev1.Pod,
 		}
 		if !apierrors.IsAlreadyExists(err) || try == nameTries {
 			k.keepName(d, name, err)
-			if !terminates(err) && ctx.Err() == nil {
+			if !client.NamespaceGone(err) && ctx.Err() == nil {
 				k.events.Warning(d.owner, d.kind, failedCreate, creating, "Error creating: %v", err)
 			}
 			return nil, err

@@ -87,7 +87,7 @@ func isEvent(k event.Kind) bool {
 // or its namespace is gone or on its way. A right that is missing can be given.
 func neverTaken(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) ||
-		apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+		apierrors.IsNotFound(err) || client.NamespaceGone(err)
 }
 
 // reasons are the reasons of Events, and their actions.
