@@ -165,3 +165,63 @@ func TestACreateIsRefusedForTheSakeOfItsNamespace(t *testing.T) {
 		}
 	}
 }
+
+// Writes whose answers nobody reads: what is needed to wait for them comes all the same.
+func TestAnAnswerOfMetadataAlone(t *testing.T) {
+	cluster := shared.Get(t)
+	namespace := cluster.Namespace(t)
+	var written recorder
+	ctx := client.WithRecorder(t.Context(), &written)
+	view := client.For[*corev1.Service](cluster.Client).With(client.FieldManager("first"), client.MetadataAnswer())
+	key := object.Key{Namespace: namespace, Name: "web"}
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	var last object.Version
+	check := func(o *corev1.Service, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.UID == "" || o.ResourceVersion == "" || o.Name != "web" || o.Kind != "Service" {
+			t.Errorf("the metadata is %v of a %q", o.ObjectMeta, o.Kind)
+		}
+		if len(o.Spec.Ports) != 0 || o.Spec.ClusterIP != "" {
+			t.Errorf("more than metadata came: %v", o.Spec)
+		}
+		w := written.one(t)
+		if w.UID != o.UID || w.Key != key || string(w.Version) != o.ResourceVersion || w.Version == last || w.Unknown {
+			t.Errorf("%+v is recorded", w)
+		}
+		last = w.Version
+	}
+	check(view.Create(ctx, service))
+	service.Spec.Ports[0].Name = "http"
+	check(view.Update(ctx, service))
+	service.Status.Conditions = []metav1.Condition{{Type: "Seen", Status: metav1.ConditionTrue, Reason: "Test", LastTransitionTime: metav1.Now()}}
+	check(view.UpdateStatus(ctx, service))
+	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]string{"a": "b"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(view.Patch(ctx, key, patch))
+	check(view.Apply(ctx, key, "second", map[string]any{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "web", "labels": map[string]string{"c": "d"}},
+	}))
+	whole, err := view.Get(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole.Spec.Ports[0].Name != "http" || whole.Labels["a"] != "b" || whole.Labels["c"] != "d" || len(whole.Status.Conditions) != 1 {
+		t.Errorf("what was written is not there: %v", whole)
+	}
+	for _, manager := range []string{"first", "second"} { // the option of a single write is the last word
+		if !slices.ContainsFunc(whole.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager }) {
+			t.Errorf("%s manages nothing of it", manager)
+		}
+	}
+	if len(whole.ManagedFields) != 3 { // first twice: of the object and of its status
+		t.Errorf("%d entries of managed fields: %v", len(whole.ManagedFields), whole.ManagedFields)
+	}
+}

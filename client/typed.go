@@ -25,6 +25,7 @@ import (
 type Typed[T object.Object] struct {
 	client   *Client
 	resource object.Resource // zero: found by T's kind
+	options  []WriteOption   // of all writes
 }
 
 // For returns the view of the kind whose objects are T, for example
@@ -36,6 +37,12 @@ func For[T object.Object](c *Client) Typed[T] { return Typed[T]{client: c} }
 // server then sends no more than that.
 func ForResource[T object.Object](c *Client, r object.Resource) Typed[T] {
 	return Typed[T]{client: c, resource: r}
+}
+
+// With returns a view that writes with these options, before those of a single write.
+func (t Typed[T]) With(options ...WriteOption) Typed[T] {
+	t.options = slices.Concat(t.options, options)
+	return t
 }
 
 // Resource returns the resource of T.
@@ -174,7 +181,9 @@ func OnSubresource(name string) WriteOption { return func(r *Request) { r.Subres
 
 // MetadataAnswer has the server answer with no more than the metadata of what was
 // written: the object that is returned has that and nothing else. It saves the answer's
-// way and its decoding for who does not look at it.
+// way and its decoding for who does not look at it:
+//
+//	writer := client.For[*corev1.Endpoints](c).With(client.MetadataAnswer())
 func MetadataAnswer() WriteOption { return func(r *Request) { r.metadataAnswer = true } }
 
 // Create stores a new object and returns it as the server has it.
@@ -265,6 +274,9 @@ func (t Typed[T]) Apply(ctx context.Context, key object.Key, manager string, con
 // resourceVersion that was sent: an answer with the same one changed nothing.
 func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent string, options []WriteOption) (T, error) {
 	var none T
+	for _, option := range t.options {
+		option(request)
+	}
 	for _, option := range options {
 		option(request)
 	}

@@ -54,7 +54,7 @@ func New(h controller.Host) (*controller.Controller, error) {
 		tokens: bootstraptoken.Informer(h),
 		configMaps: cache.Informer[*corev1.ConfigMap](h, cache.InNamespace(clusterInfo.Namespace),
 			cache.WithFields(fields.OneTermEqualSelector(metav1.ObjectNameField, clusterInfo.Name).String())),
-		writer: client.For[*corev1.ConfigMap](h.Client()),
+		writer: client.For[*corev1.ConfigMap](h.Client()).With(client.MetadataAnswer()),
 	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.configMaps),

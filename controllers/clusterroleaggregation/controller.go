@@ -45,7 +45,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}
 	r := &reconciler{
 		roles:  cache.Informer[*rbacv1.ClusterRole](h),
-		writer: client.For[*rbacv1.ClusterRole](h.Client()),
+		writer: client.For[*rbacv1.ClusterRole](h.Client()).With(client.MetadataAnswer()),
 	}
 	if err := r.roles.AddIndex(sums, isSum); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)

@@ -82,7 +82,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}
 	r := &reconciler{
 		requests:    cache.Informer[*certificatesv1.CertificateSigningRequest](h),
-		writer:      client.For[*certificatesv1.CertificateSigningRequest](h.Client()),
+		writer:      client.For[*certificatesv1.CertificateSigningRequest](h.Client()).With(client.MetadataAnswer()),
 		authorities: maps.Clone(o.Authorities),
 		longest:     o.Longest,
 	}

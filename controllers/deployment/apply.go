@@ -23,7 +23,7 @@ import (
 // came of it.
 func (r *reconciler) apply(ctx context.Context, d *appsv1.Deployment, p plan, now time.Time) error {
 	if p.rollback != nil {
-		_, err := client.For[*appsv1.Deployment](r.client).Update(ctx, p.rollback)
+		_, err := client.For[*appsv1.Deployment](r.client).Update(ctx, p.rollback, client.MetadataAnswer())
 		if apierrors.IsNotFound(err) {
 			return nil // it went meanwhile
 		}
@@ -47,7 +47,7 @@ func (r *reconciler) apply(ctx context.Context, d *appsv1.Deployment, p plan, no
 // create makes the set of the Deployment's template. It reports whether the rest
 // of the plan can be done.
 func (r *reconciler) create(ctx context.Context, d *appsv1.Deployment, p plan, now time.Time) (bool, error) {
-	_, err := client.For[*appsv1.ReplicaSet](r.client).Create(ctx, p.create)
+	_, err := client.For[*appsv1.ReplicaSet](r.client).Create(ctx, p.create, client.MetadataAnswer())
 	switch {
 	case err == nil:
 		if replicas := size(p.create); replicas > 0 {
@@ -95,7 +95,7 @@ func (r *reconciler) change(ctx context.Context, d *appsv1.Deployment, p plan) e
 		if err != nil {
 			return err
 		}
-		_, err = sets.Patch(ctx, object.KeyOf(c.set), patch)
+		_, err = sets.Patch(ctx, object.KeyOf(c.set), patch, client.MetadataAnswer())
 		if apierrors.IsNotFound(err) {
 			return nil // what follows was decided with it; its end is a reason to look again
 		}
@@ -154,7 +154,7 @@ func (r *reconciler) writeStatus(ctx context.Context, d *appsv1.Deployment, stat
 		}
 		next.Annotations[revisionAnnotation] = revision
 	}
-	_, err := client.For[*appsv1.Deployment](r.client).UpdateStatus(ctx, &next)
+	_, err := client.For[*appsv1.Deployment](r.client).UpdateStatus(ctx, &next, client.MetadataAnswer())
 	if err != nil && !apierrors.IsNotFound(err) { // it went meanwhile
 		return fmt.Errorf("writing the status: %w", err)
 	}

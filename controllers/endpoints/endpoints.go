@@ -62,7 +62,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		services:  cache.Informer[*corev1.Service](h),
 		pods:      cache.Informer[*corev1.Pod](h),
 		endpoints: cache.Informer[*corev1.Endpoints](h),
-		writer:    client.For[*corev1.Endpoints](h.Client()),
+		writer:    client.For[*corev1.Endpoints](h.Client()).With(client.MetadataAnswer()),
 		events:    h.Recorder(source),
 	}
 	var err error

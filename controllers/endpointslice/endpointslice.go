@@ -91,7 +91,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		pods:     cache.Informer[*corev1.Pod](h),
 		nodes:    cache.Informer[*corev1.Node](h),
 		slices:   cache.Informer[*discoveryv1.EndpointSlice](h),
-		writer:   client.For[*discoveryv1.EndpointSlice](h.Client()),
+		writer:   client.For[*discoveryv1.EndpointSlice](h.Client()).With(client.MetadataAnswer()),
 		events:   h.Recorder(source),
 		most:     o.MaxEndpointsPerSlice,
 

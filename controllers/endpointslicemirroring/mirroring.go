@@ -87,7 +87,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		endpoints: cache.Informer[*corev1.Endpoints](h),
 		services:  cache.Informer[*corev1.Service](h),
 		slices:    cache.Informer[*discoveryv1.EndpointSlice](h),
-		writer:    client.For[*discoveryv1.EndpointSlice](h.Client()),
+		writer:    client.For[*discoveryv1.EndpointSlice](h.Client()).With(client.MetadataAnswer()),
 		events:    h.Recorder(source),
 		most:      o.MaxEndpointsPerSubset,
 	}

@@ -77,7 +77,7 @@ func newAt(h controller.Host, o Options, now func() time.Time) (*controller.Cont
 			cache.WithFields(fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String())),
 		accounts: cache.Informer[*corev1.ServiceAccount](h),
 		pods:     cache.Informer[*corev1.Pod](h),
-		writer:   client.For[*corev1.Secret](h.Client()),
+		writer:   client.For[*corev1.Secret](h.Client()).With(client.MetadataAnswer()),
 		tracking: client.For[*corev1.ConfigMap](h.Client()),
 		period:   o.CleanUpPeriod,
 		now:      now,

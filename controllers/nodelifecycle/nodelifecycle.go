@@ -50,7 +50,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		leases:     cache.Informer[*coordinationv1.Lease](h, cache.InNamespace(corev1.NamespaceNodeLease)),
 		pods:       cache.Informer[*corev1.Pod](h),
 		nodeWriter: client.For[*corev1.Node](h.Client()),
-		podWriter:  client.For[*corev1.Pod](h.Client()),
+		podWriter:  client.For[*corev1.Pod](h.Client()).With(client.MetadataAnswer()),
 		events:     h.Recorder(source),
 		log:        h.Logger().With("controller", Name),
 		monitor:    newMonitor(o),
@@ -283,7 +283,7 @@ func (r *reconciler) setTaintsAndLabels(ctx context.Context, node *corev1.Node, 
 	if err != nil {
 		return err
 	}
-	if _, err := r.nodeWriter.Patch(ctx, object.KeyOf(node), patch); err != nil {
+	if _, err := r.nodeWriter.Patch(ctx, object.KeyOf(node), patch, client.MetadataAnswer()); err != nil {
 		return fmt.Errorf("setting taints and labels of node %s: %w", node.Name, err)
 	}
 	return nil

@@ -39,7 +39,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}
 	r := &reconciler{
 		nodes:  cache.Informer[*corev1.Node](h),
-		writer: client.For[*corev1.Node](h.Client()),
+		writer: client.For[*corev1.Node](h.Client()).With(client.MetadataAnswer()),
 	}
 	c := controller.New(Name, r.reconcile,
 		controller.For(r.nodes, r.differs),

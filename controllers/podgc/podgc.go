@@ -91,7 +91,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		options:    o,
 		pods:       cache.Informer[*corev1.Pod](h),
 		nodes:      cache.Informer[*corev1.Node](h),
-		writer:     client.For[*corev1.Pod](h.Client()),
+		writer:     client.For[*corev1.Pod](h.Client()).With(client.MetadataAnswer()),
 		nodeReader: client.For[*corev1.Node](h.Client()),
 		log:        h.Logger().With("controller", Name),
 		quarantine: quarantine{time: o.Quarantine},

@@ -67,7 +67,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		namespaces: cache.Informer[*corev1.Namespace](h),
 		configMaps: cache.Informer[*corev1.ConfigMap](h,
 			cache.WithFields(fields.OneTermEqualSelector(metav1.ObjectNameField, configMap).String())),
-		writer: client.For[*corev1.ConfigMap](h.Client()),
+		writer: client.For[*corev1.ConfigMap](h.Client()).With(client.MetadataAnswer()),
 		data:   map[string]string{certificatesKey: string(o.RootCA)},
 	}
 	return controller.New(Name, r.reconcile,

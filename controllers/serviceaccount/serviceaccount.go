@@ -43,7 +43,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	r := &reconciler{
 		namespaces: namespaces,
 		accounts:   accounts,
-		writer:     client.For[*corev1.ServiceAccount](h.Client()),
+		writer:     client.For[*corev1.ServiceAccount](h.Client()).With(client.MetadataAnswer()),
 	}
 	return controller.New(Name, r.reconcile,
 		controller.For(namespaces, stays),

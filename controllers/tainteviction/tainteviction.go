@@ -57,7 +57,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	r := &reconciler{
 		pods:   cache.Informer[*corev1.Pod](h),
 		nodes:  cache.Informer[*corev1.Node](h),
-		writer: client.For[*corev1.Pod](h.Client()),
+		writer: client.For[*corev1.Pod](h.Client()).With(client.MetadataAnswer()),
 		events: h.Recorder(Name),
 	}
 	podindex.ByNode(r.pods)

@@ -68,7 +68,7 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 	r := &reconciler[T]{
 		kind:   kind,
 		owners: owners,
-		writer: client.For[T](h.Client()),
+		writer: client.For[T](h.Client()).With(client.MetadataAnswer()),
 		keeper: keeper{
 			client: h.Client(),
 			pods:   pods,
