@@ -80,7 +80,7 @@ func (e *event) namespace() string {
 // instance tells apart the processes that run it.
 func NewRecorder(c *client.Client, controller, instance string, log *slog.Logger) *Recorder {
 	return &Recorder{
-		client: client.For[*eventsv1.Event](c), controller: controller, instance: instance,
+		client: client.For[*eventsv1.Event](c).With(client.MetadataAnswer()), controller: controller, instance: instance,
 		log: log.With("recorder", controller), queue: make(chan *event, recorderBacklog),
 	}
 }
