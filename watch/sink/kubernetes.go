@@ -45,7 +45,7 @@ func newKubernetesEvents(o KubernetesEvents, d Deps) (Sink, error) {
 		return nil, errors.New("needs a cluster to write to, and there is no client")
 	}
 	return &kubernetesEvents{
-		events: client.For[*eventsv1.Event](d.Client), instance: orDefault(o.Instance, "setpoint-watch"),
+		events: client.For[*eventsv1.Event](d.Client).With(client.MetadataAnswer()), instance: orDefault(o.Instance, "setpoint-watch"),
 		namespace: orDefault(o.ClusterNamespace, metav1.NamespaceDefault),
 	}, nil
 }
