@@ -35,22 +35,21 @@ func (s Snapshot[T]) All() iter.Seq2[object.Key, Item[T]] {
 	}
 }
 
-// Since returns what differs from another Snapshot of the same informer: each object as
-// it was in before and as it is, one of which does not exist where the object has come or
-// gone. It costs as much as has changed between the two, however many objects there are:
-// who looks at a whole kind from time to time need not look at all of it. The zero
-// Snapshot is of no object.
+// Since returns what differs from another Snapshot of the same informer, before: each
+// object as it was then and as it is, one of which does not exist where the object has come
+// or gone. It costs as much as has changed between the two, however many objects there are:
+// who looks at a whole kind from time to time need not look at all of it. For the first look
+// before is the zero Snapshot.
+//
+// Now and then there is an object among them that is as it was, and which the informer only
+// keeps in another form: its version alone would not say that it is the same, as a server
+// that was restored from a backup may give a version twice.
 func (s Snapshot[T]) Since(before Snapshot[T]) iter.Seq2[Item[T], Item[T]] {
 	if before.state == nil {
 		before.state = new(state)
 	}
 	return func(yield func(was, is Item[T]) bool) {
-		s.state.since(before.state, func(was, is *entry) bool {
-			if was != nil && is != nil && was.same(bytesOf(string(is.identity())), bytesOf(string(is.at()))) {
-				return true // it is only held in another form
-			}
-			return yield(Item[T]{was}, Item[T]{is})
-		})
+		s.state.since(before.state, func(was, is *entry) bool { return yield(Item[T]{was}, Item[T]{is}) })
 	}
 }
 
