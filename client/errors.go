@@ -128,6 +128,22 @@ func decodeStatus(contentType string, body []byte, into *metav1.Status) error {
 	return encoding.Decode(raw, into)
 }
 
+// Absent reports whether an answer says that an object is not there. Not every 404 does
+// (apierrors.IsNotFound): a server that is older than another one beside it, or has just
+// lost a kind, answers with one about objects that are there, as does a proxy that has lost
+// its servers. Where much depends on it, ask this.
+//
+// A server that looked for an object names it in its answer. Where it serves the group, but
+// not this kind or version of it, its Status names none (k8s.io/apiserver/pkg/server,
+// serviceErrorHandler), and where it does not serve the group there is no Status at all,
+// which this package notes as the cause.
+func Absent(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsNotFound(err) &&
+		status.ErrStatus.Details != nil && status.ErrStatus.Details.Name != "" &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
 // NamespaceGone reports whether a create was refused because its namespace is being
 // deleted or is not there. Trying again does not help, and who made the object for
 // another one of the namespace need not tell anybody: that one goes too.
@@ -137,10 +153,6 @@ func NamespaceGone(err error) bool {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return true
 	}
-	var answer apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) {
-		return false
-	}
-	details := answer.Status().Details
-	return details != nil && details.Kind == "namespaces"
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && Absent(err) && status.ErrStatus.Details.Kind == "namespaces"
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -223,5 +224,37 @@ func TestAnAnswerOfMetadataAlone(t *testing.T) {
 	}
 	if len(whole.ManagedFields) != 3 { // first twice: of the object and of its status
 		t.Errorf("%d entries of managed fields: %v", len(whole.ManagedFields), whole.ManagedFields)
+
+
+// A 404 may be about an object, about its kind, or from somebody who knows nothing of both.
+func TestAnObjectIsAbsentWhereTheServerLookedForIt(t *testing.T) {
+	cluster := shared.Get(t)
+	namespace := cluster.Namespace(t)
+	get := func(r object.Resource) error {
+		key := object.Key{Name: "missing"}
+		if r.Namespaced {
+			key.Namespace = namespace
+		}
+		_, err := client.ForResource[*metav1.PartialObjectMetadata](cluster.Client, r).Get(t.Context(), key)
+		return err
+	}
+	maps := object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true}
+	for what, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"an object":              {get(maps), true},
+		"of the cluster":         {get(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}), true},
+		"wrapped":                {fmt.Errorf("reading it: %w", get(maps)), true},
+		"of a kind of none":      {get(object.Resource{Version: "v1", Plural: "ghosts", Kind: "Ghost", Namespaced: true}), false},
+		"of a version of none":   {get(object.Resource{Group: "apps", Version: "v9", Plural: "deployments", Kind: "Deployment", Namespaced: true}), false},
+		"of a group of none":     {get(object.Resource{Group: "nowhere.example.org", Version: "v1", Plural: "ghosts", Kind: "Ghost", Namespaced: true}), false},
+		"no error":               {nil, false},
+		"another answer":         {apierrors.NewConflict(corev1.Resource("configmaps"), "missing", errors.New("no")), false},
+		"who asked was not told": {errors.New("configmaps \"missing\" not found"), false},
+	} {
+		if got := client.Absent(c.err); got != c.want {
+			t.Errorf("%s: %t, want %t (%v)", what, got, c.want, c.err)
+		}
 	}
 }

@@ -93,7 +93,7 @@ func (c *Claim[T]) claim(ctx context.Context, item cache.Item[T]) (bool, error) 
 		return false, nil
 	}
 	err := c.adopt(ctx, m)
-	if apierrors.IsNotFound(err) {
+	if client.Absent(err) {
 		return false, nil // it went meanwhile
 	}
 	return err == nil, err
@@ -125,7 +125,7 @@ func (c *Claim[T]) adopt(ctx context.Context, m object.Meta) error {
 func (c *Claim[T]) mayAdopt(ctx context.Context) error {
 	live, err := c.Live(ctx)
 	switch {
-	case apierrors.IsNotFound(err):
+	case client.Absent(err):
 		return fmt.Errorf("%s %s: %w", c.Kind.Kind, object.KeyOf(c.Owner), ErrOwnerGone)
 	case err != nil:
 		return err
@@ -148,7 +148,7 @@ func (c *Claim[T]) release(ctx context.Context, m object.Meta) error {
 	}
 	_, err = client.For[T](c.Client).Patch(ctx, m.Key, patch)
 	switch {
-	case err == nil, apierrors.IsNotFound(err):
+	case err == nil, client.Absent(err):
 		return nil
 	case apierrors.IsInvalid(err):
 		// The object has no owner references any more, or another UID: either

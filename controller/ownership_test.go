@@ -78,7 +78,7 @@ func (n *notary) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := any(&corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}})
 	if c, ok := n.answer[name]; ok {
 		reasons := map[int]metav1.StatusReason{404: metav1.StatusReasonNotFound, 409: metav1.StatusReasonConflict, 422: metav1.StatusReasonInvalid}
-		code, answer = c, &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(c), Reason: reasons[c], Message: fmt.Sprint("it is ", c)}
+		code, answer = c, &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(c), Reason: reasons[c], Message: fmt.Sprint("it is ", c), Details: &metav1.StatusDetails{Name: name, Kind: "pods"}}
 	}
 	text, err := json.Marshal(answer)
 	if err != nil {
@@ -137,6 +137,7 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		{name: "nobody's, and the owner is another one by now", live: shop("another"), err: "another one has its name", gone: true},
 		{name: "nobody's, and the owner is being deleted by now", live: shop("mine", goes), err: "ReplicaSet ns/mine: the owner is being deleted", gone: true},
 		{name: "nobody's, and the owner is not there any more", liveErr: apierrors.NewNotFound(appsv1.Resource("replicasets"), "web"), err: "gone", gone: true},
+		{name: "nobody's, and the server does not know the kind of the owner", liveErr: apierrors.NewGenericServerResponse(404, "get", appsv1.Resource("replicasets"), "web", "404 page not found", 0, true), err: "could not find the requested resource"},
 		{name: "nobody's, and the server does not say", liveErr: errors.New("no answer"), err: "no answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

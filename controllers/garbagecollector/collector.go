@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -127,14 +128,14 @@ func (c *collector) consider(ctx context.Context, t target, hasDependents bool) 
 			return nil
 		}
 		conflict = c.ahead(t, func() error { return c.world.delete(ctx, r, t.key, t.uid, version, d.delete) })
-		if conflict == nil || isAbsent(conflict) {
+		if conflict == nil || client.Absent(conflict) {
 			return nil
 		}
 		if !apierrors.IsConflict(conflict) {
 			return fmt.Errorf("deleting %s %s, whose owners are gone: %w", r, t.key, conflict)
 		}
 		live, err := c.world.get(ctx, r, t.key)
-		if isAbsent(err) || err == nil && live.UID != t.uid {
+		if client.Absent(err) || err == nil && live.UID != t.uid {
 			return nil
 		}
 		if err != nil {
@@ -198,7 +199,7 @@ func (c *collector) write(ctx context.Context, t target, wanted change) error {
 			return nil
 		}
 		err = c.ahead(t, func() error { return c.world.change(ctx, r, &m, left) })
-		if err == nil || isAbsent(err) {
+		if err == nil || client.Absent(err) {
 			return nil
 		}
 		// Invalid is a patch of references that are gone.
@@ -206,7 +207,7 @@ func (c *collector) write(ctx context.Context, t target, wanted change) error {
 			return fmt.Errorf("changing %s %s: %w", r, t.key, err)
 		}
 		live, getErr := c.world.get(ctx, r, t.key)
-		if isAbsent(getErr) || getErr == nil && live.UID != t.uid {
+		if client.Absent(getErr) || getErr == nil && live.UID != t.uid {
 			return nil
 		}
 		if getErr != nil {
@@ -224,7 +225,7 @@ func (c *collector) write(ctx context.Context, t target, wanted change) error {
 func (c *collector) ahead(t target, write func() error) error {
 	c.expect(t)
 	err := write()
-	if err != nil && !apierrors.IsConflict(err) && !isAbsent(err) {
+	if err != nil && !apierrors.IsConflict(err) && !client.Absent(err) {
 		c.mu.Lock()
 		c.graph.unexpect(t.uid)
 		c.mu.Unlock()
@@ -249,7 +250,7 @@ func (c *collector) ask(ctx context.Context, ref reference) (verdict, error) {
 	}
 	m, err := c.world.get(ctx, r, key)
 	switch {
-	case isAbsent(err) || err == nil && m.UID != ref.uid:
+	case client.Absent(err) || err == nil && m.UID != ref.uid:
 		c.refute(ref)
 		return absent, nil
 	case apierrors.IsNotFound(err):

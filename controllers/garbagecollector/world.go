@@ -151,17 +151,3 @@ func (c change) patch(m *object.Meta, strategic bool) (client.Patch, error) {
 	}
 	return client.MergePatch(map[string]any{"metadata": metadata})
 }
-
-// isAbsent reports whether an answer says that an object is not there. That nothing is
-// served at its path says nothing of the kind: so answers a server that is older than
-// another one beside it, or has just lost a kind, about objects that are there. A server
-// that looked for an object names it in its answer. Where it serves the group, but not
-// this kind or version of it, its Status names none (k8s.io/apiserver/pkg/server,
-// serviceErrorHandler), and where it does not serve the group there is no Status at all,
-// and the client notes that as the cause.
-func isAbsent(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && apierrors.IsNotFound(err) &&
-		status.ErrStatus.Details != nil && status.ErrStatus.Details.Name != "" &&
-		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
-}
