@@ -7,7 +7,7 @@ import "slices"
 
 // A Rank is one reason to delete one object of an owner before another: below zero if a
 // goes before b, above zero if b goes before a, and zero if for this reason neither does.
-// It changes nothing. [PodRanks] are those of ReplicaSets.
+// It changes nothing. [PodRank] is that of ReplicaSets.
 type Rank[T any] func(a, b T) int
 
 // Surplus returns the n objects that are missed least, in the order in which to delete
