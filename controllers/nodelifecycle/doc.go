@@ -78,7 +78,7 @@
 //     those once that it sees for the first time.
 //   - The time of a start-up begins when the Node is first seen, not with its
 //     creation timestamp, which is of another clock.
-//   - A silent Node is noticed a second late at most. Upstream looks every 5 s, both for
+//   - A silent Node is noticed some 1.2 s late at most. Upstream looks every 5 s, both for
 //     its last sign of life and for its absence.
 //   - When the time ends in which every zone was down, no grace period starts anew:
 //     upstream's would help only a Node that is silent and not Unknown yet.

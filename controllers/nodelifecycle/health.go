@@ -70,6 +70,8 @@ type health struct {
 	// alive is when the last sign of life arrived, by the local clock: the clocks of
 	// nodes differ.
 	alive time.Time
+	// attended is when somebody was last told that it is silent and not Unknown.
+	attended time.Time
 	// down is since when the node is not ready, zero while it is.
 	down time.Time
 	// granted: it may be given a NoExecute taint.

@@ -119,7 +119,10 @@ func (m *monitor) lookAt(s sighting, now time.Time, f *findings) {
 		f.again = min(f.again, max(left, m.options.NodeMonitorPeriod/atMostInAPeriod))
 	} else {
 		ready = corev1.ConditionUnknown
-		if !s.unknown {
+		// Not at each look: a run that has failed is tried again with pauses, which this
+		// cuts short.
+		if !s.unknown && now.Sub(h.attended) >= m.options.NodeMonitorPeriod {
+			h.attended = now
 			f.attention = append(f.attention, s.name)
 		}
 	}

@@ -266,6 +266,31 @@ func TestNodesThatFallSilentOneAfterTheOtherAreNoticedSoonWithAFewLooks(t *testi
 	}
 }
 
+// A run that has failed is tried again with pauses, which attention cuts short.
+func TestASilentNodeThatIsNotTurnedIsAttendedToOnceInAPeriod(t *testing.T) {
+	o, err := Options{}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, began := newMonitor(o), time.Unix(1000, 0)
+	node := sighting{name: "a", ready: corev1.ConditionTrue}
+	var attended []time.Duration
+	for passed := time.Duration(0); passed < 2*o.NodeMonitorGracePeriod; {
+		f := m.look(slices.Values([]sighting{node}), began.Add(passed))
+		if len(f.attention) > 0 {
+			attended = append(attended, passed)
+		}
+		passed += f.again
+	}
+	var want []time.Duration
+	for at := o.NodeMonitorGracePeriod; at < 2*o.NodeMonitorGracePeriod; at += o.NodeMonitorPeriod {
+		want = append(want, at)
+	}
+	if !slices.Equal(attended, want) {
+		t.Errorf("attended to after %v, want %v", attended, want)
+	}
+}
+
 func TestWhatIsWrittenAboutASilentNodeIsNoSignOfLife(t *testing.T) {
 	created := metav1.NewTime(time.Unix(1000, 0))
 	for _, ready := range []corev1.ConditionStatus{"", corev1.ConditionTrue} {

@@ -62,8 +62,11 @@ func (o Options) complete() (Options, error) {
 	orElse(&o.SecondaryNodeEvictionRate, 0.01)
 	orElse(&o.LargeClusterSizeThreshold, 50)
 	orElse(&o.UnhealthyZoneThreshold, 0.55)
-	if o.NodeMonitorPeriod >= o.NodeMonitorGracePeriod {
-		return o, fmt.Errorf("nodes are looked at every %s and may be silent for %s; look more often", o.NodeMonitorPeriod, o.NodeMonitorGracePeriod)
+	switch {
+	case o.NodeMonitorPeriod < time.Millisecond:
+		return o, fmt.Errorf("a monitor period of %s; give a millisecond or more, or 0 for the default", o.NodeMonitorPeriod)
+	case o.NodeMonitorPeriod >= o.NodeMonitorGracePeriod:
+		return o, fmt.Errorf("a monitor period of %s, and nodes may be silent for %s; look more often", o.NodeMonitorPeriod, o.NodeMonitorGracePeriod)
 	}
 	return o, nil
 }

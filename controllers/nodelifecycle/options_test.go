@@ -40,6 +40,7 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 		"a period below zero":      {NodeMonitorPeriod: -time.Second},
 		"large zones from -1":      {LargeClusterSizeThreshold: -1},
 		"a share, between 0 and 1": {UnhealthyZoneThreshold: 55},
+		"a monitor period of 4ns":  {NodeMonitorPeriod: 4},
 		"look more often":          {NodeMonitorPeriod: time.Minute},
 	} {
 		if _, err := o.complete(); err == nil || !strings.Contains(err.Error(), text) {
