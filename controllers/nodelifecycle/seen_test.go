@@ -1,0 +1,134 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodelifecycle
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Nodes and Leases come, change, go, are replaced under their names and become such as
+// nobody can read, while watches lag: what is kept from look to look is what is there.
+func TestWhatIsSeenOfAllNodesIsWhatOneSeesWhoReadsThemAnew(t *testing.T) {
+	for seed := range uint64(5) {
+		synctest.Test(t, func(t *testing.T) {
+			leaseResource := object.Resource{Group: "coordination.k8s.io", Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true}
+			nodes, leases := fakeapi.InMemory(nodeResource), fakeapi.InMemory(leaseResource)
+			api, err := client.New(fakeapi.Several{nodes, leases}.Config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			factory := cache.NewFactory(api, slog.New(slog.DiscardHandler))
+			r := &reconciler{
+				nodes: cache.Informer[*corev1.Node](factory), leases: cache.Informer[*coordinationv1.Lease](factory, cache.InNamespace(corev1.NamespaceNodeLease)),
+				seen: seen{sightings: map[string]sighting{}}, log: slog.New(slog.DiscardHandler),
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- factory.Run(ctx) }()
+			defer func() {
+				stop()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			}()
+
+			random := rand.New(rand.NewPCG(seed, 0))
+			differ, unreadable := 0, 0
+			for step := range 500 {
+				name := string(rune('a' + random.IntN(6)))
+				switch random.IntN(9) {
+				case 0, 1:
+					node := nodeWith(name, corev1.ConditionTrue)
+					node.UID = types.UID(name + time.Now().String())
+					if nodes.Get(object.Key{Name: name}) == nil {
+						err = nodes.Add(node)
+					}
+				case 2:
+					err = client.For[*corev1.Node](api).Delete(t.Context(), object.Key{Name: name})
+				case 3:
+					heartbeat := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastHeartbeatTime: metav1.Now()}
+					err = merge[*corev1.Node](t, api, object.Key{Name: name}, map[string]any{"status": map[string]any{"conditions": []any{heartbeat}}})
+				case 4:
+					err = merge[*corev1.Node](t, api, object.Key{Name: name}, map[string]any{"spec": map[string]any{"taints": "of no kind"}})
+				case 5, 6:
+					lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: name}}
+					if leases.Get(leaseOf(name)) == nil {
+						err = leases.Add(lease)
+						break
+					}
+					err = merge[*coordinationv1.Lease](t, api, leaseOf(name), map[string]any{"spec": map[string]any{"renewTime": metav1.NowMicro()}})
+				case 7:
+					err = client.For[*coordinationv1.Lease](api).Delete(t.Context(), leaseOf(name))
+				case 8:
+					err = merge[*coordinationv1.Lease](t, api, leaseOf(name), map[string]any{"spec": map[string]any{"renewTime": "never"}})
+				}
+				if err != nil && !apierrors.IsNotFound(err) {
+					t.Fatal(err)
+				}
+				err = nil
+				if random.IntN(4) == 0 {
+					nodes.HoldWatches(random.IntN(2) == 0)
+					leases.HoldWatches(random.IntN(2) == 0)
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if random.IntN(3) > 0 {
+					continue // several changes between two looks
+				}
+				before := maps.Clone(r.seen.sightings)
+				got, want := map[string]sighting{}, map[string]sighting{}
+				for s := range r.sightings() {
+					got[s.name] = s
+				}
+				for key, item := range r.nodes.All() {
+					node, err := item.Object()
+					if err != nil {
+						unreadable++
+						continue
+					}
+					want[key.Name] = r.see(node)
+				}
+				if !maps.Equal(got, want) {
+					t.Fatalf("seed %d, step %d: %v is seen, there is %v", seed, step, got, want)
+				}
+				if !maps.Equal(got, before) {
+					differ++
+				}
+			}
+			if differ < 20 || unreadable == 0 {
+				t.Errorf("seed %d: %d looks saw something new, %d Nodes could not be read", seed, differ, unreadable)
+			}
+		})
+	}
+}
+
+func merge[T object.Object](t *testing.T, api *client.Client, key object.Key, change map[string]any) error {
+	t.Helper()
+	patch, err := client.MergePatch(change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.For[T](api).Patch(t.Context(), key, patch)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil // the answer of what nobody can read cannot be read either
+	}
+	return err
+}
