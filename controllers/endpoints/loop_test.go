@@ -1,0 +1,55 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoints
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/internal/managertest"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Somebody's finalizer holds Endpoints after their Service has gone. A real server
+// answers a second delete like the first one.
+func TestEndpointsThatAreBeingDeletedAreNotDeletedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		services := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true})
+		pods := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
+		endpoints := fakeapi.InMemory(endpointsResource)
+		var mu sync.Mutex
+		var asked []string
+		endpoints.Before = func(verb string, r *http.Request) *metav1.Status {
+			if verb != "list" && verb != "watch" {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = append(asked, verb+" "+r.URL.Path)
+			}
+			return nil
+		}
+		for name, meta := range map[string]metav1.ObjectMeta{
+			"held": {DeletionTimestamp: new(metav1.Now()), Finalizers: []string{"example.org/held"}},
+			"left": {},
+		} {
+			meta.Namespace, meta.Name = "ns", name
+			if err := endpoints.Add(&corev1.Endpoints{ObjectMeta: meta}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		managertest.Run(t, fakeapi.Several{services, pods, endpoints}.Config(), theController)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if want := []string{"delete /api/v1/namespaces/ns/endpoints/left"}; !slices.Equal(asked, want) {
+			t.Errorf("the server was asked to %q, want %q", asked, want)
+		}
+	})
+}
