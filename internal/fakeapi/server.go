@@ -219,7 +219,9 @@ func (s *Server) do(verb string, key object.Key, subresource string, body []byte
 	}
 	now, found := s.objects[key]
 	if !found {
-		return refuse(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", s.resource, key.Name))
+		absent := status(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", s.resource, key.Name))
+		absent.Details = &metav1.StatusDetails{Name: key.Name, Group: s.resource.Group, Kind: s.resource.Plural}
+		return http.StatusNotFound, absent
 	}
 	switch verb {
 	case "get":
