@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -102,6 +103,9 @@ func (s *scene) lastRenewal(ctx context.Context, failing int) (time.Time, error)
 		if l := &leases.Items[i]; fails[l.Name] && l.Spec.RenewTime != nil && l.Spec.RenewTime.After(last) {
 			last = l.Spec.RenewTime.Time
 		}
+	}
+	if last.IsZero() { // the time since then would be that since the year 1
+		return time.Time{}, errors.New("reading the Leases of the Nodes that fail: none of them was ever renewed")
 	}
 	return last, nil
 }
