@@ -224,7 +224,8 @@ func TestAnAnswerOfMetadataAlone(t *testing.T) {
 	}
 	if len(whole.ManagedFields) != 3 { // first twice: of the object and of its status
 		t.Errorf("%d entries of managed fields: %v", len(whole.ManagedFields), whole.ManagedFields)
-
+	}
+}
 
 // A 404 may be about an object, about its kind, or from somebody who knows nothing of both.
 func TestAnObjectIsAbsentWhereTheServerLookedForIt(t *testing.T) {
