@@ -33,7 +33,9 @@ type group struct {
 	members trie[*entry]
 }
 
-func (g *group) names() (value, _ []byte)    { return bytesOf(g.value), nil }
+//nolint:unparam // the names of what a trie holds have two parts
+func (g *group) names() (value, _ []byte) { return bytesOf(g.value), nil }
+
 func (g *group) called(value, _ []byte) bool { return g.value == string(value) }
 func (g *group) hash() uint64                { return maphash.String(seed, g.value) }
 

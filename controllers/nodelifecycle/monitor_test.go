@@ -228,7 +228,7 @@ func TestNodesThatFallSilentOneAfterTheOtherAreNoticedSoonWithAFewLooks(t *testi
 		t.Fatal(err)
 	}
 	began := time.Unix(1000, 0)
-	m, now := newMonitor(o), began
+	m := newMonitor(o)
 	var nodes []sighting
 	silentAt := map[string]time.Time{} // the looks are told of one every 10 ms
 	for i := range 500 {
@@ -238,7 +238,7 @@ func TestNodesThatFallSilentOneAfterTheOtherAreNoticedSoonWithAFewLooks(t *testi
 		m.look(slices.Values(nodes), at)
 		silentAt[name] = at.Add(o.NodeMonitorGracePeriod)
 	}
-	now = began.Add(o.NodeMonitorPeriod)
+	now := began.Add(o.NodeMonitorPeriod)
 	calm, busy := 0, 0
 	for now.Before(began.Add(o.NodeMonitorGracePeriod + 2*o.NodeMonitorPeriod)) {
 		f := m.look(slices.Values(nodes), now)
