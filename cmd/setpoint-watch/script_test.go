@@ -314,11 +314,11 @@ func ended(ts *testscript.TestScript, _ bool, args []string) {
 // wait waits for the end of a watch, and checks its status.
 func (w *watches) wait(ts *testscript.TestScript, name string, killed bool, args []string) {
 	p := w.byName[name]
-	delete(w.byName, name)
 	select {
 	case <-p.ended:
+		delete(w.byName, name)
 	case <-time.After(deadline):
-		ts.Fatalf("the watch did not end")
+		ts.Fatalf("the watch did not end") // it is killed with the script
 	}
 	want := "0"
 	if len(args) > 0 {
