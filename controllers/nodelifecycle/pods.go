@@ -16,6 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/podindex"
+	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -41,20 +42,17 @@ func newlyBound(e cache.Event[*corev1.Pod]) string {
 // notReadyPatch returns the patch that marks this state of a Pod not ready, and
 // false if it is not ready anyway.
 func notReadyPatch(pod *corev1.Pod, now time.Time) (client.Patch, bool, error) {
-	for i := range pod.Status.Conditions {
-		was := &pod.Status.Conditions[i]
-		if was.Type != corev1.PodReady || was.Status == corev1.ConditionFalse {
-			continue
-		}
-		patch, err := client.StrategicPatch(map[string]any{
-			"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
-			"status": map[string]any{"conditions": []any{map[string]any{
-				"type": was.Type, "status": corev1.ConditionFalse, "lastTransitionTime": metav1.NewTime(now),
-			}}},
-		})
-		return patch, true, err
+	was := podstate.Condition(pod, corev1.PodReady)
+	if was == nil || was.Status == corev1.ConditionFalse {
+		return client.Patch{}, false, nil
 	}
-	return client.Patch{}, false, nil
+	patch, err := client.StrategicPatch(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
+		"status": map[string]any{"conditions": []any{map[string]any{
+			"type": was.Type, "status": corev1.ConditionFalse, "lastTransitionTime": metav1.NewTime(now),
+		}}},
+	})
+	return patch, true, err
 }
 
 // markPods marks the Pods of a silent node not ready, so that Services send them
