@@ -4,15 +4,12 @@
 package deployment
 
 import (
-	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/fakeapi"
@@ -26,17 +23,8 @@ func TestNothingIsAdoptedForADeploymentThatIsGoneAndNothingTriedAgain(t *testing
 		deployments := fakeapi.InMemory(kind)
 		sets := fakeapi.InMemory(object.Resource{Group: "apps", Version: "v1", Plural: "replicasets", Kind: "ReplicaSet", Namespaced: true})
 		pods := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
-		var mu sync.Mutex
-		var asked []string
-		note := func(verb string, r *http.Request) *metav1.Status {
-			if verb != "list" && verb != "watch" {
-				mu.Lock()
-				defer mu.Unlock()
-				asked = append(asked, verb+" "+r.URL.Path)
-			}
-			return nil
-		}
-		deployments.Before, sets.Before = note, note
+		var asked fakeapi.Asked
+		deployments.Before, sets.Before = asked.Note, asked.Note
 		d := deployment(0)
 		d.Spec.Paused = true // nothing is made
 		if err := deployments.Add(d); err != nil {
@@ -55,9 +43,7 @@ func TestNothingIsAdoptedForADeploymentThatIsGoneAndNothingTriedAgain(t *testing
 		if err := client.For[*appsv1.Deployment](admin).Delete(t.Context(), object.KeyOf(d)); err != nil {
 			t.Fatal(err)
 		}
-		mu.Lock()
-		asked = nil
-		mu.Unlock()
+		asked.Forget()
 		orphan := set(d, 2, 0)
 		orphan.OwnerReferences = nil
 		if err := sets.Add(orphan); err != nil {
@@ -65,10 +51,8 @@ func TestNothingIsAdoptedForADeploymentThatIsGoneAndNothingTriedAgain(t *testing
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		mu.Lock()
-		defer mu.Unlock()
-		if want := []string{"get /apis/apps/v1/namespaces/team-a/deployments/web"}; !slices.Equal(asked, want) {
-			t.Errorf("the server was asked to %q, want %q", asked, want)
+		if got, want := asked.All(), []string{"get /apis/apps/v1/namespaces/team-a/deployments/web"}; !slices.Equal(got, want) {
+			t.Errorf("the server was asked to %q, want %q", got, want)
 		}
 		if w := p.Warnings(); len(w) > 0 {
 			t.Errorf("warnings: %q", w)

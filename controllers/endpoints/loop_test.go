@@ -4,9 +4,7 @@
 package endpoints
 
 import (
-	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -25,16 +23,8 @@ func TestEndpointsThatAreBeingDeletedAreNotDeletedAgain(t *testing.T) {
 		services := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true})
 		pods := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
 		endpoints := fakeapi.InMemory(endpointsResource)
-		var mu sync.Mutex
-		var asked []string
-		endpoints.Before = func(verb string, r *http.Request) *metav1.Status {
-			if verb != "list" && verb != "watch" {
-				mu.Lock()
-				defer mu.Unlock()
-				asked = append(asked, verb+" "+r.URL.Path)
-			}
-			return nil
-		}
+		var asked fakeapi.Asked
+		endpoints.Before = asked.Note
 		for name, meta := range map[string]metav1.ObjectMeta{
 			"held": {DeletionTimestamp: new(metav1.Now()), Finalizers: []string{"example.org/held"}},
 			"left": {},
@@ -46,10 +36,8 @@ func TestEndpointsThatAreBeingDeletedAreNotDeletedAgain(t *testing.T) {
 		}
 		managertest.Run(t, fakeapi.Several{services, pods, endpoints}.Config(), theController)
 		synctest.Wait()
-		mu.Lock()
-		defer mu.Unlock()
-		if want := []string{"delete /api/v1/namespaces/ns/endpoints/left"}; !slices.Equal(asked, want) {
-			t.Errorf("the server was asked to %q, want %q", asked, want)
+		if got, want := asked.All(), []string{"delete /api/v1/namespaces/ns/endpoints/left"}; !slices.Equal(got, want) {
+			t.Errorf("the server was asked to %q, want %q", got, want)
 		}
 	})
 }

@@ -4,9 +4,7 @@
 package rootcapublisher
 
 import (
-	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -24,16 +22,8 @@ func TestForANamespaceThatIsNotActiveNothingIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		namespaces := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
 		configMaps := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})
-		var mu sync.Mutex
-		var asked []string
-		configMaps.Before = func(verb string, r *http.Request) *metav1.Status {
-			if verb != "list" && verb != "watch" {
-				mu.Lock()
-				defer mu.Unlock()
-				asked = append(asked, verb+" "+r.URL.Path)
-			}
-			return nil
-		}
+		var asked fakeapi.Asked
+		configMaps.Before = asked.Note
 		deleted := new(metav1.Now())
 		for name, ns := range map[string]corev1.Namespace{
 			"active":             {Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}},
@@ -52,10 +42,8 @@ func TestForANamespaceThatIsNotActiveNothingIsAskedFor(t *testing.T) {
 		}
 		managertest.Run(t, fakeapi.Several{namespaces, configMaps}.Config(), managertest.Making(New, Options{RootCA: []byte("x")}))
 		synctest.Wait()
-		mu.Lock()
-		defer mu.Unlock()
-		if want := []string{"create /api/v1/namespaces/active/configmaps"}; !slices.Equal(asked, want) {
-			t.Errorf("the server was asked to %q, want %q", asked, want)
+		if got, want := asked.All(), []string{"create /api/v1/namespaces/active/configmaps"}; !slices.Equal(got, want) {
+			t.Errorf("the server was asked to %q, want %q", got, want)
 		}
 	})
 }

@@ -4,9 +4,7 @@
 package serviceaccount_test
 
 import (
-	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -25,16 +23,8 @@ func TestForANamespaceThatIsNotActiveNothingIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		namespaces := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
 		accounts := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true})
-		var mu sync.Mutex
-		var asked []string
-		accounts.Before = func(verb string, r *http.Request) *metav1.Status {
-			if verb != "list" && verb != "watch" {
-				mu.Lock()
-				defer mu.Unlock()
-				asked = append(asked, verb+" "+r.URL.Path)
-			}
-			return nil
-		}
+		var asked fakeapi.Asked
+		accounts.Before = asked.Note
 		deleted := new(metav1.Now())
 		for name, ns := range map[string]corev1.Namespace{
 			"active":             {Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}},
@@ -50,10 +40,8 @@ func TestForANamespaceThatIsNotActiveNothingIsAskedFor(t *testing.T) {
 		}
 		managertest.Run(t, fakeapi.Several{namespaces, accounts}.Config(), managertest.Making(serviceaccount.New, serviceaccount.Options{}))
 		synctest.Wait()
-		mu.Lock()
-		defer mu.Unlock()
-		if want := []string{"create /api/v1/namespaces/active/serviceaccounts"}; !slices.Equal(asked, want) {
-			t.Errorf("the server was asked to %q, want %q", asked, want)
+		if got, want := asked.All(), []string{"create /api/v1/namespaces/active/serviceaccounts"}; !slices.Equal(got, want) {
+			t.Errorf("the server was asked to %q, want %q", got, want)
 		}
 	})
 }

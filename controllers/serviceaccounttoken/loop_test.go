@@ -4,9 +4,7 @@
 package serviceaccounttoken
 
 import (
-	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -27,16 +25,8 @@ func TestASecretThatIsBeingDeletedIsNotFilled(t *testing.T) {
 		}
 		secrets := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "secrets", Kind: "Secret", Namespaced: true})
 		accounts := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true})
-		var mu sync.Mutex
-		var asked []string
-		secrets.Before = func(verb string, r *http.Request) *metav1.Status {
-			if verb != "list" && verb != "watch" {
-				mu.Lock()
-				defer mu.Unlock()
-				asked = append(asked, verb+" "+r.URL.Path)
-			}
-			return nil
-		}
+		var asked fakeapi.Asked
+		secrets.Before = asked.Note
 		if err := accounts.Add(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "builder"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -52,10 +42,8 @@ func TestASecretThatIsBeingDeletedIsNotFilled(t *testing.T) {
 		}
 		managertest.Run(t, fakeapi.Several{secrets, accounts}.Config(), managertest.Making(New, Options{PrivateKey: key}))
 		synctest.Wait()
-		mu.Lock()
-		defer mu.Unlock()
-		if want := []string{"update /api/v1/namespaces/ns/secrets/waiting"}; !slices.Equal(asked, want) {
-			t.Errorf("the server was asked to %q, want %q", asked, want)
+		if got, want := asked.All(), []string{"update /api/v1/namespaces/ns/secrets/waiting"}; !slices.Equal(got, want) {
+			t.Errorf("the server was asked to %q, want %q", got, want)
 		}
 	})
 }
