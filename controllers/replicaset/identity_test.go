@@ -25,10 +25,10 @@ func TestAStatusDoesNotGoOntoAnotherReplicaSetOfTheName(t *testing.T) {
 		s.lag = func() time.Duration { return 5 * time.Second }
 		s.changeSet(web, func(set *appsv1.ReplicaSet) { set.UID, set.Status = "of-another", appsv1.ReplicaSetStatus{} })
 		s.lag = nil
+		before := len(s.asked("replicasets/status", "update"))
 		s.changePod(podKey("a"), func(pod *corev1.Pod) {
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
 		})
-		before := len(s.asked("replicasets/status", "update"))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if n := len(s.asked("replicasets/status", "update")) - before; n != 1 {
