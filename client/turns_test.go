@@ -21,6 +21,7 @@ import (
 func TestRequestsTakeTurnsAndStreamsDoNot(t *testing.T) {
 	var now, most, all atomic.Int64
 	full, open := make(chan struct{}), make(chan struct{})
+	filled := sync.OnceFunc(func() { close(full) }) // 64 are on their way more than once
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/stream" {
@@ -29,7 +30,7 @@ func TestRequestsTakeTurnsAndStreamsDoNot(t *testing.T) {
 		}
 		all.Add(1)
 		if n := now.Add(1); n == 64 {
-			close(full)
+			filled()
 		}
 		for n := now.Load(); n > most.Load(); n = now.Load() {
 			most.Store(n)

@@ -297,9 +297,7 @@ func TestFailedRunIsRetriedAndGivenUpAfterTheMost(t *testing.T) {
 	if n := bad.Load(); n != 6 {
 		t.Errorf("%d runs, want one and five retries", n)
 	}
-	if n := c.Queue().NumRequeues(key("bad")); n != 0 {
-		t.Errorf("%d failures are remembered of a key that was given up", n)
-	}
+	waitFor(t, "its failures to be forgotten", func() bool { return c.Queue().NumRequeues(key("bad")) == 0 })
 }
 
 type lockedBuffer struct {
