@@ -39,10 +39,11 @@ type Alone struct {
 	server    string   // the API server's own URL
 	transport http.RoundTripper
 
-	mu     sync.Mutex
-	life   *life
-	writes []AloneWrite
-	log    bytes.Buffer
+	underWay underWay
+	mu       sync.Mutex
+	life     *life
+	writes   []AloneWrite
+	log      bytes.Buffer
 }
 
 // AloneWrite is a write that the server has carried out. Events and questions are none.
@@ -157,7 +158,9 @@ func (a *Alone) now() *life {
 }
 
 // Writes returns the writes of all its lives, in the order in which the server answered.
+// It waits for the answers of those that are under way.
 func (a *Alone) Writes() []AloneWrite {
+	a.underWay.wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.writes)
@@ -212,6 +215,7 @@ func (w *aloneWire) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet || isNone.MatchString(r.URL.Path) {
 		return w.transport.RoundTrip(r)
 	}
+	defer w.underWay.begin()()
 	l := w.now()
 	// What has begun is carried out, whatever becomes of who asked for it.
 	r = r.Clone(context.WithoutCancel(r.Context()))

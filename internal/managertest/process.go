@@ -38,6 +38,7 @@ type Process struct {
 	ended chan struct{}
 	err   error
 
+	underWay underWay
 	mu       sync.Mutex
 	writes   []string
 	warnings []string
@@ -103,8 +104,10 @@ func (p *Process) Kill() {
 }
 
 // Writes returns the writes that the server has carried out for the process, but for
-// those of Events, in the order of its answers: each as its method and path.
+// those of Events, in the order of its answers: each as its method and path. It waits for
+// the answers of those that are under way.
 func (p *Process) Writes() []string {
+	p.underWay.wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.writes)
@@ -140,8 +143,12 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	// A watch that stays open ends with the process too.
 	context.AfterFunc(w.process.life, func() { cancel(errKilled) })
+	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/events") {
+		return w.next.RoundTrip(r.WithContext(ctx))
+	}
+	defer w.process.underWay.begin()()
 	response, err := w.next.RoundTrip(r.WithContext(ctx))
-	if err == nil && r.Method != http.MethodGet && response.StatusCode < http.StatusBadRequest && !strings.Contains(r.URL.Path, "/events") {
+	if err == nil && response.StatusCode < http.StatusBadRequest {
 		w.process.mu.Lock()
 		w.process.writes = append(w.process.writes, r.Method+" "+r.URL.Path)
 		w.process.mu.Unlock()
