@@ -301,7 +301,7 @@ func TestClusterANamespaceThatTerminatesIsLeftAlone(t *testing.T) {
 	config := rest.CopyConfig(o.cluster.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.Method == http.MethodPost {
+			if r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/namespaces/"+o.namespace+"/") {
 				creates <- r.URL.Path
 			}
 			return next.RoundTrip(r)
