@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +36,8 @@ var shared = controlplanetest.Shared{}
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // fake is a provider on the loopback. What it does with a balancer is decided by the
-// last part of its name, up to a dash.
+// last part of its name, up to a dash. It goes by whole names, with the namespace: Services
+// of the tests before are still there.
 type fake struct {
 	*httptest.Server
 	release func() // ends what hangs
@@ -62,20 +64,18 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "malformed", http.StatusBadRequest)
 		return
 	}
-	_, name, _ := strings.Cut(want.Name, "/")
 	f.mu.Lock()
 	if r.Method == http.MethodDelete {
-		name = f.names[id]
-		f.removed[name] = true
+		f.removed[f.names[id]] = true
 		f.mu.Unlock()
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	f.names[id] = name
-	f.asked[name]++
-	asked := f.asked[name]
+	f.names[id] = want.Name
+	f.asked[want.Name]++
+	asked := f.asked[want.Name]
 	f.mu.Unlock()
-	behaviour, _, _ := strings.Cut(name, "-")
+	behaviour, _, _ := strings.Cut(path.Base(want.Name), "-")
 	switch {
 	case behaviour == "hanging":
 		select {
@@ -92,12 +92,6 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		fmt.Fprint(w, `{"address": "203.0.113.7"}`)
 	}
-}
-
-func (f *fake) askedFor(name string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.asked[name]
 }
 
 // scene is a controller at work in a namespace of its own, with no more than the rights
@@ -135,6 +129,13 @@ func begin(t *testing.T, timeout time.Duration) *scene {
 		}
 	})
 	return s
+}
+
+// askedFor returns how often the provider was asked for the balancer of a Service.
+func (s *scene) askedFor(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[s.namespace+"/"+name]
 }
 
 func (s *scene) create(name string) {
@@ -187,7 +188,7 @@ func TestAServiceGetsABalancerAndGoesAfterIt(t *testing.T) {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.removed["web"] {
+	if !s.removed[s.namespace+"/web"] {
 		t.Error("the Service went before its balancer")
 	}
 }
