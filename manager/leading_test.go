@@ -411,9 +411,9 @@ func TestANewLeaderWaitsUntilItHasSeenTheLastWritesOfTheOldOne(t *testing.T) {
 		first := startReplica(t, server, "first")
 		time.Sleep(time.Second)
 		second := startReplica(t, server, "second")
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + 500*time.Millisecond) // between two writes, each of which both are told of
 		pods.HoldWatches(true)
-		time.Sleep(1500 * time.Millisecond) // in which it writes, and no write is under way at the end
+		time.Sleep(time.Second) // in which it writes, and no write is under way at the end
 		first.stop()
 		if err := first.end(t); err != nil {
 			t.Error(err)
