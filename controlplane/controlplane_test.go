@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -57,7 +58,10 @@ func TestAnonymousIsRefused(t *testing.T) {
 
 func TestUserMayDoWhatRBACGrants(t *testing.T) {
 	cp := sharedControlPlane(t)
-	config, err := cp.UserConfig("jane", "readers")
+	// The authorizer may know a grant for a moment after it was taken back: an earlier
+	// run's must not be for this one's group.
+	group := fmt.Sprintf("readers-%d", time.Now().UnixNano())
+	config, err := cp.UserConfig("jane", group)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +72,7 @@ func TestUserMayDoWhatRBACGrants(t *testing.T) {
 	admin := client(t, cp.AdminConfig())
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "readers"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "readers"}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: group}},
 		// Not "admin": controllers, which do not run here, fill that one.
 		RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", APIGroup: rbacv1.GroupName, Name: "cluster-admin"},
 	}
@@ -142,6 +146,12 @@ func TestSchedulerBindsPodToReadyNode(t *testing.T) {
 	cp := sharedControlPlane(t)
 	admin := client(t, cp.AdminConfig())
 	ctx := t.Context()
+	t.Cleanup(func() { // the control plane is shared
+		ctx, now := context.WithoutCancel(ctx), metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
+		_ = admin.CoreV1().Pods("default").Delete(ctx, "web", now)
+		_ = admin.CoreV1().Nodes().Delete(ctx, "ready", now)
+		_ = admin.CoreV1().ServiceAccounts("default").Delete(ctx, "default", now)
+	})
 	// What the controllers of a controller manager do in a whole cluster: make
 	// the account that admission asks for, and lift the taint of a new Node.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}

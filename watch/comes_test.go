@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -30,26 +29,8 @@ var gadgets = object.Resource{Group: "watch.example.com", Version: "v1", Plural:
 // serves has the server serve gadgets in these versions.
 func (s *scene) serves(versions ...string) {
 	s.t.Helper()
-	definition := tree{
-		"apiVersion": definitions.Group + "/" + definitions.Version, "kind": definitions.Kind,
-		"metadata": tree{"name": gadgets.Plural + "." + gadgets.Group},
-	}
-	var all []any
-	for i, version := range versions {
-		all = append(all, tree{"name": version, "served": true, "storage": i == 0, "schema": tree{"openAPIV3Schema": tree{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
-	}
-	definition["spec"] = tree{"group": gadgets.Group, "scope": "Namespaced", "names": tree{"plural": gadgets.Plural, "singular": "gadget", "kind": gadgets.Kind}, "versions": all}
-	of := client.ForResource[*unstructured.Unstructured](s.Client, definitions)
-	if _, err := of.Apply(s.t.Context(), object.Key{Name: gadgets.Plural + "." + gadgets.Group}, "test", definition); err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { _, _ = s.Kubectl("delete", "crd", gadgets.Plural+"."+gadgets.Group, "--ignore-not-found") })
-	controlplanetest.Eventually(s.t, "gadgets are served", func() bool {
-		for _, version := range versions {
-			if _, err := s.Client.Request(http.MethodGet).Path("/apis/" + gadgets.Group + "/" + version + "/gadgets").Do(s.t.Context()); err != nil {
-				return false
-			}
-		}
+	s.Define(s.t, gadgets, versions...)
+	controlplanetest.Eventually(s.t, "gadgets are discovered", func() bool {
 		served, _ := s.discover()
 		return slices.ContainsFunc(served, func(s client.Served) bool { return s.Group == gadgets.Group && s.Version == slices.Max(versions) })
 	})
@@ -95,6 +76,7 @@ func TestAnotherVersionOfAKindIsNoNewKind(t *testing.T) {
 		t.Run(fmt.Sprintf("with a journal: %t", kept), func(t *testing.T) {
 			s := newScene(t)
 			s.serves("v1")
+			t.Cleanup(func() { s.Undefine(t, gadgets) })
 			for _, name := range []string{"stays", "changes", "goes"} {
 				s.gadget("create", name, "0")
 			}
@@ -225,13 +207,13 @@ func TestWhatHappenedBeforeAKindWentIsTold(t *testing.T) {
 // watched.
 func TestAKindThatCameMeanwhileIsToldFromItsFirstObjectOn(t *testing.T) {
 	s := newScene(t)
-	_, _ = s.Kubectl("delete", "crd", gadgets.Plural+"."+gadgets.Group, "--ignore-not-found")
 	n := open(t, filepath.Join(t.TempDir(), "cursor"))
 	options := Options{Kinds: []string{"gadget.watch.example.com"}, Namespaces: []string{s.namespace}, Journal: n.Journal, Route: toBook}
 	p, _ := watching(t, s.Config, options)
 	controlplanetest.Eventually(t, "it is known that the kind is not there", func() bool { return len(n.Selections()) == 1 })
 	p.Stop()
 	s.serves("v1")
+	t.Cleanup(func() { s.Undefine(t, gadgets) })
 	s.gadget("create", "a", "0")
 	p, w := watching(t, s.Config, options)
 	want(t, n.lines, "created gadgets.watch.example.com a, missed")

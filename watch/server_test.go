@@ -184,6 +184,7 @@ func TestEachStepOfAnObjectIsTold(t *testing.T) {
 	if by := b.events[1].Authors; len(by) != 1 || by[0].Manager == "" || by[0].Operation != "Update" {
 		t.Errorf("the author of the first change is %+v", by)
 	}
+	controlplanetest.Eventually(t, "all are counted, which comes after they are told", func() bool { return w.Status().Told >= 24 })
 	if s := w.Status(); s.Seen != 24 || s.Told != 24 || s.Followed != 1 || len(s.Troubles) != 0 {
 		t.Errorf("the status is %+v, want 24 changes", s)
 	}

@@ -189,8 +189,9 @@ func (t *teller) isCaughtUp() bool {
 // take takes what a follower hands on.
 func (t *teller) take(what told, now time.Time) {
 	f := what.follower
-	if what.caughtUp {
-		t.caughtUp[f] = true
+	// A kind that goes before it is read is waited for no longer.
+	if what.caughtUp || what.ended && !t.caughtUp[f] {
+		t.caughtUp[f] = what.caughtUp
 		if t.isCaughtUp() {
 			t.watch.log.Info("watching: what was there has been seen", "followed", len(t.watch.all()))
 		}

@@ -438,3 +438,27 @@ func TestWhatGoesIntoTheJournalWithoutItsObjectIsDescribed(t *testing.T) {
 		}
 	}
 }
+
+func TestAKindThatGoesBeforeItIsReadIsNotWaitedFor(t *testing.T) {
+	d := newDesk(t, 0, Options{})
+	var log strings.Builder
+	d.watch.log = slog.New(slog.NewTextHandler(&log, nil))
+	pods, gadgets := place{plural: "pods"}, place{plural: "gadgets"}
+	going := &follower{watch: d.watch, name: "gadgets"}
+	d.watch.followers = map[place]*follower{pods: d.f, gadgets: going}
+	said := func() int { return strings.Count(log.String(), "what was there has been seen") }
+	d.take(told{follower: d.f, caughtUp: true}, d.now)
+	if said() != 0 {
+		t.Error("it is said before both were read")
+	}
+	delete(d.watch.followers, gadgets)
+	d.take(told{follower: going, ended: true}, d.now)
+	if said() != 1 || !d.isCaughtUp() {
+		t.Errorf("after one of two kinds was read and the other went: said %d times, it holds: %t", said(), d.isCaughtUp())
+	}
+	delete(d.watch.followers, pods)
+	d.take(told{follower: d.f, ended: true}, d.now)
+	if said() != 1 {
+		t.Errorf("said %d times after one that was read went", said())
+	}
+}

@@ -87,6 +87,8 @@ func TestNodesOfEarlierRunsAreKeptOrRemovedAndOthersLeftAlone(t *testing.T) {
 	for _, name := range []string{"node-1", "machine"} {
 		if name == "node-1" {
 			c.check(c.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
+			// As the garbage collector would, which does not run here.
+			c.check(c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Delete(t.Context(), name, metav1.DeleteOptions{}))
 		}
 		_, err := c.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		c.check(err)
@@ -295,7 +297,7 @@ func TestSimulationOutlivesTheAPIServer(t *testing.T) {
 	once := c.pod("ends", nodes.ExitAfter, "1500ms")
 	once.Spec.RestartPolicy = corev1.RestartPolicyNever
 	c.create(once)
-	c.becomes("ends", "ready", ready)
+	c.becomes("ends", "begun", func(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodPending })
 
 	c.check(c.StopServer(t.Context(), 0))
 	time.Sleep(3 * time.Second)

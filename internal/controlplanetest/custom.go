@@ -4,6 +4,7 @@
 package controlplanetest
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -55,15 +56,17 @@ func (c *Cluster) Define(t testing.TB, r object.Resource, versions ...string) {
 
 // Undefine takes a custom kind back, with all its objects, and waits until the server
 // knows nothing of it. It goes on for a moment with a definition that is gone already,
-// as one that is going: made anew in that moment, its objects would be refused.
+// as one that is going: made anew in that moment, its objects would be refused. It may
+// be called when the test has ended, by its clean-up.
 func (c *Cluster) Undefine(t testing.TB, r object.Resource) {
 	t.Helper()
-	_, err := c.Client.Request(http.MethodDelete).Resource(Definitions).Name(r.String()).Do(t.Context())
+	ctx := context.WithoutCancel(t.Context())
+	_, err := c.Client.Request(http.MethodDelete).Resource(Definitions).Name(r.String()).Do(ctx)
 	if err != nil {
 		t.Fatalf("undefining %s: %v", r, err)
 	}
 	Eventually(t, "the definition of "+r.String()+" is gone", func() bool {
-		_, err := c.Client.Request(http.MethodGet).Resource(Definitions).Name(r.String()).Do(t.Context())
+		_, err := c.Client.Request(http.MethodGet).Resource(Definitions).Name(r.String()).Do(ctx)
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
@@ -81,7 +84,7 @@ func (c *Cluster) AwaitServed(t testing.TB, r object.Resource) {
 // serves tells whether a kind can be listed.
 func (c *Cluster) serves(t testing.TB, r object.Resource) bool {
 	t.Helper()
-	_, err := c.Client.Request(http.MethodGet).Resource(r).Do(t.Context())
+	_, err := c.Client.Request(http.MethodGet).Resource(r).Do(context.WithoutCancel(t.Context()))
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatalf("asking whether %s is served: %v", r, err)
 	}
