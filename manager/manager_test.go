@@ -172,7 +172,7 @@ func TestServerThatIsNotThereIsWaitedForAndSaidOnce(t *testing.T) {
 
 func TestControllerThatCannotStartHoldsUpNobody(t *testing.T) {
 	server := fakeapi.Start(podsResource)
-	defer server.Close()
+	t.Cleanup(server.Close)
 	var allowed atomic.Bool
 	server.Before = func(verb string, r *http.Request) *metav1.Status {
 		if r.URL.Query().Get("labelSelector") == "secret=yes" && !allowed.Load() {
@@ -237,7 +237,7 @@ func TestPartThatFailsForGoodStopsTheManager(t *testing.T) {
 
 func TestManagerRefusesTwoPartsOfOneNameAndLateOnes(t *testing.T) {
 	server := fakeapi.Start(podsResource)
-	defer server.Close()
+	t.Cleanup(server.Close)
 	var log lockedBuffer
 	m := newManager(t, server.Config(), &log)
 	started := make(chan struct{})

@@ -92,11 +92,11 @@ func ExampleOptions_fair() {
 	// large/3
 }
 
-// Limits are values: retries after 1 s, 2 s, 4 s up to a minute, and one a second in all.
+// Limits are values: retries after 1, 2, 4 minutes up to an hour, and one a second in all.
 func ExampleJoined() {
 	q := workqueue.New(workqueue.Options[string]{
 		Limiter: workqueue.Joined[string]{
-			&workqueue.Exponential[string]{Base: time.Second, Max: time.Minute},
+			&workqueue.Exponential[string]{Base: time.Minute, Max: time.Hour},
 			&workqueue.TokenBucket[string]{PerSecond: 1, Burst: 10},
 		},
 	})

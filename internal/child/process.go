@@ -60,7 +60,12 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	case <-p.ready:
 		return p, nil
 	case <-p.done:
-		return nil, fmt.Errorf("starting the control plane: %w", p.err)
+		select {
+		case <-p.ready:
+			return p, nil // it died after that, which Done and Err say
+		default:
+			return nil, fmt.Errorf("starting the control plane: %w", p.err)
+		}
 	case <-ctx.Done():
 		_ = p.Stop() // why we stop says more than how it went
 		return nil, fmt.Errorf("starting the control plane: %w", context.Cause(ctx))

@@ -129,9 +129,10 @@ func (c *candidate) signal(t *testing.T, s os.Signal) {
 }
 
 // keepBusy scales ReplicaSets up and down until the test ends, so that who leads has
-// something to write all the time.
-func keepBusy(t *testing.T, cluster *controlplanetest.Cluster, namespace string) {
+// something to write all the time, but for as long as the lock is held that it returns.
+func keepBusy(t *testing.T, cluster *controlplanetest.Cluster, namespace string) *sync.Mutex {
 	t.Helper()
+	var calm sync.Mutex
 	const sets = 10
 	all := client.For[*appsv1.ReplicaSet](cluster.Client)
 	labels := func(i int) map[string]string { return map[string]string{"set": fmt.Sprint(i)} }
@@ -156,7 +157,9 @@ func keepBusy(t *testing.T, cluster *controlplanetest.Cluster, namespace string)
 		for n := 0; ctx.Err() == nil; n++ {
 			patch, err := client.MergePatch(map[string]any{"spec": map[string]any{"replicas": 1 + n/sets%2}})
 			if err == nil {
+				calm.Lock()
 				_, err = all.Patch(ctx, object.Key{Namespace: namespace, Name: fmt.Sprint("set-", n%sets)}, patch)
+				calm.Unlock()
 			}
 			if err != nil && ctx.Err() == nil {
 				t.Error(err)
@@ -166,6 +169,7 @@ func keepBusy(t *testing.T, cluster *controlplanetest.Cluster, namespace string)
 		}
 	})
 	t.Cleanup(func() { stop(); task.Wait() })
+	return &calm
 }
 
 // until waits for something.
@@ -181,19 +185,26 @@ func until(t *testing.T, what string, f func() bool) {
 func TestOfTwoManagersOneWritesAndTheOtherFollowsWhateverBecomesOfIt(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		end  func(t *testing.T, leader, other *candidate, l *ledger)
+		end  func(t *testing.T, leader, other *candidate, l *ledger, calm *sync.Mutex)
 	}{
-		{"asked to end", func(t *testing.T, leader, _ *candidate, _ *ledger) {
+		{"asked to end", func(t *testing.T, leader, _ *candidate, _ *ledger, _ *sync.Mutex) {
 			leader.signal(t, syscall.SIGTERM)
 			<-leader.ended
 			if leader.err != nil {
 				t.Errorf("it ended with %v", leader.err)
 			}
 		}},
-		{"killed", func(t *testing.T, leader, _ *candidate, _ *ledger) { leader.signal(t, syscall.SIGKILL) }},
-		{"stopped and continued", func(t *testing.T, leader, other *candidate, l *ledger) {
+		{"killed", func(t *testing.T, leader, _ *candidate, _ *ledger, _ *sync.Mutex) { leader.signal(t, syscall.SIGKILL) }},
+		{"stopped and continued", func(t *testing.T, leader, other *candidate, l *ledger, calm *sync.Mutex) {
+			// A write that is between its last question and the kernel in that moment is
+			// sent when the process goes on, as package lease says: there must be none.
+			calm.Lock()
+			goOn := sync.OnceFunc(calm.Unlock)
+			defer goOn() // if it fails before: who is busy is waited for
+			until(t, "the leader to come to rest", func() bool { return len(l.since(leader, time.Now().Add(-time.Second))) == 0 })
 			leader.signal(t, syscall.SIGSTOP)
 			stopped := time.Now()
+			goOn()
 			until(t, "the other one to write", func() bool { return len(l.since(other, stopped)) > 0 })
 			leader.signal(t, syscall.SIGCONT)
 			<-leader.ended // it notices, and ends by itself
@@ -212,7 +223,7 @@ func TestOfTwoManagersOneWritesAndTheOtherFollowsWhateverBecomesOfIt(t *testing.
 				return err == nil && *held.Spec.HolderIdentity != ""
 			})
 			other := elect(t, cluster, l, namespace, "second")
-			keepBusy(t, cluster, namespace)
+			calm := keepBusy(t, cluster, namespace)
 			began := time.Now()
 			until(t, "the leader to be at work", func() bool { return len(l.since(leader, began)) > 50 })
 			// The standby has told that it stands by when it has asked for the lease
@@ -223,7 +234,7 @@ func TestOfTwoManagersOneWritesAndTheOtherFollowsWhateverBecomesOfIt(t *testing.
 			}
 
 			at := time.Now()
-			test.end(t, leader, other, l)
+			test.end(t, leader, other, l, calm)
 			until(t, "the other one to be at work", func() bool { return len(l.since(other, at)) > 50 })
 			first := l.since(other, at)[0]
 			last := at
