@@ -156,8 +156,9 @@ func TestSignaturesFollowTheTokensAndTheText(t *testing.T) {
 func TestASignatureGoesWhenItsTokenExpires(t *testing.T) {
 	publish(t, map[string]string{"kubeconfig": "text", "other": "stays"})
 	lasting := give(t, nil)
-	ending := give(t, map[string]string{"expiration": time.Now().Add(5 * time.Second).UTC().Format(time.RFC3339)})
 	start(t)
+	awaitSigned(t, "text", lasting)
+	ending := give(t, map[string]string{"expiration": time.Now().Add(10 * time.Second).UTC().Format(time.RFC3339)})
 	awaitSigned(t, "text", lasting, ending)
 	awaitSigned(t, "text", lasting) // nobody has changed anything
 }

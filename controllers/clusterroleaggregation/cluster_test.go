@@ -131,7 +131,11 @@ func grants(role *rbacv1.ClusterRole, verb, resource string) bool {
 }
 
 func TestTheBuiltInRolesAreFilledAndEachHasWhatTheNextHas(t *testing.T) {
-	r := start(t)
+	builtInRolesAreFilled(t, start(t))
+}
+
+func builtInRolesAreFilled(t *testing.T, r *run) {
+	t.Helper()
 	get := func(name string, holds func(*rbacv1.ClusterRole) bool) {
 		t.Helper()
 		controlplanetest.Await(t, r, object.Key{Name: name}, "the rules of "+name, holds)
@@ -232,6 +236,7 @@ func TestAControllerThatIsEndedAndStartedAgainWritesWhatIsMissingAndNothingTwice
 		r.stop()
 	}
 	r := start(t)
+	builtInRolesAreFilled(t, r) // unless another test has waited for that
 	await(t, r, "restart", parts...)
 	versions := func() map[types.UID]string {
 		list, _, err := client.For[*rbacv1.ClusterRole](shared.Get(t).Client).List(t.Context(), client.Selection{})

@@ -178,6 +178,7 @@ func TestServerAServiceWithoutItsSelectorKeepsItsSlices(t *testing.T) {
 	s.Pod("web", 0)
 	s.Shows("one", "web", web(0))
 	servicetest.Change(s, s.Key("web"), func(service *corev1.Service) { service.Spec.Selector = nil })
+	settled(s, "sooner") // the informer of Pods may be ahead of that of Services
 	servicetest.Delete[*corev1.Pod](s, "web-0")
 	settled(s, "later")
 	if have := s.Shown("web"); !slices.Equal(have, []string{web(0)}) {

@@ -138,6 +138,14 @@ func TestKubectlRollout(t *testing.T) {
 	})
 	c.kubectl("set", "image", "deployment/web", "main=web:2")
 	c.kubectl("annotate", "deployment/web", "--overwrite", "kubernetes.io/change-cause=the second")
+	c.eventually(func() string { // an annotation is no part of what a rollout waits for
+		for _, set := range c.sets() {
+			if set.Annotations["kubernetes.io/change-cause"] == "the second" {
+				return ""
+			}
+		}
+		return "no set has the second cause"
+	})
 	c.rolledOut("web")
 	if revision() != "2" {
 		t.Errorf("revision %s after the second rollout", revision())
@@ -200,15 +208,15 @@ func TestKubectlRollout(t *testing.T) {
 
 func TestRolloutThatGetsNowhereIsReportedAndCanBeUndone(t *testing.T) {
 	c := start(t)
-	deadline := int32(2)
-	c.create("web", 4, "0s", func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = &deadline })
+	c.create("web", 4, "0s")
 	c.rolledOut("web")
 	c.kubectl("patch", "deployment", "web", "--type", "merge", "--patch",
-		`{"spec":{"template":{"metadata":{"annotations":{"sim.setpoint.io/ready-after":"never"}}}}}`)
+		`{"spec":{"progressDeadlineSeconds":2,"template":{"metadata":{"annotations":{"sim.setpoint.io/ready-after":"never"}}}}}`)
 	c.eventually(c.hasCondition("web", appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded"))
 	if _, err := c.try("rollout", "status", "deployment/web"); err == nil || !strings.Contains(err.Error(), "exceeded its progress deadline") {
 		t.Errorf("rollout status: %v", err)
 	}
+	c.kubectl("patch", "deployment", "web", "--type", "merge", "--patch", `{"spec":{"progressDeadlineSeconds":600}}`) // the way back may take longer
 	c.kubectl("rollout", "undo", "deployment/web")
 	c.rolledOut("web")
 	c.eventually(c.hasCondition("web", appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetAvailable"))
@@ -273,8 +281,9 @@ func TestAReplicaSetOfTheHistoryIsDeletedOnlyAsItWasSeen(t *testing.T) {
 	})
 	mu.Lock()
 	defer mu.Unlock()
-	if len(answers) != 2 || answers[0] != http.StatusConflict {
-		t.Errorf("the server answered %v, want a conflict, and then that it is deleted", answers)
+	// More conflicts where its informer lags, or a status is written meanwhile.
+	if n := len(answers); n < 2 || answers[0] != http.StatusConflict || answers[n-1] != http.StatusOK {
+		t.Errorf("the server answered %v, want a conflict, and in the end that it is deleted", answers)
 	}
 }
 
@@ -374,8 +383,8 @@ func TestASetOfTheSameTemplateThatIsThereAlreadyIsNoCollision(t *testing.T) {
 	c.run(config, deployments)
 	c.create("web", 2, "0s")
 	c.rolledOut("web")
-	if n, sets, count := refused.Load(), len(c.sets()), c.deployment("web").Status.CollisionCount; n != 1 || sets != 1 || count != nil {
-		t.Errorf("%d creates were refused, there are %d sets, and collisionCount is %v; want 1, 1 and none", n, sets, count)
+	if n, sets, count := refused.Load(), len(c.sets()), c.deployment("web").Status.CollisionCount; n == 0 || sets != 1 || count != nil { // more than once where its informer lags
+		t.Errorf("%d creates were refused, there are %d sets, and collisionCount is %v; want some, 1 and none", n, sets, count)
 	}
 }
 

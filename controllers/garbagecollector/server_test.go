@@ -565,10 +565,11 @@ func TestACollectedObjectCostsOneRequest(t *testing.T) {
 		dependents = append(dependents, s.make(configMaps, fmt.Sprint("dependent-", i), owner.owns(blocking)))
 	}
 	counter := &counter{count: map[string]int{}}
-	s.collect(counter.on(s.Config))
+	stop := s.collect(counter.on(s.Config))
 	s.rests()
 	s.delete(owner, metav1.DeletePropagationBackground)
 	s.goes(dependents...)
+	stop() // a write is seen on the server before its answer is counted
 	deletes, _ := counter.of(http.MethodDelete, s.namespace)
 	gets, _ := counter.of(http.MethodGet, s.namespace)
 	if deletes != n+1 || gets > 5 { // the one of rests, and whatever a lagging watch made it ask

@@ -263,7 +263,10 @@ func TestAProcessThatIsKilledInBetweenWritesNothingTwice(t *testing.T) {
 	var writes []string
 	for range 3 {
 		p := managertest.Run(t, shared.Get(t).Config, managertest.Making(New, Options{Workers: 1}))
-		controlplanetest.Eventually(t, "some work done", func() bool { return len(p.Writes()) >= 5 })
+		controlplanetest.Eventually(t, "some work done, or all", func() bool {
+			n := len(p.Writes()) // nobody has counted the last one of each that was killed
+			return n >= 5 || len(writes)+n >= nodes-2
+		})
 		p.Kill()
 		writes = append(writes, p.Writes()...)
 	}

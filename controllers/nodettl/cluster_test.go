@@ -24,7 +24,7 @@ func TestThereIsNoNeedOfOtherRightsThanThoseDeclared(t *testing.T) {
 	cluster := shared.Get(t)
 	eyes := managertest.Run(t, cluster.Config)
 	managertest.Run(t, cluster.Restricted(t, Rights()), managertest.Making(New, Options{}))
-	node, err := client.For[*corev1.Node](cluster.Client).Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "small"}})
+	node, err := client.For[*corev1.Node](cluster.Client).Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,22 +100,18 @@ func as(t *testing.T, cluster *controlplanetest.Cluster, entry Entry) *rest.Conf
 	}
 	var account object.Key
 	for _, o := range objects {
-		var err error
 		switch o := o.(type) {
 		case *corev1.ServiceAccount:
 			account = object.KeyOf(o)
-			_, err = client.For[*corev1.ServiceAccount](cluster.Client).Create(t.Context(), o)
+			create(t, cluster, o)
 		case *rbacv1.ClusterRole:
-			_, err = client.For[*rbacv1.ClusterRole](cluster.Client).Create(t.Context(), o)
+			create(t, cluster, o)
 		case *rbacv1.ClusterRoleBinding:
-			_, err = client.For[*rbacv1.ClusterRoleBinding](cluster.Client).Create(t.Context(), o)
+			create(t, cluster, o)
 		case *rbacv1.Role:
-			_, err = client.For[*rbacv1.Role](cluster.Client).Create(t.Context(), o)
+			create(t, cluster, o)
 		case *rbacv1.RoleBinding:
-			_, err = client.For[*rbacv1.RoleBinding](cluster.Client).Create(t.Context(), o)
-		}
-		if err != nil {
-			t.Fatal(err)
+			create(t, cluster, o)
 		}
 	}
 	token, err := cluster.Kubectl("create", "token", account.Name, "-n", account.Namespace)
@@ -128,6 +124,20 @@ func as(t *testing.T, cluster *controlplanetest.Cluster, entry Entry) *rest.Conf
 		cluster.AwaitRightsIn(t, config, namespace, rules)
 	}
 	return config
+}
+
+// create makes an object for as long as the test: its name is the same in each.
+func create[T object.Object](t *testing.T, cluster *controlplanetest.Cluster, o T) {
+	t.Helper()
+	of := client.For[T](cluster.Client)
+	if _, err := of.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := of.Delete(context.WithoutCancel(t.Context()), object.KeyOf(o)); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // awaitSync waits until all informers of a manager have had a first state.

@@ -5,6 +5,7 @@ package replicaset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -84,6 +85,17 @@ func observe(t *testing.T) *observed {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // a node has room for 110 Pods: those that stayed would be in the way of other tests
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		all := client.Selection{Namespace: o.namespace}
+		if err := errors.Join(
+			client.For[*appsv1.ReplicaSet](cluster.Client).DeleteCollection(ctx, all), // or the next test's controller makes them anew
+			client.For[*corev1.Pod](cluster.Client).DeleteCollection(ctx, all, client.GracePeriod(0)),
+		); err != nil {
+			t.Error(err)
+		}
+	})
 	inBackground(t, factory.Run)
 	return o
 }
@@ -199,7 +211,7 @@ func TestClusterAReplicaSetComesAliveScalesAndGoes(t *testing.T) {
 	o := observe(t)
 	runController(t, o.cluster.Config)
 	o.create(10)
-	o.until("ten available replicas", func() bool { return o.status().AvailableReplicas == 10 })
+	o.until("ten available replicas", func() bool { return o.status().AvailableReplicas == 10 && o.made() >= 10 })
 	if n := o.made(); n != 10 {
 		t.Errorf("%d Pods were made for 10", n)
 	}
@@ -235,7 +247,7 @@ func TestClusterThereIsNoNeedOfOtherRightsThanThoseDeclared(t *testing.T) {
 // releasesAndAdopts has a ReplicaSet make Pods, give one up, and take it back.
 func (o *observed) releasesAndAdopts(t *testing.T) {
 	set := o.create(1)
-	o.until("a Pod", func() bool { return o.status().AvailableReplicas == 1 })
+	o.until("a Pod", func() bool { return o.status().AvailableReplicas == 1 && o.made() == 1 })
 	var name string
 	for key := range o.pods.Snapshot().ControlledBy(set.UID) {
 		name = key.Name
@@ -287,7 +299,7 @@ func TestClusterAQuotaIsReportedAndCreatingGoesOnWhenItIsLifted(t *testing.T) {
 	if err := quotas.Delete(t.Context(), object.KeyOf(quota)); err != nil {
 		t.Fatal(err)
 	}
-	o.until("five replicas and no failure", func() bool { s := o.status(); return s.Replicas == 5 && len(s.Conditions) == 0 })
+	o.until("five replicas and no failure", func() bool { s := o.status(); return s.Replicas == 5 && len(s.Conditions) == 0 && o.made() >= 5 })
 	if n := o.made(); n != 5 {
 		t.Errorf("%d Pods were made for 5", n)
 	}
@@ -358,7 +370,7 @@ func TestClusterNoPodTooManyIsMadeOverKilledProcessesAndLostAnswers(t *testing.T
 		stop()
 	}
 	runController(t, o.cluster.Config)
-	o.until("all replicas available", func() bool { return o.status().AvailableReplicas == replicas })
+	o.until("all replicas available", func() bool { return o.status().AvailableReplicas == replicas && o.made() >= replicas })
 	if n := o.made(); n != replicas {
 		t.Errorf("%d Pods were made for %d", n, replicas)
 	}

@@ -4,6 +4,8 @@
 package replicationcontroller
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -41,6 +43,18 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Cluster: shared.Get(t), t: t, ever: map[types.UID]bool{}}
 	w.namespace = w.Namespace(t)
+	t.Cleanup(func() { // a node has room for 110 Pods: those that stayed would be in the way of other tests
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), controlplanetest.Patience)
+		defer cancel()
+		all := client.Selection{Namespace: w.namespace}
+		if err := errors.Join( // their owners first, or the next test's controllers make them anew
+			client.For[*corev1.ReplicationController](w.Client).DeleteCollection(ctx, all, client.Propagation(metav1.DeletePropagationBackground)),
+			client.For[*appsv1.ReplicaSet](w.Client).DeleteCollection(ctx, all),
+			client.For[*corev1.Pod](w.Client).DeleteCollection(ctx, all, client.GracePeriod(0)),
+		); err != nil {
+			t.Error(err)
+		}
+	})
 	w.eyes = managertest.Run(t, w.Config)
 	_, err := cache.Informer[*corev1.Pod](w.eyes).AddHandler(func(e cache.Event[*corev1.Pod]) {
 		w.mu.Lock()
@@ -108,10 +122,18 @@ func TestAReplicationControllerComesAliveScalesAdoptsAndReleases(t *testing.T) {
 	w.kubectl("scale", "rc/web", "--replicas=1")
 	w.until("one available Pod", available(1))
 
-	var name string
-	for key := range cache.Informer[*corev1.Pod](w.eyes).Snapshot().ControlledBy(rc.UID) {
-		name = key.Name
-	}
+	pods := cache.Informer[*corev1.Pod](w.eyes)
+	var stay []string // the others terminate for a second, and may not have been seen to do so yet
+	controlplanetest.Eventually(t, "one Pod stays", func() bool {
+		stay = nil
+		for key, item := range pods.Snapshot().ControlledBy(rc.UID) {
+			if !item.Meta().Deleting() {
+				stay = append(stay, key.Name)
+			}
+		}
+		return len(stay) == 1
+	})
+	name := stay[0]
 	key := object.Key{Namespace: w.namespace, Name: name}
 	w.kubectl("label", "pod", name, "app=quarantine", "--overwrite")
 	controlplanetest.Await(t, w.eyes, key, "the Pod is released", func(pod *corev1.Pod) bool { return metav1.GetControllerOfNoCopy(pod) == nil })

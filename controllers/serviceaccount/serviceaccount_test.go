@@ -118,7 +118,10 @@ func TestAProcessThatIsKilledInBetweenMakesEachAccountOnce(t *testing.T) {
 	var writes []string
 	for range 3 {
 		p := managertest.Run(t, cluster.Config, making)
-		controlplanetest.Eventually(t, "some work done", func() bool { return len(p.Writes()) >= 5 })
+		controlplanetest.Eventually(t, "some work done, or all", func() bool {
+			n := len(p.Writes()) // nobody has counted the last one of each that was killed
+			return n >= 5 || len(writes)+n >= len(namespaces)-2
+		})
 		p.Kill()
 		writes = append(writes, p.Writes()...)
 	}

@@ -114,7 +114,10 @@ func TestAProcessThatIsKilledInBetweenEvictsEachPodOnce(t *testing.T) {
 	var writes []string
 	for round := range 3 {
 		p := managertest.Run(t, cluster.Config, managertest.Making(New, Options{Workers: 1}))
-		controlplanetest.Eventually(t, "some work done", func() bool { return len(p.Writes()) >= 10*(round+1) })
+		controlplanetest.Eventually(t, "some work done, or all", func() bool {
+			n := len(p.Writes()) // two for each Pod; nobody has counted the last one of each that was killed
+			return n >= 10*(round+1) || len(writes)+n >= 2*pods-2
+		})
 		p.Kill()
 		writes = append(writes, p.Writes()...)
 	}

@@ -114,8 +114,8 @@ func TestTokensGoWhenTheirTimeHasComeAndNothingElseDoes(t *testing.T) {
 }
 
 func TestATokenThatIsGivenMoreTimeStaysAndOneThatIsGivenLessGoes(t *testing.T) {
-	longer, shorter := token(t, in(3*time.Second), nil), token(t, in(time.Hour), nil)
 	start(t)
+	longer, shorter := token(t, in(10*time.Second), nil), token(t, in(time.Hour), nil)
 	for key, expiration := range map[object.Key]string{longer: in(time.Hour), shorter: in(-time.Second)} {
 		change, err := client.MergePatch(map[string]any{"stringData": map[string]string{"expiration": expiration}})
 		if err != nil {
@@ -127,7 +127,7 @@ func TestATokenThatIsGivenMoreTimeStaysAndOneThatIsGivenLessGoes(t *testing.T) {
 	}
 	awaitGone(t, shorter)
 	// Its first time has come when that of one made now has.
-	awaitGone(t, token(t, in(4*time.Second), nil))
+	awaitGone(t, token(t, in(11*time.Second), nil))
 	if !there(t, longer) {
 		t.Error("the one with more time is gone")
 	}

@@ -27,17 +27,25 @@ var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 // that is the work of a controller, and the cluster goes as a whole.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
-	name := notInNames.ReplaceAllString(strings.ToLower(t.Name()), "-")
-	name = fmt.Sprintf("%.50s-%05x", strings.Trim(name, "-"), rand.IntN(1<<20))
-	_, err := client.For[*corev1.Namespace](c.Client).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	if err != nil {
-		t.Fatalf("making a namespace for the test: %v", err)
+	namespaces := client.For[*corev1.Namespace](c.Client)
+	test := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(t.Name()), "-"), "-")
+	var name string
+	for {
+		name = fmt.Sprintf("%.50s-%05x", test, rand.IntN(1<<20))
+		_, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		if apierrors.IsAlreadyExists(err) {
+			continue // a test that makes 40 of them meets one in a thousand times
+		}
+		if err != nil {
+			t.Fatalf("making a namespace for the test: %v", err)
+		}
+		break
 	}
 	if c.options.Bare {
 		return name
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}}
-	_, err = client.For[*corev1.ServiceAccount](c.Client).Create(t.Context(), account)
+	_, err := client.For[*corev1.ServiceAccount](c.Client).Create(t.Context(), account)
 	if err != nil && !apierrors.IsAlreadyExists(err) { // a controller under test may be quicker
 		t.Fatalf("making the default ServiceAccount of %s: %v", name, err)
 	}
