@@ -461,10 +461,12 @@ func TestServerASliceThatTheCacheHasNotSeenYetIsWaitedFor(t *testing.T) {
 		c, err = New(mgr, Options{})
 		return c, err
 	})
-	settled(s, "first")
+	// The Pod is known before the Service is: a slice without it would be waited for too.
+	s.Pod("web", 0)
+	s.Service("first", func(service *corev1.Service) { service.Spec.Selector = map[string]string{"app": "web"} })
+	s.Shows("the Pod is known", "first", web(0))
 	open := g.close()
 	defer open()
-	s.Pod("web", 0)
 	s.Service("web")
 	s.Shows("the slice is there", "web", web(0))
 	// More happens to the Service than its slices can be seen for.
