@@ -26,9 +26,22 @@ STATIC := CGO_ENABLED=0 $(BUILD)
 # The race detector needs a C compiler, nothing else here does.
 RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 
+# Finds tests that fail now and then; go doc ./hack/flaky.
+FLAKY := $(BIN)/tools/flaky
+build-flaky = @$(STEP) 'building bin/tools/flaky' $(BUILD) -o $(FLAKY) ./hack/flaky
+
 # Flags for go test, such as TESTFLAGS='-run Rollout -count=1'.
 TESTFLAGS ?=
+# How many tests that fail may run again, alone: one that passes then is named as
+# flaky and fails nothing.
+RETRIES ?= 0
 FUZZTIME  ?= 30s
+# What make flaky counts changes from, how often it runs each test, for how long
+# at most, and which tests.
+BASE  ?=
+COUNT ?= 100
+FOR   ?= 10m
+RUN   ?= .
 # Arguments of `make up` and `make bench`, such as ARGS='--nodes 10'.
 ARGS ?=
 
@@ -46,7 +59,8 @@ include kubernetes.mk
 help: ## list the targets
 	@echo 'make TARGET, where TARGET is one of'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sort
-	@echo 'and variables are VERSION, TESTFLAGS, FUZZTIME and ARGS (for up and bench).'
+	@echo 'and variables are VERSION, TESTFLAGS, RETRIES (for test), BASE, COUNT, FOR and RUN (for flaky),'
+	@echo 'FUZZTIME, and ARGS (for up and bench).'
 
 ## Building and running
 
@@ -78,13 +92,14 @@ clean: ## remove everything that was built here (Go's own cache stays)
 .PHONY: test
 test: build kubectl ## run all tests of all modules, those against a real API server included
 	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
-	@status=0; \
-	echo 'go test $(RACE) ./...'; \
-	go test $(RACE) -timeout 20m $(TESTFLAGS) ./... || status=1; \
-	for module in $(TESTED); do \
-		echo "cd $$module && go test ./..."; \
-		(cd $$module && go test -timeout 20m $(TESTFLAGS) ./...) || status=1; \
-	done; exit $$status
+	$(build-flaky)
+	@$(FLAKY) retry -retries $(RETRIES) -report $(BIN)/flaky.txt -- . $(RACE) -timeout 20m $(TESTFLAGS) \
+		$(foreach module,$(TESTED),-- $(module) -timeout 20m $(TESTFLAGS))
+
+.PHONY: flaky
+flaky: build kubectl ## run the tests of the packages that changed since BASE COUNT times, under load
+	$(build-flaky)
+	@$(FLAKY) hunt $(RACE) -base '$(BASE)' -count $(COUNT) -for $(FOR) -run '$(RUN)' -out $(BIN)/flaky
 
 .PHONY: test-short
 test-short: ## run the tests that need no API server, in a minute

@@ -1,0 +1,79 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ok, err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "flaky:", err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+// run returns whether all tests passed.
+func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
+	if len(args) == 0 {
+		return false, errors.New("say what to do: retry or hunt; go doc ./hack/flaky explains them")
+	}
+	switch args[0] {
+	case "retry":
+		return runRetry(ctx, args[1:], out)
+	case "hunt":
+		return runHunt(ctx, args[1:], out)
+	default:
+		return false, fmt.Errorf("%q is neither retry nor hunt", args[0])
+	}
+}
+
+func runRetry(ctx context.Context, args []string, out io.Writer) (bool, error) {
+	flags := flag.NewFlagSet("retry", flag.ContinueOnError)
+	r := retry{out: out, goTest: goTest}
+	flags.IntVar(&r.retries, "retries", 0, "how many tests that fail are run again")
+	flags.StringVar(&r.report, "report", "", "`file` to write the flaky tests to, with both outputs")
+	if err := flags.Parse(args); err != nil {
+		return false, err
+	}
+	modules, err := modulesOf(flags.Args())
+	if err != nil {
+		return false, err
+	}
+	return r.run(ctx, modules)
+}
+
+// modulesOf splits what stands between the double dashes.
+func modulesOf(args []string) ([]module, error) {
+	var modules []module
+	for len(args) > 0 {
+		end := slices.Index(args, "--")
+		if end < 0 {
+			end = len(args)
+		}
+		if end == 0 {
+			return nil, errors.New("a folder must stand after each --")
+		}
+		modules = append(modules, module{folder: args[0], flags: args[1:end]})
+		args = args[min(end+1, len(args)):]
+	}
+	if len(modules) == 0 {
+		return nil, errors.New("no folder of a module is given")
+	}
+	return modules, nil
+}
