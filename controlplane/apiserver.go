@@ -24,7 +24,7 @@ import (
 
 const (
 	// serviceRange and serviceIssuer are kubeadm's defaults (networking
-	// .serviceSubnet and the service-account issuer, v1.36); serviceIP is the
+	// .serviceSubnet and the service-account issuer, v1.37); serviceIP is the
 	// first address of the range, which the Service "kubernetes" gets.
 	serviceRange  = "10.96.0.0/12"
 	serviceIP     = "10.96.0.1"

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/version"
 )
 
@@ -30,7 +31,7 @@ const (
 
 	// etcdVersion is the minor version of etcd's storage format. etcd refuses
 	// to read files of a newer one.
-	etcdVersion = "3.6"
+	etcdVersion = "3.7"
 
 	// minFreeBytes is what a start needs at least: etcd preallocates two
 	// write-ahead log segments of 64 MB each (wal.SegmentSizeBytes), and the
@@ -47,12 +48,30 @@ const (
 // marker is the content of setpoint-controlplane.json.
 type marker struct {
 	Format     int    `json:"format"`
-	Kubernetes string `json:"kubernetes"` // minor version, such as "1.36"
-	Etcd       string `json:"etcd"`       // minor version, such as "3.6"
+	Kubernetes string `json:"kubernetes"` // minor version, such as "1.37"
+	Etcd       string `json:"etcd"`       // minor version, such as "3.7"
 }
 
 func currentMarker() marker {
 	return marker{Format: formatVersion, Kubernetes: version.DefaultKubeBinaryVersion, Etcd: etcdVersion}
+}
+
+// upgradesTo reports whether a program with the versions of to can take over a
+// directory that m describes. Kubernetes and etcd both support an upgrade by one
+// minor version, and neither supports a downgrade.
+func (m marker) upgradesTo(to marker) bool {
+	return m.Format == to.Format && sameOrNextMinor(m.Kubernetes, to.Kubernetes) && sameOrNextMinor(m.Etcd, to.Etcd)
+}
+
+// sameOrNextMinor reports whether to is the minor version from, such as "1.36", or
+// the one that follows it.
+func sameOrNextMinor(from, to string) bool {
+	f, err := utilversion.ParseGeneric(from)
+	if err != nil {
+		return false
+	}
+	t, err := utilversion.ParseGeneric(to)
+	return err == nil && f.Major() == t.Major() && (f.Minor() == t.Minor() || f.Minor()+1 == t.Minor())
 }
 
 // dataDir is an opened, locked data directory.
@@ -89,7 +108,7 @@ func openDataDir(path string, freeBytes func(string) (uint64, error)) (*dataDir,
 }
 
 func (d *dataDir) open(freeBytes func(string) (uint64, error)) error {
-	fresh, err := d.isFresh()
+	unmarked, err := d.needsMarker()
 	if err != nil {
 		return err
 	}
@@ -114,7 +133,8 @@ func (d *dataDir) open(freeBytes func(string) (uint64, error)) error {
 			return diskError(fmt.Errorf("preparing data directory: %w", err))
 		}
 	}
-	if fresh {
+	// Before etcd opens its files: afterwards an older etcd could not read them.
+	if unmarked {
 		data, err := json.Marshal(currentMarker())
 		if err != nil {
 			return fmt.Errorf("encoding %s: %w", markerFile, err)
@@ -124,9 +144,10 @@ func (d *dataDir) open(freeBytes func(string) (uint64, error)) error {
 	return nil
 }
 
-// isFresh reports whether the directory has yet to be filled, and refuses one
-// that holds anything else than what this version writes.
-func (d *dataDir) isFresh() (bool, error) {
+// needsMarker reports whether this start has to write the marker, because the
+// directory is new or is upgraded from the minor version before. It refuses a
+// directory of any other version, and one that holds other files.
+func (d *dataDir) needsMarker() (bool, error) {
 	path := filepath.Join(d.path, markerFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,11 +171,12 @@ func (d *dataDir) isFresh() (bool, error) {
 	if err := json.Unmarshal(data, &found); err != nil {
 		return false, fmt.Errorf("%w: %s is damaged: %w; restore it from a backup or choose a new directory", ErrNotDataDir, path, err)
 	}
-	if want := currentMarker(); found != want {
-		return false, fmt.Errorf("%w: %s was written by Kubernetes %s with etcd %s in format %d, this program is Kubernetes %s with etcd %s and format %d; run the version that wrote it, or choose a new directory",
+	want := currentMarker()
+	if !found.upgradesTo(want) {
+		return false, fmt.Errorf("%w: %s was written by Kubernetes %s with etcd %s in format %d, this program is Kubernetes %s with etcd %s and format %d; run the version that wrote it, upgrade one minor version at a time, or choose a new directory",
 			ErrDataDirVersion, d.path, found.Kubernetes, found.Etcd, found.Format, want.Kubernetes, want.Etcd, want.Format)
 	}
-	return false, nil
+	return found != want, nil
 }
 
 func (d *dataDir) pkiDir() string              { return filepath.Join(d.path, "pki") }

@@ -80,10 +80,12 @@ start that made them. Keys are ECDSA P-256.
 
 setpoint-controlplane.json is one JSON object: "format", a number that counts
 incompatible changes of this layout (now 1), and "kubernetes" and "etcd", the minor
-versions that wrote it, such as "1.36" and "3.6". A start refuses a directory where
-any of them differs with ErrDataDirVersion, and one that has other files but not this
-one with ErrNotDataDir. To move to a newer Kubernetes, export the objects with the old
-version, and import them with the new one into a new directory.
+versions that wrote it, such as "1.37" and "3.7". A start upgrades a directory that the
+minor version before wrote, and rewrites this file first: from then on, the older
+version refuses the directory. A start refuses any other version with
+ErrDataDirVersion, and a directory that has other files but not this one with
+ErrNotDataDir. To skip a minor version or to go back, export the objects with the
+version that wrote the directory, and import them into a new one.
 
 # One process
 

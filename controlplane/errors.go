@@ -16,8 +16,8 @@ var (
 	// names its process id.
 	ErrDataDirLocked = errors.New("data directory in use")
 
-	// ErrDataDirVersion: the data directory was written by another version of
-	// Kubernetes or in another format.
+	// ErrDataDirVersion: the data directory was written in another format, or by a
+	// version of Kubernetes that is neither this one nor the minor version before.
 	ErrDataDirVersion = errors.New("data directory of another version")
 
 	// ErrNotDataDir: the directory holds something else than a control plane.

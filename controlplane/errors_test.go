@@ -76,9 +76,12 @@ func TestLockedDataDirectoryIsTold(t *testing.T) {
 
 func TestDataDirectoryOfAnotherVersionIsRefused(t *testing.T) {
 	for name, content := range map[string]string{
-		"newer format":     `{"format":2,"kubernetes":"1.36","etcd":"3.6"}`,
-		"older Kubernetes": `{"format":1,"kubernetes":"1.35","etcd":"3.6"}`,
-		"newer etcd":       `{"format":1,"kubernetes":"1.36","etcd":"3.7"}`,
+		"newer format":           `{"format":2,"kubernetes":"1.37","etcd":"3.7"}`,
+		"newer Kubernetes":       `{"format":1,"kubernetes":"1.38","etcd":"3.7"}`,
+		"Kubernetes of long ago": `{"format":1,"kubernetes":"1.35","etcd":"3.6"}`,
+		"newer etcd":             `{"format":1,"kubernetes":"1.37","etcd":"3.8"}`,
+		"etcd of long ago":       `{"format":1,"kubernetes":"1.37","etcd":"3.5"}`,
+		"no versions":            `{"format":1}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

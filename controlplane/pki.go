@@ -23,7 +23,7 @@ import (
 )
 
 // Validity as kubeadm sets it (CACertificateValidityPeriod,
-// CertificateValidityPeriod and CertificateBackdate of its API, v1.36): the
+// CertificateValidityPeriod and CertificateBackdate of its API, v1.37): the
 // back-dating lets clients whose clock is a little behind connect.
 const (
 	authorityValidity = 10 * 365 * 24 * time.Hour

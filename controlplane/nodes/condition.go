@@ -13,7 +13,7 @@ import (
 
 // conditions derives the four conditions that belong to the kubelet from phase
 // and containers, with its reasons and messages (pkg/kubelet/status/generate.go
-// of Kubernetes 1.36). Conditions of others are left as they are.
+// of Kubernetes 1.37). Conditions of others are left as they are.
 func (p *pass) conditions() {
 	sandbox := corev1.ConditionTrue
 	if p.status.PodIP == "" || ended(p.status.Phase) {

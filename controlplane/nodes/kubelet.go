@@ -145,7 +145,7 @@ func (p *pass) warn(reason, message string) {
 	p.out.events = append(p.out.events, podEvent{corev1.EventTypeWarning, reason, message})
 }
 
-// phase is the kubelet's rule (getPhase in pkg/kubelet of Kubernetes 1.36) for a
+// phase is the kubelet's rule (getPhase in pkg/kubelet of Kubernetes 1.37) for a
 // Pod whose init containers never fail.
 func (p *pass) phase(initialized bool) corev1.PodPhase {
 	var waiting, running, stopped, failed int
