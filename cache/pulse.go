@@ -7,7 +7,7 @@ import "sync"
 
 // pulse is what the informers of a factory know together of the server that they read
 // from. Each tries again in its own time after a failure, up to half a minute later;
-// when the first one gets through, the others need not wait. And one outage is one for
+// when the first one has a whole state or a watch that works, the others need not wait. And one outage is one for
 // all of them: the first one that notices says so. The zero pulse is ready, and a nil
 // one never beats.
 type pulse struct {

@@ -62,19 +62,26 @@ type reflector struct {
 	source source
 	sink   sink
 	server *pulse // of others that read from the same server; may be nil
-	lost   bool   // the last try did not reach the server
+
+	// lost says that the server was not reached, or that a connection broke, and that
+	// nothing has proven since that it is there again.
+	lost bool
+	// reached is closed when another informer has proven that the server is there since
+	// the last try began, or since its watch broke.
+	reached <-chan struct{}
 
 	version  object.Version // up to which the sink has been told
 	complete bool           // the sink has been given a whole state, at version
 	forgot   bool           // the server does not know version any more
 	pageSize int64          // of lists at no version; 0: all in one
 	expired  time.Time      // when a watch did last
+	failures failures       // of watches, at one place
 	why      error          // of the last try's failure; nil: a watch's time was up
 	backoff  backoff
 }
 
 var (
-	errShortWatch = errors.New("the server ended the watch at once and sent nothing")
+	errShortWatch = errors.New("the server ended the watch at once and sent nothing new")
 	errRelist     = errors.New("the state must be listed again")
 	errNoEnd      = errors.New("the server ended the watch before it had sent the whole state")
 )
@@ -82,7 +89,7 @@ var (
 // run reads until ctx ends.
 func (r *reflector) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		reached := r.server.next()
+		r.reached = r.server.next()
 		err := r.step(ctx)
 		if err == nil || ctx.Err() != nil {
 			r.why = nil
@@ -97,9 +104,11 @@ func (r *reflector) run(ctx context.Context) {
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 			least = time.Duration(seconds) * time.Second
 		}
-		// What another's success says of the server says nothing of a refusal.
-		if r.lost = isConnection(class(err)); !r.lost {
-			reached = nil
+		reached := r.reached
+		if isConnection(class(err)) {
+			r.lost = true
+		} else {
+			reached = nil // what another's success says of the server says nothing of a refusal
 		}
 		_ = r.backoff.wait(ctx, least, reached)
 	}
@@ -194,7 +203,8 @@ func (r *reflector) whole(version object.Version) {
 	r.well()
 }
 
-// well notes that the server answers as it should.
+// well notes that the server has proven to answer as it should: with a whole state, or
+// with a watch that works.
 func (r *reflector) well() {
 	r.sink.trouble(nil)
 	if r.lost {
@@ -277,10 +287,9 @@ func (r *reflector) follow(ctx context.Context) error {
 	r.sink.restarted(rewatched, r.why)
 	w, err := r.source.watch(ctx, options)
 	if err != nil {
-		return r.afterWatch(err)
+		return r.afterWatch(err, apierrors.IsBadRequest(err) || apierrors.IsInvalid(err))
 	}
 	defer func() { _ = w.close() }()
-	r.well()
 	return r.consume(ctx, w)
 }
 
@@ -290,12 +299,22 @@ func (r *reflector) watchOptions() client.WatchOptions {
 
 // consume passes on the events of a watch until it ends.
 func (r *reflector) consume(ctx context.Context, w stream) error {
-	began, events := time.Now(), 0
+	works := newProof(r.well)
+	began, news := time.Now(), false
+	defer func() {
+		works.end()
+		// What others proved while the watch lived, or this one by itself, says nothing
+		// of the time after it.
+		r.reached = r.server.next()
+		if time.Since(began) >= backoffMost {
+			r.backoff.reset()
+		}
+	}()
 	for {
 		kind, f, err := w.next()
 		if err != nil {
 			if errors.Is(err, io.EOF) {
-				if events == 0 && time.Since(began) < shortWatch {
+				if !news && time.Since(began) < shortWatch {
 					return fmt.Errorf("watching: %w", errShortWatch)
 				}
 				return nil // its time was up; go on where it ended
@@ -303,9 +322,9 @@ func (r *reflector) consume(ctx context.Context, w stream) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return r.afterWatch(err)
+			var status apierrors.APIStatus
+			return r.afterWatch(err, errors.As(err, &status)) // an error event of any sort
 		}
-		events++
 		version, err := object.ParseVersion(string(f.head.ResourceVersion))
 		// A watch tells in order. What is not after the place that was reached has
 		// been told before, and may have been undone since.
@@ -323,16 +342,21 @@ func (r *reflector) consume(ctx context.Context, w stream) error {
 			}
 		}
 		if err != nil {
-			return r.afterWatch(&undecodable{err})
+			return r.afterWatch(&undecodable{err}, true)
 		}
 		r.version = version
+		if !news {
+			news = true
+			works.given()
+		}
 	}
 }
 
 // afterWatch decides how to go on after a watch that failed. Where the place in
 // the history is still good, the next watch resumes there: nothing is lost, and
-// nothing needs to be listed.
-func (r *reflector) afterWatch(err error) error {
+// nothing needs to be listed. ofPlace says that the failure may be one of that place: the
+// server answered, and neither its load nor the connection explains the answer.
+func (r *reflector) afterWatch(err error, ofPlace bool) error {
 	switch {
 	case isExpired(err):
 		// List at the last version first: another server, or this one's cache,
@@ -350,8 +374,34 @@ func (r *reflector) afterWatch(err error) error {
 		// What the event was is lost. The version has not moved past it, but a
 		// watch from here would bring the same bytes again.
 		r.complete = false
+	case ofPlace && r.failures.recur(r.version):
+		// A server may have an object in its history that it cannot send, and it breaks
+		// each watch that comes there.
+		r.complete = false
 	}
 	return fmt.Errorf("watching: %w", err)
+}
+
+// failures counts watches that failed at one place of the history.
+type failures struct {
+	at    object.Version
+	times int
+}
+
+// recurring is how many watches may fail at one place before the state is listed again.
+const recurring = 3
+
+// recur counts a failure at a place, and reports whether it is one too many.
+func (f *failures) recur(at object.Version) bool {
+	if f.at != at {
+		f.at, f.times = at, 0
+	}
+	f.times++
+	if f.times < recurring {
+		return false
+	}
+	f.times = 0
+	return true
 }
 
 // isTooLargeVersion reports whether the server says that the version asked for is

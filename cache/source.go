@@ -135,6 +135,9 @@ func (s *serverStream) close() error { return s.watch.Close() }
 
 func (s *serverStream) next() (string, *frame, error) {
 	event, err := s.watch.Next()
+	if errors.Is(err, wire.ErrMalformed) || errors.Is(err, wire.ErrTooLarge) {
+		return "", nil, &undecodable{err}
+	}
 	if err != nil {
 		return "", nil, err
 	}
@@ -143,7 +146,7 @@ func (s *serverStream) next() (string, *frame, error) {
 	case wire.Error:
 		var status metav1.Status
 		if err := s.watch.Encoding.Decode(event.Object, &status); err != nil {
-			return "", nil, fmt.Errorf("reading an error event: %w", err)
+			return "", nil, &undecodable{fmt.Errorf("reading an error event: %w", err)}
 		}
 		return "", nil, &apierrors.StatusError{ErrStatus: status}
 	default:
