@@ -62,6 +62,7 @@ var builtinGroups = []builtinGroup{
 		"FlowSchema", "PriorityLevelConfiguration",
 	}},
 	{name: "internal.apiserver.k8s.io", folder: "apiserverinternal", cluster: []string{"StorageVersion"}},
+	{name: "lifecycle.k8s.io", folder: "lifecycle", namespaced: []string{"Eviction", "EvictionRequest"}},
 	{name: "networking.k8s.io", folder: "networking", namespaced: []string{"Ingress", "NetworkPolicy"}, cluster: []string{
 		"IPAddress", "IngressClass", "ServiceCIDR",
 	}},
@@ -73,7 +74,7 @@ var builtinGroups = []builtinGroup{
 	{name: "resource.k8s.io", folder: "resource", namespaced: []string{"ResourceClaim", "ResourceClaimTemplate"}, cluster: []string{
 		"DeviceClass", "DeviceTaintRule", "ResourcePoolStatusRequest", "ResourceSlice",
 	}},
-	{name: "scheduling.k8s.io", folder: "scheduling", namespaced: []string{"PodGroup", "Workload"}, cluster: []string{
+	{name: "scheduling.k8s.io", folder: "scheduling", namespaced: []string{"CompositePodGroup", "PodGroup", "Workload"}, cluster: []string{
 		"PriorityClass",
 	}},
 	{name: "storage.k8s.io", folder: "storage", namespaced: []string{"CSIStorageCapacity"}, cluster: []string{

@@ -287,7 +287,7 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 		}
 		request.Accept(accept...)
 	}
-	w.Resource = request.resource
+	w.Resource, w.Client = request.resource, t.client
 	answer, err := request.Do(ctx)
 	if err != nil {
 		if w.Unknown = Unanswered(err); w.Unknown {
@@ -386,7 +386,7 @@ func (t Typed[T]) Delete(ctx context.Context, key object.Key, options ...DeleteO
 	if err != nil {
 		return fmt.Errorf("%s: %w", request, err)
 	}
-	w := Write{Verb: "delete", Resource: request.resource, Key: key}
+	w := Write{Verb: "delete", Resource: request.resource, Key: key, Client: t.client}
 	if o.Preconditions != nil && o.Preconditions.UID != nil {
 		w.UID = *o.Preconditions.UID
 	}
@@ -414,7 +414,9 @@ func (t Typed[T]) DeleteCollection(ctx context.Context, s Selection, options ...
 	}
 	_, err = request.Namespace(s.Namespace).Param("labelSelector", s.Labels).Param("fieldSelector", s.Fields).
 		Body(contentType, body).Do(ctx)
-	w := Write{Verb: "deletecollection", Resource: request.resource, Key: object.Key{Namespace: s.Namespace}, Unknown: true}
+	w := Write{
+		Verb: "deletecollection", Resource: request.resource, Key: object.Key{Namespace: s.Namespace}, Unknown: true, Client: t.client,
+	}
 	if err == nil || Unanswered(err) {
 		record(ctx, w)
 	}

@@ -23,6 +23,8 @@ type Write struct {
 	Version object.Version
 	// Unknown: no answer came, the write may have happened or not.
 	Unknown bool
+	// Client sent the write, and can be used to read what became of it.
+	Client *Client
 }
 
 // Recorder is told of the writes made under a context. Record is called by the

@@ -27,6 +27,7 @@ type Controller struct {
 	limiter   workqueue.Limiter[object.Key]
 	fair      bool
 	log       *slog.Logger
+	logs      bool // log was given by an option or a host
 	client    *client.Client
 
 	workers    int
@@ -95,7 +96,8 @@ func RateLimit(l workqueue.Limiter[object.Key]) Option { return func(c *Controll
 // with a single key. Without it keys come in order of arrival. Priorities are kept either way.
 func Fair() Option { return func(c *Controller) { c.fair = true } }
 
-// Log gives the controller a logger. The default logs to slog.Default.
+// Log gives the controller a logger. The default is that of the manager that the
+// controller is added to, or slog.Default.
 func Log(l *slog.Logger) Option { return func(c *Controller) { c.log = l } }
 
 // Reads names an informer that the Reconciler reads and that starts no run: the
@@ -113,20 +115,35 @@ func ReadStale() Option { return func(c *Controller) { c.staleReads = true } }
 // find in the informers. The default is 5 minutes.
 func WriteWait(most time.Duration) Option { return func(c *Controller) { c.writeWait = most } }
 
-// Client is asked about writes that do not appear, and those whose answer was lost.
-// Without one the latter count as seen after some seconds.
+// Client reads what became of writes to its server whose answer was lost, or that do not
+// appear. The default, nil, is the client that wrote.
 func Client(cl *client.Client) Option { return func(c *Controller) { c.client = cl } }
 
-// On gives the controller what it needs of its host: [Client] and [Log].
+// On binds the controller to a host when it is made: it has the host's [Client] and [Log].
+// A manager does so for each controller that is added to it. On is for a controller that
+// runs inside another [Runnable], or that another program than a manager runs.
 func On(h Host) Option {
 	return func(c *Controller) { c.client, c.log = h.Client(), h.Logger() }
 }
 
+// Bind gives the controller what it needs of the host that runs it: the logger, unless
+// [Log] or [On] gave one. A manager calls it for each controller that is added. It must
+// not be called after Run.
+func (c *Controller) Bind(h Host) {
+	if !c.logs {
+		c.log, c.logs = h.Logger().With("controller", c.name), true
+	}
+}
+
 // New makes a controller.
 func New(name string, r Reconciler, options ...Option) *Controller {
-	c := &Controller{name: name, reconcile: r, workers: 1, grace: 10 * time.Second, writeWait: boundOfWait, log: slog.Default()}
+	c := &Controller{name: name, reconcile: r, workers: 1, grace: 10 * time.Second, writeWait: boundOfWait}
 	for _, option := range options {
 		option(c)
+	}
+	c.logs = c.log != nil
+	if !c.logs {
+		c.log = slog.Default()
 	}
 	c.log = c.log.With("controller", name)
 	queue := workqueue.Options[object.Key]{Name: name, Limiter: c.limiter}

@@ -17,6 +17,10 @@
 //	        ...
 //	    },
 //	    controller.For(pods), controller.Workers(4))
+//	err := mgr.Add(c)
+//
+// Adding a controller to a manager binds it: it logs to the manager's logger. No option is
+// needed for what the next section says.
 //
 // # What a Reconciler may rely on
 //
@@ -26,7 +30,7 @@
 //     After a run that wrote, the key is held back until the informers have seen
 //     those writes. Nothing has to be counted or expected by hand.
 //   - A write whose answer was lost counts as done or not done only after the
-//     server has been asked.
+//     server has been asked, with the client that wrote.
 //   - Its key comes with the causes: which objects changed, and how.
 //   - What changed comes before what was there when the controller started and what is
 //     only looked at again ([Resync]). With [Fair], namespaces take turns.

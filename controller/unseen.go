@@ -76,10 +76,6 @@ func (w *unseenWrite) needNot(ctx context.Context, c *Controller) bool {
 	// Where only fields that are not known here say whether an object is selected, one
 	// that is not shown may be. An informer that is behind shows nothing of it either.
 	hidden := w.informer.Partial() && w.informer.Trouble() == nil
-	if c.client == nil {
-		_, shown := w.informer.Meta(w.Key)
-		return hidden && !shown
-	}
 	live, exists, err := w.read(ctx, c)
 	if err != nil {
 		return false
@@ -116,7 +112,7 @@ func (w *unseenWrite) needNot(ctx context.Context, c *Controller) bool {
 func (w *unseenWrite) lost(ctx context.Context, c *Controller) bool {
 	ctx, cancel := context.WithTimeout(ctx, askAfter)
 	defer cancel()
-	list, err := c.client.List(ctx, w.Resource, client.Selection{Namespace: w.Key.Namespace, MetadataOnly: true},
+	list, err := w.reader(c).List(ctx, w.Resource, client.Selection{Namespace: w.Key.Namespace, MetadataOnly: true},
 		client.ListOptions{PageSize: 1}, func(wire.Encoding, []byte) error { return nil })
 	if err != nil {
 		return false
@@ -130,9 +126,6 @@ func (w *unseenWrite) lost(ctx context.Context, c *Controller) bool {
 // that must be gone. It returns false if ctx ended first. A server that carries out a
 // write after it has answered questions about it is not caught.
 func (w *unseenWrite) outcome(ctx context.Context, c *Controller) (now []unseenWrite, known bool) {
-	if c.client == nil {
-		return nil, pause(ctx, c.own.patience)
-	}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, askAfter) {
 		now, err := w.ask(ctx, c)
 		if err == nil {
@@ -179,7 +172,7 @@ func (w *unseenWrite) askForAll(ctx context.Context, c *Controller) ([]unseenWri
 	defer cancel()
 	// What the informer shows that the list does not was deleted, if it is read before.
 	shown := cache.SharedInformer[*metav1.PartialObjectMetadata](w.informer).Snapshot()
-	list, _, err := client.ForResource[*metav1.PartialObjectMetadata](c.client, w.Resource).
+	list, _, err := client.ForResource[*metav1.PartialObjectMetadata](w.reader(c), w.Resource).
 		List(ctx, client.Selection{Namespace: w.Key.Namespace, MetadataOnly: true})
 	if err != nil {
 		return nil, err
@@ -220,11 +213,21 @@ func (w *unseenWrite) as(verb string, m object.Meta) unseenWrite {
 	return known
 }
 
+// reader is the client that reads what became of the write: the controller's own where it
+// has one for the server that was written to, or else the one that wrote. So there always
+// is one, whether somebody thought of giving the controller a client or not.
+func (w *unseenWrite) reader(c *Controller) *client.Client {
+	if c.client != nil && c.client.Server() == w.Client.Server() {
+		return c.client
+	}
+	return w.Client
+}
+
 // read gets the object's metadata from the server.
 func (w *unseenWrite) read(ctx context.Context, c *Controller) (m object.Meta, exists bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askAfter)
 	defer cancel()
-	o, err := client.ForResource[*metav1.PartialObjectMetadata](c.client, w.Resource).Get(ctx, w.Key)
+	o, err := client.ForResource[*metav1.PartialObjectMetadata](w.reader(c), w.Resource).Get(ctx, w.Key)
 	if apierrors.IsNotFound(err) {
 		return m, false, nil
 	}

@@ -52,8 +52,7 @@ func TestDebugPageShowsWhatIsGivenUpAndWhatPanics(t *testing.T) {
 			}
 			add(object.Key{Name: "mapped"})
 		}),
-		controller.MaxRetries(2), controller.RateLimit(&workqueue.Exponential[object.Key]{Base: time.Millisecond}),
-		controller.Log(m.Logger()))); err != nil {
+		controller.MaxRetries(2), controller.RateLimit(&workqueue.Exponential[object.Key]{Base: time.Millisecond}))); err != nil {
 		t.Fatal(err)
 	}
 	run(t, m)
@@ -101,7 +100,7 @@ func TestDebugPageShowsWhatKeysWaitForAndWhoHoldsTheLease(t *testing.T) {
 			server[0].HoldWatches(true)
 			_, err := client.For[*corev1.Pod](m.Client()).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "made"}})
 			return controller.Result{After: time.Nanosecond}, err
-		}, controller.For(pods), controller.On(m))
+		}, controller.For(pods))
 		if err := m.Add(c); err != nil {
 			t.Fatal(err)
 		}
@@ -153,8 +152,8 @@ func TestAControllerWhoseKindIsNotThereSaysSoAndRunsWhenItIs(t *testing.T) {
 		}
 	}
 	for _, c := range []*controller.Controller{
-		controller.New("waiting", note(waited), controller.For(cache.Informer[*corev1.ConfigMap](m)), controller.On(m)),
-		controller.New("working", note(worked), controller.For(cache.Informer[*corev1.Pod](m)), controller.On(m)),
+		controller.New("waiting", note(waited), controller.For(cache.Informer[*corev1.ConfigMap](m))),
+		controller.New("working", note(worked), controller.For(cache.Informer[*corev1.Pod](m))),
 	} {
 		if err := m.Add(c); err != nil {
 			t.Fatal(err)

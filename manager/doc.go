@@ -6,7 +6,8 @@
 //
 //	mgr, err := manager.New(config)
 //	pods := cache.Informer[*corev1.Pod](mgr)
-//	mgr.Add(controller.New("pod-logger", reconcile, controller.For(pods)))
+//	err = mgr.Add(controller.New("pod-logger", reconcile, controller.For(pods)))
+//	...
 //	return mgr.Run(ctx)
 //
 // [Manager.Run] waits for the server, starts the informers, and starts each

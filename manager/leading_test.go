@@ -103,8 +103,7 @@ func startReplica(t *testing.T, server http.RoundTripper, name string) *replica 
 		_, err = client.For[*corev1.Pod](r.Client()).Patch(ctx, req.Key, patch)
 		return controller.Result{}, err
 	}
-	if err := r.Add(controller.New("writer", reconcile, controller.Reads(pods), controller.Periodically(time.Second, object.Key{Namespace: "ns", Name: "a"}),
-		controller.Client(r.Client()), controller.Log(r.Logger()))); err != nil {
+	if err := r.Add(controller.New("writer", reconcile, controller.Reads(pods), controller.Periodically(time.Second, object.Key{Namespace: "ns", Name: "a"}))); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

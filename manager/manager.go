@@ -147,7 +147,8 @@ func (m *Manager) recorder(c *client.Client, name string) *controller.Recorder {
 
 // Add has the manager run a part. It is an error while the manager runs, and with
 // a name that another part has. The metrics of a part that is a prometheus.Collector are
-// served with those of the manager.
+// served with those of the manager. A controller logs to the manager's logger, unless it
+// was given one of its own.
 func (m *Manager) Add(r Runnable) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -158,6 +159,9 @@ func (m *Manager) Add(r Runnable) error {
 		if other.Name() == r.Name() {
 			return fmt.Errorf("adding %s to the manager: there is a part of that name", r.Name())
 		}
+	}
+	if c, ok := r.(interface{ Bind(controller.Host) }); ok { // a *controller.Controller, or what embeds one
+		c.Bind(m)
 	}
 	m.parts = append(m.parts, r)
 	return nil

@@ -112,7 +112,7 @@ func TestManagerRunsItsControllersAndLeavesNothingBehind(t *testing.T) {
 	err := m.Add(controller.New("test", func(_ context.Context, req controller.Request) (controller.Result, error) {
 		reconciled <- req.Key
 		return controller.Result{}, nil
-	}, controller.For(pods), controller.Log(m.Logger())))
+	}, controller.For(pods)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,8 +198,8 @@ func TestControllerThatCannotStartHoldsUpNobody(t *testing.T) {
 		}
 	}
 	if err := errors.Join(
-		m.Add(controller.New("open", count(&runs), controller.For(open), controller.Log(m.Logger()))),
-		m.Add(controller.New("closed", count(&blocked), controller.For(closed), controller.Log(m.Logger()))),
+		m.Add(controller.New("open", count(&runs), controller.For(open))),
+		m.Add(controller.New("closed", count(&blocked), controller.For(closed))),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestAControllerWithItsOwnCredentialsRecordsItsEventsWithThem(t *testing.T) 
 		if err := m.Add(controller.New(who, func(context.Context, controller.Request) (controller.Result, error) {
 			recorder.Normal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, podsResource, "Seen", "Look", "it is there")
 			return controller.Result{}, nil
-		}, controller.For(pods), controller.On(host))); err != nil {
+		}, controller.For(pods))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -100,7 +100,7 @@ func TestAManagerBeginsAndEndsInOrder(t *testing.T) {
 			recorder.Normal(pod, podsResource, "Finished", "Finish", "the run is finished")
 			d.note("the run ends")
 			return controller.Result{}, nil
-		}, controller.For(pods), controller.On(m))
+		}, controller.For(pods))
 		if err := m.Add(worker); err != nil {
 			t.Fatal(err)
 		}

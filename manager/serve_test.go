@@ -77,7 +77,7 @@ func broken(t *testing.T, config *rest.Config, options ...manager.Option) *manag
 			return controller.Result{}, errors.New("the oven is cold")
 		}
 		return controller.Result{}, nil
-	}, controller.For(pods), controller.Log(m.Logger()))); err != nil {
+	}, controller.For(pods))); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Add(oven{prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "oven_celsius"}, func() float64 { return 18 })}); err != nil {

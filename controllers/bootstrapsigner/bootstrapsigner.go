@@ -59,7 +59,6 @@ func New(h controller.Host) (*controller.Controller, error) {
 	return controller.New(Name, r.reconcile,
 		controller.For(r.configMaps),
 		controller.Watches(r.tokens, func(_ cache.Event[*corev1.Secret], add func(object.Key)) { add(clusterInfo) }),
-		controller.On(h),
 	), nil
 }
 

@@ -53,7 +53,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	return controller.New(Name, r.reconcile,
 		controller.Watches(r.roles, r.sumsWith),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 

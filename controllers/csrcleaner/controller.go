@@ -51,7 +51,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	return controller.New(Name, r.reconcile,
 		controller.For(r.requests, exists),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 

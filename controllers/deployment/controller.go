@@ -80,7 +80,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Watches(r.sets, r.orphaned),
 		controller.Watches(r.pods, r.podGone),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 

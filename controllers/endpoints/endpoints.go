@@ -74,7 +74,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Watches(r.pods, r.selection.Wakes),
 		controller.Watches(r.endpoints, lostOrLeft),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 

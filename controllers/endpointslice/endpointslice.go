@@ -116,7 +116,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.RateLimit(workqueue.Joined[object.Key]{
 			&workqueue.Exponential[object.Key]{Base: retryBase, Max: retryMax}, &workqueue.TokenBucket[object.Key]{},
 		}),
-		controller.On(h),
 	), nil
 }
 

@@ -88,7 +88,6 @@ func newAt(h controller.Host, o Options, now func() time.Time) (*controller.Cont
 		controller.Reads(r.secrets),
 		controller.Reads(r.accounts),
 		controller.Reads(r.pods),
-		controller.On(h),
 	), nil
 }
 

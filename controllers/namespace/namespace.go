@@ -94,7 +94,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Feed("content that went", r.vigils.run),
 		controller.RateLimit(retries()),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 

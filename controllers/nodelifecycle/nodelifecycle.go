@@ -62,7 +62,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Watches(r.pods, r.unknownNodeOfPod),
 		controller.Reads(r.leases),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	)
 	r.attend = func(node string) {
 		c.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: workqueue.Timer}}, object.Key{Name: node})

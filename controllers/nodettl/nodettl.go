@@ -44,7 +44,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	c := controller.New(Name, r.reconcile,
 		controller.For(r.nodes, r.differs),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	)
 	r.attend = func(node object.Key) {
 		c.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: "ClusterResized"}}, node)

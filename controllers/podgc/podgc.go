@@ -106,7 +106,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Reads(r.pods),
 		controller.Reads(r.nodes),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	)
 	r.attend = func(pod object.Key) {
 		c.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: workqueue.Timer}}, pod)

@@ -74,7 +74,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.For(r.namespaces, stays),
 		controller.Watches(r.configMaps, namespaceOfChanged),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 

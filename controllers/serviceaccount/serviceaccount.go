@@ -49,7 +49,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.For(namespaces, stays),
 		controller.Watches(accounts, namespaceOfLost),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 

@@ -77,7 +77,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Watches(r.secrets, r.secretChanged),
 		controller.Watches(r.accounts, r.accountChanged),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 

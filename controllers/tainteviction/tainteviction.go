@@ -75,7 +75,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.For(r.pods, r.concerns),
 		controller.Watches(r.nodes, r.podsOf),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 

@@ -50,7 +50,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	return controller.New(Name, r.reconcile,
 		controller.For(r.tokens),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 

@@ -54,7 +54,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	return controller.New(Name, r.reconcile,
 		controller.For(r.jobs, exists),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 

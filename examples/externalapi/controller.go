@@ -47,7 +47,7 @@ func newController(h controller.Host, p *provider) *controller.Controller {
 		server:   client.For[*corev1.Service](h.Client()),
 	}
 	return controller.New(name, r.reconcile,
-		controller.For(r.services, changed), controller.On(h),
+		controller.For(r.services, changed),
 		controller.Workers(workers), controller.Timeout(2*p.timeout+10*time.Second),
 		controller.RateLimit(&workqueue.Exponential[object.Key]{Base: firstRetry, Max: lastRetry}))
 }

@@ -51,7 +51,7 @@ func newController(h controller.Host, outside hosts) *controller.Controller {
 	}
 	return controller.New(name, r.reconcile,
 		controller.For(sites), controller.Owns(pages), controller.Owns(deployments), controller.Owns(services),
-		controller.On(h), controller.Workers(4))
+		controller.Workers(4))
 }
 
 // reconcile makes one Website as it should be.

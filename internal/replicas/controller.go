@@ -84,7 +84,6 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 		controller.For(owners),
 		controller.Watches(pods, wakes(kind.Resource, matches.of)),
 		controller.Workers(o.Workers),
-		controller.On(h),
 	), nil
 }
 
