@@ -24,8 +24,8 @@
 // "short"; it is no failure of the command. One without an aim says "told": among
 // these are the cases in which the design loses.
 //
-// The module stands outside of the workspace: the peers' versions are its own, the
-// newest there are.
+// The module has a workspace of its own (go.work): the peers' versions are its own,
+// the newest there are.
 //
 // # Managers
 //

@@ -77,6 +77,7 @@ func TestEachRuleCanFail(t *testing.T) {
 		"Documentation": func() ([]string, error) { return houserules.Documentation(bad, files) },
 		"Headers":       func() ([]string, error) { return houserules.Headers(bad, files) },
 		"Texts":         func() ([]string, error) { return houserules.Texts(bad, files) },
+		"Workspaces":    func() ([]string, error) { return houserules.Workspaces(t.Context(), bad, files) },
 	}
 	for rule, check := range rules {
 		t.Run(rule, func(t *testing.T) {

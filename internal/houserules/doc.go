@@ -18,6 +18,7 @@
 //   - [Process] leaves flags, environment, standard streams, signals and the
 //     exit of the process to package main.
 //   - [Module] keeps the root module installable by `go install` and light.
+//   - [Workspaces] has go commands work in the folder of each module.
 //   - [Dependencies] asks for the reason of everything that we depend on.
 //   - [Documentation] asks every package for a doc.go, and every package that
 //     users import for an example that runs.

@@ -106,3 +106,8 @@ func TestFilesSpeakOfTheProjectAlone(t *testing.T) {
 	found, err := houserules.Texts(root, files(t))
 	keep(t, found, err)
 }
+
+func TestGoCommandsWorkInTheFolderOfEachModule(t *testing.T) {
+	found, err := houserules.Workspaces(t.Context(), root, files(t))
+	keep(t, found, err)
+}
