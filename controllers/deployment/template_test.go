@@ -16,7 +16,7 @@ import (
 )
 
 // TestTemplateHashIsThatOfKubeControllerManager compares with what ComputeHash of
-// k8s.io/kubernetes/pkg/controller v1.36.3 says of the same templates. The values
+// k8s.io/kubernetes/pkg/controller v1.37.2 says of the same templates. The values
 // belong to that version of the API's types: a newer one may print templates
 // differently, and then so does its kube-controller-manager.
 func TestTemplateHashIsThatOfKubeControllerManager(t *testing.T) {
