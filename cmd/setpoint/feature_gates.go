@@ -17,7 +17,7 @@ import (
 // that upstream emulates too.
 // Source: k8s.io/component-base/compatibility.
 const (
-	newestMinor = 36
+	newestMinor = 37
 	oldestMinor = newestMinor - 3
 )
 
@@ -51,12 +51,11 @@ const (
 
 // The gates that are asked for below.
 const (
-	releaseOnExit        = "ControllerManagerReleaseLeaderElectionLockOnExit"
-	terminatingReplicas  = "DeploymentReplicaSetTerminatingReplicas"
-	orderedNamespaces    = "OrderedNamespaceDeletion"
-	deletionCost         = "PodDeletionCost"
-	preferSame           = "PreferSameTrafficDistribution"
-	separateTaintEvictor = "SeparateTaintEvictionController"
+	releaseOnExit       = "ControllerManagerReleaseLeaderElectionLockOnExit"
+	terminatingReplicas = "DeploymentReplicaSetTerminatingReplicas"
+	deletionCost        = "PodDeletionCost"
+	leaseBreaker        = "NodeControllerLeaseCircuitBreaker"
+	preferSame          = "PreferSameTrafficDistribution"
 )
 
 // gates returns all of them.
@@ -69,10 +68,11 @@ func gates() []gate {
 		{name: "CoordinatedLeaderElection", specs: []gateSpec{{stage: beta}}, only: "there is one way to elect a leader here"},
 		{name: terminatingReplicas, specs: []gateSpec{{stage: alpha}, {since: 35, on: true, stage: beta}}},
 		{name: "LogarithmicScaleDown", specs: []gateSpec{{on: true, stage: stable, locked: true}}},
-		{name: orderedNamespaces, specs: []gateSpec{{on: true, stage: beta}, {since: 34, on: true, stage: stable, locked: true}}},
+		{name: leaseBreaker, specs: []gateSpec{{since: 37, on: true, stage: beta}}},
+		{name: "OrderedNamespaceDeletion", specs: []gateSpec{{on: true, stage: stable, locked: true}}},
 		{name: deletionCost, specs: []gateSpec{{on: true, stage: beta}}},
-		{name: preferSame, specs: []gateSpec{{stage: alpha}, {since: 34, on: true, stage: beta}, {since: 35, on: true, stage: stable, locked: true}}},
-		{name: separateTaintEvictor, specs: []gateSpec{{on: true, stage: beta}, {since: 34, on: true, stage: stable, locked: true}}},
+		{name: preferSame, specs: []gateSpec{{on: true, stage: beta}, {since: 35, on: true, stage: stable, locked: true}}},
+		{name: "SeparateTaintEvictionController", specs: []gateSpec{{on: true, stage: stable, locked: true}}},
 		// Whether a ReplicaSet waits for its own writes to be seen, or counts what it expects
 		// to see. From outside both are the same, and so is what is done here in either case.
 		{name: "StaleControllerConsistencyReplicaSet", specs: []gateSpec{{since: 36, on: true, stage: beta}}},

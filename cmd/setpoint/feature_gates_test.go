@@ -4,7 +4,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,14 +18,14 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 		{"by default", "", "CoordinatedLeaderElection"},
 		{"one that is switched off", "--feature-gates=PodDeletionCost=false", "CoordinatedLeaderElection PodDeletionCost"},
 		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", releaseOnExit + " CoordinatedLeaderElection"},
-		{"all of a stage", "--feature-gates=AllBeta=false", "CoordinatedLeaderElection " + terminatingReplicas + " PodDeletionCost StaleControllerConsistencyReplicaSet"},
-		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", "CoordinatedLeaderElection " + terminatingReplicas + " StaleControllerConsistencyReplicaSet"},
-		{"1.35", "--emulated-version=1.35", "CoordinatedLeaderElection StaleControllerConsistencyReplicaSet"},
-		{"1.34", "--emulated-version=1.34", "CoordinatedLeaderElection " + terminatingReplicas + " StaleControllerConsistencyReplicaSet"},
-		{"1.33", "--emulated-version=1.33", "CoordinatedLeaderElection " + terminatingReplicas + " PreferSameTrafficDistribution StaleControllerConsistencyReplicaSet"},
+		{"all of a stage", "--feature-gates=AllBeta=false", "CoordinatedLeaderElection " + terminatingReplicas + " " + leaseBreaker + " PodDeletionCost StaleControllerConsistencyReplicaSet"},
+		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", "CoordinatedLeaderElection " + terminatingReplicas + " " + leaseBreaker + " StaleControllerConsistencyReplicaSet"},
+		{"1.36", "--emulated-version=1.36", "CoordinatedLeaderElection " + leaseBreaker},
+		{"1.35", "--emulated-version=1.35", "CoordinatedLeaderElection " + leaseBreaker + " StaleControllerConsistencyReplicaSet"},
+		{"1.34", "--emulated-version=1.34", "CoordinatedLeaderElection " + terminatingReplicas + " " + leaseBreaker + " StaleControllerConsistencyReplicaSet"},
 		{
-			"1.33 with alpha ones", "--emulated-version=1.33 --feature-gates=AllAlpha=true,OrderedNamespaceDeletion=false,SeparateTaintEvictionController=false",
-			"CoordinatedLeaderElection OrderedNamespaceDeletion SeparateTaintEvictionController StaleControllerConsistencyReplicaSet",
+			"1.34 with alpha ones", "--emulated-version=1.34 --feature-gates=AllAlpha=true,PreferSameTrafficDistribution=false",
+			"CoordinatedLeaderElection " + leaseBreaker + " PreferSameTrafficDistribution StaleControllerConsistencyReplicaSet",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -49,11 +48,12 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 
 func TestAGateThatIsLockedOrNotThereYetIsRefusedWithItsVersion(t *testing.T) {
 	for args, want := range map[string]string{
-		"--feature-gates=OrderedNamespaceDeletion=false":                                                "locked to true in 1.36",
+		"--feature-gates=OrderedNamespaceDeletion=false":                                                "locked to true in 1.37",
 		"--emulated-version=1.34 --feature-gates=SeparateTaintEvictionController=false":                 "locked to true in 1.34",
 		"--emulated-version=1.35 --feature-gates=" + preferSame + "=false":                              "locked to true in 1.35",
 		"--emulated-version=1.35 --feature-gates=StaleControllerConsistencyReplicaSet=true":             "there is none in 1.35",
-		"--emulated-version=1.33 --feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=true": "there is none in 1.33",
+		"--emulated-version=1.36 --feature-gates=" + leaseBreaker + "=false":                            "there is none in 1.36",
+		"--emulated-version=1.34 --feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=true": "there is none in 1.34",
 	} {
 		if _, err := tuned(t, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", args, err, want)
@@ -63,11 +63,12 @@ func TestAGateThatIsLockedOrNotThereYetIsRefusedWithItsVersion(t *testing.T) {
 
 func TestGatesReachTheOptionsOfTheirControllers(t *testing.T) {
 	for args, get := range map[string]func(registry.Options) bool{
-		"--feature-gates=PodDeletionCost=false":                                   func(o registry.Options) bool { return o.IgnorePodDeletionCost },
-		"--feature-gates=" + terminatingReplicas + "=false":                       func(o registry.Options) bool { return o.OmitTerminatingReplicas },
-		"--emulated-version=1.34":                                                 func(o registry.Options) bool { return o.OmitTerminatingReplicas },
-		"--emulated-version=1.33":                                                 func(o registry.Options) bool { return o.OnlyPreferClose },
-		"--emulated-version=1.33 --feature-gates=" + orderedNamespaces + "=false": func(o registry.Options) bool { return o.UnorderedNamespaceDeletion },
+		"--feature-gates=PodDeletionCost=false":                            func(o registry.Options) bool { return o.IgnorePodDeletionCost },
+		"--feature-gates=" + terminatingReplicas + "=false":                func(o registry.Options) bool { return o.OmitTerminatingReplicas },
+		"--emulated-version=1.34":                                          func(o registry.Options) bool { return o.OmitTerminatingReplicas },
+		"--emulated-version=1.34 --feature-gates=" + preferSame + "=false": func(o registry.Options) bool { return o.OnlyPreferClose },
+		"--emulated-version=1.36":                                          func(o registry.Options) bool { return o.NodeLifecycle.TrustCachedLeases },
+		"--feature-gates=" + leaseBreaker + "=false":                       func(o registry.Options) bool { return o.NodeLifecycle.TrustCachedLeases },
 	} {
 		for given, want := range map[string]bool{args: true, "": false} {
 			tune, err := tuned(t, strings.Fields(given)...)
@@ -79,33 +80,6 @@ func TestGatesReachTheOptionsOfTheirControllers(t *testing.T) {
 			if get(o) != want {
 				t.Errorf("%q: %t, want %t", given, get(o), want)
 			}
-		}
-	}
-}
-
-func TestWithoutASeparateControllerTaintsEvictAsPartOfTheNodesLife(t *testing.T) {
-	for _, test := range []struct {
-		controllers []string
-		args        string
-		want        bool
-	}{
-		{[]string{"*"}, "", true},
-		{[]string{"*", "-taint-eviction-controller"}, "", false},
-		{[]string{"nodelifecycle"}, "", false},
-		{[]string{"nodelifecycle"}, "--emulated-version=1.33 --feature-gates=SeparateTaintEvictionController=false", true},
-		{[]string{"*", "-taint-eviction-controller"}, "--emulated-version=1.33 --feature-gates=SeparateTaintEvictionController=false", true},
-		{[]string{"*", "-nodelifecycle"}, "--emulated-version=1.33 --feature-gates=SeparateTaintEvictionController=false", false},
-	} {
-		entries, err := registry.Select(test.controllers)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tune, err := tuned(t, strings.Fields(test.args)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := slices.Contains(names(tune.of(entries)), "taint-eviction-controller"); got != test.want {
-			t.Errorf("%v %s: %t, want %t", test.controllers, test.args, got, test.want)
 		}
 	}
 }

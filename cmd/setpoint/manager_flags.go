@@ -22,7 +22,6 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
-	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 )
 
@@ -125,7 +124,6 @@ func (t *tuning) into(o *registry.Options) {
 	o.TerminatedPods = noneIfZero(max(t.terminatedPods, 0))
 	o.IgnorePodDeletionCost = !t.gates[deletionCost]
 	o.OmitTerminatingReplicas = !t.gates[terminatingReplicas]
-	o.UnorderedNamespaceDeletion = !t.gates[orderedNamespaces]
 	o.OnlyPreferClose = !t.gates[preferSame]
 }
 
@@ -165,24 +163,17 @@ func (t *tuning) nodeOptions() nodelifecycle.Options {
 	// In a zone that is partly down three Nodes are not ready, so it has more than one.
 	n.LargeClusterSizeThreshold = max(n.LargeClusterSizeThreshold, 1)
 	n.UnhealthyZoneThreshold = max(n.UnhealthyZoneThreshold, math.SmallestNonzeroFloat64)
+	n.TrustCachedLeases = !t.gates[leaseBreaker]
 	return n
 }
 
 // of returns those of the chosen controllers that run: what is switched off by a flag of
-// its own does not. Before there was a separate one, taints evicted as a part of
-// node-lifecycle-controller, whose account it has to this day.
+// its own does not.
 func (t *tuning) of(entries []registry.Entry) []registry.Entry {
 	var run []registry.Entry
-	lifecycle := slices.ContainsFunc(entries, func(e registry.Entry) bool { return e.Name == nodelifecycle.Name })
 	for _, e := range registry.Known() {
 		chosen := slices.ContainsFunc(entries, func(c registry.Entry) bool { return c.Name == e.Name })
-		switch e.Name {
-		case garbagecollector.Name:
-			chosen = chosen && t.collectGarbage
-		case tainteviction.Name:
-			chosen = chosen && t.gates[separateTaintEvictor] || lifecycle && !t.gates[separateTaintEvictor]
-		}
-		if chosen {
+		if chosen && (e.Name != garbagecollector.Name || t.collectGarbage) {
 			run = append(run, e)
 		}
 	}

@@ -165,14 +165,14 @@ func TestAFlagThatIsWrongIsNamedBeforeAnythingIsRead(t *testing.T) {
 		{"--authorization-always-allow-paths=/metrics", "--authorization-always-allow-paths is a flag of kube-controller-manager that setpoint does not have: health answers everybody"},
 		{"--authentication-token-webhook-cache-ttl=1m", "--authentication-token-webhook-cache-ttl=1m: what the API server says about who asks for metrics counts for 10s"},
 		{"--feature-gates=PodDeletionCst=true", `no controller here has a feature gate "PodDeletionCst"; did you mean PodDeletionCost?`},
-		{"--feature-gates=LogarithmicScaleDown=false", "--feature-gates=LogarithmicScaleDown=false: it is locked to true in 1.36; leave it out"},
+		{"--feature-gates=LogarithmicScaleDown=false", "--feature-gates=LogarithmicScaleDown=false: it is locked to true in 1.37; leave it out"},
 		{"--feature-gates=CoordinatedLeaderElection=true", "--feature-gates=CoordinatedLeaderElection=true: setpoint has only CoordinatedLeaderElection=false, because there is one way to elect a leader here"},
 		{"--feature-gates=AllBeta=true", "--feature-gates=AllBeta=true: setpoint has only CoordinatedLeaderElection=false"},
 		{"--feature-gates=PodDeletionCost", `"PodDeletionCost": want NAME=true or NAME=false`},
-		{"--emulated-version=1.32", "--emulated-version=1.32: want 1.33 to 1.36"},
-		{"--emulated-version=kube=1.37", "--emulated-version=kube=1.37: want 1.33 to 1.36"},
+		{"--emulated-version=1.33", "--emulated-version=1.33: want 1.34 to 1.37"},
+		{"--emulated-version=kube=1.38", "--emulated-version=kube=1.38: want 1.34 to 1.37"},
 		{"--emulated-version=1.36,1.35", "want one version"},
-		{"--emulated-version=new", "--emulated-version=new: want 1.33 to 1.36"},
+		{"--emulated-version=new", "--emulated-version=new: want 1.34 to 1.37"},
 	} {
 		if got := refused(t, test.args); !strings.Contains(got, test.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", test.args, got, test.want)

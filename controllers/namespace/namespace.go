@@ -43,9 +43,6 @@ type Options struct {
 	// 0 is 5 s, upstream's namespaceDeletionGracePeriod. A cluster with one API server
 	// needs none; below zero is none.
 	Settle time.Duration
-	// Unordered has Pods deleted with everything else, not before it, as upstream without
-	// the feature gate OrderedNamespaceDeletion.
-	Unordered bool
 }
 
 func (o Options) complete() (Options, error) {
@@ -87,7 +84,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		content:    newContent(h.Client(), o.Kinds),
 		vigils:     newVigils(h.Client(), h.Logger().With("controller", Name)),
 		settle:     o.Settle,
-		unordered:  o.Unordered,
 	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.namespaces, begins),
@@ -133,7 +129,6 @@ type reconciler struct {
 	content    *content
 	vigils     *vigils
 	settle     time.Duration
-	unordered  bool
 
 	mu        sync.Mutex
 	sightings map[object.Key]sighting
@@ -238,7 +233,7 @@ func (r *reconciler) empty(ctx context.Context, namespace string, age time.Durat
 	kinds, err := r.discover(ctx)
 	found.discovery = err
 	kinds = deletable(kinds)
-	if at := slices.IndexFunc(kinds, isPods); at >= 0 && !r.unordered {
+	if at := slices.IndexFunc(kinds, isPods); at >= 0 {
 		left, err := r.content.remove(ctx, kinds[at], namespace, age)
 		found.add(left, err)
 		if err != nil || left.count() > 0 {

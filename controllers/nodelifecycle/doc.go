@@ -33,6 +33,12 @@
 // count for nothing. After 50 s without one the Node is silent, after 60 s if it has never
 // posted a status.
 //
+// A watch of Leases that lags makes every Node seem silent. Before a Node is turned Unknown
+// its Lease is therefore read from the server. If that is another version than the one in
+// the cache, the cache is behind: no Node is judged until it has caught up, or a grace
+// period has passed. If the Lease cannot be read, its Node is left as it is, and the read
+// is tried again.
+//
 // # NoExecute taints
 //
 // Many Nodes down at once are more likely cut off than broken, and moving all their
@@ -47,7 +53,8 @@
 // The monitor judges. It is pure: sightings of Nodes and a time go in, findings come
 // out; it reads no clock and writes nothing. What the monitor allows or asks for
 // is done in the run of the single Node, like everything else about that Node, with
-// its retries. taints.go, labels.go, conditions.go and pods.go say what to write.
+// its retries. leases.go confirms that a Node is silent; taints.go, labels.go,
+// conditions.go and pods.go say what to write.
 //
 // # What holds
 //
@@ -59,10 +66,12 @@
 //     else has just set must not be lost; a Node that has just posted is not silent.
 //   - Nobody is silent while nobody looked. If there was no connection, or no
 //     processor, for half the grace period, all Nodes are given it anew.
+//   - No NoExecute taint is lifted because all Nodes seem silent by the cache alone. That
+//     every zone is down counts once each Node that was ready is confirmed to be silent.
 //
 // # Differences from upstream
 //
-// Behaviour is that of kube-controller-manager's controller of the same name
+// Behaviour is that of kube-controller-manager 1.37
 // (k8s.io/kubernetes/pkg/controller/nodelifecycle, node_lifecycle_controller.go). On
 // purpose it differs:
 //
@@ -84,5 +93,12 @@
 //     upstream's would help only a Node that is silent and not Unknown yet.
 //   - What is granted at a rate is done until it succeeds, and a grant that failed at
 //     first costs no second one.
-//   - The last of the points under "What holds".
+//   - A Lease that is written to without being renewed is no sign of life. Upstream
+//     compares the server's version with the one that was last seen renewed, and leaves a
+//     dead Node alone whose Lease somebody has annotated.
+//   - The Lease of a Node is read from the server once, when it is turned Unknown.
+//     Upstream reads it every 5 s for as long as the Node is silent.
+//   - A cache of Leases that does not catch up is found out anew after a grace period.
+//     Upstream waits without end, as after an etcd that was restored from a backup.
+//   - The last two of the points under "What holds".
 package nodelifecycle

@@ -72,6 +72,9 @@ type health struct {
 	alive time.Time
 	// attended is when somebody was last told that it is silent and not Unknown.
 	attended time.Time
+	// confirmed: since the last sign of life the server's Lease was found to be as silent
+	// as the cache's.
+	confirmed bool
 	// down is since when the node is not ready, zero while it is.
 	down time.Time
 	// granted: it may be given a NoExecute taint.
@@ -87,10 +90,13 @@ func newHealth(s sighting, now time.Time) *health {
 // look notes the signs of life: a heartbeat in the status, or the Lease renewed.
 func (h *health) look(s sighting, now time.Time) {
 	if !s.heartbeat.Equal(h.heartbeat) || s.renewed.After(h.renewed) {
-		h.alive = now
+		h.lives(now)
 	}
 	h.posted, h.heartbeat, h.renewed = s.ready != "", s.heartbeat, s.renewed
 }
+
+// lives notes a sign of life.
+func (h *health) lives(now time.Time) { h.alive, h.confirmed = now, false }
 
 // silentIn returns how long the node may still be without a sign of life. It is silent
 // where nothing is left.

@@ -31,12 +31,13 @@ const (
 type monitor struct {
 	options Options
 
-	mu      sync.Mutex
-	nodes   map[string]*health
-	zones   map[string]*zone
-	looks   uint64    // how many there have been
-	looked  time.Time // when the last one was
-	allDown bool
+	mu     sync.Mutex
+	nodes  map[string]*health
+	zones  map[string]*zone
+	looks  uint64    // how many there have been
+	looked time.Time // when the last one was
+	// seemsDown: no node is ready. allDown: and nobody of them only seems silent.
+	seemsDown, allDown bool
 }
 
 func newMonitor(o Options) *monitor {
@@ -67,25 +68,31 @@ type nodeID struct {
 	uid  types.UID
 }
 
-// look takes in the state of all nodes.
-func (m *monitor) look(nodes iter.Seq[sighting], now time.Time) findings {
+// look takes in the state of all nodes. Without judge it goes no further: what it sees may
+// be old.
+func (m *monitor) look(nodes iter.Seq[sighting], judge bool, now time.Time) findings {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// Who has not looked for long, for want of a connection or of a processor,
 	// cannot say who was silent meanwhile.
 	if gap := now.Sub(m.looked); !m.looked.IsZero() && gap > m.options.NodeMonitorGracePeriod/2 {
 		for _, h := range m.nodes {
-			h.alive = now
+			h.lives(now)
 		}
 	}
 	m.looks, m.looked = m.looks+1, now
 
 	f := findings{again: m.options.NodeMonitorPeriod / looksInAPeriod}
-	for _, z := range m.zones {
-		z.members, z.ready, z.notReady, z.waiting = 0, 0, 0, nil
+	if judge {
+		for _, z := range m.zones {
+			z.members, z.ready, z.notReady, z.presumed, z.waiting = 0, 0, 0, 0, nil
+		}
 	}
 	for s := range nodes {
-		m.lookAt(s, now, &f)
+		h := m.lookAt(s, now, &f)
+		if judge {
+			m.judge(s, h, now, &f)
+		}
 	}
 	for name, h := range m.nodes {
 		if h.seen != m.looks {
@@ -93,14 +100,18 @@ func (m *monitor) look(nodes iter.Seq[sighting], now time.Time) findings {
 			delete(m.nodes, name)
 		}
 	}
-	m.judgeZones(now, &f)
-	m.grant(&f)
-	slices.Sort(f.attention)
+	if judge {
+		m.judgeZones(now, &f)
+		m.grant(&f)
+		slices.Sort(f.attention)
+	} else {
+		f.allDown = m.allDown
+	}
 	return f
 }
 
 // lookAt takes in the state of one node.
-func (m *monitor) lookAt(s sighting, now time.Time, f *findings) {
+func (m *monitor) lookAt(s sighting, now time.Time, f *findings) *health {
 	h := m.nodes[s.name]
 	switch {
 	case h == nil || h.uid != s.uid:
@@ -114,6 +125,11 @@ func (m *monitor) lookAt(s sighting, now time.Time, f *findings) {
 		h.look(s, now)
 	}
 	h.seen = m.looks
+	return h
+}
+
+// judge says of one node whether it is silent and whether it is down, and counts it.
+func (m *monitor) judge(s sighting, h *health, now time.Time, f *findings) {
 	ready := s.ready
 	if left := h.silentIn(m.options, now); left > 0 {
 		f.again = min(f.again, max(left, m.options.NodeMonitorPeriod/atMostInAPeriod))
@@ -133,9 +149,13 @@ func (m *monitor) lookAt(s sighting, now time.Time, f *findings) {
 	}
 	z.members++
 	if !s.excluded {
-		if ready == corev1.ConditionTrue {
+		switch {
+		case ready == corev1.ConditionTrue:
 			z.ready++
-		} else {
+		case s.ready == corev1.ConditionTrue && !h.confirmed:
+			z.presumed++
+			fallthrough
+		default:
 			z.notReady++
 		}
 	}
@@ -157,7 +177,7 @@ func (m *monitor) lookAt(s sighting, now time.Time, f *findings) {
 
 // judgeZones computes the states of the zones, and from them their rates.
 func (m *monitor) judgeZones(now time.Time, f *findings) {
-	down, counted := 0, 0
+	down, counted, presumed := 0, 0, 0
 	for name, z := range m.zones {
 		if z.members == 0 {
 			delete(m.zones, name)
@@ -168,11 +188,14 @@ func (m *monitor) judgeZones(now time.Time, f *findings) {
 		if z.ready+z.notReady > 0 {
 			counted++
 		}
+		presumed += z.presumed
 		if z.state == zoneDown {
 			down++
 		}
 	}
-	f.allDown = counted > 0 && down == counted
+	// Nodes that only seem silent are enough to set no taint, and not to lift any.
+	m.seemsDown = counted > 0 && down == counted
+	f.allDown = m.seemsDown && presumed == 0
 	f.changed = f.allDown != m.allDown
 	m.allDown = f.allDown
 }
@@ -180,7 +203,7 @@ func (m *monitor) judgeZones(now time.Time, f *findings) {
 // grant lets as many nodes have a NoExecute taint as the rates of their zones
 // allow, those first that have been down longest.
 func (m *monitor) grant(f *findings) {
-	if m.allDown {
+	if m.seemsDown {
 		for _, h := range m.nodes {
 			h.granted = false
 		}
@@ -212,6 +235,15 @@ func (m *monitor) on(s sighting, now time.Time) verdict {
 		v.silent = h.silentIn(m.options, now) <= 0
 	}
 	return v
+}
+
+// confirm notes that a node is silent by what the server says, and not only by the cache.
+func (m *monitor) confirm(name string, uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h := m.nodes[name]; h != nil && h.uid == uid {
+		h.confirmed = true
+	}
 }
 
 // mode returns what may be done about the NoExecute taints of a node.

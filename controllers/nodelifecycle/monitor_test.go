@@ -78,7 +78,7 @@ func (w *world) run(d time.Duration) {
 			m.live(now)
 		}
 		if !now.Before(w.look) {
-			w.last = w.monitor.look(w.see(), now)
+			w.last = w.monitor.look(w.see(), true, now)
 			w.look = now.Add(w.last.again)
 			w.attend(now)
 		}
@@ -122,6 +122,7 @@ func (w *world) attend(now time.Time) {
 		// the monitor names the rest.
 		v := w.monitor.on(see(m.node, m.lease), now)
 		if v.silent {
+			w.monitor.confirm(m.node.Name, m.node.UID)
 			for _, c := range conditionsToTurn(m.node, now) {
 				if !slices.Contains(w.last.attention, m.node.Name) {
 					w.t.Errorf("%s is silent and nobody was told", m.node.Name)
@@ -235,13 +236,13 @@ func TestNodesThatFallSilentOneAfterTheOtherAreNoticedSoonWithAFewLooks(t *testi
 		name := fmt.Sprint(i)
 		nodes = append(nodes, sighting{name: name, ready: corev1.ConditionTrue})
 		at := began.Add(time.Duration(i) * 10 * time.Millisecond)
-		m.look(slices.Values(nodes), at)
+		m.look(slices.Values(nodes), true, at)
 		silentAt[name] = at.Add(o.NodeMonitorGracePeriod)
 	}
 	now := began.Add(o.NodeMonitorPeriod)
 	calm, busy := 0, 0
 	for now.Before(began.Add(o.NodeMonitorGracePeriod + 2*o.NodeMonitorPeriod)) {
-		f := m.look(slices.Values(nodes), now)
+		f := m.look(slices.Values(nodes), true, now)
 		for i := range nodes {
 			if n := &nodes[i]; slices.Contains(f.attention, n.name) && !n.unknown {
 				if late := now.Sub(silentAt[n.name]); late < 0 || late > o.NodeMonitorPeriod/atMostInAPeriod {
@@ -276,7 +277,7 @@ func TestASilentNodeThatIsNotTurnedIsAttendedToOnceInAPeriod(t *testing.T) {
 	node := sighting{name: "a", ready: corev1.ConditionTrue}
 	var attended []time.Duration
 	for passed := time.Duration(0); passed < 2*o.NodeMonitorGracePeriod; {
-		f := m.look(slices.Values([]sighting{node}), began.Add(passed))
+		f := m.look(slices.Values([]sighting{node}), true, began.Add(passed))
 		if len(f.attention) > 0 {
 			attended = append(attended, passed)
 		}
@@ -399,7 +400,7 @@ func TestAGrantThatWasNotUsedEndsWhenTheNodeIsReady(t *testing.T) {
 		heartbeat := now
 		m.look(slices.Values([]sighting{
 			{name: "a", ready: ready, heartbeat: heartbeat}, {name: "b", ready: corev1.ConditionTrue, heartbeat: heartbeat},
-		}), now)
+		}), true, now)
 		return m.mode("a")
 	}
 	for i, step := range []struct {
@@ -748,6 +749,6 @@ func BenchmarkLookAtFiveThousandNodes(b *testing.B) {
 					return
 				}
 			}
-		}, now)
+		}, true, now)
 	}
 }

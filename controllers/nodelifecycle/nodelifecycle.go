@@ -5,6 +5,7 @@ package nodelifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -55,6 +56,9 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		log:        h.Logger().With("controller", Name),
 		monitor:    newMonitor(o),
 		seen:       seen{sightings: map[string]sighting{}},
+
+		leaseReader: client.For[*coordinationv1.Lease](h.Client()),
+		trustLeases: o.TrustCachedLeases,
 	}
 	podindex.ByNode(r.pods)
 	c := controller.New(Name, r.reconcile,
@@ -81,6 +85,10 @@ type reconciler struct {
 	monitor    *monitor
 	attend     func(node string) // asks for a run of a node
 	seen       seen              // at the last look, of which there is one at a time
+
+	leaseReader client.Typed[*coordinationv1.Lease]
+	trustLeases bool // those in the cache, without a look at the server's
+	behind      behind
 }
 
 // seen is what there was to be seen of all nodes, and where it was read. Most of it is at
@@ -140,7 +148,8 @@ func (r *reconciler) look(now time.Time) time.Duration {
 	if r.nodes.Trouble() != nil || r.leases.Trouble() != nil {
 		return r.monitor.options.NodeMonitorPeriod
 	}
-	f := r.monitor.look(r.sightings(), now)
+	judge := !r.waits(now) // asked first: what is seen afterwards is new enough
+	f := r.monitor.look(r.sightings(), judge, now)
 	for _, n := range f.gone {
 		r.events.Normal(n.object(), nodeResource, "RemovingNode", "Remove", "Node %s event: Removing Node %s from Controller", n.name, n.name)
 	}
@@ -231,12 +240,18 @@ func (r *reconciler) node(ctx context.Context, key object.Key) error {
 		return err
 	}
 	now := time.Now()
-	verdict := r.monitor.on(r.see(node), now)
+	lease := r.leases.Snapshot().Get(leaseOf(node.Name))
+	verdict := r.monitor.on(see(node, read(lease)), now)
+	var doubt error
+	if verdict.silent && !allUnknown(node) {
+		verdict.silent, doubt = r.confirm(ctx, node, lease, now)
+	}
 	if verdict.silent {
 		node, err = r.turnUnknown(ctx, node, now)
 	}
 	if err == nil {
-		err = r.setTaintsAndLabels(ctx, node, verdict.noExecute, now)
+		// That a node may be silent keeps nothing back that is to be done in any case.
+		err = errors.Join(r.setTaintsAndLabels(ctx, node, verdict.noExecute, now), doubt)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil // it went meanwhile

@@ -35,6 +35,10 @@ type Options struct {
 	// UnhealthyZoneThreshold is the share of Nodes, of three at least, that are not
 	// ready in a zone that is partly down. 0 is 0.55.
 	UnhealthyZoneThreshold float64
+	// TrustCachedLeases has a Node turned Unknown by what the cache says of its Lease,
+	// without a look at the server's, as upstream without the feature gate
+	// NodeControllerLeaseCircuitBreaker.
+	TrustCachedLeases bool
 }
 
 // complete fills in the defaults.

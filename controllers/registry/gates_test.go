@@ -104,21 +104,18 @@ func TestPodsThatTerminateAreInTheStatusUnlessLeftOut(t *testing.T) {
 	})
 }
 
-func TestPodsOfANamespaceThatIsDeletedGoFirstUnlessThereIsNoOrder(t *testing.T) {
-	both(t, func(t *testing.T, unordered bool) {
-		s := newScene(t, Options{UnorderedNamespaceDeletion: unordered, OneServer: true}, "namespace")
-		s.kubectl("run held --image=web")
-		s.kubectl(`patch pod held --type=merge -p {"metadata":{"finalizers":["example.com/held"]}}`)
-		s.kubectl("create configmap kept")
-		s.kubectl("delete namespace " + s.namespace + " --wait=false")
-		s.await("the Pod is found to remain", "get namespace "+s.namespace+" -o jsonpath={.status.conditions[?(@.type=='NamespaceContentRemaining')].status}",
-			func(said string) bool { return said == "True" })
-		want := map[bool]string{false: "kept", true: ""}[unordered]
-		if got := s.kubectl("get configmap kept --ignore-not-found -o jsonpath={.metadata.name}"); got != want {
-			t.Errorf("the ConfigMap is %q, want %q", got, want)
-		}
-		s.kubectl(`patch pod held --type=merge -p {"metadata":{"finalizers":null}}`)
-	})
+func TestPodsOfANamespaceThatIsDeletedGoFirst(t *testing.T) {
+	s := newScene(t, Options{OneServer: true}, "namespace")
+	s.kubectl("run held --image=web")
+	s.kubectl(`patch pod held --type=merge -p {"metadata":{"finalizers":["example.com/held"]}}`)
+	s.kubectl("create configmap kept")
+	s.kubectl("delete namespace " + s.namespace + " --wait=false")
+	s.await("the Pod is found to remain", "get namespace "+s.namespace+" -o jsonpath={.status.conditions[?(@.type=='NamespaceContentRemaining')].status}",
+		func(said string) bool { return said == "True" })
+	if got := s.kubectl("get configmap kept --ignore-not-found -o jsonpath={.metadata.name}"); got != "kept" {
+		t.Errorf("the ConfigMap is %q, want it kept", got)
+	}
+	s.kubectl(`patch pod held --type=merge -p {"metadata":{"finalizers":null}}`)
 }
 
 func TestOfTwoPodsTheCheaperGoesUnlessCostsAreIgnored(t *testing.T) {

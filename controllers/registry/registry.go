@@ -77,11 +77,10 @@ type Options struct {
 	// may.
 	TerminatedPods int
 
-	// IgnorePodDeletionCost, OmitTerminatingReplicas, UnorderedNamespaceDeletion and
-	// OnlyPreferClose have controllers behave as upstream's do without the feature gates
-	// PodDeletionCost, DeploymentReplicaSetTerminatingReplicas, OrderedNamespaceDeletion
-	// and PreferSameTrafficDistribution.
-	IgnorePodDeletionCost, OmitTerminatingReplicas, UnorderedNamespaceDeletion, OnlyPreferClose bool
+	// IgnorePodDeletionCost, OmitTerminatingReplicas and OnlyPreferClose have controllers
+	// behave as upstream's do without the feature gates PodDeletionCost,
+	// DeploymentReplicaSetTerminatingReplicas and PreferSameTrafficDistribution.
+	IgnorePodDeletionCost, OmitTerminatingReplicas, OnlyPreferClose bool
 
 	// OneServer says that the cluster has one API server: nobody has to be waited for
 	// until all of them know that a namespace terminates.
@@ -219,7 +218,7 @@ func Known() []Entry {
 				if o.OneServer {
 					settle = -1
 				}
-				return namespace.New(h, namespace.Options{Workers: o.Workers[namespace.Name], Settle: settle, Unordered: o.UnorderedNamespaceDeletion})
+				return namespace.New(h, namespace.Options{Workers: o.Workers[namespace.Name], Settle: settle})
 			},
 		},
 		{

@@ -56,7 +56,7 @@
 //
 // # Where it differs from upstream
 //
-// Behaviour is that of kube-controller-manager 1.36
+// Behaviour is that of kube-controller-manager 1.37
 // (k8s.io/kubernetes/pkg/controller/replicaset, replica_set.go, which serves both kinds
 // there too). On purpose it differs here:
 //
