@@ -32,6 +32,7 @@ type Status struct {
 	Events   uint64    // read from watches
 	Rate     float64   // events a second, over about the last half minute
 	Synced   bool
+	Ended    bool              // it has stopped, and nothing of it runs
 	Trouble  error             // what keeps it from being current; nil: nothing
 	Relists  map[string]uint64 // whole states that were asked for, by reason
 	Watches  map[string]uint64 // watches that were begun again, by reason
@@ -49,6 +50,11 @@ func (h Handle) Status() Status {
 	}
 	if heard := i.counts.heard.Load(); heard != 0 {
 		s.Heard = time.Unix(0, heard)
+	}
+	select {
+	case <-i.ended:
+		s.Ended = true
+	default:
 	}
 	i.mu.Lock()
 	handlers := slices.Clone(i.handlers)

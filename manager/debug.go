@@ -86,7 +86,7 @@ func plainText(w http.ResponseWriter) {
 
 // writeProcess says what the process as a whole does.
 func (m *Manager) writeProcess(w io.Writer) {
-	fmt.Fprintf(w, "%s: %s\n", m.instance, m.phase.Load())
+	fmt.Fprintf(w, "%s: %s\n", m.instance, m.state())
 	if m.elector == nil {
 		return
 	}
@@ -100,6 +100,19 @@ func (m *Manager) writeProcess(w io.Writer) {
 	if s.Trouble != nil {
 		fmt.Fprintf(w, "trouble with the lease: %s\n", s.Trouble)
 	}
+}
+
+// state says what the process does.
+func (m *Manager) state() string {
+	phase, _ := m.phase.Load().(string)
+	stop := m.stop.Load()
+	if stop == nil || !stop.begun() || phase == stopped {
+		return phase
+	}
+	if err := stop.reason(); err != nil {
+		return "stopping: " + firstLine(err.Error())
+	}
+	return "stopping"
 }
 
 func orNobody(holder string) string {

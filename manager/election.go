@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"time"
 
 	"github.com/setpoint-io/setpoint/lease"
 )
@@ -25,34 +24,39 @@ func LeaderElection(c lease.Config) Option { return func(m *Manager) { m.electio
 // so that nobody waits for a process that is gone.
 func KeepLease() Option { return func(m *Manager) { m.keepLease = true } }
 
-// releaseMost is how long letting go of the lease may take.
-const releaseMost = 2 * time.Second
-
 // elect stands by until this process holds the lease, if there is one to hold. From then
-// on writes pass the fence. It returns the context of the term, and what ends it.
-func (m *Manager) elect(ctx context.Context) (term context.Context, release func(), err error) {
+// on writes pass the fence. It returns the context of the term, and what ends it; none if
+// the stop came first. The error says what was left behind.
+func (m *Manager) elect(s *stop) (term context.Context, release func(), left error) {
 	if m.elector == nil {
-		return context.WithoutCancel(ctx), func() {}, nil
+		return context.WithoutCancel(s.ctx), func() {}, nil
 	}
 	m.phase.Store("standing by")
-	t, err := m.elector.Acquire(ctx)
-	if err != nil {
-		return nil, nil, err
+	var t *lease.Term
+	if left := s.do(parts, always("standing by for the lease"), func() { t, _ = m.elector.Acquire(s.ctx) }, func() {
+		if t != nil { // nobody has worked in that term
+			m.release(s, t, "")
+		}
+	}); left != nil || t == nil {
+		return nil, nil, left
 	}
 	m.fence.term.Store(t)
-	m.catchUp(ctx, t.Left())
-	return t.Context(), func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseMost)
-		defer cancel()
-		if m.keepLease {
-			cancel() // the term ends all the same; the request that would say so is never sent
-			_ = t.Release(ctx, "")
-			return
-		}
-		if err := t.Release(ctx, m.written.String()); err != nil {
-			m.log.Warn("the lease was not released", "error", err)
-		}
-	}, nil
+	m.catchUp(s.ctx, t.Left())
+	return t.Context(), func() { m.release(s, t, m.written.String()) }, nil
+}
+
+// release ends a term and lets go of the lease, with a word for the next holder.
+func (m *Manager) release(s *stop, t *lease.Term, word string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 3*s.share()/2)
+	defer cancel()
+	if m.keepLease {
+		cancel() // the term ends all the same; the request that would say so is never sent
+		_ = t.Release(ctx, "")
+		return
+	}
+	if err := t.Release(ctx, word); err != nil {
+		m.log.Warn("the lease was not released", "error", err)
+	}
 }
 
 // identity returns one that no other process has.

@@ -33,10 +33,11 @@ func (m *Manager) ready() []check {
 	}
 }
 
-// checkTerm fails while a process goes on whose term is over.
+// checkTerm fails from the end of the term on, unless the caller stopped the manager before:
+// a process that lost its lease neither works nor stands by, even if it hangs.
 func (m *Manager) checkTerm() error {
-	term := m.fence.term.Load()
-	if term == nil || m.stopping.Load() || term.Context().Err() == nil {
+	term, stop := m.fence.term.Load(), m.stop.Load()
+	if term == nil || stop == nil || stop.asked() || term.Context().Err() == nil {
 		return nil
 	}
 	return term.Certain()
@@ -65,7 +66,7 @@ func (m *Manager) checkInformers() error {
 }
 
 func (m *Manager) checkShutdown() error {
-	if m.stopping.Load() {
+	if stop := m.stop.Load(); stop != nil && stop.begun() {
 		return errors.New("the process is stopping")
 	}
 	return nil

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,13 +14,12 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 )
 
-// eventFlush is how long events that wait are still written when the manager
-// stops.
-const eventFlush = 2 * time.Second
+// stopped is the phase of a manager whose Run has returned.
+const stopped = "stopped"
 
 // Run works until ctx ends, the lease is lost, or a part fails for good, and returns when
-// nothing of the manager runs any more. The error is that of the lease or of the part, or
-// says what has not ended in time; the end of ctx is none.
+// nothing of the manager runs any more, or [ShutdownTimeout] is over. The error is that of
+// the lease or of the part, and says what has not ended in time; the end of ctx is none.
 func (m *Manager) Run(ctx context.Context) error {
 	m.mu.Lock()
 	if m.running {
@@ -31,147 +28,142 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	m.running = true
 	m.mu.Unlock()
-	defer m.phase.Store("stopped")
+	s := newStop(ctx, m.shutdown, m.log)
+	m.stop.Store(s)
+	defer m.phase.Store(stopped)
 
 	serving := m.serve()
-	defer serving()
+	err := m.runUntil(s)
+	err = errors.Join(s.reason(), err)
+	serving(s.share() / 4)
+	return err
+}
+
+// runUntil does what there is to do before the parts run, has them run until the stop, and
+// stops what it has begun. The error says what was left behind, or what is missing so that
+// the parts cannot run at all.
+func (m *Manager) runUntil(s *stop) error {
 	m.phase.Store("waiting for the server")
-	if err := m.waitForServer(ctx); err != nil {
-		return nil // asked to stop before there was anything to do
+	var err error
+	if left := s.do(parts, always("waiting for the server"), func() { err = m.waitForServer(s.ctx) }, nil); left != nil || err != nil {
+		return left // asked to stop before there was anything to do
 	}
-	lookingUp, err := m.lookUp(ctx)
+	looking := always("reading what the API server publishes")
+	endLookingUp := func() {}
+	if left := s.do(parts, looking, func() { endLookingUp, err = m.lookUp(s.ctx) }, func() { endLookingUp() }); left != nil {
+		return left
+	}
 	if err != nil {
 		return fmt.Errorf("running the manager: %w", err)
 	}
-	defer lookingUp()
 
 	// Groups that stop one after the other: who works, who tells of it, the right to do
 	// so, and who tells them of the world. Informers begin first, so that who stands by
 	// is ready.
-	var informing sync.WaitGroup
-	informersCtx, stopInformers := context.WithCancel(context.WithoutCancel(ctx))
-	informing.Go(func() { _ = m.factory.Run(informersCtx) })
-	err = m.lead(ctx)
+	informersCtx, stopInformers := context.WithCancel(context.WithoutCancel(s.ctx))
+	informersEnded := make(chan struct{})
+	go func() {
+		defer close(informersEnded)
+		_ = m.factory.Run(informersCtx)
+	}()
+	left := m.lead(s)
 	stopInformers()
-	if _, left := errors.AsType[*leftError](err); !left { // who reads informers may hold them up
-		informing.Wait()
-	}
-	return err
+	return errors.Join(left, s.wait(informers, m.informersInTheWay, informersEnded), s.do(informers, looking, endLookingUp, nil))
 }
 
-// lead runs the parts once this process may.
-func (m *Manager) lead(ctx context.Context) error {
-	term, release, err := m.elect(ctx)
-	if err != nil {
-		return nil // asked to stop while standing by
+// lead runs the parts once this process may. The error says what was left behind.
+func (m *Manager) lead(s *stop) error {
+	term, release, left := m.elect(s)
+	if term == nil {
+		return left
 	}
-	defer release()
 	m.phase.Store("working")
 
 	var recording sync.WaitGroup
-	recordersCtx, stopRecorders := context.WithCancel(context.WithoutCancel(ctx))
+	recordersCtx, stopRecorders := context.WithCancel(context.WithoutCancel(s.ctx))
 	defer stopRecorders()
 	m.mu.Lock()
-	recorders := m.recorders
+	all := m.recorders
 	m.mu.Unlock()
-	for _, r := range recorders {
-		recording.Go(func() { r.Run(recordersCtx, eventFlush) })
+	var writing busy
+	for i, r := range all {
+		end := writing.begin(fmt.Sprint(r.name, " ", i), always("writing events of "+r.name))
+		recording.Go(func() {
+			defer end()
+			r.Run(recordersCtx, 2*s.share())
+		})
 	}
-	err = m.work(ctx, term)
+	left = m.work(term, s)
 	stopRecorders()
-	recording.Wait()
-	return err
+	return errors.Join(left, s.do(recorders, writing.String, recording.Wait, nil), s.do(leasing, always("releasing the lease"), release, nil))
 }
 
-// work runs the parts until ctx or the term ends, or one fails, and they have ended.
-func (m *Manager) work(ctx, term context.Context) error {
-	partsCtx, stop := context.WithCancelCause(client.WithRecorder(ctx, &m.written))
-	defer stop(nil)
-	lost := context.AfterFunc(term, func() { stop(fmt.Errorf("leading: %w", context.Cause(term))) })
+// work runs the parts until the stop, which the end of the term and the failure of a part
+// begin too, and until they have ended. The error says which were left behind.
+func (m *Manager) work(term context.Context, s *stop) error {
+	lost := context.AfterFunc(term, func() { s.begin(fmt.Errorf("leading: %w", context.Cause(term))) })
 	defer lost()
 
 	m.mu.Lock()
-	parts := m.parts
+	all := m.parts
 	m.mu.Unlock()
-	ended := make(chan string, len(parts)) // nobody is held up by who no longer listens
-	running := map[string]Runnable{}
-	for _, part := range parts {
-		running[part.Name()] = part
-		go func() {
-			if err := part.Run(partsCtx); err != nil {
-				stop(fmt.Errorf("%s: %w", part.Name(), err))
+	var working sync.WaitGroup
+	var running busy
+	ctx := client.WithRecorder(s.ctx, &m.written)
+	for _, part := range all {
+		end := running.begin(part.Name(), func() string { return describe(part) })
+		working.Go(func() {
+			defer end()
+			if err := part.Run(ctx); err != nil {
+				s.begin(fmt.Errorf("%s: %w", part.Name(), err))
 			}
-			ended <- part.Name()
-		}()
+		})
 	}
-	if err := m.await(partsCtx, running, ended); err != nil {
-		return errors.Join(err, m.reason(ctx, partsCtx))
-	}
-	return m.reason(ctx, partsCtx)
-}
-
-// reason is why the parts were stopped, nil if they were asked to.
-func (m *Manager) reason(ctx, partsCtx context.Context) error {
-	if ctx.Err() == nil {
-		return context.Cause(partsCtx)
-	}
-	return nil
-}
-
-// await waits until ctx has ended and nothing runs any more, or the time for that is over.
-func (m *Manager) await(ctx context.Context, running map[string]Runnable, ended <-chan string) error {
-	patience := m.shutdown - min(eventFlush+releaseMost, m.shutdown/2)
-	asked := ctx.Done()
-	var near, over <-chan time.Time
-	for len(running) > 0 || asked != nil { // without parts there is still something to wait for
-		select {
-		case name := <-ended:
-			delete(running, name)
-		case <-asked:
-			asked = nil
-			m.stopping.Store(true)
-			m.phase.Store("stopping")
-			near, over = time.After(patience/2), time.After(patience)
-		case <-near:
-			m.log.Warn("stopping takes long", "waitingFor", waitedFor(running), "atMost", patience-patience/2)
-		case <-over:
-			return &leftError{what: waitedFor(running), after: patience}
-		}
-	}
-	return nil
-}
-
-// leftError says what did not end.
-type leftError struct {
-	what  string
-	after time.Duration
-}
-
-func (e *leftError) Error() string {
-	return fmt.Sprintf("stopping the manager: not ended within %s, and left behind: %s", e.after, e.what)
+	return s.do(parts, running.String, func() {
+		<-s.ctx.Done() // without parts there is still something to wait for
+		working.Wait()
+	}, nil)
 }
 
 // mostNamed bounds the keys that a message names.
 const mostNamed = 5
 
-// waitedFor names parts, and what those that are controllers are working on.
-func waitedFor(running map[string]Runnable) string {
+// describe names a part, and what it works on if it is a controller.
+func describe(part Runnable) string {
+	c, ok := part.(inspectable)
+	if !ok {
+		return part.Name()
+	}
+	var keys []string
+	for _, r := range c.Queue().Inspect(mostNamed).Running {
+		keys = append(keys, fmt.Sprintf("%s for %s", r.Key, time.Since(r.Since).Round(time.Millisecond)))
+	}
+	if more := c.Queue().Stats().Processing - len(keys); more > 0 {
+		keys = append(keys, fmt.Sprintf("%d more", more))
+	}
+	if len(keys) == 0 {
+		return part.Name()
+	}
+	return part.Name() + " (working on " + strings.Join(keys, ", ") + ")"
+}
+
+// informersInTheWay names the informers that have not ended, and the handlers that they
+// wait for.
+func (m *Manager) informersInTheWay() string {
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(running)) {
-		c, ok := running[name].(inspectable)
-		if !ok {
-			all = append(all, name)
+	for _, s := range m.factory.Status() {
+		if s.Ended {
 			continue
 		}
-		var keys []string
-		for _, r := range c.Queue().Inspect(mostNamed).Running {
-			keys = append(keys, fmt.Sprintf("%s for %s", r.Key, time.Since(r.Since).Round(time.Millisecond)))
+		name := "informer of " + strings.TrimSpace(s.Kind+" "+s.Selects)
+		var handlers []string
+		for _, h := range s.Handlers {
+			if h.Busy > 0 {
+				handlers = append(handlers, fmt.Sprintf("%s for %s", h.Name, h.Busy.Round(time.Millisecond)))
+			}
 		}
-		if more := c.Queue().Stats().Processing - len(keys); more > 0 {
-			keys = append(keys, fmt.Sprintf("%d more", more))
-		}
-		if len(keys) > 0 {
-			name += " (working on " + strings.Join(keys, ", ") + ")"
+		if len(handlers) > 0 {
+			name += " (its handler " + strings.Join(handlers, ", ") + ")"
 		}
 		all = append(all, name)
 	}

@@ -79,8 +79,8 @@ const (
 	idleTime   = 90 * time.Second
 )
 
-// serve begins to answer and returns what ends that.
-func (m *Manager) serve() (end func()) {
+// serve begins to answer and returns what ends that, within a time.
+func (m *Manager) serve() (end func(most time.Duration)) {
 	var servers []*http.Server
 	var tasks sync.WaitGroup
 	for _, s := range m.servings {
@@ -106,8 +106,8 @@ func (m *Manager) serve() (end func()) {
 		})
 		m.log.Info("serving health and metrics", "address", listener.Addr().String(), "tls", !s.Plain)
 	}
-	return func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	return func(most time.Duration) {
+		ctx, cancel := context.WithTimeout(context.Background(), most)
 		defer cancel()
 		for _, server := range servers {
 			if server.Shutdown(ctx) != nil {
