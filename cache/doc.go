@@ -23,7 +23,8 @@
 // selects an object and relates it to others: a Pod of five kilobytes takes one. An
 // [Item] has that metadata at hand ([Item.Meta]); [Item.Object] decodes, and two
 // readers of one object share what was decoded for as long as somebody holds it.
-// docs/cache-format.md has every byte of it.
+// docs/cache-format.md has every byte of it. Servers that can leave managedFields out of
+// what they send are asked to; [WithManagedFields] keeps them.
 //
 // That is right for many objects and few readers of each. Who decodes every object
 // all the time pays for it each time: decide by metadata where that is enough, read

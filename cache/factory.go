@@ -96,7 +96,8 @@ func WithFields(selector string) InformerOption {
 }
 
 // WithManagedFields keeps which manager wrote which field of an object, and when: half
-// the size of many objects, and left out otherwise.
+// the size of many objects. Other informers leave them out, and ask the server not to send
+// them, which servers from Kubernetes 1.38 on can do.
 func WithManagedFields() InformerOption { return func(c *choice) { c.managed = true } }
 
 // PageSize has lists read in pages of so many objects. Servers of Kubernetes 1.31 and
@@ -161,6 +162,7 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 		content.handouts = newHandouts(client.Plural(c.kind), f.log)
 	}
 	source := &serverSource{client: f.client, kind: c.kind, selection: c.selection, content: content, transform: c.transform}
+	source.selection.WithoutManagedFields = !c.managed
 	i := newInformer(client.Plural(c.kind), source, content, f.log)
 	i.reflect.server = &f.server
 	i.reflect.pageSize = c.pageSize

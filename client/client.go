@@ -29,6 +29,7 @@ type Client struct {
 	turns     turns         // of requests that are no streams
 
 	types sync.Map // reflect.Type to known
+	whole sync.Map // the schema.GroupVersions whose server refuses to leave managedFields out
 
 	mu        sync.Mutex
 	resources map[schemaKey]object.Resource // found by discovery

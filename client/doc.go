@@ -22,6 +22,9 @@
 // Built-in kinds travel as protobuf, everything else as JSON. The server has the
 // last word: what it answers is read by its Content-Type.
 //
+// A [Selection] can ask the server to leave managedFields out. Servers that do not know
+// how to send them. One that refuses the request for it is asked again without.
+//
 // # Errors
 //
 // An answer that is an error is an apierrors.APIStatus, so that

@@ -23,6 +23,9 @@ type Selection struct {
 	JSONOnly bool
 	// MetadataOnly asks for PartialObjectMetadata instead of the objects.
 	MetadataOnly bool
+	// WithoutManagedFields asks the server to leave metadata.managedFields out, which are
+	// half of many objects. It is a wish: servers that cannot do so send them.
+	WithoutManagedFields bool
 	// Limit is the largest object read, in bytes. 0 is wire.DefaultLimit.
 	Limit int
 }
@@ -55,8 +58,11 @@ func (s *Selection) request(c *Client, r object.Resource, list bool) *Request {
 			as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 		}
 	}
+	if s.WithoutManagedFields {
+		as += dropManagedFields
+	}
 	if s.JSONOnly && !s.MetadataOnly {
-		return request.Accept(wire.JSON.MediaType())
+		return request.Accept(wire.JSON.MediaType() + as)
 	}
 	return request.Accept(wire.Protobuf.MediaType()+as, wire.JSON.MediaType()+as)
 }
@@ -69,14 +75,16 @@ func (s *Selection) request(c *Client, r object.Resource, list bool) *Request {
 // TLS only): the limit is on what comes out.
 func (c *Client) List(ctx context.Context, r object.Resource, s Selection, o ListOptions,
 	item func(e wire.Encoding, raw []byte) error) (wire.ListMeta, error) {
-	request := s.request(c, r, true).
-		Param("resourceVersion", o.ResourceVersion).
-		Param("resourceVersionMatch", o.ResourceVersionMatch).
-		Param("continue", o.Continue)
-	if o.PageSize > 0 {
-		request.Param("limit", strconv.FormatInt(o.PageSize, 10))
-	}
-	stream, err := request.Stream(ctx)
+	stream, err := c.stream(ctx, r, s, func(s Selection) *Request {
+		request := s.request(c, r, true).
+			Param("resourceVersion", o.ResourceVersion).
+			Param("resourceVersionMatch", o.ResourceVersionMatch).
+			Param("continue", o.Continue)
+		if o.PageSize > 0 {
+			request.Param("limit", strconv.FormatInt(o.PageSize, 10))
+		}
+		return request
+	})
 	if err != nil {
 		return wire.ListMeta{}, err
 	}
@@ -104,18 +112,20 @@ func (w *WatchStream) Close() error { return w.stream.Body.Close() }
 // be tried again later is an error, apierrors.SuggestsClientDelay says when, so that who
 // watches can say what it waits for.
 func (c *Client) Watch(ctx context.Context, r object.Resource, s Selection, o WatchOptions) (*WatchStream, error) {
-	request := s.request(c, r, false).
-		Param("watch", "true").
-		Param("allowWatchBookmarks", "true").
-		Param("resourceVersion", o.ResourceVersion)
-	if o.Timeout > 0 {
-		request.Param("timeoutSeconds", strconv.Itoa(int(o.Timeout.Seconds())))
-	}
-	if o.SendInitialEvents {
-		request.Param("sendInitialEvents", "true").Param("resourceVersionMatch", "NotOlderThan")
-	}
-	request.once = true
-	stream, err := request.Stream(ctx)
+	stream, err := c.stream(ctx, r, s, func(s Selection) *Request {
+		request := s.request(c, r, false).
+			Param("watch", "true").
+			Param("allowWatchBookmarks", "true").
+			Param("resourceVersion", o.ResourceVersion)
+		if o.Timeout > 0 {
+			request.Param("timeoutSeconds", strconv.Itoa(int(o.Timeout.Seconds())))
+		}
+		if o.SendInitialEvents {
+			request.Param("sendInitialEvents", "true").Param("resourceVersionMatch", "NotOlderThan")
+		}
+		request.once = true
+		return request
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func (w *unseenWrite) needNot(ctx context.Context, c *Controller) bool {
 func (w *unseenWrite) lost(ctx context.Context, c *Controller) bool {
 	ctx, cancel := context.WithTimeout(ctx, askAfter)
 	defer cancel()
-	list, err := w.reader(c).List(ctx, w.Resource, client.Selection{Namespace: w.Key.Namespace, MetadataOnly: true},
+	list, err := w.reader(c).List(ctx, w.Resource, client.Selection{Namespace: w.Key.Namespace, MetadataOnly: true, WithoutManagedFields: true},
 		client.ListOptions{PageSize: 1}, func(wire.Encoding, []byte) error { return nil })
 	if err != nil {
 		return false
@@ -173,7 +173,7 @@ func (w *unseenWrite) askForAll(ctx context.Context, c *Controller) ([]unseenWri
 	// What the informer shows that the list does not was deleted, if it is read before.
 	shown := cache.SharedInformer[*metav1.PartialObjectMetadata](w.informer).Snapshot()
 	list, _, err := client.ForResource[*metav1.PartialObjectMetadata](w.reader(c), w.Resource).
-		List(ctx, client.Selection{Namespace: w.Key.Namespace, MetadataOnly: true})
+		List(ctx, client.Selection{Namespace: w.Key.Namespace, MetadataOnly: true, WithoutManagedFields: true})
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func estimate(left leftover, age time.Duration) time.Duration {
 func (c *content) list(ctx context.Context, r object.Resource, namespace string) (leftover, error) {
 	left := leftover{resource: r, namespace: namespace, objects: map[types.UID]string{}, finalizers: map[string]int{}}
 	var o metav1.PartialObjectMetadata
-	list, err := c.client.List(ctx, r, client.Selection{Namespace: namespace, MetadataOnly: true}, client.ListOptions{},
+	list, err := c.client.List(ctx, r, client.Selection{Namespace: namespace, MetadataOnly: true, WithoutManagedFields: true}, client.ListOptions{},
 		func(e wire.Encoding, raw []byte) error {
 			o = metav1.PartialObjectMetadata{}
 			if err := e.Decode(raw, &o); err != nil {

@@ -117,7 +117,7 @@ func (v *vigils) keep(ctx context.Context, left []leftover) bool {
 
 // watch returns nil when all objects of a leftover are gone.
 func (v *vigils) watch(ctx context.Context, l leftover) error {
-	stream, err := v.client.Watch(ctx, l.resource, client.Selection{Namespace: l.namespace, MetadataOnly: true},
+	stream, err := v.client.Watch(ctx, l.resource, client.Selection{Namespace: l.namespace, MetadataOnly: true, WithoutManagedFields: true},
 		client.WatchOptions{ResourceVersion: l.version})
 	if err != nil {
 		return err
