@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,4 +55,64 @@ func TestARunThatAsksToComeAgainComesEverLater(t *testing.T) {
 			t.Errorf("%d keys were given up", n)
 		}
 	})
+}
+
+// Runs that ask to come again are no failures: they neither count for MaxRetries, nor for
+// which failures are logged.
+func TestRunsThatAskToComeAgainAreNoRetries(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const again, retries = 8, 3
+		runs := 0
+		c := controller.New("test", func(context.Context, controller.Request) (controller.Result, error) {
+			if runs++; runs <= again {
+				return controller.Result{Again: true}, nil
+			}
+			return controller.Result{}, errors.New("cannot")
+		}, controller.MaxRetries(retries), b.logger())
+		c.Queue().Add(object.Key{Name: "it"})
+		defer b.start(c)()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if want := again + 1 + retries; runs != want || c.GivenUp() != 1 {
+			t.Errorf("%d runs, %d keys given up; want %d runs: %d that ask to come again, one that fails, %d retries", runs, c.GivenUp(), want, again, retries)
+		}
+		for _, line := range []string{`failures=1 error=cannot`, `failures=2 error=cannot`, `retries=3 error=cannot`} {
+			if !strings.Contains(b.log.String(), line) {
+				t.Errorf("the log lacks %s:\n%s", line, b.log.String())
+			}
+		}
+	})
+}
+
+// What counts is failures in a row, whatever the limiter counts.
+func TestMaxRetriesCountsFailuresInARow(t *testing.T) {
+	for name, limiter := range map[string]workqueue.Limiter[object.Key]{
+		"a limiter that counts":        &workqueue.Exponential[object.Key]{},
+		"a limiter that counts no key": &workqueue.TokenBucket[object.Key]{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				runs := 0
+				c := controller.New("test", func(context.Context, controller.Request) (controller.Result, error) {
+					if runs++; runs == 3 {
+						return controller.Result{Again: true}, nil
+					}
+					return controller.Result{}, errors.New("cannot")
+				}, controller.MaxRetries(2), controller.RateLimit(limiter), b.logger())
+				c.Queue().Add(object.Key{Name: "it"})
+				defer b.start(c)()
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				if runs != 6 || c.GivenUp() != 1 {
+					t.Errorf("%d runs, %d keys given up; want 6 runs: two failures, one that asks to come again, three failures", runs, c.GivenUp())
+				}
+				c.Queue().Add(object.Key{Name: "it"}) // something changed: it has its retries again
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				if runs != 9 || c.GivenUp() != 2 {
+					t.Errorf("then %d runs, %d times given up; want 9 and 2", runs, c.GivenUp())
+				}
+			})
+		})
+	}
 }

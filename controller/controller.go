@@ -57,8 +57,8 @@ type Option func(*Controller)
 func Workers(n int) Option { return func(c *Controller) { c.workers = n } }
 
 // MaxRetries gives a key up when it has failed once and that many times more in a row:
-// it is left alone until something changes, which the log says as an error. The default,
-// 0, is never.
+// it is left alone until something changes, which the log says as an error. A run without
+// an error ends the row, also one that asks for [Result.Again]. The default, 0, is never.
 func MaxRetries(n int) Option { return func(c *Controller) { c.maxRetries = n } }
 
 // OnGivingUp has f called with the request and the error of the last run when a key is

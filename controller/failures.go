@@ -28,19 +28,29 @@ const maxFailures = 1000
 
 // failures remembers the last error of keys, for people.
 type failures struct {
-	mu     sync.Mutex
-	last   map[object.Key]Failure
+	mu   sync.Mutex
+	last map[object.Key]Failure
+	// row counts the failures of a key in a row, since it was given up. The rate limiter's
+	// number is another one: it grows with runs that ask to come again, too. Like the limiter
+	// it has an entry for each key that fails.
+	row    map[object.Key]int
 	total  uint64
 	gaveUp uint64
 }
 
-func (f *failures) note(key object.Key, err error) {
+// note counts a run, and returns how many runs of the key have failed in a row.
+func (f *failures) note(key object.Key, err error) (row int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err == nil {
 		delete(f.last, key)
-		return
+		delete(f.row, key)
+		return 0
 	}
+	if f.row == nil {
+		f.row = map[object.Key]int{}
+	}
+	f.row[key]++
 	f.total++
 	known, remembered := f.last[key]
 	if !remembered && len(f.last) >= maxFailures {
@@ -52,13 +62,15 @@ func (f *failures) note(key object.Key, err error) {
 	if f.last == nil {
 		f.last = map[object.Key]Failure{}
 	}
-	f.last[key] = Failure{Error: err.Error(), At: time.Now(), Runs: known.Runs + 1}
+	f.last[key] = Failure{Error: err.Error(), At: time.Now(), Runs: max(known.Runs+1, f.row[key])}
+	return f.row[key]
 }
 
 func (f *failures) givenUp(key object.Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.gaveUp++
+	delete(f.row, key)
 	if known, remembered := f.last[key]; remembered {
 		known.GivenUp = true
 		f.last[key] = known

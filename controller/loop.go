@@ -69,7 +69,7 @@ func (c *Controller) call(ctx context.Context, req Request) (result Result, err 
 // after decides when the key comes again.
 func (c *Controller) after(ctx context.Context, req Request, result Result, err error) {
 	key := req.Key
-	c.failures.note(key, err)
+	row := c.failures.note(key, err)
 	switch {
 	case err == nil && result.Again && result.After <= 0:
 		c.queue.AddWith(workqueue.Add{RateLimited: true, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Timer}}, key)
@@ -83,11 +83,11 @@ func (c *Controller) after(ctx context.Context, req Request, result Result, err 
 	case isTerminal(err):
 		c.log.Warn("giving up until something changes", "object", key.String(), "error", err)
 		c.giveUp(req, err)
-	case c.maxRetries > 0 && req.Attempt >= c.maxRetries:
-		c.log.Error("giving up until something changes: too many failures", "object", key.String(), "retries", req.Attempt, "error", err)
+	case c.maxRetries > 0 && row > c.maxRetries:
+		c.log.Error("giving up until something changes: too many failures", "object", key.String(), "retries", row-1, "error", err)
 		c.giveUp(req, err)
 	default:
-		c.report(key, req.Attempt+1, err)
+		c.report(key, row, err)
 		c.queue.AddWith(workqueue.Add{RateLimited: true, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Retry}}, key)
 	}
 }
