@@ -25,6 +25,10 @@ import (
 // Source: k8s.io/client-go/tools/cache, defaultMinWatchTimeout.
 const minWatchTimeout = 5 * time.Minute
 
+// longestAsked is the longest wait that a server can ask for in an error event. In the header
+// and body of an answer the client bounds it alike.
+const longestAsked = time.Minute
+
 // shortWatch is how long a watch must last to count as one if it brings nothing.
 // Source: k8s.io/client-go/tools/cache, handleAnyWatch.
 const shortWatch = time.Second
@@ -102,7 +106,7 @@ func (r *reflector) run(ctx context.Context) {
 		r.sink.trouble(err)
 		least := time.Duration(0)
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-			least = time.Duration(seconds) * time.Second
+			least = min(time.Duration(seconds)*time.Second, longestAsked)
 		}
 		reached := r.reached
 		if isConnection(class(err)) {

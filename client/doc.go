@@ -20,7 +20,8 @@
 // # Encoding
 //
 // Built-in kinds travel as protobuf, everything else as JSON. The server has the
-// last word: what it answers is read by its Content-Type.
+// last word: what it answers is read by its Content-Type. Of a server that has no form for
+// the metadata of an object alone, the whole object is read.
 //
 // A [Selection] can ask the server to leave managedFields out. Servers that do not know
 // how to send them. One that refuses the request for it is asked again without.
@@ -35,8 +36,10 @@
 // # Limits
 //
 // A client does not limit its own rate: the server has priority and fairness for
-// that. Answers that carry a Retry-After are honoured and the request sent again,
-// up to ten times.
+// that. Where an answer carries a Retry-After, the request is sent again, up to ten times,
+// after the time that the server names and up to half of it more, but after no more than a
+// minute and a half. A write whose answer leaves open whether it was carried out
+// ([Unanswered]) is sent once.
 //
 // # Writes can be observed
 //

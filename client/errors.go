@@ -12,11 +12,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
 
@@ -36,6 +38,11 @@ func (e *unansweredError) Error() string {
 }
 
 func (e *unansweredError) Unwrap() error { return e.cause }
+
+// unreadableError is the error of an answer that says that all went well and cannot be read.
+type unreadableError struct{ error }
+
+func (e *unreadableError) Unwrap() error { return e.error }
 
 // NotSentError is the error of a request that was not sent: a transport refused it, or it
 // gave up before its turn came. Nothing of it has left this process.
@@ -59,8 +66,8 @@ func (r *Request) unanswered(err error) error {
 }
 
 // Unanswered reports whether err leaves open if the request was carried out: the
-// connection broke after the request may have left, time ran out, or the server
-// said that it does not know itself. A server that could not be reached at all,
+// connection broke after the request may have left, time ran out, the answer cannot be
+// read, or the server said that it does not know itself. A server that could not be reached at all,
 // and one that refused, leave nothing open.
 func Unanswered(err error) bool {
 	if err == nil || Unreachable(err) {
@@ -70,6 +77,9 @@ func Unanswered(err error) bool {
 		return false
 	}
 	if _, ok := errors.AsType[*unansweredError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*unreadableError](err); ok {
 		return true
 	}
 	var status apierrors.APIStatus
@@ -102,6 +112,9 @@ func (r *Request) statusError(response *http.Response) error {
 		}
 		if status.Details == nil && seconds > 0 { // only the header says when
 			status.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)}
+		}
+		if d := status.Details; d != nil { // the body is believed no more than the header
+			d.RetryAfterSeconds = min(max(d.RetryAfterSeconds, 0), int32(maxRetryAfter/time.Second))
 		}
 		return &apierrors.StatusError{ErrStatus: status}
 	}
@@ -142,6 +155,13 @@ func Absent(err error) bool {
 	return ok && apierrors.IsNotFound(err) &&
 		status.ErrStatus.Details != nil && status.ErrStatus.Details.Name != "" &&
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// AbsentAt reports whether an answer says that the object of this name is not there: it is
+// [Absent], and about no other object, such as the namespace or one of a proxy's own.
+func AbsentAt(err error, key object.Key) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && Absent(err) && status.ErrStatus.Details.Name == key.Name
 }
 
 // NamespaceGone reports whether a create was refused because its namespace is being

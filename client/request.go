@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"path"
@@ -23,6 +24,11 @@ import (
 // maxRetries is how often a request is sent again because its answer carried a
 // Retry-After. Source: k8s.io/client-go/rest, maxRetries.
 const maxRetries = 10
+
+// maxRetryAfter is the longest wait that an answer can ask for. An API server asks for at
+// most 32 s (k8s.io/apiserver/pkg/util/flowcontrol, maxRetryAfter), proxies for what they
+// like.
+const maxRetryAfter = time.Minute
 
 // maxAnswer is the largest body that [Request.Do] reads, in bytes.
 const maxAnswer = wire.DefaultLimit
@@ -185,14 +191,14 @@ func (r *Request) Do(ctx context.Context) (Answer, error) {
 		return Answer{}, r.unanswered(err)
 	}
 	if len(body) > maxAnswer {
-		return Answer{}, fmt.Errorf("%s: the answer is larger than %d bytes", r, maxAnswer)
+		return Answer{}, &unreadableError{fmt.Errorf("%s: the answer is larger than %d bytes", r, maxAnswer)}
 	}
 	answer := Answer{Code: response.StatusCode, Body: body}
 	// Paths outside of the resources answer in text; who asks for one reads Body.
 	if encoding, err := wire.EncodingOf(response.Header.Get("Content-Type")); err == nil {
 		answer.Encoding = encoding
 	} else if r.resource != (object.Resource{}) {
-		return Answer{}, fmt.Errorf("%s: %w: is %s a Kubernetes API server?", r, err, r.client.Server())
+		return Answer{}, &unreadableError{fmt.Errorf("%s: %w: is %s a Kubernetes API server?", r, err, r.client.Server())}
 	}
 	return answer, nil
 }
@@ -241,7 +247,6 @@ func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error)
 	target := r.url()
 	headers := [...]string{r.accept, r.contentType}
 	accept, contentType := headers[:1:1], headers[1:2:2]
-	var before error // what the server said to the try before
 	for try := 0; ; try++ {
 		var body io.Reader
 		if r.body != nil {
@@ -259,9 +264,6 @@ func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error)
 		}
 		response, err := r.try(request, turns)
 		if err != nil {
-			if Unanswered(before) && !Unanswered(err) {
-				return nil, before // this try did nothing, and that one may have
-			}
 			return nil, err
 		}
 		if response.StatusCode >= 200 && response.StatusCode < 300 {
@@ -270,11 +272,12 @@ func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error)
 		wait, again := retryAfter(response)
 		err = r.statusError(response)
 		response.Body.Close()
-		if !again || r.once || try == maxRetries {
+		// A write that may have been carried out is not sent again: the second answer would
+		// hide what the first one did, and a create under a generated name makes two objects.
+		if !again || r.once || try == maxRetries || r.writes() && Unanswered(err) {
 			return nil, err
 		}
-		before = err
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(wait + jitter(wait))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -306,7 +309,17 @@ func (r *Request) try(request *http.Request, turns turns) (*http.Response, error
 	return response, nil
 }
 
-// retryAfter reports whether the server asks to be tried again, and when.
+// writes reports whether the request may change what the server has.
+func (r *Request) writes() bool { return r.method != http.MethodGet && r.method != http.MethodHead }
+
+// jitter is added to a wait, up to half of it, so that the clients that a server turned away
+// at one moment do not come back at one moment.
+func jitter(wait time.Duration) time.Duration {
+	return rand.N(wait/2 + 1)
+}
+
+// retryAfter reports whether the server asks to be tried again, and when: after at most
+// maxRetryAfter, whatever it says.
 func retryAfter(response *http.Response) (time.Duration, bool) {
 	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode < 500 {
 		return 0, false
@@ -315,5 +328,5 @@ func retryAfter(response *http.Response) (time.Duration, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return time.Duration(seconds) * time.Second, true
+	return min(time.Duration(seconds)*time.Second, maxRetryAfter), true
 }

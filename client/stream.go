@@ -48,6 +48,11 @@ type WatchOptions struct {
 // asMetadata asks for an object's metadata instead of the object.
 const asMetadata = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
+// metadataTypes asks for an object's metadata, and for the object, in JSON, of a server that
+// has no such form: what is asked for is read out of either. Aggregated servers that are
+// built without it answer 406 to a request that takes nothing else.
+var metadataTypes = []string{wire.Protobuf.MediaType() + asMetadata, wire.JSON.MediaType() + asMetadata, wire.JSON.MediaType()}
+
 func (s *Selection) request(c *Client, r object.Resource, list bool) *Request {
 	request := c.Request(http.MethodGet).Resource(r).Namespace(s.Namespace).
 		Param("labelSelector", s.Labels).Param("fieldSelector", s.Fields)
@@ -64,7 +69,10 @@ func (s *Selection) request(c *Client, r object.Resource, list bool) *Request {
 	if s.JSONOnly && !s.MetadataOnly {
 		return request.Accept(wire.JSON.MediaType() + as)
 	}
-	return request.Accept(wire.Protobuf.MediaType()+as, wire.JSON.MediaType()+as)
+	if s.MetadataOnly {
+		return request.Accept(wire.Protobuf.MediaType()+as, wire.JSON.MediaType()+as, wire.JSON.MediaType())
+	}
+	return request.Accept(wire.Protobuf.MediaType(), wire.JSON.MediaType())
 }
 
 // List hands out the encoded objects of a resource as they arrive. item's bytes

@@ -94,7 +94,7 @@ func (t Typed[T]) request(ctx context.Context, method string) (*Request, error) 
 	_, metadata := any(sample).(*metav1.PartialObjectMetadata)
 	switch {
 	case metadata && method != http.MethodDelete: // whose answer may be a Status, and is not read
-		request.Accept(wire.Protobuf.MediaType()+asMetadata, wire.JSON.MediaType()+asMetadata)
+		request.Accept(metadataTypes...)
 	case wire.SpeaksProtobuf(sample):
 		request.Accept(wire.Protobuf.MediaType(), wire.JSON.MediaType())
 	}
@@ -170,7 +170,8 @@ func FieldManager(name string) WriteOption {
 	return func(r *Request) { r.Param("fieldManager", name) }
 }
 
-// DryRun has the server check the write and store nothing.
+// DryRun has the server check the write and store nothing. For deletes there is
+// [DryRunDelete]; a view made by With(DryRun()) deletes nothing either.
 func DryRun() WriteOption { return func(r *Request) { r.Param("dryRun", "All") } }
 
 // Force takes over fields that other managers own. For Apply.
@@ -281,16 +282,17 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 		option(request)
 	}
 	if request.metadataAnswer {
-		accept := []string{wire.JSON.MediaType() + asMetadata}
-		if wire.SpeaksProtobuf(none) {
-			accept = append([]string{wire.Protobuf.MediaType() + asMetadata}, accept...)
+		accept := metadataTypes
+		if !wire.SpeaksProtobuf(none) {
+			accept = accept[1:]
 		}
 		request.Accept(accept...)
 	}
+	dryRun := request.params.Get("dryRun") != ""
 	w.Resource, w.Client = request.resource, t.client
 	answer, err := request.Do(ctx)
 	if err != nil {
-		if w.Unknown = Unanswered(err); w.Unknown {
+		if w.Unknown = Unanswered(err); w.Unknown && !dryRun {
 			record(ctx, w)
 		}
 		return none, err
@@ -299,8 +301,9 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 	// only the write itself is known.
 	o, ok, err := read[T](answer)
 	if err != nil || !ok {
-		w.Unknown = true
-		record(ctx, w)
+		if w.Unknown = true; !dryRun {
+			record(ctx, w)
+		}
 		if err == nil {
 			err = fmt.Errorf("the answer is no object")
 		}
@@ -310,7 +313,7 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 		// JSON says PartialObjectMetadata of itself, which this is not any more.
 		o.GetObjectKind().SetGroupVersionKind(request.resource.GroupVersionKind())
 	}
-	if request.params.Get("dryRun") == "" {
+	if !dryRun {
 		w.Key, w.UID = object.KeyOf(o), o.GetUID()
 		if o.GetResourceVersion() != sent {
 			w.Version, _ = object.ParseVersion(o.GetResourceVersion())
@@ -320,10 +323,11 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 	return o, nil
 }
 
-// encode writes an object as a request's body.
+// encode writes an object as a request's body. API servers take protobuf for their own
+// kinds alone: not for custom ones, whose Go types may have the methods for it all the same.
 func (t Typed[T]) encode(r object.Resource, o T) (string, []byte, error) {
 	m, protobuf := any(o).(interface{ Marshal() ([]byte, error) })
-	if protobuf && wire.SpeaksProtobuf(o) {
+	if protobuf && wire.SpeaksProtobuf(o) && Builtin(r.GroupVersionKind().GroupKind()) {
 		raw, err := m.Marshal()
 		if err != nil {
 			return "", nil, err
@@ -366,6 +370,11 @@ func GracePeriod(d time.Duration) DeleteOption {
 	return func(o *metav1.DeleteOptions) { o.GracePeriodSeconds = &seconds }
 }
 
+// DryRunDelete has the server check the deletion and delete nothing.
+func DryRunDelete() DeleteOption {
+	return func(o *metav1.DeleteOptions) { o.DryRun = []string{metav1.DryRunAll} }
+}
+
 // Propagation says what happens to the objects that this one owns.
 func Propagation(p metav1.DeletionPropagation) DeleteOption {
 	return func(o *metav1.DeleteOptions) { o.PropagationPolicy = &p }
@@ -378,10 +387,7 @@ func (t Typed[T]) Delete(ctx context.Context, key object.Key, options ...DeleteO
 	if err != nil {
 		return err
 	}
-	var o metav1.DeleteOptions
-	for _, option := range options {
-		option(&o)
-	}
+	o := t.deleteOptions(request, options)
 	contentType, body, err := deleteBody(&o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", request, err)
@@ -392,10 +398,27 @@ func (t Typed[T]) Delete(ctx context.Context, key object.Key, options ...DeleteO
 	}
 	_, err = request.Key(key).Body(contentType, body).Do(ctx)
 	w.Unknown = Unanswered(err)
-	if err == nil || w.Unknown {
+	if (err == nil || w.Unknown) && len(o.DryRun) == 0 {
 		record(ctx, w)
 	}
 	return err
+}
+
+// deleteOptions are those of a delete, and what it takes of those of the view's writes: a
+// view whose writes store nothing deletes nothing.
+func (t Typed[T]) deleteOptions(request *Request, options []DeleteOption) metav1.DeleteOptions {
+	var o metav1.DeleteOptions
+	ofWrites := t.client.Request(request.method)
+	for _, option := range t.options {
+		option(ofWrites)
+	}
+	if dryRun := ofWrites.params.Get("dryRun"); dryRun != "" {
+		o.DryRun = []string{dryRun} // a server reads the query of a delete only where there is no body
+	}
+	for _, option := range options {
+		option(&o)
+	}
+	return o
 }
 
 // DeleteCollection deletes the objects of a selection.
@@ -404,10 +427,7 @@ func (t Typed[T]) DeleteCollection(ctx context.Context, s Selection, options ...
 	if err != nil {
 		return err
 	}
-	var o metav1.DeleteOptions
-	for _, option := range options {
-		option(&o)
-	}
+	o := t.deleteOptions(request, options)
 	contentType, body, err := deleteBody(&o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", request, err)
@@ -417,7 +437,7 @@ func (t Typed[T]) DeleteCollection(ctx context.Context, s Selection, options ...
 	w := Write{
 		Verb: "deletecollection", Resource: request.resource, Key: object.Key{Namespace: s.Namespace}, Unknown: true, Client: t.client,
 	}
-	if err == nil || Unanswered(err) {
+	if (err == nil || Unanswered(err)) && len(o.DryRun) == 0 {
 		record(ctx, w)
 	}
 	return err

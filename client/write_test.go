@@ -19,30 +19,6 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// A server that may have done it and asks to be tried again, and then cannot be reached,
-// leaves open whether it did.
-func TestAServerThatIsGoneAtTheSecondTryLeavesTheWriteOpen(t *testing.T) {
-	var server *httptest.Server
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = server.Listener.Close() // no further connection; this one goes on
-		w.Header().Set("Retry-After", "0")
-		w.Header().Set("Connection", "close")
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
-	defer server.Close()
-	c := newClient(t, &rest.Config{Host: server.URL})
-	var r recorder
-	ctx := client.WithRecorder(context.Background(), &r)
-	key := object.Key{Namespace: "ns", Name: "a"}
-	_, err := client.ForResource[*corev1.Pod](c, pods).Patch(ctx, key, client.Patch{Data: []byte(`{}`)})
-	if !client.Unanswered(err) {
-		t.Errorf("the write is not open: %v", err)
-	}
-	if w := r.one(t); !w.Unknown {
-		t.Errorf("recorded: %+v", w)
-	}
-}
-
 // Options that are handed to several writes belong to who made them.
 func TestOptionsAreNotWrittenTo(t *testing.T) {
 	_, c := start(t)
