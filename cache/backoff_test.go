@@ -152,13 +152,14 @@ func TestAnEarlyWakeLeavesTheServerAMoment(t *testing.T) {
 		woken := make(chan struct{})
 		close(woken)
 		b := backoff{random: func() float64 { return 1 }}
-		for _, floor := range []time.Duration{100, 200, 400, 800, 1600, 3200, 3750, 3750} {
+		for _, ms := range []int{100, 200, 400, 800, 1600, 3200, 3750, 3750} {
+			floor := time.Duration(ms) * time.Millisecond
 			began := time.Now()
 			if err := b.wait(t.Context(), 0, woken); err != nil {
 				t.Fatal(err)
 			}
-			if waited := time.Since(began); waited != floor*time.Millisecond {
-				t.Errorf("woken after %s, want %s", waited, floor*time.Millisecond)
+			if waited := time.Since(began); waited != floor {
+				t.Errorf("woken after %s, want %s", waited, floor)
 			}
 		}
 		began := time.Now()
