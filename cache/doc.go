@@ -80,6 +80,11 @@
 // [SharedInformer.Observed] waits until it has seen a given one; the controller
 // package rests its reads of own writes on that.
 //
+// A server may make several changes at one version: etcd deletes all keys of a lease in one
+// revision. Each change is stored and told when it arrives. [Snapshot.Complete] is the
+// version up to which certainly none is missing, and where a watch that ends is resumed.
+// The server then sends some changes again, and they change nothing and are told to nobody.
+//
 // # What can be seen
 //
 // [Factory.WriteStatus] writes a page: objects, bytes, how far behind, what is in the

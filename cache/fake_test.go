@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -292,4 +293,28 @@ func want(t *testing.T, what, got, want string) {
 	if got != want {
 		t.Errorf("%s:\n%s\nwant:\n%s", what, got, want)
 	}
+}
+
+// newInformerOf returns an informer of Pods that reads from a source.
+func newInformerOf(s source) SharedInformer[*corev1.Pod] {
+	return SharedInformer[*corev1.Pod]{newInformer("pods", s, podContent(), slog.New(slog.DiscardHandler))}
+}
+
+// historySource sends what follows a version, in each watch; of a watch list, with -1.
+type historySource struct {
+	scripted
+	from func(after int) []fakeEvent
+}
+
+func (s *historySource) watch(ctx context.Context, o client.WatchOptions) (stream, error) {
+	after := -1
+	if !o.SendInitialEvents {
+		var err error
+		if after, err = strconv.Atoi(o.ResourceVersion); err != nil {
+			return nil, err
+		}
+	}
+	w := watching(s.from(after)...)
+	w.ctx = ctx
+	return w, nil
 }

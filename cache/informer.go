@@ -240,14 +240,14 @@ func (i *informer) hold(ctx context.Context, r *Registration, room <-chan struct
 	r.holding.Store(0)
 }
 
-// put implements sink. What the store has already, or newer, is passed over: a
-// watch that resumes may repeat itself.
+// put implements sink. What the store has already is passed over: a watch that resumes
+// repeats changes.
 func (i *informer) put(f *frame, version object.Version) error {
 	i.awaitRoom()
 	i.counts.event()
 	if known := i.store.current.Load().get(f.head.Namespace, f.head.Name); known != nil &&
-		string(known.identity()) == string(f.head.UID) && known.at().AtLeast(version) {
-		i.advance(version)
+		known.same(f.head.UID, f.head.ResourceVersion) {
+		i.reach(version)
 		return nil
 	}
 	n, err := i.archive.entry(f)
@@ -268,13 +268,13 @@ func (i *informer) put(f *frame, version object.Version) error {
 	return nil
 }
 
-// remove implements sink. f is the object's last state.
+// remove implements sink. f is the object's last state. What is gone already is passed over.
 func (i *informer) remove(f *frame, version object.Version) error {
 	i.awaitRoom()
 	i.counts.event()
 	known := i.store.current.Load().get(f.head.Namespace, f.head.Name)
 	if known == nil || string(known.identity()) != string(f.head.UID) && !version.AtLeast(known.at()) {
-		i.advance(version)
+		i.reach(version)
 		return nil
 	}
 	last, err := i.archive.entry(f)
@@ -295,6 +295,16 @@ func (i *informer) remove(f *frame, version object.Version) error {
 
 // advance implements sink.
 func (i *informer) advance(version object.Version) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	edit := i.store.begin()
+	edit.to(version)
+	edit.commit(version)
+	i.seen(version)
+}
+
+// reach is called where a change is of no object that is held.
+func (i *informer) reach(version object.Version) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.store.begin().commit(version)

@@ -44,8 +44,10 @@ type sink interface {
 	whole(version object.Version)
 	abandon()
 
+	// put and remove may be told of a change again.
 	put(f *frame, version object.Version) error
 	remove(f *frame, version object.Version) error
+	// advance says that all changes up to a version have been told of.
 	advance(version object.Version)
 	// trouble is told of every failure, and of nil when things are well again.
 	trouble(err error)
@@ -74,8 +76,9 @@ type reflector struct {
 	// the last try began, or since its watch broke.
 	reached <-chan struct{}
 
-	version  object.Version // up to which the sink has been told
-	complete bool           // the sink has been given a whole state, at version
+	version  object.Version // of the newest change that the sink has been told of
+	resume   object.Version // up to which it has been told of every change
+	complete bool           // the sink has been given a whole state
 	forgot   bool           // the server does not know version any more
 	pageSize int64          // of lists at no version; 0: all in one
 	expired  time.Time      // when a watch did last
@@ -203,7 +206,7 @@ func (r *reflector) add(f *frame) error {
 // whole says that the sink has been given a whole state.
 func (r *reflector) whole(version object.Version) {
 	r.sink.whole(version)
-	r.version, r.complete, r.forgot = version, true, false
+	r.version, r.resume, r.complete, r.forgot = version, version, true, false
 	r.well()
 }
 
@@ -282,12 +285,13 @@ func (r *reflector) mayForget(err error) error {
 	return err
 }
 
-// follow watches from where the sink stands.
+// follow watches from where the sink stands: from before the last version of which more
+// changes may come. Those that were told of come again then, and change nothing.
 func (r *reflector) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	options := r.watchOptions()
-	options.ResourceVersion = string(r.version)
+	options.ResourceVersion = string(r.resume)
 	r.sink.restarted(rewatched, r.why)
 	w, err := r.source.watch(ctx, options)
 	if err != nil {
@@ -330,9 +334,10 @@ func (r *reflector) consume(ctx context.Context, w stream) error {
 			return r.afterWatch(err, errors.As(err, &status)) // an error event of any sort
 		}
 		version, err := object.ParseVersion(string(f.head.ResourceVersion))
-		// A watch tells in order. What is not after the place that was reached has
-		// been told before, and may have been undone since.
-		if err == nil && r.version.AtLeast(version) {
+		// A watch tells in order. What is before the place that was reached has been
+		// told before, and may have been undone since. What is at that place may be
+		// another change at the same version.
+		if err == nil && version.Compare(r.version) < 0 {
 			continue
 		}
 		if err == nil {
@@ -348,12 +353,26 @@ func (r *reflector) consume(ctx context.Context, w stream) error {
 		if err != nil {
 			return r.afterWatch(&undecodable{err}, true)
 		}
-		r.version = version
-		if !news {
+		isNews := version != r.version
+		r.told(kind, version)
+		if isNews && !news {
 			news = true
 			works.given()
 		}
 	}
+}
+
+// told notes how far the sink has been told. A version is complete when a later one has
+// come, or a bookmark: a server may make several changes at one. etcd deletes all keys of a
+// lease in one revision.
+func (r *reflector) told(kind string, version object.Version) {
+	switch {
+	case kind == wire.Bookmark:
+		r.resume = version
+	case version != r.version:
+		r.resume = r.version
+	}
+	r.version = version
 }
 
 // afterWatch decides how to go on after a watch that failed. Where the place in

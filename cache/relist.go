@@ -102,7 +102,7 @@ func (i *informer) whole(version object.Version) {
 	i.rewrite(edit)
 	// Where a server was set back to an older state, the version goes back with it:
 	// what came after is not seen any more, and will not have been when it comes again.
-	edit.version = version
+	edit.to(version)
 	i.versions.set(version)
 	edit.commit(version)
 	// Deletions first: a handler that counts never counts two objects where one

@@ -22,6 +22,13 @@ type Snapshot[T object.Object] struct{ state *state }
 // Version returns the resourceVersion up to which the kind had been seen.
 func (s Snapshot[T]) Version() object.Version { return s.state.version }
 
+// Complete returns the version up to which the snapshot certainly has every change. That is
+// Version after a list or a bookmark, and the version before it after an event: a server may
+// make several changes at one version, as etcd does when it deletes all keys of a lease, and
+// only a later event or a bookmark says that there are no more. Who stores a version, to go on
+// from there another time, stores this one.
+func (s Snapshot[T]) Complete() object.Version { return s.state.complete }
+
 // Len returns the number of objects.
 func (s Snapshot[T]) Len() int { return s.state.len }
 

@@ -19,10 +19,12 @@ import (
 // before it what they have in common.
 type state struct {
 	version object.Version
-	len     int
-	spaces  groups         // by namespace: where the objects are
-	indexes []groups       // by value
-	numbers map[string]int // of the indexes, by name
+	// complete is the version up to which no change can be missing: see Snapshot.Complete.
+	complete object.Version
+	len      int
+	spaces   groups         // by namespace: where the objects are
+	indexes  []groups       // by value
+	numbers  map[string]int // of the indexes, by name
 }
 
 // group is the objects that have something in common: their namespace, or a value in
@@ -229,10 +231,14 @@ func (s *store) begin() *edit {
 	return e
 }
 
-// commit publishes the change at a version; a version never moves back.
+// to sets the version, also back, at which the state is complete.
+func (e *edit) to(version object.Version) { e.version, e.complete = version, version }
+
+// commit publishes the change at a version; a version never moves back. There may be more
+// changes at that version, and none at the one before it.
 func (e *edit) commit(version object.Version) {
-	if version.AtLeast(e.version) {
-		e.version = version
+	if version.Compare(e.version) > 0 {
+		e.version, e.complete = version, e.version
 	}
 	next := e.state
 	e.store.current.Store(&next)

@@ -11,8 +11,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
@@ -162,9 +165,15 @@ func (h host) Logger() *slog.Logger      { return h.log }
 // watches; each is "ADDED a 101 value".
 func replaying(t *testing.T, events ...string) (*follower, *book) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+	return replayingFrom(t, func(string) []string { return events })
+}
+
+// replayingFrom is as replaying, with events by the version that a watch begins at.
+func replayingFrom(t *testing.T, events func(from string) []string) (*follower, *book) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		out.Header().Set("Content-Type", "application/json")
-		for _, text := range events {
+		for _, text := range events(r.URL.Query().Get("resourceVersion")) {
 			var kind, name, version, value string
 			if _, err := fmt.Sscan(text, &kind, &name, &version, &value); err != nil {
 				t.Error(err)
@@ -216,6 +225,79 @@ func TestAReplayGoesAsFarAsTheInformerAndNoFurther(t *testing.T) {
 	want(t, b.lines, "created configmaps a, missed")
 	if f.last != "104" || len(f.replayed) != 1 {
 		t.Errorf("the cursor is at %s, want 104; %d objects are replayed, want 1", f.last, len(f.replayed))
+	}
+}
+
+// etcd makes all deletions of a lease at one version.
+func TestAReplayTellsEachStepOfAVersion(t *testing.T) {
+	f, b := replaying(t, "DELETED a 101 x", "DELETED b 101 x", "DELETED c 101 x")
+	var known journal.Batch
+	for _, name := range []string{"a", "b", "c"} {
+		known.Seen(f.name, object.Key{Namespace: "shop", Name: name}, journal.Seen{UID: types.UID("uid-" + name), Version: "90"})
+	}
+	if _, err := f.watch.options.Journal.Commit(&known); err != nil {
+		t.Fatal(err)
+	}
+	if !f.replay(t.Context(), "100", "101") {
+		t.Error("the replay says that it is not whole")
+	}
+	want(t, b.lines, "deleted configmaps a, missed", "deleted configmaps b, missed", "deleted configmaps c, missed")
+	if f.last != "100" {
+		t.Errorf("the cursor is at %s, and the watch ended where there may be more at 101", f.last)
+	}
+}
+
+func TestAReplayThatIsCutWithinAVersionBeginsBeforeItAndTellsNothingTwice(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	f, b := replayingFrom(t, func(from string) []string {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, from)
+		all := []string{"ADDED a 101 x", "ADDED b 102 x", "ADDED c 102 x", "DELETED b 104 x", "BOOKMARK - 107 -"}
+		switch len(asked) {
+		case 1:
+			return all[:2]
+		case 2:
+			return all[1:4]
+		}
+		return all[3:]
+	})
+	if !f.replay(t.Context(), "100", "106") {
+		t.Error("the replay says that it is not whole")
+	}
+	want(t, b.lines, "created configmaps a, missed", "created configmaps b, missed", "created configmaps c, missed", "deleted configmaps b, missed")
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"100", "101", "102"}; !slices.Equal(asked, want) || f.last != "106" {
+		t.Errorf("asked from %q, want %q; the cursor is at %s, want 106", asked, want, f.last)
+	}
+}
+
+// The cursor of a kind stays behind its newest step, which comes again at the next start.
+func TestADeletionThatWasToldIsNotToldAgain(t *testing.T) {
+	f, b := replaying(t, "DELETED gone 101 x", "ADDED new 102 y", "BOOKMARK - 110 -")
+	if !f.replay(t.Context(), "100", "105") {
+		t.Error("the replay says that it is not whole")
+	}
+	want(t, b.lines, "created configmaps new, missed")
+}
+
+// What is stored of a kind is a version of which nothing can be missing.
+func TestTheCursorIsAtAVersionThatIsComplete(t *testing.T) {
+	f := &follower{last: "5"} // of the state at the start
+	for _, step := range []struct{ version, cursor object.Version }{
+		{"6", "5"}, {"7", "6"}, {"7", "6"}, {"7", "6"}, {"3", "6"}, {"9", "7"}, {"10", "9"},
+	} {
+		if f.reach(step.version); f.last != step.cursor {
+			t.Errorf("after a step at %s the cursor is at %s, want %s", step.version, f.last, step.cursor)
+		}
+	}
+	if f.complete("12"); f.last != "12" {
+		t.Errorf("the cursor is at %s", f.last)
+	}
+	if f.reach("13"); f.last != "12" {
+		t.Errorf("the cursor is at %s", f.last)
 	}
 }
 

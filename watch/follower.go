@@ -55,8 +55,9 @@ type follower struct {
 	contents   int                     // of how many replayed objects the content is kept
 	whole      bool                    // the replay came as far as the handler's first state, or further
 	present    map[object.Key]bool     // what was there at the start
-	state      object.Version          // of the state that the handler is first told of, or an older one
-	last       object.Version          // of the newest step that was handed on
+	state      object.Version          // of the state that the handler is first told of, or an older one, with nothing missing
+	newest     object.Version          // of the newest step that was handed on
+	last       object.Version          // up to which every step was handed on: where the cursor is to be
 	idleAt     object.Version          // where the informer was when the cursor was last to be moved on
 	begun      atomic.Bool             // the handler has been told of everything that was there
 }
@@ -211,7 +212,7 @@ func (f *follower) listen(ctx context.Context) (*cache.Registration, bool) {
 	left := make(chan struct{}) // by who takes them
 	f.leave()
 	f.steps, f.leave = steps, sync.OnceFunc(func() { close(left) })
-	f.state = f.informer.Snapshot().Version()
+	f.state = f.informer.Snapshot().Complete()
 	registration, err := f.informer.AddHandler(func(e cache.Event[anyObject]) {
 		select {
 		case steps <- e:
@@ -299,11 +300,21 @@ func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 	if e.Stale && done.there && done.uid != item.Meta().UID {
 		change.Old = f.remains(key, done.seen()) // the informer has missed the one that went last
 	}
-	// What was noticed by absence has the version of its last state, which may be old.
-	if version.AtLeast(f.last) {
-		f.last = version
-	}
+	f.reach(version)
 	f.tell(ctx, key, change, f.last, err)
+}
+
+// reach notes a step that is handed on. There may be more steps at its version (see
+// [cache.Snapshot.Complete]): only a later one shows that all before it have come. What was
+// noticed by absence has the version of its last state, which may be old.
+func (f *follower) reach(version object.Version) {
+	if f.newest.AtLeast(version) {
+		return
+	}
+	if f.newest.AtLeast(f.last) {
+		f.last = f.newest
+	}
+	f.newest = version
 }
 
 // initial is told of an object that was there at the start.
@@ -406,6 +417,16 @@ func (f *follower) begin(ctx context.Context) {
 	f.watch.teller.hand(ctx, told{follower: f, version: f.last, caughtUp: true})
 }
 
+// complete notes that every step up to a version has been handed on.
+func (f *follower) complete(version object.Version) {
+	if version.AtLeast(f.newest) {
+		f.newest = version
+	}
+	if version.AtLeast(f.last) {
+		f.last = version
+	}
+}
+
 // seen returns what was told of an object.
 func (f *follower) seen(key object.Key) (journal.Seen, bool, error) {
 	if f.before != nil && f.before.seen != nil {
@@ -443,12 +464,15 @@ func (f *follower) remains(key object.Key, seen journal.Seen) tree {
 // back: the server was set back to an older state, and what it gives out anew is not told.
 func (f *follower) moveOn(ctx context.Context, r *cache.Registration) {
 	version := f.idleAt
-	f.idleAt = f.informer.Snapshot().Version()
+	f.idleAt = f.informer.Snapshot().Complete()
 	if s := r.Status(); s.Waiting > 0 || s.Busy > 0 || !f.begun.Load() || f.watch.cursor.none() {
 		return
 	}
 	if f.last.AtLeast(version) && (version.IsZero() || f.idleAt.AtLeast(f.last)) {
 		return
+	}
+	if version.AtLeast(f.newest) || !f.idleAt.AtLeast(f.last) {
+		f.newest = version
 	}
 	f.last = version
 	f.watch.teller.hand(ctx, told{follower: f, version: version})

@@ -59,10 +59,12 @@ const (
 // reports whether it came so far. What it has not told is found by comparing.
 func (f *follower) replay(ctx context.Context, from, to object.Version) bool {
 	f.replayed, f.contents = map[object.Key]replayed{}, 0
+	f.complete(from)
 	for tries := 0; !from.AtLeast(to); tries++ {
+		newest := f.newest
 		reached, err := f.replayOnce(ctx, from, to)
 		switch {
-		case reached != from:
+		case reached != from || f.newest != newest:
 			from, tries = reached, 0
 		case err == nil:
 			err = errNoSteps
@@ -84,9 +86,6 @@ func (f *follower) replay(ctx context.Context, from, to object.Version) bool {
 		case <-ctx.Done():
 		}
 	}
-	if from.AtLeast(f.last) {
-		f.last = from
-	}
 	return true
 }
 
@@ -103,7 +102,9 @@ func passing(err error) bool {
 	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
 }
 
-// replayOnce reads one watch and returns how far it came.
+// replayOnce reads one watch and returns up to which version it has read all steps. A
+// server may have made several at one: only a later one or a bookmark says that there are no
+// more, and where the watch breaks before, the next turn begins before them.
 func (f *follower) replayOnce(ctx context.Context, from, to object.Version) (object.Version, error) {
 	ctx, cancel := context.WithTimeout(ctx, replayTurn+replayPatience)
 	defer cancel()
@@ -112,26 +113,32 @@ func (f *follower) replayOnce(ctx context.Context, from, to object.Version) (obj
 		return from, err
 	}
 	defer func() { _ = w.Close() }()
-	for !from.AtLeast(to) {
+	for newest := from; ; {
 		next, err := w.Next()
 		if errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) {
+			if newest.AtLeast(to) {
+				return to, nil // what else there is at that version is found by comparing
+			}
 			return from, nil
 		}
 		if err != nil {
 			return from, err
 		}
 		version, err := f.replayEvent(ctx, w.Encoding, next, to)
-		if err != nil {
+		switch {
+		case err != nil:
 			return from, err
-		}
-		if version.AtLeast(to) {
+		case version.Compare(to) > 0 || next.Type == wire.Bookmark && version == to:
+			f.complete(to)
 			return to, nil
-		}
-		if version.AtLeast(from) {
-			from = version
+		case next.Type == wire.Bookmark && version.AtLeast(newest):
+			from, newest = version, version
+			f.complete(version)
+		case version.Compare(newest) <= 0:
+		default:
+			from, newest = newest, version
 		}
 	}
-	return from, nil
 }
 
 // replayEvent tells of an event, and returns its version. What is newer than to is left to
@@ -157,12 +164,18 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 		return version, nil
 	}
 	before, known := f.replayed[key]
+	if known && before.version.AtLeast(version) {
+		return version, nil // a turn that was cut comes again
+	}
 	seen, had, err := f.watch.cursor.get(f.name, key)
 	if err != nil {
 		return "", err
 	}
 	if !known && had && object.Version(seen.Version).AtLeast(version) {
 		return version, nil // it was told of: the cursor of the kind was behind that of the object
+	}
+	if !known && !had && e.Type == wire.Deleted {
+		return version, nil // so was this, and the journal has forgotten the object since
 	}
 	after := replayed{uid: o.GetUID(), version: version, there: e.Type != wire.Deleted}
 	change := observe.Change{Missed: true, New: o.Object}
@@ -188,10 +201,9 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 		change.Classes = observe.Classes(digestOf(seen), observe.DigestOf(change.New, f.watch.cursor.key()))
 	}
 	f.replayed[key] = after
-	f.tell(ctx, key, change, version, nil)
-	if version.AtLeast(f.last) {
-		f.last, f.replayedTo = version, version
-	}
+	f.reach(version)
+	f.replayedTo = f.newest
+	f.tell(ctx, key, change, f.last, nil)
 	return version, nil
 }
 
