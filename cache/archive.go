@@ -24,11 +24,12 @@ type frame struct {
 	encoding wire.Encoding
 	raw      []byte
 	head     wire.Head
+	fault    error // why the state cannot be used, which is as it was sent then
 }
 
 // read takes the bytes of one object.
 func (f *frame) read(e wire.Encoding, raw []byte) error {
-	f.encoding, f.raw = e, raw
+	f.encoding, f.raw, f.fault = e, raw, nil
 	return e.ReadHead(raw, &f.head)
 }
 

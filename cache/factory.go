@@ -108,9 +108,15 @@ func PageSize(n int64) InformerOption { return func(c *choice) { c.pageSize = n 
 // Transform changes each object once before it is stored, to leave out what
 // nobody needs. It costs a decode and an encode for each. It is called for each object
 // that arrives, the last state of a deleted one included, and not for what the cache
-// tells by itself: a resync, or a deletion that shows by an object's absence. An object that it fails for
-// is reported and read again. An informer with a transform is not shared: two functions
-// cannot be compared.
+// tells by itself: a resync, or a deletion that shows by an object's absence. f is called
+// once at a time, and must leave namespace, name, UID and resourceVersion as they are.
+//
+// Where f fails for an object, by an error or a panic, the cache keeps the last state of the
+// object that f did not fail for, or has none of it, and goes on with all others. The log,
+// [SharedInformer.Trouble] and [Status] name the object and the error. f is called for that state
+// again every half minute until it succeeds or the object changes; the bytes are kept for it.
+//
+// An informer with a transform is not shared: two functions cannot be compared.
 func Transform[T object.Object](f func(T) (T, error)) InformerOption {
 	return func(c *choice) {
 		c.transform = func(o object.Object) (object.Object, error) { return f(o.(T)) }
@@ -164,6 +170,9 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 	source := &serverSource{client: f.client, kind: c.kind, selection: c.selection, content: content, transform: c.transform}
 	source.selection.WithoutManagedFields = !c.managed
 	i := newInformer(client.Plural(c.kind), source, content, f.log)
+	if c.transform != nil {
+		i.again = source.read
+	}
 	i.reflect.server = &f.server
 	i.reflect.pageSize = c.pageSize
 	i.kind = object.Ref{Group: c.kind.Group, Kind: c.kind.Kind}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // informer is what SharedInformers of one selection share: a reflector, a store
@@ -39,7 +40,12 @@ type informer struct {
 	stop       context.CancelFunc
 	release    func()
 
-	// archive and relist are the reflector's goroutine's.
+	// again reads a state once more that the transform failed for; nil: there is no transform.
+	again func(*frame, wire.Encoding, []byte) error
+
+	// writing is held by who writes: the reflector, which has archive and relist, and who
+	// tries a transform again. It comes before mu.
+	writing sync.Mutex
 	archive *archive
 	relist  relist
 
@@ -48,6 +54,8 @@ type informer struct {
 	mu       sync.Mutex
 	handlers []*Registration
 	gone     map[object.Key][]chan struct{} // closed when the object goes, or begins to
+	faults   map[object.Key]*fault          // objects whose newest state cannot be used
+	faulted  uint64                         // how often there was one more
 	running  context.Context                // nil: not started
 	tasks    sync.WaitGroup
 	stopped  bool
@@ -68,7 +76,7 @@ type problem struct {
 }
 
 func newInformer(name string, source source, c *content, log *slog.Logger) *informer {
-	i := &informer{name: name, log: log, content: c, archive: newArchive(c), synced: make(chan struct{}), ended: make(chan struct{}), gone: map[object.Key][]chan struct{}{}}
+	i := &informer{name: name, log: log, content: c, archive: newArchive(c), synced: make(chan struct{}), ended: make(chan struct{}), gone: map[object.Key][]chan struct{}{}, faults: map[object.Key]*fault{}}
 	i.store = newStore(func(err error) { log.Error("an index function failed", "kind", name, "error", err) })
 	i.reflect = reflector{source: source, sink: i}
 	return i
@@ -86,6 +94,9 @@ func (i *informer) run(ctx context.Context) error {
 		i.startHandler(r)
 	}
 	i.mu.Unlock()
+	if i.again != nil {
+		i.tasks.Go(func() { i.retryFaults(ctx) })
+	}
 
 	i.reflect.run(ctx)
 
@@ -244,9 +255,14 @@ func (i *informer) hold(ctx context.Context, r *Registration, room <-chan struct
 // repeats changes.
 func (i *informer) put(f *frame, version object.Version) error {
 	i.awaitRoom()
+	i.writing.Lock()
+	defer i.writing.Unlock()
 	i.counts.event()
-	if known := i.store.current.Load().get(f.head.Namespace, f.head.Name); known != nil &&
-		known.same(f.head.UID, f.head.ResourceVersion) {
+	if f.fault != nil {
+		i.putFaulty(f, version)
+		return nil
+	}
+	if known := i.store.current.Load().get(f.head.Namespace, f.head.Name); known != nil && known.same(f.head.UID, f.head.ResourceVersion) {
 		i.reach(version)
 		return nil
 	}
@@ -254,6 +270,12 @@ func (i *informer) put(f *frame, version object.Version) error {
 	if err != nil {
 		return err
 	}
+	i.keep(n, version)
+	return nil
+}
+
+// keep stores an entry and tells of it.
+func (i *informer) keep(n *entry, version object.Version) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	edit := i.store.begin()
@@ -263,23 +285,33 @@ func (i *informer) put(f *frame, version object.Version) error {
 	}
 	i.rewrite(edit)
 	edit.commit(version)
+	namespace, name := n.names()
+	i.setFault(namespace, name, nil)
 	i.tell(delta{key: n.key(), old: old, new: n})
 	i.seen(version)
-	return nil
 }
 
 // remove implements sink. f is the object's last state. What is gone already is passed over.
 func (i *informer) remove(f *frame, version object.Version) error {
 	i.awaitRoom()
+	i.writing.Lock()
+	defer i.writing.Unlock()
 	i.counts.event()
 	known := i.store.current.Load().get(f.head.Namespace, f.head.Name)
 	if known == nil || string(known.identity()) != string(f.head.UID) && !version.AtLeast(known.at()) {
 		i.reach(version)
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.setFault(f.head.Namespace, f.head.Name, nil)
 		return nil
 	}
-	last, err := i.archive.entry(f)
-	if err != nil {
-		return err
+	last := known // the best that is known of a state that cannot be used
+	if f.fault == nil {
+		var err error
+		if last, err = i.archive.entry(f); err != nil {
+			return err
+		}
+		i.archive.drop(last) // it is told of, and not kept
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -287,14 +319,16 @@ func (i *informer) remove(f *frame, version object.Version) error {
 	old := edit.remove(f.head.Namespace, f.head.Name)
 	edit.commit(version)
 	i.archive.drop(old)
-	i.archive.drop(last)
-	i.tell(delta{key: last.key(), old: old, last: last})
+	i.setFault(f.head.Namespace, f.head.Name, nil)
+	i.tell(delta{key: last.key(), old: old, last: last, stale: f.fault != nil})
 	i.seen(version)
 	return nil
 }
 
 // advance implements sink.
 func (i *informer) advance(version object.Version) {
+	i.writing.Lock()
+	defer i.writing.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	edit := i.store.begin()

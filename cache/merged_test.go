@@ -118,8 +118,9 @@ func TestATransformThatReturnsNothingIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.read(new(frame), sent.encoding, sent.raw); err == nil || !strings.Contains(err.Error(), "no object") {
-		t.Errorf("err = %v", err)
+	var f frame
+	if err := s.read(&f, sent.encoding, sent.raw); err != nil || f.fault == nil || !strings.Contains(f.fault.Error(), "no object") {
+		t.Errorf("err = %v, fault = %v", err, f.fault)
 	}
 }
 

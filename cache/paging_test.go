@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,13 +34,12 @@ func TestPagesAreReadToTheirEndAndAreOneState(t *testing.T) {
 	})
 }
 
-func TestAPageThatExpiredBeginsTheListAnewAndTheHalfIsForgotten(t *testing.T) {
+func TestAPageThatExpiredLeadsToAWholeListAndTheHalfIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, informer := newTestInformer(t,
 			errNoWatchList,
 			fakeList{version: "5", objects: []object.Object{pod("gone", "1")}, next: "there"},
 			errExpired,
-			errNoWatchList,
 			fakeList{version: "8", objects: []object.Object{pod("a", "7")}},
 			watching())
 		informer.informer.reflect.pageSize = 1
@@ -47,10 +47,32 @@ func TestAPageThatExpiredBeginsTheListAnewAndTheHalfIsForgotten(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		want(t, "asked", source.log(), "watch list from \"\"\nlist from \"\" limit 1\nlist from \"\" limit 1 continue \"there\"\n"+
-			"watch list from \"\"\nlist from \"\" limit 1\nwatch from \"8\"")
+			"list from \"\"\nwatch from \"8\"")
 		want(t, "store", contents(informer), "a@7")
 		if n := len(informer.informer.archive.families); n != 1 {
 			t.Errorf("%d families are kept, want that of the one object", n)
+		}
+	})
+}
+
+// Where the whole list fails too, the next try begins with pages, after a pause.
+func TestPagesThatExpireEachTimeAreNoLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers []any
+		for range 3 {
+			answers = append(answers, errNoWatchList, fakeList{version: "5", objects: []object.Object{pod("a", "1")}, next: "there"}, errExpired, errNoConnection)
+		}
+		answers = append(answers, errNoWatchList, fakeList{version: "5", objects: []object.Object{pod("a", "1")}, next: "there"}, errExpired,
+			errExpired, // a whole list may expire as well
+			errNoWatchList, fakeList{version: "6", objects: []object.Object{pod("a", "1")}}, watching())
+		source, informer := newTestInformer(t, answers...)
+		informer.informer.reflect.pageSize = 1
+		defer start(t, informer)()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		want(t, "store", contents(informer), "a@1")
+		if n := strings.Count(source.log(), "continue"); n != 4 {
+			t.Errorf("%d second pages were asked for, want one a try:\n%s", n, source.log())
 		}
 	})
 }

@@ -183,10 +183,19 @@ func (r *reflector) list(ctx context.Context) error {
 	return nil
 }
 
-// pages reads a list to its end, in as many pages as the server makes of it.
+// pages reads a list to its end, in as many pages as the server makes of it. Where a page
+// has expired, the state is read anew and whole: pages may expire each time, of a large kind
+// or of a server that compacts often.
+// Source: k8s.io/client-go/tools/pager, ListPager.FullListIfExpired.
 func (r *reflector) pages(ctx context.Context, o client.ListOptions) (version string, err error) {
 	for {
 		version, next, err := r.source.list(ctx, o, r.add)
+		if o.Continue != "" && isExpired(err) {
+			r.sink.abandon()
+			r.sink.begin(r.forgot)
+			o = client.ListOptions{}
+			continue
+		}
 		if err != nil || next == "" {
 			return version, err
 		}

@@ -12,6 +12,8 @@ type relist struct {
 	number   uint32 // of this relist: the mark of what has been seen
 	restored bool   // a version alone does not say what an object is
 	changed  trie[*entry]
+	faults   map[object.Key]*fault // objects of the state that cannot be used
+	open     bool                  // the state is in the making
 }
 
 // changedBy is the owner of the tries of changed entries, which nobody else sees.
@@ -19,16 +21,22 @@ const changedBy = 1
 
 // begin implements sink.
 func (i *informer) begin(restored bool) {
-	i.relist.number++
-	i.relist.restored = restored
-	i.relist.changed = trie[*entry]{}
+	i.writing.Lock()
+	defer i.writing.Unlock()
+	i.relist = relist{number: i.relist.number + 1, restored: restored, faults: map[object.Key]*fault{}, open: true}
 }
 
 // add implements sink. A list is what is true, also where a server was set back to
 // an older state: only what is the very same is passed over.
 func (i *informer) add(f *frame) error {
+	i.writing.Lock()
+	defer i.writing.Unlock()
 	h := &f.head
 	i.dropChanged(h.Namespace, h.Name)
+	if f.fault != nil {
+		i.addFaulty(f)
+		return nil
+	}
 	known := i.store.current.Load().get(h.Namespace, h.Name)
 	if known != nil && known.same(h.UID, h.ResourceVersion) && (!i.relist.restored || i.archive.holds(known, f)) {
 		known.mark = i.relist.number
@@ -44,6 +52,8 @@ func (i *informer) add(f *frame) error {
 
 // omit implements sink: an object of the state in the making is gone again.
 func (i *informer) omit(f *frame) {
+	i.writing.Lock()
+	defer i.writing.Unlock()
 	h := &f.head
 	i.dropChanged(h.Namespace, h.Name)
 	if known := i.store.current.Load().get(h.Namespace, h.Name); known != nil {
@@ -52,6 +62,9 @@ func (i *informer) omit(f *frame) {
 }
 
 func (i *informer) dropChanged(namespace, name []byte) {
+	if len(i.relist.faults) > 0 {
+		delete(i.relist.faults, object.Key{Namespace: string(namespace), Name: string(name)})
+	}
 	if n, had := i.relist.changed.remove(changedBy, hashOf(namespace, name), namespace, name); had {
 		i.archive.drop(n)
 	}
@@ -59,19 +72,24 @@ func (i *informer) dropChanged(namespace, name []byte) {
 
 // abandon implements sink.
 func (i *informer) abandon() {
+	i.writing.Lock()
+	defer i.writing.Unlock()
 	i.relist.changed.all(func(e *entry) bool {
 		i.archive.drop(e)
 		return true
 	})
-	i.relist.changed = trie[*entry]{}
+	i.relist.changed, i.relist.open = trie[*entry]{}, false
 }
 
 // whole implements sink: what was not added is gone.
 func (i *informer) whole(version object.Version) {
+	i.writing.Lock()
+	defer i.writing.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	changed := i.relist.changed
-	i.relist.changed = trie[*entry]{}
+	i.relist.changed, i.relist.open = trie[*entry]{}, false
+	i.faults = i.relist.faults
 
 	var removed, told []delta
 	edit := i.store.begin()

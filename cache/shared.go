@@ -111,12 +111,13 @@ func (s SharedInformer[T]) Observed(v object.Version) (<-chan struct{}, func()) 
 // Kind returns the plural of the kind, for people.
 func (s SharedInformer[T]) Kind() string { return s.informer.name }
 
-// Trouble returns what keeps the informer from being current, or nil.
+// Trouble returns what keeps the informer from being current, or nil: why it cannot watch,
+// or an object that its transform fails for.
 func (s SharedInformer[T]) Trouble() error {
 	if p := s.informer.problem.Load(); p != nil {
 		return p.err
 	}
-	return nil
+	return s.informer.faultsError()
 }
 
 // Handle returns the informer without its type, for code that treats informers of

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +51,7 @@ type serverSource struct {
 	selection client.Selection
 	content   *content
 	transform func(object.Object) (object.Object, error) // nil: none
+	calls     sync.Mutex                                 // has the transform called once at a time
 }
 
 func (s *serverSource) list(ctx context.Context, o client.ListOptions, each func(*frame) error) (string, string, error) {
@@ -74,14 +76,37 @@ func (s *serverSource) list(ctx context.Context, o client.ListOptions, each func
 	return meta.ResourceVersion, meta.Continue, nil
 }
 
-// read fills a frame, by way of the transform if there is one.
-func (s *serverSource) read(f *frame, e wire.Encoding, raw []byte) (err error) {
-	if s.transform == nil {
-		return f.read(e, raw)
+// read fills a frame, by way of the transform if there is one. An object that the transform
+// fails for is a frame with a fault.
+func (s *serverSource) read(f *frame, e wire.Encoding, raw []byte) error {
+	if err := f.read(e, raw); err != nil || s.transform == nil {
+		return err
 	}
+	h := &f.head
+	before := [4]string{string(h.Namespace), string(h.Name), string(h.UID), string(h.ResourceVersion)}
+	otherwise, other, err := s.transformed(e, raw)
+	if err == nil {
+		err = f.read(otherwise, other)
+	}
+	if err == nil && before != [4]string{string(h.Namespace), string(h.Name), string(h.UID), string(h.ResourceVersion)} {
+		err = errors.New("the transform changed namespace, name, UID or resourceVersion")
+	}
+	if err == nil {
+		return nil
+	}
+	fault := err
+	if err := f.read(e, raw); err != nil {
+		return err
+	}
+	f.fault = fault
+	return nil
+}
+
+// transformed has the transform change an object.
+func (s *serverSource) transformed(e wire.Encoding, raw []byte) (wire.Encoding, []byte, error) {
 	o := s.content.new()
 	if err := e.Decode(raw, o); err != nil {
-		return err
+		return 0, nil, err
 	}
 	if u, ok := o.(*unstructured.Unstructured); ok && u.GetKind() == "" {
 		u.SetGroupVersionKind(s.kind)
@@ -89,13 +114,13 @@ func (s *serverSource) read(f *frame, e wire.Encoding, raw []byte) (err error) {
 	if !s.content.managed {
 		o.SetManagedFields(nil)
 	}
-	if o, err = transformed(s.transform, o); err != nil {
-		return err
+	s.calls.Lock()
+	defer s.calls.Unlock()
+	o, err := transformed(s.transform, o)
+	if err != nil {
+		return 0, nil, err
 	}
-	if e, raw, err = encode(o); err != nil {
-		return err
-	}
-	return f.read(e, raw)
+	return encode(o)
 }
 
 // transformed calls a transform. One that panics is an error like any other.

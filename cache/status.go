@@ -34,6 +34,8 @@ type Status struct {
 	Synced   bool
 	Ended    bool              // it has stopped, and nothing of it runs
 	Trouble  error             // what keeps it from being current; nil: nothing
+	Faults   []Fault           // objects that the transform fails for, ten at most, by key
+	Faulty   int               // how many such objects there are
 	Relists  map[string]uint64 // whole states that were asked for, by reason
 	Watches  map[string]uint64 // watches that were begun again, by reason
 	Handlers []HandlerStatus
@@ -48,6 +50,7 @@ func (h Handle) Status() Status {
 		Raw: i.counts.raw.Load(), Stored: i.counts.stored.Load(), Events: i.counts.events.Load(), Rate: i.counts.rate.read(),
 		Relists: i.counts.restarted(relisted), Watches: i.counts.restarted(rewatched),
 	}
+	s.Faults, s.Faulty = i.shownFaults()
 	if heard := i.counts.heard.Load(); heard != 0 {
 		s.Heard = time.Unix(0, heard)
 	}
@@ -78,6 +81,14 @@ func (f *Factory) WriteStatus(w io.Writer) error {
 		}
 		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%d\t%s\t%d\t%.1f\t%s\n", s.informer(), s.Objects,
 			size(s.Raw), size(s.Stored), s.Version, s.Behind, heard, s.Events, s.Rate, s.state())
+	}
+	for _, s := range all {
+		for _, f := range s.Faults {
+			fmt.Fprintf(out, "\n%s\tcannot use %s at version %s for %s: %s", s.informer(), f.Key, f.Version, time.Since(f.Since).Round(time.Second), line(f.Err))
+		}
+		if more := s.Faulty - len(s.Faults); more > 0 {
+			fmt.Fprintf(out, "\n%s\tcannot use %d more objects", s.informer(), more)
+		}
 	}
 	for _, s := range all {
 		for _, reasons := range []struct {
