@@ -221,11 +221,6 @@ func leaseOf(node string) object.Key {
 	return object.Key{Namespace: corev1.NamespaceNodeLease, Name: node}
 }
 
-// see returns what there is to see of a node now.
-func (r *reconciler) see(node *corev1.Node) sighting {
-	return see(node, read(r.leases.Snapshot().Get(leaseOf(node.Name))))
-}
-
 func (n nodeID) object() *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name, UID: n.uid}}
 }

@@ -104,7 +104,7 @@ func TestWhatIsSeenOfAllNodesIsWhatOneSeesWhoReadsThemAnew(t *testing.T) {
 						unreadable++
 						continue
 					}
-					want[key.Name] = r.see(node)
+					want[key.Name] = see(node, read(r.leases.Snapshot().Get(leaseOf(key.Name))))
 				}
 				if !maps.Equal(got, want) {
 					t.Fatalf("seed %d, step %d: %v is seen, there is %v", seed, step, got, want)
