@@ -35,7 +35,7 @@
 //
 // # Where it differs from upstream
 //
-// Behaviour is that of kube-controller-manager 1.36
+// Behaviour is that of kube-controller-manager 1.37
 // (k8s.io/kubernetes/pkg/controller/endpoint). On purpose it differs here:
 //
 //   - A Pod finds its Services by an index; upstream tries the selector of every

@@ -53,7 +53,7 @@
 //
 // # Where it differs from upstream
 //
-// Behaviour is that of kube-controller-manager 1.36
+// Behaviour is that of kube-controller-manager 1.37
 // (k8s.io/kubernetes/pkg/controller/endpointslice and k8s.io/endpointslice). On purpose
 // it differs here:
 //

@@ -33,7 +33,7 @@
 //
 // # Where it differs from upstream
 //
-// Behaviour is that of kube-controller-manager 1.36
+// Behaviour is that of kube-controller-manager 1.37
 // (k8s.io/kubernetes/pkg/controller/endpointslicemirroring). On purpose it differs here:
 //
 //   - Updates carry the version of the slice that they replace, and deletes its UID.

@@ -14,7 +14,7 @@ import (
 // mark behind those that are not in namespaces. Without a server nothing else tells that a
 // Pod has no group and a Node no namespace. A kind that is not here is one of somebody
 // else, or of another version of Kubernetes.
-// Source: what kube-apiserver 1.36 serves; a test asks one.
+// Source: what kube-apiserver 1.37 serves; a test asks one.
 var builtin = table(`
 configmaps endpoints events limitranges namespaces/ nodes/ persistentvolumeclaims persistentvolumes/ pods podtemplates
 replicationcontrollers resourcequotas secrets serviceaccounts services
@@ -26,7 +26,7 @@ apiservices.apiregistration.k8s.io/
 controllerrevisions.apps daemonsets.apps deployments.apps replicasets.apps statefulsets.apps
 horizontalpodautoscalers.autoscaling
 cronjobs.batch jobs.batch
-certificatesigningrequests.certificates.k8s.io/
+certificatesigningrequests.certificates.k8s.io/ clustertrustbundles.certificates.k8s.io/ podcertificaterequests.certificates.k8s.io
 leases.coordination.k8s.io
 endpointslices.discovery.k8s.io
 events.events.k8s.io
@@ -37,10 +37,12 @@ runtimeclasses.node.k8s.io/
 poddisruptionbudgets.policy
 clusterrolebindings.rbac.authorization.k8s.io/ clusterroles.rbac.authorization.k8s.io/
 rolebindings.rbac.authorization.k8s.io roles.rbac.authorization.k8s.io
-deviceclasses.resource.k8s.io/ resourceclaims.resource.k8s.io resourceclaimtemplates.resource.k8s.io resourceslices.resource.k8s.io/
+deviceclasses.resource.k8s.io/ devicetaintrules.resource.k8s.io/ resourceclaims.resource.k8s.io
+resourceclaimtemplates.resource.k8s.io resourceslices.resource.k8s.io/
 priorityclasses.scheduling.k8s.io/
 csidrivers.storage.k8s.io/ csinodes.storage.k8s.io/ csistoragecapacities.storage.k8s.io storageclasses.storage.k8s.io/
 volumeattachments.storage.k8s.io/ volumeattributesclasses.storage.k8s.io/
+storageversionmigrations.storagemigration.k8s.io/
 `)
 
 // scope says whether the objects of a kind are in namespaces.
