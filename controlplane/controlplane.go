@@ -235,7 +235,7 @@ func (cp *ControlPlane) makeCredentials(now func() time.Time) error {
 	if err != nil {
 		return err
 	}
-	if cp.pki, err = openPKI(cp.dir.pkiDir(), names, now); err != nil {
+	if cp.pki, err = openPKI(cp.dir.pki, names, now); err != nil {
 		return err
 	}
 	if cp.admin, err = cp.pki.client("setpoint-admin", "system:masters"); err != nil {

@@ -11,17 +11,22 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/version"
+
+	"github.com/setpoint-io/setpoint/internal/ownfile"
 )
 
 const (
 	markerFile = "setpoint-controlplane.json"
 	lockFile   = "lock"
 	logFile    = "controlplane.log"
+	pkiName    = "pki"
+	etcdName   = "etcd"
 
 	temporaryPrefix = "setpoint-controlplane-"
 
@@ -32,6 +37,9 @@ const (
 	// etcdVersion is the minor version of etcd's storage format. etcd refuses
 	// to read files of a newer one.
 	etcdVersion = "3.7"
+
+	// maxMarker bounds what is read of the marker, in bytes; it has some 60.
+	maxMarker = 64 << 10
 
 	// minFreeBytes is what a start needs at least: etcd preallocates two
 	// write-ahead log segments of 64 MB each (wal.SegmentSizeBytes), and the
@@ -76,7 +84,9 @@ func sameOrNextMinor(from, to string) bool {
 
 // dataDir is an opened, locked data directory.
 type dataDir struct {
-	path      string
+	path      string // without links
+	dir       *ownfile.Dir
+	pki       *ownfile.Dir
 	temporary bool // remove everything on close
 	lock      *dirLock
 	socketDir string // made for a socket whose path would be too long in path; else empty
@@ -93,13 +103,11 @@ func openDataDir(path string, freeBytes func(string) (uint64, error)) (*dataDir,
 		if d.path, err = os.MkdirTemp("", temporaryPrefix); err != nil {
 			return nil, diskError(fmt.Errorf("creating a temporary data directory: %w; is TMPDIR set to a writable directory?", err))
 		}
-	} else {
-		if d.path, err = filepath.Abs(path); err != nil {
-			return nil, fmt.Errorf("opening data directory %s: %w", path, err)
+		if d.dir, err = ownfile.OpenPrivate(d.path); err != nil {
+			return nil, untrusted(err)
 		}
-		if err := os.MkdirAll(d.path, 0o700); err != nil {
-			return nil, diskError(fmt.Errorf("creating data directory: %w; choose a directory that you may write to", err))
-		}
+	} else if err = d.openNamed(path); err != nil {
+		return nil, err
 	}
 	if err := d.open(freeBytes); err != nil {
 		return nil, errors.Join(err, d.close())
@@ -107,12 +115,43 @@ func openDataDir(path string, freeBytes func(string) (uint64, error)) (*dataDir,
 	return d, nil
 }
 
+// openNamed opens the directory that the user named, which need not exist.
+func (d *dataDir) openNamed(path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("opening data directory %s: %w", path, err)
+	}
+	if err := ownfile.Link(path); err != nil {
+		return untrusted(err)
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return diskError(fmt.Errorf("creating data directory: %w; choose a directory that you may write to", err))
+	}
+	if d.dir, err = ownfile.OpenDir(path); err != nil {
+		return untrusted(err)
+	}
+	d.path = d.dir.Path()
+	return nil
+}
+
+// untrusted marks an error that says that another user may have had his hands
+// in the data directory.
+func untrusted(err error) error {
+	if errors.Is(err, ownfile.ErrNotOwn) {
+		return fmt.Errorf("%w: %w; choose a new directory below one of your own", ErrUntrustedDataDir, err)
+	}
+	return fmt.Errorf("opening data directory: %w; choose a directory that you may read and write", err)
+}
+
 func (d *dataDir) open(freeBytes func(string) (uint64, error)) error {
 	unmarked, err := d.needsMarker()
 	if err != nil {
 		return err
 	}
-	if d.lock, err = lockDir(filepath.Join(d.path, lockFile)); err != nil {
+	if err := d.shut(); err != nil {
+		return err
+	}
+	if d.lock, err = lockDir(d.dir); err != nil {
 		return err
 	}
 	free, err := freeBytes(d.path)
@@ -123,15 +162,15 @@ func (d *dataDir) open(freeBytes func(string) (uint64, error)) error {
 		return fmt.Errorf("%w: the file system of %s has %d MB free, etcd's log needs %d MB; free some space or choose another data directory",
 			ErrDiskFull, d.path, free>>20, uint64(minFreeBytes)>>20)
 	}
-	// Earlier content may be readable by others when the user made the
-	// directory by hand; the keys in it must not be.
-	if err := os.Chmod(d.path, 0o700); err != nil { //nolint:gosec // a directory
-		return fmt.Errorf("closing the data directory to other users: %w; choose a directory that you own", err)
+	if d.pki, err = d.sub(pkiName); err != nil {
+		return err
 	}
-	for _, sub := range []string{d.pkiDir(), d.etcdDir()} {
-		if err := os.MkdirAll(sub, 0o700); err != nil {
-			return diskError(fmt.Errorf("preparing data directory: %w", err))
-		}
+	etcd, err := d.sub(etcdName)
+	if err != nil {
+		return err
+	}
+	if err := etcd.Close(); err != nil { // etcd opens it by its path
+		return fmt.Errorf("preparing data directory: %w", err)
 	}
 	// Before etcd opens its files: afterwards an older etcd could not read them.
 	if unmarked {
@@ -144,43 +183,103 @@ func (d *dataDir) open(freeBytes func(string) (uint64, error)) error {
 	return nil
 }
 
+// sub opens a directory of the directory, and makes it if it is not there.
+func (d *dataDir) sub(name string) (*ownfile.Dir, error) {
+	sub, err := d.dir.Sub(name)
+	if errors.Is(err, ownfile.ErrNotOwn) {
+		return nil, untrusted(err)
+	}
+	if err != nil {
+		return nil, diskError(fmt.Errorf("preparing data directory: %w", err))
+	}
+	if err := sub.Tighten(); err != nil {
+		return nil, errors.Join(untrusted(err), sub.Close())
+	}
+	return sub, nil
+}
+
+// shut closes the directory to other users. Earlier content may be readable by
+// them when the user made the directory by hand; the keys in it must not be.
+// Where they could write, all that is there may be theirs: only a directory
+// that is empty then is accepted, and it is looked at once nobody can add to it.
+func (d *dataDir) shut() error {
+	open, err := d.dir.WritableByOthers()
+	if err != nil {
+		return untrusted(err)
+	}
+	mode, err := d.dir.Mode()
+	if err != nil {
+		return untrusted(err)
+	}
+	refuseContent := func() error {
+		found, err := d.dir.Names()
+		if err == nil && open && len(found) > 0 {
+			err = fmt.Errorf("%s has mode %04o, so that others may have put %q there: %w", d.path, mode, found[0], ownfile.ErrNotOwn)
+		}
+		if err != nil {
+			return untrusted(err)
+		}
+		return nil
+	}
+	if err := refuseContent(); err != nil {
+		return err // before anything is changed
+	}
+	if err := d.dir.Tighten(); err != nil {
+		return untrusted(err)
+	}
+	return refuseContent()
+}
+
 // needsMarker reports whether this start has to write the marker, because the
 // directory is new or is upgraded from the minor version before. It refuses a
 // directory of any other version, and one that holds other files.
 func (d *dataDir) needsMarker() (bool, error) {
 	path := filepath.Join(d.path, markerFile)
-	data, err := os.ReadFile(path)
+	data, err := d.dir.Read(markerFile, maxMarker)
 	if errors.Is(err, fs.ErrNotExist) {
-		entries, err := os.ReadDir(d.path)
+		found, err := d.dir.Names()
 		if err != nil {
 			return false, fmt.Errorf("reading data directory: %w; choose a directory that you may read and write", err)
 		}
-		for _, e := range entries {
+		for _, name := range found {
 			// A start that ended before it wrote the marker leaves these.
-			if e.Name() != lockFile && e.Name() != "pki" && e.Name() != "etcd" && !strings.HasPrefix(e.Name(), "."+markerFile) {
+			if name != lockFile && name != pkiName && name != etcdName && !strings.HasPrefix(name, "."+markerFile) {
 				return false, fmt.Errorf("%w: %s has no %s but other files, such as %q; choose an empty or a new directory",
-					ErrNotDataDir, d.path, markerFile, e.Name())
+					ErrNotDataDir, d.path, markerFile, name)
 			}
 		}
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading data directory: %w; choose a directory that you may read and write", err)
+		return false, untrusted(err)
 	}
-	var found marker
-	if err := json.Unmarshal(data, &found); err != nil {
+	found, err := parseMarker(data)
+	if err != nil {
 		return false, fmt.Errorf("%w: %s is damaged: %w; restore it from a backup or choose a new directory", ErrNotDataDir, path, err)
 	}
 	want := currentMarker()
 	if !found.upgradesTo(want) {
 		return false, fmt.Errorf("%w: %s was written by Kubernetes %s with etcd %s in format %d, this program is Kubernetes %s with etcd %s and format %d; run the version that wrote it, upgrade one minor version at a time, or choose a new directory",
-			ErrDataDirVersion, d.path, found.Kubernetes, found.Etcd, found.Format, want.Kubernetes, want.Etcd, want.Format)
+			ErrDataDirVersion, d.path, printable(found.Kubernetes), printable(found.Etcd), found.Format, want.Kubernetes, want.Etcd, want.Format)
 	}
 	return found != want, nil
 }
 
-func (d *dataDir) pkiDir() string              { return filepath.Join(d.path, "pki") }
-func (d *dataDir) etcdDir() string             { return filepath.Join(d.path, "etcd") }
+// parseMarker reads the content of setpoint-controlplane.json.
+func parseMarker(data []byte) (m marker, err error) {
+	err = json.Unmarshal(data, &m)
+	return m, err
+}
+
+// printable is a version as somebody wrote it, fit for an error on a terminal.
+func printable(version string) string {
+	if quoted := strconv.Quote(version); len(version) == 0 || len(version) > 20 || quoted != `"`+version+`"` {
+		return fmt.Sprintf("%.40q", version)
+	}
+	return version
+}
+
+func (d *dataDir) etcdDir() string             { return filepath.Join(d.path, etcdName) }
 func (d *dataDir) kubeconfig() string          { return filepath.Join(d.path, "kubeconfig") }
 func (d *dataDir) schedulerKubeconfig() string { return filepath.Join(d.path, "scheduler.kubeconfig") }
 
@@ -205,7 +304,10 @@ func (d *dataDir) etcdSocket() (string, error) {
 // openLog returns a logger that writes errors to a file of the directory, which
 // begins empty at each start.
 func (d *dataDir) openLog() (*slog.Logger, error) {
-	f, err := os.OpenFile(filepath.Join(d.path, logFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := d.dir.Open(logFile, os.O_CREATE|os.O_TRUNC|os.O_WRONLY)
+	if errors.Is(err, ownfile.ErrNotOwn) {
+		return nil, untrusted(err)
+	}
 	if err != nil {
 		return nil, diskError(fmt.Errorf("opening the log file: %w", err))
 	}
@@ -222,8 +324,12 @@ func (d *dataDir) close() error {
 		errs = append(errs, os.RemoveAll(d.socketDir))
 	}
 	if d.temporary {
-		errs = append(errs, os.RemoveAll(d.path))
+		errs = append(errs, d.dir.RemoveAll(markerFile, lockFile))
 	}
+	if d.pki != nil {
+		errs = append(errs, d.pki.Close())
+	}
+	errs = append(errs, d.dir.Close())
 	if d.lock != nil {
 		errs = append(errs, d.lock.release())
 	}
@@ -231,20 +337,31 @@ func (d *dataDir) close() error {
 }
 
 // sweepTemporary removes temporary data directories whose process ended without
-// Stop. It does what it can: what it may not remove is somebody else's.
+// Stop. It does what it can: what it may not remove is somebody else's. Anybody
+// may make a directory of such a name, with anything in it, so one that is not
+// this user's own and closed to others is passed over before it is looked into.
 func sweepTemporary() {
 	markers, _ := filepath.Glob(filepath.Join(os.TempDir(), temporaryPrefix+"*", markerFile)) // the pattern is well-formed
 	for _, m := range markers {
-		dir := filepath.Dir(m)
-		// The marker is written under the lock: a directory that has it and
-		// whose lock is free is nobody's.
-		lock, err := lockDir(filepath.Join(dir, lockFile))
-		if err != nil {
-			continue
+		if dir, err := ownfile.OpenPrivate(filepath.Dir(m)); err == nil {
+			sweep(dir)
+			_ = dir.Close() // nothing was written through it
 		}
-		_ = os.RemoveAll(dir) // the next start tries again
-		_ = lock.release()    // its file is gone
 	}
+}
+
+func sweep(dir *ownfile.Dir) {
+	// The marker is written under the lock: a directory that has it and whose
+	// lock is free is nobody's.
+	if _, err := dir.Read(markerFile, maxMarker); err != nil {
+		return
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return
+	}
+	_ = dir.RemoveAll(markerFile, lockFile) // the next start tries again
+	_ = lock.release()                      // its file is gone
 }
 
 // statfsFree returns how many bytes this user can still write at path.

@@ -75,6 +75,14 @@ to start. The directory holds
 	etcd.sock                   exists while etcd runs; in a temporary directory
 	                            instead if the path would be too long
 
+The directory must belong to the user who starts the control plane, be no symbolic link
+of another user, and so must its files and the directories above it, or else they belong
+to root; where everybody may write to one of those above, it must be sticky, as /tmp is.
+A directory that group or others may write to is accepted while it is empty, and closed.
+Anything else is refused with ErrUntrustedDataDir: keys in it may be known to another
+user, and a link in it may lead to files of this one. Temporary directories that a killed
+process left are removed if they belong to this user and nobody else may enter them.
+
 Authorities are valid for ten years, all other certificates for one year from the
 start that made them. Keys are ECDSA P-256.
 

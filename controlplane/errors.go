@@ -24,6 +24,11 @@ var (
 	// Nothing in it was touched.
 	ErrNotDataDir = errors.New("not a control plane's data directory")
 
+	// ErrUntrustedDataDir: another user owns the data directory or one above
+	// it, or could have put files into it: keys in it may be known to him, and
+	// links may lead to this user's files. Nothing in it was touched.
+	ErrUntrustedDataDir = errors.New("data directory that another user could change")
+
 	// ErrDiskFull: the file system of the data directory has too little room.
 	ErrDiskFull = errors.New("disk full")
 

@@ -146,7 +146,7 @@ func TestMissingPermissionIsTold(t *testing.T) {
 
 func TestClockOutsideTheAuthoritysValidityIsTold(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := openPKI(dir, nil, time.Now); err != nil {
+	if _, err := openPKI(ownDir(t, dir), nil, time.Now); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -157,7 +157,7 @@ func TestClockOutsideTheAuthoritysValidityIsTold(t *testing.T) {
 		"after":  {authorityValidity + time.Hour, "to make a new authority"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := openPKI(dir, nil, func() time.Time { return time.Now().Add(c.shift) })
+			_, err := openPKI(ownDir(t, dir), nil, func() time.Time { return time.Now().Add(c.shift) })
 			checkError(t, err, ErrCertificateTime, filepath.Join(dir, "ca.crt"), c.says)
 		})
 	}
@@ -165,13 +165,13 @@ func TestClockOutsideTheAuthoritysValidityIsTold(t *testing.T) {
 
 func TestHalfAnAuthorityIsTold(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := openPKI(dir, nil, time.Now); err != nil {
+	if _, err := openPKI(ownDir(t, dir), nil, time.Now); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(dir, "ca.key")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := openPKI(dir, nil, time.Now)
+	_, err := openPKI(ownDir(t, dir), nil, time.Now)
 	checkError(t, err, fs.ErrNotExist, "ca.key", "restore the missing file")
 }
 

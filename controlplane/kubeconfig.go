@@ -15,12 +15,18 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/setpoint-io/setpoint/internal/ownfile"
 )
 
 // Context is the name of the cluster, the user and the current context in the
 // kubeconfig. The API servers after the first have contexts of their own,
 // "setpoint-1" and so on.
 const Context = "setpoint"
+
+// maxKubeconfig bounds what is read of a file that may be a kubeconfig of ours,
+// in bytes; one has some 6,000.
+const maxKubeconfig = 4 << 20
 
 func contextName(server int) string {
 	if server == 0 {
@@ -41,16 +47,20 @@ func isOurContext(name string) bool {
 // removeKubeconfig removes the kubeconfig of an earlier control plane, if there
 // is one, and nothing else.
 func removeKubeconfig(path string) error {
-	data, err := os.ReadFile(path)
+	data, err := ownfile.Read(path, maxKubeconfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if errors.Is(err, ownfile.ErrNotOwn) {
+		return fmt.Errorf("%w: %w; choose another file", ErrForeignKubeconfig, err)
 	}
 	if err != nil {
 		return fmt.Errorf("replacing the kubeconfig: %w; choose another file", err)
 	}
 	c, err := clientcmd.Load(data)
 	if err != nil {
-		return fmt.Errorf("%w: %s is not a kubeconfig (%w); choose another file", ErrForeignKubeconfig, path, err)
+		// The cause may quote the file, and so a password.
+		return fmt.Errorf("%w: %s is not a kubeconfig; choose another file", ErrForeignKubeconfig, path)
 	}
 	for name := range c.Clusters {
 		if !isOurContext(name) {
@@ -69,8 +79,8 @@ func removeKubeconfig(path string) error {
 // removeOwnKubeconfig removes the file unless it has changed since it was
 // written, in which case it is somebody else's by now.
 func removeOwnKubeconfig(path string, written []byte) error {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(data, written) {
+	data, err := ownfile.Read(path, maxKubeconfig)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ownfile.ErrNotOwn) || err == nil && !bytes.Equal(data, written) {
 		return nil
 	}
 	if err == nil {

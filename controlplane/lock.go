@@ -6,11 +6,13 @@ package controlplane
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/setpoint-io/setpoint/internal/ownfile"
 )
 
 // dirLock keeps a second process out of a data directory. It is a flock, so
@@ -19,23 +21,26 @@ import (
 type dirLock struct{ file *os.File }
 
 // lockDir takes the lock or fails at once with ErrDataDirLocked.
-func lockDir(path string) (*dirLock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+func lockDir(dir *ownfile.Dir) (*dirLock, error) {
+	f, err := dir.Open(lockFile, os.O_RDWR|os.O_CREATE)
+	if errors.Is(err, ownfile.ErrNotOwn) {
+		return nil, untrusted(err)
+	}
 	if err != nil {
 		return nil, diskError(fmt.Errorf("locking data directory: %w; choose a directory that you may write to", err))
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder := readPID(path)
+		holder := readPID(f)
 		_ = f.Close() // opened only to try the lock
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("%w: process %s runs a control plane in %s; stop it first (kill %s), or choose another directory",
-				ErrDataDirLocked, holder, filepath.Dir(path), holder)
+				ErrDataDirLocked, holder, dir.Path(), holder)
 		}
-		return nil, fmt.Errorf("locking %s: %w; the file system must support flock", path, err)
+		return nil, fmt.Errorf("locking %s: %w; the file system must support flock", f.Name(), err)
 	}
 	l := &dirLock{file: f}
 	if err := l.writePID(); err != nil {
-		return nil, errors.Join(diskError(fmt.Errorf("writing %s: %w", path, err)), l.release())
+		return nil, errors.Join(diskError(fmt.Errorf("writing %s: %w", f.Name(), err)), l.release())
 	}
 	return l, nil
 }
@@ -52,10 +57,20 @@ func (l *dirLock) writePID() error {
 // different files of the same name.
 func (l *dirLock) release() error { return l.file.Close() }
 
-func readPID(path string) string {
-	data, err := os.ReadFile(path)
-	if pid := strings.TrimSpace(string(data)); err == nil && pid != "" {
-		return pid
+// readPID returns the process id in a lock file. Anything else is not repeated.
+func readPID(f io.Reader) string {
+	var text [20]byte // of the longest integer
+	n, err := io.ReadFull(f, text[:])
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "(unknown)"
 	}
-	return "(unknown)"
+	return parsePID(text[:n])
+}
+
+func parsePID(text []byte) string {
+	pid, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 31)
+	if err != nil || pid == 0 {
+		return "(unknown)"
+	}
+	return strconv.FormatUint(pid, 10)
 }

@@ -17,9 +17,10 @@ import (
 	"io/fs"
 	"math/big"
 	"net"
-	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/setpoint-io/setpoint/internal/ownfile"
 )
 
 // Validity as kubeadm sets it (CACertificateValidityPeriod,
@@ -31,13 +32,21 @@ const (
 	backdate          = 5 * time.Minute
 )
 
+const (
+	certSuffix = ".crt"
+	keySuffix  = ".key"
+
+	// maxKeyFile bounds what is read of a certificate or key, in bytes.
+	maxKeyFile = 1 << 20
+)
+
 // pki is a control plane's keys and certificates. The authorities and the
 // service-account key live as long as the data directory; every other
 // certificate is made anew at each start, so none expires between two starts.
 // All keys are ECDSA P-256: Kubernetes accepts them everywhere, and making one
 // takes microseconds where RSA takes a good part of a second.
 type pki struct {
-	dir        string
+	dir        *ownfile.Dir
 	cluster    *authority // signs the serving certificate and all users
 	frontProxy *authority // signs the API server's identity towards aggregated API servers
 	now        func() time.Time
@@ -56,7 +65,7 @@ type keyPair struct{ certPEM, keyPEM []byte }
 // those that do not exist yet, and writes the certificates of this start.
 // names are the host names and IP addresses that clients may call the API
 // servers by.
-func openPKI(dir string, names []string, now func() time.Time) (*pki, error) {
+func openPKI(dir *ownfile.Dir, names []string, now func() time.Time) (*pki, error) {
 	p := &pki{dir: dir, now: now}
 	var err error
 	if p.cluster, err = p.openAuthority("ca", "setpoint-ca"); err != nil {
@@ -85,8 +94,8 @@ func openPKI(dir string, names []string, now func() time.Time) (*pki, error) {
 	return p, p.writeLeaf("front-proxy-client", p.frontProxy, clientTemplate("front-proxy-client"))
 }
 
-func (p *pki) certFile(name string) string { return filepath.Join(p.dir, name+".crt") }
-func (p *pki) keyFile(name string) string  { return filepath.Join(p.dir, name+".key") }
+func (p *pki) certFile(name string) string { return filepath.Join(p.dir.Path(), name+certSuffix) }
+func (p *pki) keyFile(name string) string  { return filepath.Join(p.dir.Path(), name+keySuffix) }
 
 // client issues a certificate for a user. Kubernetes reads the user's name
 // from the common name and the groups from the organizations.
@@ -102,17 +111,22 @@ func clientTemplate(user string, groups ...string) x509.Certificate {
 }
 
 func (p *pki) openAuthority(name, commonName string) (*authority, error) {
-	certPEM, certErr := os.ReadFile(p.certFile(name))
-	keyPEM, keyErr := os.ReadFile(p.keyFile(name))
+	certPEM, certErr := p.dir.Read(name+certSuffix, maxKeyFile)
+	keyPEM, keyErr := p.dir.Read(name+keySuffix, maxKeyFile)
 	if errors.Is(certErr, fs.ErrNotExist) && errors.Is(keyErr, fs.ErrNotExist) {
 		return p.createAuthority(name, commonName)
 	}
-	if err := errors.Join(certErr, keyErr); err != nil {
+	if err := errors.Join(certErr, keyErr); errors.Is(err, ownfile.ErrNotOwn) {
+		return nil, untrusted(err)
+	} else if err != nil {
 		return nil, fmt.Errorf("reading certificate authority: %w; restore the missing file, or delete both to make new ones, which ends the validity of every kubeconfig they signed", err)
 	}
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
 		return nil, fmt.Errorf("reading certificate authority %s: %w; restore both files, or delete both to make new ones, which ends the validity of every kubeconfig they signed", p.certFile(name), err)
+	}
+	if !pair.Leaf.IsCA {
+		return nil, fmt.Errorf("reading certificate authority %s: it is not a certificate authority; restore both files, or delete both to make new ones, which ends the validity of every kubeconfig they signed", p.certFile(name))
 	}
 	signer, ok := pair.PrivateKey.(crypto.Signer)
 	if !ok {
@@ -203,7 +217,10 @@ func (p *pki) writeLeaf(name string, a *authority, template x509.Certificate) er
 // openServiceAccountKey makes the key that signs service-account tokens unless
 // it exists. kube-apiserver reads and checks the file itself.
 func (p *pki) openServiceAccountKey() error {
-	_, err := os.Stat(p.keyFile("sa"))
+	_, err := p.dir.Read("sa"+keySuffix, maxKeyFile)
+	if errors.Is(err, ownfile.ErrNotOwn) {
+		return untrusted(err)
+	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

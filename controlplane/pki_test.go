@@ -31,12 +31,12 @@ func readCertificate(t *testing.T, file string) *x509.Certificate {
 
 func TestExpiredLeafCertificatesAreRenewedUnderTheSameAuthority(t *testing.T) {
 	dir := t.TempDir()
-	first, err := openPKI(dir, []string{"localhost", "127.0.0.1"}, time.Now)
+	first, err := openPKI(ownDir(t, dir), []string{"localhost", "127.0.0.1"}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	later := time.Now().Add(leafValidity + time.Hour)
-	second, err := openPKI(dir, []string{"localhost", "127.0.0.1"}, func() time.Time { return later })
+	second, err := openPKI(ownDir(t, dir), []string{"localhost", "127.0.0.1"}, func() time.Time { return later })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +57,10 @@ func TestExpiredLeafCertificatesAreRenewedUnderTheSameAuthority(t *testing.T) {
 
 func TestLeafCertificatesEndWithTheirAuthority(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := openPKI(dir, nil, time.Now); err != nil {
+	if _, err := openPKI(ownDir(t, dir), nil, time.Now); err != nil {
 		t.Fatal(err)
 	}
-	p, err := openPKI(dir, nil, func() time.Time { return time.Now().Add(authorityValidity - time.Hour) })
+	p, err := openPKI(ownDir(t, dir), nil, func() time.Time { return time.Now().Add(authorityValidity - time.Hour) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestServiceAccountKeyIsKept(t *testing.T) {
 	dir := t.TempDir()
 	var keys [2][]byte
 	for i := range keys {
-		p, err := openPKI(dir, nil, time.Now)
+		p, err := openPKI(ownDir(t, dir), nil, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
