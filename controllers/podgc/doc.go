@@ -37,6 +37,9 @@
 //     finalizer is left alone.
 //   - A Pod that ends by itself at the last moment is not marked Failed.
 //   - Nobody is an orphan while the server cannot be asked.
+//   - A reason that lies with a node is confirmed by the server, not by the informer, right
+//     before each Pod is removed: that the node is not there, or that it is the same node, not
+//     ready and out of service.
 //   - Quarantine starts anew with the process.
 //
 // # Differences from upstream
@@ -46,6 +49,8 @@
 //
 //   - Deletes carry the Pod's UID, and the mark the version that was seen.
 //   - What fails is tried again with growing delay, not after 20 s.
+//   - Upstream takes the informer's word that a node is out of service, and removes Pods of
+//     a node whose taint was taken off meanwhile.
 //   - Pods that a finalizer holds are not deleted again every 20 s. They do not count
 //     among those that have ended, either: upstream would choose them before others.
 //   - A deletion that has stopped halfway is finished. Upstream does so by chance, when

@@ -117,8 +117,8 @@ func TestOrphansGoAfterAQuarantineAndALiveGet(t *testing.T) {
 		}
 		pass(time.Second)
 		c.want("after the quarantine", "b", "c")
-		if asked.Load() != 1 {
-			t.Errorf("the server was asked %d times, want once", asked.Load())
+		if asked.Load() != 2 {
+			t.Errorf("the server was asked %d times, want twice: by the look, and before the removal", asked.Load())
 		}
 		if want := []string{"PATCH /api/v1/namespaces/shop/pods/a/status", "DELETE /api/v1/namespaces/shop/pods/a"}; !slices.Equal(p.Writes(), want) {
 			t.Errorf("writes %q, want %q", p.Writes(), want)
@@ -222,6 +222,97 @@ func TestTerminatingPodsOfANodeOutOfServiceGo(t *testing.T) {
 		c.start(Options{})
 		pass(time.Minute)
 		c.want("after three looks", "runs-down", "runs-out", "runs-up", "terminates-down", "terminates-up")
+	})
+}
+
+// putOutOfService changes whether the server has a node with the taint, and gives it another
+// UID if it is to be another node.
+func (c *cluster) putOutOfService(name string, out, another bool) {
+	c.t.Helper()
+	nodes := client.For[*corev1.Node](c.client)
+	node, err := nodes.Get(c.t.Context(), object.Key{Name: name})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if another {
+		c.removeNode(name)
+		c.add(newNode(name, corev1.ConditionUnknown, corev1.TaintNodeOutOfService))
+		return
+	}
+	node.Spec.Taints = nil
+	if out {
+		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
+	}
+	if _, err := nodes.Update(c.t.Context(), node); err != nil {
+		c.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func TestNoPodIsRemovedOnTheWordOfAnInformerThatLags(t *testing.T) {
+	for name, change := range map[string]func(*cluster){
+		"the taint was taken off": func(c *cluster) { c.putOutOfService("out", false, false) },
+		"the node is gone":        func(c *cluster) { c.removeNode("out") },
+		"it is another node":      func(c *cluster) { c.putOutOfService("out", true, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t)
+				c.add(newNode("out", corev1.ConditionUnknown, corev1.TaintNodeOutOfService))
+				p := c.start(Options{})
+				c.nodes.HoldWatches(true)
+				change(c)
+				c.add(newPod("terminates", "out", deletedWith(30)))
+				pass(5 * time.Minute)
+				c.want("while the informer of nodes lags", "terminates")
+				if n := len(p.Writes()); n != 0 {
+					t.Errorf("writes %q, want none", p.Writes())
+				}
+			})
+		})
+	}
+}
+
+func TestNoPodIsRemovedWhileTheServerCannotBeAskedForItsNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		var answers atomic.Bool
+		c.nodes.Before = func(verb string, _ *http.Request) *metav1.Status {
+			if verb == "get" && !answers.Load() {
+				return fakeapi.Unavailable(0)
+			}
+			return nil
+		}
+		c.add(newNode("out", corev1.ConditionUnknown, corev1.TaintNodeOutOfService), newPod("terminates", "out", deletedWith(30)))
+		c.start(Options{})
+		pass(5 * time.Minute)
+		c.want("while nobody can be asked", "terminates")
+		answers.Store(true)
+		pass(10 * time.Minute)
+		c.want("after that")
+	})
+}
+
+// An orphan's node may be there again between the look and the removal.
+func TestAnOrphanWhoseNodeIsThereAgainStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		var asked atomic.Int32
+		c.add(newPod("a", "n1"))
+		c.nodes.Before = func(verb string, _ *http.Request) *metav1.Status {
+			if verb == "get" && asked.Add(1) == 1 {
+				c.nodes.HoldWatches(true)
+				go c.nodes.Add(newNode("n1", corev1.ConditionTrue)) //nolint:errcheck // what is asked below tells
+				return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
+			}
+			return nil
+		}
+		c.start(Options{})
+		pass(2 * time.Minute)
+		c.want("after the look found it gone", "a")
+		if asked.Load() < 2 {
+			t.Errorf("the server was asked %d times, want again before the removal", asked.Load())
+		}
 	})
 }
 

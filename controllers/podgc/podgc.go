@@ -179,9 +179,13 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil {
 		return controller.Result{}, err
 	}
-	why := judge(pod, r.viewOf(pod))
+	v := r.viewOf(pod)
+	why := judge(pod, v)
 	if why == none {
 		return controller.Result{}, nil
+	}
+	if holds, err := r.confirm(ctx, pod, v, why); err != nil || !holds {
+		return controller.Result{}, err
 	}
 	return controller.Result{}, r.remove(ctx, pod, why)
 }
