@@ -298,16 +298,16 @@ func TestAnOrphanWhoseNodeIsThereAgainStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var asked atomic.Int32
-		c.add(newPod("a", "n1"))
 		c.nodes.Before = func(verb string, _ *http.Request) *metav1.Status {
-			if verb == "get" && asked.Add(1) == 1 {
-				c.nodes.HoldWatches(true)
-				go c.nodes.Add(newNode("n1", corev1.ConditionTrue)) //nolint:errcheck // what is asked below tells
+			if verb == "get" && asked.Add(1) == 1 { // the look asks before the node is there
 				return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
 			}
 			return nil
 		}
+		c.add(newPod("a", "n1"))
 		c.start(Options{})
+		c.nodes.HoldWatches(true)
+		c.add(newNode("n1", corev1.ConditionTrue))
 		pass(2 * time.Minute)
 		c.want("after the look found it gone", "a")
 		if asked.Load() < 2 {
