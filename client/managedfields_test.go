@@ -223,3 +223,18 @@ func TestARefusalForAnotherReasonIsNotRemembered(t *testing.T) {
 		}
 	}
 }
+
+// A server that has one form and knows no parameters of it is read without managedFields
+// being left out, for metadata as for whole objects.
+func TestAServerOfOneFormIsReadWithManagedFields(t *testing.T) {
+	c := plainServer(t)
+	for _, verb := range []string{"list", "watch"} {
+		for _, s := range []client.Selection{{}, {JSONOnly: true}, {MetadataOnly: true}} {
+			s.WithoutManagedFields = true
+			text, err := read(t, c, verb, pods, s)
+			if err != nil || !strings.Contains(text, `"uid-a"`) {
+				t.Errorf("%s of %+v brought %q, %v", verb, s, text, err)
+			}
+		}
+	}
+}

@@ -56,23 +56,21 @@ var metadataTypes = []string{wire.Protobuf.MediaType() + asMetadata, wire.JSON.M
 func (s *Selection) request(c *Client, r object.Resource, list bool) *Request {
 	request := c.Request(http.MethodGet).Resource(r).Namespace(s.Namespace).
 		Param("labelSelector", s.Labels).Param("fieldSelector", s.Fields)
-	as := ""
+	drop := ""
+	if s.WithoutManagedFields {
+		drop = dropManagedFields
+	}
 	if s.MetadataOnly {
-		as = asMetadata
+		as := asMetadata
 		if list {
 			as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 		}
+		return request.Accept(wire.Protobuf.MediaType()+as+drop, wire.JSON.MediaType()+as+drop, wire.JSON.MediaType()+drop)
 	}
-	if s.WithoutManagedFields {
-		as += dropManagedFields
+	if s.JSONOnly {
+		return request.Accept(wire.JSON.MediaType() + drop)
 	}
-	if s.JSONOnly && !s.MetadataOnly {
-		return request.Accept(wire.JSON.MediaType() + as)
-	}
-	if s.MetadataOnly {
-		return request.Accept(wire.Protobuf.MediaType()+as, wire.JSON.MediaType()+as, wire.JSON.MediaType())
-	}
-	return request.Accept(wire.Protobuf.MediaType(), wire.JSON.MediaType())
+	return request.Accept(wire.Protobuf.MediaType()+drop, wire.JSON.MediaType()+drop)
 }
 
 // List hands out the encoded objects of a resource as they arrive. item's bytes
