@@ -135,8 +135,8 @@ func tainted(want ...string) func(*corev1.Node) bool {
 	}
 }
 
-// beats renews the node's Lease until the test ends.
-func beats(t *testing.T, mgr *manager.Manager, node string) {
+// newLease creates the node's Lease, which is gone after the test.
+func newLease(t *testing.T, mgr *manager.Manager, node string) *coordinationv1.Lease {
 	t.Helper()
 	leases := client.For[*coordinationv1.Lease](mgr.Client())
 	_, err := client.For[*corev1.Namespace](mgr.Client()).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: corev1.NamespaceNodeLease}})
@@ -147,6 +147,19 @@ func beats(t *testing.T, mgr *manager.Manager, node string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := leases.Delete(context.WithoutCancel(t.Context()), object.KeyOf(lease)); err != nil {
+			t.Error(err)
+		}
+	})
+	return lease
+}
+
+// beats renews the node's Lease until the test ends.
+func beats(t *testing.T, mgr *manager.Manager, node string) {
+	t.Helper()
+	leases := client.For[*coordinationv1.Lease](mgr.Client())
+	lease := newLease(t, mgr, node)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -172,9 +185,6 @@ func beats(t *testing.T, mgr *manager.Manager, node string) {
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if err := leases.Delete(context.WithoutCancel(t.Context()), object.KeyOf(lease)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -309,6 +319,19 @@ func TestATaintSetBySomebodyElseMeanwhileIsNotLost(t *testing.T) {
 
 func TestASilentNodeItsTaintsItsPodsAndItsReturn(t *testing.T) {
 	goesAndReturns(t, start(t, hasty))
+}
+
+// The server's Lease is the one that the cache has: nobody renews it.
+func TestANodeThatNoLongerRenewsItsLeaseIsTurnedUnknownOnARealServer(t *testing.T) {
+	mgr := start(t, hasty)
+	alive, silent := newNode(t, mgr, corev1.ConditionTrue), newNode(t, mgr, corev1.ConditionTrue)
+	beats(t, mgr, alive.Name)
+	newLease(t, mgr, silent.Name)
+	controlplanetest.Await(t, mgr, object.KeyOf(silent), "both taints of an unreachable node",
+		tainted("node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/unreachable:NoExecute"))
+	if now := controlplanetest.Await(t, mgr, object.KeyOf(alive), "the other node", func(*corev1.Node) bool { return true }); readyStatus(now) != corev1.ConditionTrue {
+		t.Errorf("the node that is alive is %s", readyStatus(now))
+	}
 }
 
 func TestThereIsNoNeedOfOtherRightsThanThoseDeclared(t *testing.T) {
