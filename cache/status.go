@@ -127,7 +127,10 @@ func (s *Status) state() string {
 }
 
 // line is an error in one line: what a server answers may be a page of its own.
-func line(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// Bytes that are no UTF-8 would mean something to tabwriter.
+func line(err error) string {
+	return strings.ToValidUTF8(strings.Join(strings.Fields(err.Error()), " "), "?")
+}
 
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 

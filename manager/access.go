@@ -5,7 +5,6 @@ package manager
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -24,10 +23,12 @@ const (
 	// remember is how long an answer of the API server counts.
 	// Source: k8s.io/apiserver/pkg/server/options, the cache of delegated authentication.
 	remember = 10 * time.Second
-	// rememberMost bounds the answers that are remembered.
-	rememberMost = 1000
 	// askTime bounds a question to the API server.
 	askTime = 10 * time.Second
+	// longestName is how much of a name a refusal repeats, in bytes.
+	longestName = 256
+	// sayAgain is how often a failure of reviews is logged at most.
+	sayAgain = time.Minute
 )
 
 // ServingRights returns what a manager must be allowed to do so that it can find out who
@@ -40,44 +41,42 @@ func ServingRights() []rbacv1.PolicyRule {
 }
 
 // access finds out who somebody is and what he may see. What it cannot tell itself it asks
-// the API server.
+// the API server, through clients that nothing else uses.
 type access struct {
 	certificates certificates
 	tokens       *client.Client // asks whose a token is
 	rights       *client.Client // asks who may see what
+	reviews      *reviews
 	log          *slog.Logger
 
-	mu      sync.Mutex
-	answers map[question]answer
+	mu   sync.Mutex
+	said time.Time // when a failure of reviews was logged last
 }
 
-// question is who asks, by a digest, because tokens are not kept, and a path.
-type question struct {
-	who  [sha256.Size]byte
-	path string
-}
-
-type answer struct {
-	code int // of HTTP
-	why  string
-	at   time.Time
-}
-
-// guard lets through who may get the path.
+// guard lets through who may get the path. It stands before handlers of few paths, so that
+// strangers do not choose what the API server is asked and what is remembered.
 func (a *access) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, doubt := a.certificates.identify(r)
 		token := bearerToken(r)
 		if who == nil && token == "" {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, a.wanted(doubt), http.StatusUnauthorized)
+			http.Error(w, printable(a.wanted(doubt)), http.StatusUnauthorized)
 			return
 		}
-		if answer := a.ask(r.Context(), who, token, r.URL.Path); answer.code != http.StatusOK {
-			http.Error(w, answer.why, answer.code)
-			return
+		switch answer := a.ask(r.Context(), who, token, r.URL.Path); answer.code {
+		case http.StatusOK:
+			next.ServeHTTP(w, r)
+		case http.StatusUnauthorized:
+			http.Error(w, "the API server does not know this token, or no longer", answer.code)
+		case http.StatusForbidden:
+			http.Error(w, fmt.Sprintf("User %q cannot get path %q; a ClusterRole with nonResourceURLs grants it", answer.user, r.URL.Path), answer.code)
+		case http.StatusTooManyRequests:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "the API server is being asked about others who ask here; try again later", answer.code)
+		default:
+			http.Error(w, "the API server did not say whether you may see this", http.StatusInternalServerError)
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 
@@ -104,42 +103,42 @@ func (a *access) wanted(doubt error) string {
 
 // ask tells whether somebody may see a path: who, or, if that is nil, whose the token is.
 func (a *access) ask(ctx context.Context, who *user, token, path string) answer {
-	q := question{sha256.Sum256([]byte("token " + token)), path}
-	if who != nil {
-		q.who = who.digest()
-	}
+	q := questionOf(who, token, path)
+	return a.reviews.answer(ctx, q, who != nil, func() answer {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime) // others may wait for the answer
+		defer cancel()
+		now, err := a.review(ctx, who, token, path)
+		if err != nil {
+			a.say(path, err)
+			return answer{code: http.StatusInternalServerError}
+		}
+		return now
+	})
+}
+
+// say logs that reviews fail. Who asks need not know our rights; who runs this does. The
+// log must not be for strangers to fill.
+func (a *access) say(path string, err error) {
 	a.mu.Lock()
-	known, ok := a.answers[q]
+	again := !a.said.IsZero() && time.Since(a.said) < sayAgain
+	if !again {
+		a.said = time.Now()
+	}
 	a.mu.Unlock()
-	if ok && time.Since(known.at) < remember {
-		return known
+	if !again {
+		a.log.Warn("cannot find out who may see this", "path", path, "error", err, "saidAgainAfter", sayAgain)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	code, why, err := a.review(ctx, who, token, path)
-	if err != nil {
-		// Who asked needs not know our rights; who runs this does.
-		a.log.Warn("cannot find out who may see this", "path", path, "error", err)
-		return answer{code: http.StatusInternalServerError, why: "the API server did not say whether you may see this"}
-	}
-	now := answer{code: code, why: why, at: time.Now()}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.answers) >= rememberMost {
-		clear(a.answers)
-	}
-	a.answers[q] = now
-	return now
 }
 
 // review asks the API server. The error never has the token in it.
-func (a *access) review(ctx context.Context, who *user, token, path string) (code int, why string, err error) {
+func (a *access) review(ctx context.Context, who *user, token, path string) (answer, error) {
 	if who == nil {
+		var err error
 		if who, err = a.byToken(ctx, token); err != nil {
-			return 0, "", err
+			return answer{}, err
 		}
 		if who == nil {
-			return http.StatusUnauthorized, "the API server does not know this token, or no longer", nil
+			return answer{code: http.StatusUnauthorized}, nil
 		}
 	}
 	may, err := client.For[*authorizationv1.SubjectAccessReview](a.rights).Create(ctx, &authorizationv1.SubjectAccessReview{
@@ -149,12 +148,13 @@ func (a *access) review(ctx context.Context, who *user, token, path string) (cod
 		},
 	})
 	if err != nil {
-		return 0, "", err
+		return answer{}, err
 	}
-	if !may.Status.Allowed {
-		return http.StatusForbidden, fmt.Sprintf("User %q cannot get path %q; a ClusterRole with nonResourceURLs grants it", who.Name, path), nil
+	now := answer{code: http.StatusForbidden, user: strings.ToValidUTF8(who.Name[:min(len(who.Name), longestName)], "")}
+	if may.Status.Allowed {
+		now.code = http.StatusOK
 	}
-	return http.StatusOK, "", nil
+	return now, nil
 }
 
 // byToken asks whose a token is: nil if it is nobody's.

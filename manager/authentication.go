@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -65,15 +66,12 @@ const (
 
 // newAccess returns who decides about those who ask.
 func (m *Manager) newAccess(how Authentication) (*access, error) {
-	a := &access{log: m.log, tokens: m.own, rights: m.own, answers: map[question]answer{}}
+	a := &access{log: m.log, reviews: newReviews()}
 	for _, own := range []struct {
 		config *rest.Config
 		client **client.Client
 	}{{how.TokenReviews, &a.tokens}, {how.SubjectAccessReviews, &a.rights}} {
-		if own.config == nil {
-			continue
-		}
-		c, err := client.New(own.config, m.options...)
+		c, err := client.New(apart(cmp.Or(own.config, m.config)), m.options...)
 		if err != nil {
 			return nil, err
 		}

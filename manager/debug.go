@@ -49,8 +49,7 @@ func (m *Manager) controllers() []inspectable {
 const shownKeys = 20
 
 func (m *Manager) debugInformers(w http.ResponseWriter, _ *http.Request) {
-	plainText(w)
-	_ = m.factory.WriteStatus(w) // whoever asked may have gone
+	writePage(w, func(page io.Writer) { _ = m.factory.WriteStatus(page) }) // a buffer has room
 }
 
 // debugControllers writes a page for people. ?controller=NAME shows that one alone.
@@ -59,7 +58,7 @@ func (m *Manager) debugControllers(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			http.Error(w, fmt.Sprintf("limit=%s: want a number of keys", text), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("limit=%q: want a number of keys", text), http.StatusBadRequest)
 			return
 		}
 		limit = n
@@ -72,33 +71,34 @@ func (m *Manager) debugControllers(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	plainText(w)
-	m.writeProcess(w)
-	for _, c := range all {
-		writeController(w, c, limit)
-	}
-}
-
-func plainText(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
+	writePage(w, func(page io.Writer) {
+		m.writeProcess(page)
+		for _, c := range all {
+			writeController(page, c, limit)
+		}
+	})
 }
 
 // writeProcess says what the process as a whole does.
 func (m *Manager) writeProcess(w io.Writer) {
-	fmt.Fprintf(w, "%s: %s\n", m.instance, m.state())
+	fmt.Fprintf(w, "%s: %s\n", firstLine(m.instance), m.state())
+	for _, c := range m.ready() {
+		if err := c.ask(); err != nil {
+			fmt.Fprintf(w, "not ready: %s: %s\n", c.name, firstLine(err.Error()))
+		}
+	}
 	if m.elector == nil {
 		return
 	}
 	s := m.elector.Status()
-	fmt.Fprintf(w, "lease %s: this is %s, the holder is %s (term %d)\n", m.election.Key, s.Identity, orNobody(s.Holder), s.Transitions)
+	fmt.Fprintf(w, "lease %s: this is %s, the holder is %s (term %d)\n", m.election.Key, firstLine(s.Identity), firstLine(orNobody(s.Holder)), s.Transitions)
 	if term := m.fence.term.Load(); term != nil {
 		if err := term.Certain(); err != nil {
-			fmt.Fprintf(w, "writes are held back: %s\n", err)
+			fmt.Fprintf(w, "writes are held back: %s\n", firstLine(err.Error()))
 		}
 	}
 	if s.Trouble != nil {
-		fmt.Fprintf(w, "trouble with the lease: %s\n", s.Trouble)
+		fmt.Fprintf(w, "trouble with the lease: %s\n", firstLine(s.Trouble.Error()))
 	}
 }
 
@@ -140,7 +140,7 @@ func writeController(w io.Writer, c inspectable, limit int) {
 	ago := func(t time.Time) time.Duration { return now.Sub(t).Round(time.Millisecond) }
 	in := c.Queue().Inspect(limit)
 	page := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	defer func() { _ = page.Flush() }() // whoever asked may have gone
+	defer func() { _ = page.Flush() }() // a buffer has room
 	for _, k := range in.Running {
 		state := "worked on"
 		if what, held := waiting[k.Key]; held {
@@ -170,7 +170,7 @@ func writeController(w io.Writer, c inspectable, limit int) {
 	panics := c.Panics()
 	for _, of := range slices.Sorted(maps.Keys(panics)) {
 		p := panics[of]
-		fmt.Fprintf(page, "  %s\tpanic of %s, %d times, the last time %s ago\t%s\n", p.Object, of, p.Times, ago(p.At), firstLine(p.Text))
+		fmt.Fprintf(page, "  %s\tpanic of %s, %d times, the last time %s ago\t%s\n", firstLine(p.Object), of, p.Times, ago(p.At), firstLine(p.Text))
 	}
 }
 
@@ -182,10 +182,11 @@ func panicked(c inspectable) (n uint64) {
 	return n
 }
 
-// firstLine leaves a line of the page one line, whatever an error or a panic says.
+// firstLine leaves a line of the page one line, whatever an error or a panic says, and its
+// columns to tabwriter, to which some bytes that are no text mean something.
 func firstLine(text string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
-	line = strings.ReplaceAll(strings.TrimSpace(line), "\t", " ")
+	line = printable(strings.ReplaceAll(strings.TrimSpace(line), "\t", " "))
 	if more {
 		line += " ..."
 	}
@@ -194,7 +195,7 @@ func firstLine(text string) string {
 
 func trouble(s cache.Status) string {
 	if s.Trouble != nil {
-		return s.Trouble.Error()
+		return firstLine(s.Trouble.Error())
 	}
 	return "no first state yet"
 }

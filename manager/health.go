@@ -6,9 +6,12 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
 // A check is a named question, whose answer is nil if all is well.
@@ -72,12 +75,42 @@ func (m *Manager) checkShutdown() error {
 	return nil
 }
 
+// unwellAgain is how often the log says at most of one check that it fails.
+const unwellAgain = 10 * time.Second
+
+// unwell has which failures of checks were logged last.
+type unwell struct {
+	mu   sync.Mutex
+	said map[string]failing
+}
+
+type failing struct {
+	why string
+	at  time.Time
+}
+
+// isNews reports whether a failure is to be logged: another one than the last, and not at
+// once after it. Anybody may ask for the checks.
+func (u *unwell) isNews(name, why string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if last, ok := u.said[name]; ok && (last.why == why || time.Since(last.at) < unwellAgain) {
+		return false
+	}
+	if u.said == nil {
+		u.said = map[string]failing{}
+	}
+	u.said[name] = failing{why, time.Now()}
+	return true
+}
+
 // healthz answers as Kubernetes components do: "ok", or each check in a line of its own
-// if one fails or ?verbose asks for it. ?exclude=NAME leaves one out.
+// if one fails or ?verbose asks for it. ?exclude=NAME leaves one out. Why a check fails is
+// for the log and for /debug/controllers: this answers everybody.
 // Source: k8s.io/apiserver/pkg/server/healthz.
-func healthz(name string, checks []check) http.HandlerFunc {
+func (m *Manager) healthz(name string, checks []check) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		chosen, unknown := checks, ""
+		chosen := checks
 		if only := r.PathValue("check"); only != "" {
 			chosen = slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return c.name != only })
 			if len(chosen) == 0 {
@@ -85,32 +118,38 @@ func healthz(name string, checks []check) http.HandlerFunc {
 				return
 			}
 		}
-		for _, excluded := range r.URL.Query()["exclude"] {
-			before := len(chosen)
-			chosen = slices.DeleteFunc(slices.Clone(chosen), func(c check) bool { return c.name == excluded })
-			if len(chosen) == before {
-				unknown += fmt.Sprintf("warn: some health checks cannot be excluded: no matches for %q\n", excluded)
-			}
+		query := r.URL.Query()
+		excluded := map[string]bool{}
+		for _, name := range query["exclude"] {
+			excluded[name] = true
 		}
 		var text strings.Builder
 		failed := false
 		for _, c := range chosen {
+			if excluded[c.name] {
+				delete(excluded, c.name)
+				continue
+			}
 			if err := c.ask(); err != nil {
 				failed = true
-				fmt.Fprintf(&text, "[-]%s failed: %s\n", c.name, err)
+				fmt.Fprintf(&text, "[-]%s failed: reason withheld\n", c.name)
+				if m.unwell.isNews(c.name, err.Error()) {
+					m.log.Info("a health check fails", "check", c.name, "reason", err)
+				}
 				continue
 			}
 			fmt.Fprintf(&text, "[+]%s ok\n", c.name)
 		}
-		text.WriteString(unknown)
+		for _, name := range slices.Sorted(maps.Keys(excluded)) {
+			fmt.Fprintf(&text, "warn: some health checks cannot be excluded: no matches for %q\n", name)
+		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, verbose := r.URL.Query()["verbose"]
 		switch {
 		case failed:
 			w.WriteHeader(http.StatusInternalServerError)
 			fmt.Fprintf(w, "%s%s check failed\n", &text, name)
-		case verbose:
+		case query.Has("verbose"):
 			fmt.Fprintf(w, "%s%s check passed\n", &text, name)
 		default:
 			fmt.Fprint(w, "ok")

@@ -30,7 +30,8 @@ const shutdownTime = 16 * time.Second
 // Manager is a process of controllers. Its methods are safe for concurrent use.
 type Manager struct {
 	client   *client.Client // of controllers: writes while the lease is held
-	own      *client.Client // of the manager: the lease itself, and questions about rights
+	own      *client.Client // of the lease alone
+	config   *rest.Config   // as it was given
 	factory  *cache.Factory
 	log      *slog.Logger
 	instance string
@@ -43,8 +44,9 @@ type Manager struct {
 
 	keepLease bool
 	written   written
-	phase     atomic.Value         // string: what the process does, for people
-	answered  atomic.Bool          // the server has
+	phase     atomic.Value // string: what the process does, for people
+	answered  atomic.Bool  // the server has
+	unwell    unwell
 	stop      atomic.Pointer[stop] // nil: Run has not been called
 
 	mu        sync.Mutex
@@ -83,7 +85,7 @@ func ClientOptions(options ...client.Option) Option {
 // New returns a manager that works against the server of config. It does not
 // connect.
 func New(config *rest.Config, options ...Option) (*Manager, error) {
-	m := &Manager{log: slog.Default(), shutdown: shutdownTime}
+	m := &Manager{config: config, log: slog.Default(), shutdown: shutdownTime}
 	m.phase.Store("not running")
 	for _, option := range options {
 		option(m)
@@ -96,7 +98,7 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 		m.instance = host
 	}
 	var err error
-	if m.own, err = client.New(config, m.options...); err != nil {
+	if m.own, err = client.New(apart(oneByOne(config)), m.options...); err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
 	if m.client, err = m.newClient(config); err != nil {

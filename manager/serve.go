@@ -26,7 +26,7 @@ type Serving struct {
 	// Plain is HTTP without TLS, open to whoever can reach it. Only listeners on a
 	// loopback address may have it.
 	Plain bool
-	// CertFile and KeyFile are read anew for each connection, and so may be replaced.
+	// CertFile and KeyFile are read anew, once a second at most, and so may be replaced.
 	// Without them the manager makes a certificate, which lives as long as it does.
 	CertFile, KeyFile string
 	// Profiling adds /debug/pprof/.
@@ -73,10 +73,13 @@ func (m *Manager) prepare(s *serving) error {
 	return err
 }
 
-// How long clients may take: to send the head of a request, and between two.
+// What a client may take: time for a request, its body included, for an answer, and between
+// two requests; bytes for the line of the request and its headers.
 const (
-	headerTime = 10 * time.Second
-	idleTime   = 90 * time.Second
+	requestTime = 10 * time.Second
+	answerTime  = 30 * time.Second
+	idleTime    = 90 * time.Second
+	headerMost  = 32 << 10
 )
 
 // serve begins to answer and returns what ends that, within a time.
@@ -84,18 +87,19 @@ func (m *Manager) serve() (end func(most time.Duration)) {
 	var servers []*http.Server
 	var tasks sync.WaitGroup
 	for _, s := range m.servings {
-		guard := func(h http.Handler) http.Handler { return h }
-		listener := s.listener
+		guard, first := func(h http.Handler) http.Handler { return h }, local
+		var listener net.Listener = newBounded(s.listener)
 		if !s.Plain {
 			config, err := s.tls()
 			if err != nil {
 				m.log.Error("not serving", "address", listener.Addr().String(), "error", err)
 				continue
 			}
-			guard, listener = s.access.guard, tls.NewListener(listener, config)
+			first, guard, listener = guard, s.access.guard, tls.NewListener(listener, config)
 		}
 		server := &http.Server{
-			Handler: m.handler(s.Profiling, guard), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+			Handler:     first(m.handler(s.Profiling, guard)),
+			ReadTimeout: requestTime, WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerMost,
 			ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug), // of bad handshakes and the like
 		}
 		servers = append(servers, server)
@@ -124,10 +128,7 @@ func (s *serving) tls() (*tls.Config, error) {
 		config.ClientAuth = tls.RequestClientCert // whether it counts is seen to for each request
 	}
 	if s.CertFile != "" {
-		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			c, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
-			return &c, err
-		}
+		config.GetCertificate = (&keyPair{cert: s.CertFile, key: s.KeyFile}).get
 		return config, nil
 	}
 	c, err := selfMade(s.listener.Addr())
@@ -136,6 +137,27 @@ func (s *serving) tls() (*tls.Config, error) {
 	}
 	config.Certificates = []tls.Certificate{c}
 	return config, nil
+}
+
+// keyPair is a certificate and its key in files. Strangers connect as often as they want;
+// the files are read once a second at most. It is safe for concurrent use.
+type keyPair struct {
+	cert, key string
+
+	mu   sync.Mutex
+	at   time.Time
+	pair *tls.Certificate
+	err  error
+}
+
+func (k *keyPair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.at.IsZero() || time.Since(k.at) >= time.Second {
+		pair, err := tls.LoadX509KeyPair(k.cert, k.key)
+		k.pair, k.err, k.at = &pair, err, time.Now()
+	}
+	return k.pair, k.err
 }
 
 // selfMade makes a certificate that nobody has signed, for those who look at the

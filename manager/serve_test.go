@@ -166,8 +166,11 @@ func TestReadinessWaitsForTheServerAndSaysSo(t *testing.T) {
 	run(t, broken(t, &rest.Config{Host: "http://" + address}, manager.Serve(l, manager.Serving{Plain: true})))
 	base := "http://" + l.Addr().String()
 	code, text := ask(t, base+"/readyz", "")
-	if code != http.StatusInternalServerError || !strings.Contains(text, "[-]server failed: http://"+address+" has not answered yet") {
+	if code != http.StatusInternalServerError || !strings.Contains(text, "[-]server failed: reason withheld") {
 		t.Errorf("/readyz: %d %s", code, text)
+	}
+	if _, text := ask(t, base+"/debug/controllers", ""); !strings.Contains(text, "not ready: server: http://"+address+" has not answered yet") {
+		t.Errorf("/debug/controllers: %s", text)
 	}
 	if code, text := ask(t, base+"/readyz?exclude=server&exclude=informers", ""); code != http.StatusOK {
 		t.Errorf("without what fails: %d %s", code, text)

@@ -1,0 +1,167 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// How many questions about those who ask are with the API server at a time, and how many
+// about unknown tokens are sent in a second. Beyond them the answer is 429 at once: nothing
+// waits in line for a stranger. Questions about those who were known before have turns of
+// their own, so that a flood of tokens does not keep a scraper out.
+const (
+	strangersAtOnce = 4
+	strangersPace   = 10 // a second
+	strangersBurst  = 20
+	knownAtOnce     = 8
+	// rememberMost bounds the answers that are remembered, of known people and of others
+	// each. One takes some 200 bytes, whatever was asked.
+	rememberMost = 500
+)
+
+// question is who asks for which path, as a digest: tokens are not kept, and its size is
+// nobody's choice.
+type question [sha256.Size]byte
+
+func questionOf(who *user, token, path string) question {
+	of := sha256.Sum256([]byte("token " + token))
+	if who != nil {
+		of = who.digest()
+	}
+	return sha256.Sum256(append(of[:], path...))
+}
+
+// answer is what the API server says.
+type answer struct {
+	code int    // of HTTP
+	user string // who it is, shortened; empty: nobody
+	at   time.Time
+}
+
+func (a answer) fresh() bool { return time.Since(a.at) < remember }
+
+// inquiry is a question that the API server is being asked.
+type inquiry struct {
+	answered chan struct{}
+	answer   answer // once answered is closed
+}
+
+// reviews remembers answers and bounds the questions. It is safe for concurrent use.
+type reviews struct {
+	pace             flowcontrol.RateLimiter // of questions about strangers
+	strangers, known chan struct{}           // turns
+
+	mu        sync.Mutex
+	unknown   answers // about those whom the API server does not know
+	people    answers // about those whom it knows, or once did
+	inquiries map[question]*inquiry
+}
+
+func newReviews() *reviews {
+	return &reviews{
+		pace:      flowcontrol.NewTokenBucketRateLimiter(strangersPace, strangersBurst),
+		strangers: make(chan struct{}, strangersAtOnce), known: make(chan struct{}, knownAtOnce),
+		inquiries: map[question]*inquiry{},
+	}
+}
+
+// answer returns what is remembered, or asks. certain says that it is known already who
+// asks. Of several who ask the same at a time one asks the API server.
+func (r *reviews) answer(ctx context.Context, q question, certain bool, ask func() answer) answer {
+	r.mu.Lock()
+	person, known := r.people.all[q]
+	for _, a := range []answer{person, r.unknown.all[q]} {
+		if a.fresh() {
+			r.mu.Unlock()
+			return a
+		}
+	}
+	i := r.inquiries[q]
+	if i == nil {
+		i = &inquiry{answered: make(chan struct{}), answer: answer{code: http.StatusInternalServerError}}
+		r.inquiries[q] = i
+		r.mu.Unlock()
+		defer r.end(q, i)
+		i.answer = r.ask(certain || known, ask)
+		return i.answer
+	}
+	r.mu.Unlock()
+	select {
+	case <-i.answered:
+		return i.answer
+	case <-ctx.Done():
+		return answer{code: http.StatusInternalServerError}
+	}
+}
+
+// ask asks if there is a turn for it.
+func (r *reviews) ask(known bool, ask func() answer) answer {
+	turns := r.strangers
+	if known {
+		turns = r.known
+	}
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+	default:
+		return answer{code: http.StatusTooManyRequests}
+	}
+	if !known && !r.pace.TryAccept() {
+		return answer{code: http.StatusTooManyRequests}
+	}
+	a := ask()
+	a.at = time.Now()
+	return a
+}
+
+// end remembers the answer, if it is one of the API server's.
+func (r *reviews) end(q question, i *inquiry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.inquiries, q)
+	close(i.answered)
+	switch i.answer.code {
+	case http.StatusOK, http.StatusForbidden:
+		r.unknown.drop(q)
+		r.people.put(q, i.answer)
+	case http.StatusUnauthorized:
+		r.people.drop(q)
+		r.unknown.put(q, i.answer)
+	}
+}
+
+// answers are the newest ones, rememberMost of them at most.
+type answers struct {
+	all   map[question]answer
+	order []question // the oldest first
+}
+
+func (s *answers) put(q question, a answer) {
+	if s.all == nil {
+		s.all = map[question]answer{}
+	}
+	s.drop(q)
+	if len(s.order) == rememberMost {
+		s.drop(s.order[0])
+	}
+	s.all[q] = a
+	s.order = append(s.order, q)
+}
+
+func (s *answers) drop(q question) {
+	if _, ok := s.all[q]; !ok {
+		return
+	}
+	delete(s.all, q)
+	at := slices.Index(s.order, q)
+	s.order = slices.Delete(s.order, at, at+1)
+}
