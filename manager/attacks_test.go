@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -468,9 +469,7 @@ func forward(w http.ResponseWriter, r *http.Request, to http.RoundTripper) {
 		return
 	}
 	defer response.Body.Close()
-	for name, values := range response.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
 	flush := http.NewResponseController(w)
 	_ = flush.Flush()
