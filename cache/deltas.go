@@ -18,25 +18,38 @@ type delta struct {
 	initial bool
 	stale   bool
 	resync  bool
+	step    bool // it counts towards the limit
+	brief   bool // the object came and went, both of which are told
 
 	before, after *delta
 }
 
 // deltas is the queue before one handler. It holds one delta an object, in the
 // order in which the objects first changed; later changes are merged into the
-// delta that waits. A handler that is to be told of every step has nothing merged;
-// its queue has a limit instead, beyond which the informer waits before it reads on.
+// delta that waits.
+//
+// A handler that is to be told of every step has nothing merged until limit changes wait.
+// Then either the informer waits before it reads on (holdUp), or what comes from there on is
+// merged, until half of those have been handled: the queue is over its limit. An object that
+// comes and goes meanwhile is kept, as far as limit allows, and lost says that steps were
+// merged.
 type deltas struct {
 	limit   int // 0: changes are merged
+	holdUp  bool
 	mu      sync.Mutex
 	count   int
-	waiting map[object.Key]*delta // empty if there is a limit
+	waiting map[object.Key]*delta // what is merged into: the last delta of its key, if that may be
 	most    int                   // that waiting has held
 	ring    delta                 // sentinel: ring.after is the first, ring.before the last
 	closed  bool
 	wake    chan struct{} // has room for one
 	room    chan struct{} // closed when there is room again; nil while there is
 	merged  uint64
+
+	steps  int // that wait, the objects of a first state and resyncs excepted
+	over   bool
+	briefs int // objects that came and went, among what waits
+	lost   bool
 }
 
 // waitingKept is for how many keys a queue that is empty keeps room.
@@ -49,58 +62,118 @@ func newDeltas(limit int) *deltas {
 }
 
 // push adds a change. dropped reports whether an initial item went with it
-// unseen: an object that came and went is not told of.
-func (d *deltas) push(n *delta) (dropped bool) {
+// unseen: an object that came and went is not told of. over reports whether the queue is
+// over its limit since now.
+func (d *deltas) push(n *delta) (dropped, over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return false
+		return false, false
 	}
-	if w := d.waiting[n.key]; w != nil {
-		d.merged++
-		w.new, w.last, w.stale = n.new, n.last, n.stale
-		// A real change outweighs a resync that waits, and a resync adds nothing
-		// to a change that waits.
-		w.resync = w.resync && n.resync
-		if w.old == nil && w.new == nil {
-			d.unlink(w)
-			return w.initial
+	over = d.over
+	merges := d.merges(n)
+	over = d.over && !over
+	if merges {
+		if w := d.waiting[n.key]; w != nil {
+			return d.merge(w, n), over
 		}
-		return false
-	}
-	if d.limit == 0 {
 		d.waiting[n.key] = n
 	}
 	d.count++
-	if d.limit > 0 && d.count >= d.limit && d.room == nil {
+	if n.step {
+		d.steps++
+	}
+	if d.holdUp && d.count >= d.limit && d.room == nil {
 		d.room = make(chan struct{})
 	}
 	n.before, n.after = d.ring.before, &d.ring
 	n.before.after, n.after.before = n, n
+	d.notify()
+	return false, over
+}
+
+// notify wakes the handler's goroutine.
+func (d *deltas) notify() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
 	}
+}
+
+// merges reports whether a change may be merged.
+func (d *deltas) merges(n *delta) bool {
+	if d.limit == 0 {
+		return true
+	}
+	n.step = !n.initial && !n.resync
+	if d.steps >= d.limit && !d.holdUp {
+		d.over = true
+	}
+	return d.over
+}
+
+// merge makes one change of one that waits and another of the same object.
+func (d *deltas) merge(w, n *delta) (dropped bool) {
+	d.merged++
+	w.new, w.last, w.stale = n.new, n.last, n.stale
+	// A real change outweighs a resync that waits, and a resync adds nothing
+	// to a change that waits.
+	w.resync = w.resync && n.resync
+	d.lost = d.lost || d.limit > 0 && !n.resync
+	if w.brief {
+		w.brief = false
+		d.briefs--
+	}
+	if w.old != nil || w.new != nil {
+		return false
+	}
+	if d.limit == 0 || d.briefs >= d.limit {
+		d.unlink(w)
+		return w.initial
+	}
+	w.brief = true
+	d.briefs++
 	return false
 }
 
 func (d *deltas) unlink(n *delta) {
 	d.count--
-	if d.limit == 0 {
+	if d.waiting[n.key] == n {
 		delete(d.waiting, n.key)
-		// A map keeps the room of the most that it ever held: after a first state 80
-		// bytes for each object, for as long as the handler is there.
-		if d.most = max(d.most, d.count+1); d.count == 0 && d.most > waitingKept {
-			d.waiting, d.most = map[object.Key]*delta{}, 0
-		}
+	}
+	if n.step {
+		d.steps--
+	}
+	if n.brief {
+		d.briefs--
+	}
+	// A map keeps the room of the most that it ever held: after a first state 80
+	// bytes for each object, for as long as the handler is there.
+	if d.most = max(d.most, d.count+1); d.count == 0 && d.most > waitingKept {
+		d.waiting, d.most = map[object.Key]*delta{}, 0
 	}
 	// Half empty, so that informer and handler do not take turns at each change.
 	if d.room != nil && d.count <= d.limit/2 {
 		close(d.room)
 		d.room = nil
 	}
+	if d.over && d.steps <= d.limit/2 {
+		d.over = false
+		clear(d.waiting) // nothing is merged into what waits any more
+	}
 	n.before.after, n.after.before = n.after, n.before
 	n.before, n.after = nil, nil
+}
+
+// caughtUp reports once, when nothing waits, that steps have been merged.
+func (d *deltas) caughtUp() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.count > 0 || !d.lost {
+		return false
+	}
+	d.lost = false
+	return true
 }
 
 // pop takes the first change, or returns nil.
@@ -121,7 +194,7 @@ func (d *deltas) close() {
 	defer d.mu.Unlock()
 	d.closed = true
 	clear(d.waiting)
-	d.count = 0
+	d.count, d.steps, d.briefs, d.over, d.lost = 0, 0, 0, false, false
 	if d.room != nil {
 		close(d.room)
 		d.room = nil

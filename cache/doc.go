@@ -49,9 +49,26 @@
 // oldest state that it knows to the newest. A handler that blocks for ever
 // therefore holds memory in proportion to the number of objects, never to the
 // number of changes, and delays nobody else. An object that came and went unseen
-// is not told of. A handler that records, or wakes a reader of snapshots, asks for
-// every step instead; it has a limit, and holds the informer up beyond it, visibly.
-// See [HandlerOptions].
+// is not told of.
+//
+// A handler that records, or wakes a reader of snapshots, asks for every step instead. It
+// may rely on this:
+//
+//   - While fewer than its limit wait (10,000 by default) it is told of each change by
+//     itself, in the order of the server.
+//   - Beyond the limit it holds up nobody. Further changes are merged, one an object,
+//     until half the limit has been handled: memory is bounded by twice the limit and the
+//     number of objects. Objects that come and go meanwhile are told of as added and
+//     deleted, as many as the limit.
+//   - Either way each event begins where the one before it of the same object ended, and
+//     the last one leads to what is true.
+//   - After changes were merged, and once nothing waits, CaughtUp is called: who wakes
+//     readers has everything read again, for a reader may have seen a state in between
+//     that was not told of.
+//   - The log and [HandlerStatus] name a handler that is behind.
+//
+// A handler that must have each step, and whose informer nobody else uses, asks for HoldUp:
+// the informer then reads on when there is room. See [HandlerOptions].
 //
 // Names are addresses and UIDs are identities: where an object was deleted and
 // another one created under its name between two events, the event is [Replaced],
@@ -71,8 +88,18 @@
 // were not asked for alike.
 //
 // When a server goes, its informers try again on their own, with growing pauses.
-// The first one that reaches it wakes the others. A server that was restored from a
-// backup is followed back: the version of the state goes back with it.
+// The first one whose watch works wakes the others.
+//
+// A server that was restored from a backup is followed back where it says that it does not
+// know the version that it is asked for: the state is listed, and the version of the state
+// goes back with it. Restore etcd with its revisions raised and marked as compacted (etcdutl
+// snapshot restore --bump-revision --mark-compacted), and the server says so. One whose
+// revisions simply went back accepts a watch at a version of its future and sends nothing.
+// That cannot be told from a kind at rest: the informer shows the old state until the
+// server's versions pass it, and then misses what was changed before. Restart the program
+// after such a restore.
+//
+// An object that the transform of an informer fails for holds up no other. See [Transform].
 //
 // # Versions
 //

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestAHandlerOfEveryStepHoldsItsInformerUpAtItsLimitAndVisiblySo(t *testing.T) {
+func TestAHandlerThatAsksForItHoldsItsInformerUpAtItsLimitAndVisiblySo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		watch := watching(added(pod("a", "1")), allSent("1"))
 		_, informer := newTestInformer(t, watch)
@@ -26,7 +26,7 @@ func TestAHandlerOfEveryStepHoldsItsInformerUpAtItsLimitAndVisiblySo(t *testing.
 			if steps++; steps == 1 {
 				<-blocked
 			}
-		}, HandlerOptions{Name: "recorder", EveryStep: true, Limit: 10})
+		}, HandlerOptions{Name: "recorder", EveryStep: true, HoldUp: true, Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestAHandlerOfEveryStepHoldsItsInformerUpAtItsLimitAndVisiblySo(t *testing.
 		if got := informer.Snapshot().Version(); got != "11" {
 			t.Errorf("the informer has read on to version %s", got)
 		}
-		if text := log.String(); strings.Count(text, "holds up its informer") != 1 || !strings.Contains(text, "handler=recorder") {
+		if text := log.String(); strings.Count(text, "a handler holds up its informer") != 1 || !strings.Contains(text, "handler=recorder") {
 			t.Errorf("logged: %s", text)
 		}
 		close(blocked)
@@ -66,7 +66,7 @@ func TestRemovingAHandlerThatHoldsItsInformerUpLetsItGoOn(t *testing.T) {
 		}
 		_, informer := newTestInformer(t, watching(events...))
 		blocked := make(chan struct{})
-		r, err := informer.AddHandler(func(Event[*corev1.Pod]) { <-blocked }, HandlerOptions{EveryStep: true, Limit: 5})
+		r, err := informer.AddHandler(func(Event[*corev1.Pod]) { <-blocked }, HandlerOptions{EveryStep: true, HoldUp: true, Limit: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestRemovingAHandlerThatHoldsItsInformerUpLetsItGoOn(t *testing.T) {
 	})
 }
 
-func TestStoppingEndsTheWaitForAHandlerOfEveryStep(t *testing.T) {
+func TestStoppingEndsTheWaitForAHandlerThatHoldsItsInformerUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := []fakeEvent{allSent("1")}
 		for i := range 50 {
@@ -94,7 +94,7 @@ func TestStoppingEndsTheWaitForAHandlerOfEveryStep(t *testing.T) {
 		var log bytes.Buffer
 		informer.informer.log = slog.New(slog.NewTextHandler(&log, nil))
 		blocked := make(chan struct{})
-		if _, err := informer.AddHandler(func(Event[*corev1.Pod]) { <-blocked }, HandlerOptions{Name: "stuck", EveryStep: true, Limit: 5}); err != nil {
+		if _, err := informer.AddHandler(func(Event[*corev1.Pod]) { <-blocked }, HandlerOptions{Name: "stuck", EveryStep: true, HoldUp: true, Limit: 5}); err != nil {
 			t.Fatal(err)
 		}
 		stop := start(t, informer)

@@ -26,15 +26,28 @@ type HandlerOptions struct {
 	// Resync has the handler told of every object in this period, changed or
 	// not. 0 is never; below a second is a second.
 	Resync time.Duration
-	// EveryStep has the handler told of every change by itself; nothing is merged.
-	// It is for a handler that counts or records, and for one that wakes somebody
-	// who reads snapshots: merged changes that lead back to what the handler knew
-	// are not told of, and who read a snapshot in between would stay with what it
-	// saw. Such a handler must be quick. When Limit changes wait for it, the
-	// informer reads on only after half of them have been handled, for all its
-	// handlers; [HandlerStatus] says how long that has been, and the log names the
-	// handler.
+	// EveryStep has the handler told of every change by itself; nothing is merged, as
+	// long as fewer than Limit changes wait for it. It is for a handler that counts or
+	// records, and for one that wakes somebody who reads snapshots: merged changes that
+	// lead back to what the handler knew are not told of, and who read a snapshot in
+	// between would stay with what it saw. Such a handler must be quick.
+	//
+	// A handler that falls behind by Limit holds up nobody else. The changes that come from
+	// there on are merged, one an object, until half of Limit has been handled. Objects
+	// that come and go meanwhile are told of as added and then deleted, Limit of them at
+	// most. The log names the handler, and [HandlerStatus] has how much waits and for how
+	// long the running call has been running.
 	EveryStep bool
+	// CaughtUp is called by the handler's goroutine, between two calls of the handler, when
+	// changes have been merged beyond Limit and all that waited has been handled. Who wakes
+	// readers of snapshots has everything read again then, by [Registration.Resync] say. It
+	// may be nil.
+	CaughtUp func()
+	// HoldUp is for a handler of every step that must have each of them, also where it
+	// is slow: the informer reads on only after half of Limit has been handled, for all
+	// its handlers. [HandlerStatus] says how long that has been. It is for an informer
+	// that nobody else uses.
+	HoldUp bool
 	// Crash lets a panic of the handler go on, which ends the program: for one that
 	// is better started anew than going on with an event lost.
 	Crash bool
@@ -58,6 +71,9 @@ type Registration struct {
 	panics   atomic.Uint64
 	busy     atomic.Int64 // when the running call began, unix nanoseconds; 0: none runs
 	spent    atomic.Int64 // in calls that have ended, nanoseconds
+	asked    atomic.Bool  // for a resync
+	caughtUp func()
+	said     atomic.Int64 // when the log last said that changes are merged, unix nanoseconds
 	held     atomic.Int64 // how long the informer has waited for room, nanoseconds
 	holding  atomic.Int64 // since when it waits, unix nanoseconds; 0: it does not
 	resync   time.Duration
@@ -80,16 +96,19 @@ type HandlerStatus struct {
 	Busy    time.Duration // how long the call that runs has been running
 	Spent   time.Duration // in all calls that have ended
 	// HeldUp is how long the informer has waited for this handler, all in all and
-	// now included. Only a handler that is told of every step can hold it up.
+	// now included. Only a handler that asks for it can hold it up: see HoldUp.
 	HeldUp time.Duration
-	Synced bool
+	// Merging: more changes wait for a handler of every step than its limit, and those
+	// that come are merged.
+	Merging bool
+	Synced  bool
 }
 
 // Status returns what can be seen of the handler.
 func (r *Registration) Status() HandlerStatus {
 	s := HandlerStatus{Name: r.name, Handled: r.handled.Load(), Panics: r.panics.Load()}
 	r.queue.mu.Lock()
-	s.Waiting, s.Merged = r.queue.count, r.queue.merged
+	s.Waiting, s.Merged, s.Merging = r.queue.count, r.queue.merged, r.queue.over
 	r.queue.mu.Unlock()
 	if began := r.busy.Load(); began != 0 {
 		s.Busy = time.Since(time.Unix(0, began))
@@ -119,14 +138,40 @@ func (r *Registration) Remove() {
 	})
 }
 
+// Resync has the handler told of every object, changed or not, when it has been told of all
+// that waits now. It returns at once, and may be called from anywhere.
+func (r *Registration) Resync() {
+	r.asked.Store(true)
+	r.queue.notify()
+}
+
 // push queues a change and keeps count of the initial ones.
 func (r *Registration) push(d delta) {
 	if d.initial {
 		r.initial.Add(1)
 	}
-	if r.queue.push(&d) {
+	dropped, over := r.queue.push(&d)
+	if dropped {
 		r.initialDone()
 	}
+	if over {
+		r.sayOver()
+	}
+}
+
+// sayOver logs that the handler is behind by its limit, and not at every time.
+func (r *Registration) sayOver() {
+	now := time.Now()
+	if said := r.said.Load(); said != 0 && now.Sub(time.Unix(0, said)) < sayAgain {
+		return
+	}
+	r.said.Store(now.UnixNano())
+	busy := time.Duration(0)
+	if began := r.busy.Load(); began != 0 {
+		busy = now.Sub(time.Unix(0, began))
+	}
+	r.informer.log.Warn("a handler that is told of every step has fallen behind; further changes are merged until it catches up",
+		"kind", r.informer.name, "handler", r.name, "waiting", r.queue.limit, "busy", busy.Round(time.Millisecond).String())
 }
 
 // initialDone counts down; the last one closes synced.
@@ -149,6 +194,14 @@ func (r *Registration) run(ctx context.Context) {
 			r.handle(d)
 			continue
 		}
+		if r.queue.caughtUp() {
+			r.hasCaughtUp()
+			continue
+		}
+		if r.asked.Swap(false) {
+			r.informer.resync(r)
+			continue
+		}
 		select {
 		case <-r.queue.wake:
 		case <-tick:
@@ -156,6 +209,25 @@ func (r *Registration) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// hasCaughtUp calls CaughtUp. A panic of it is one of the handler.
+func (r *Registration) hasCaughtUp() {
+	r.informer.log.Info("a handler has caught up; changes were merged meanwhile", "kind", r.informer.name, "handler", r.name)
+	if r.caughtUp == nil {
+		return
+	}
+	defer func() {
+		if r.crash {
+			return
+		}
+		if p := recover(); p != nil {
+			r.panics.Add(1)
+			r.informer.log.Error("a handler panicked as it had caught up", "handler", r.name, "kind", r.informer.name,
+				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	r.caughtUp()
 }
 
 func (r *Registration) handle(d *delta) {
@@ -177,6 +249,10 @@ func (r *Registration) handle(d *delta) {
 			r.initialDone()
 		}
 	}()
+	if d.brief {
+		r.call(&delta{key: d.key, new: d.last})
+		d = &delta{key: d.key, old: d.last, last: d.last, stale: d.stale, initial: d.initial}
+	}
 	r.call(d)
 }
 

@@ -160,8 +160,9 @@ func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registratio
 	}
 	r := &Registration{
 		informer: i, name: o.Name, queue: newDeltas(limit), call: call, synced: make(chan struct{}),
-		resync: o.Resync, crash: o.Crash, stop: func() {},
+		resync: o.Resync, crash: o.Crash, caughtUp: o.CaughtUp, stop: func() {},
 	}
+	r.queue.holdUp = limit > 0 && o.HoldUp
 	r.initial.Store(1) // the informer's own sync
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -211,13 +212,16 @@ func (i *informer) tell(d delta) {
 	}
 }
 
-// awaitRoom waits until no handler that is told of every step has its limit waiting.
+// awaitRoom waits until no handler that may hold the informer up has its limit waiting.
 func (i *informer) awaitRoom() {
 	for {
 		i.mu.Lock()
 		var full *Registration
 		var room <-chan struct{}
 		for _, r := range i.handlers {
+			if !r.queue.holdUp {
+				continue
+			}
 			if room = r.queue.full(); room != nil {
 				full = r
 				break
@@ -240,7 +244,7 @@ func (i *informer) hold(ctx context.Context, r *Registration, room <-chan struct
 	began := time.Now()
 	r.holding.Store(began.UnixNano())
 	saying := time.AfterFunc(patience, func() {
-		i.log.Warn("a handler that is told of every step holds up its informer", "kind", i.name, "handler", r.name, "waiting", r.Status().Waiting)
+		i.log.Warn("a handler holds up its informer, as it asked for", "kind", i.name, "handler", r.name, "waiting", r.Status().Waiting)
 	})
 	select {
 	case <-room:

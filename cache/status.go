@@ -100,11 +100,11 @@ func (f *Factory) WriteStatus(w io.Writer) error {
 			}
 		}
 	}
-	fmt.Fprintln(out, "\n\nHANDLER\tKIND\tWAITING\tHANDLED\tMERGED\tPANICS\tSPENT\tBUSY\tHELD UP")
+	fmt.Fprintln(out, "\n\nHANDLER\tKIND\tWAITING\tHANDLED\tMERGED\tPANICS\tSPENT\tBUSY\tHELD UP\tSTATE")
 	for _, s := range all {
 		for _, h := range s.Handlers {
-			fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", h.Name, s.informer(), h.Waiting, h.Handled, h.Merged, h.Panics,
-				round(h.Spent), round(h.Busy), round(h.HeldUp))
+			fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n", h.Name, s.informer(), h.Waiting, h.Handled, h.Merged, h.Panics,
+				round(h.Spent), round(h.Busy), round(h.HeldUp), h.state())
 		}
 	}
 	return out.Flush()
@@ -124,6 +124,17 @@ func (s *Status) state() string {
 		return "no state yet"
 	}
 	return "current"
+}
+
+// state says in a few words whether the handler keeps up.
+func (h *HandlerStatus) state() string {
+	switch {
+	case h.Merging:
+		return "behind: changes are merged"
+	case h.Busy > patience:
+		return "does not return"
+	}
+	return "well"
 }
 
 // line is an error in one line: what a server answers may be a page of its own.

@@ -42,6 +42,7 @@ type Controller struct {
 	primary   cache.Handle // of the first For: whom owners are
 	informers []cache.Handle
 	sources   []source
+	heard     heard
 
 	own       ownWrites
 	refusals  refusals

@@ -75,6 +75,12 @@
 //   - A panic of the Reconciler is an error of that run, one of a predicate chooses the
 //     event, one of a mapping loses it. [Controller.Panics] counts them and has the last
 //     of each part, and the log has their stacks.
+//   - A mapping or a predicate that does not return holds up its own controller and no
+//     other, also where controllers share an informer. 10,000 changes wait for it; those
+//     that come then are merged, one an object. The log, the status page of the informers
+//     and the metrics name the controller. When it returns, it is called for what waits,
+//     and then with a [cache.Resync] for every object of its informer, and every object
+//     of each [For] is looked at again.
 //
 // # Stopping
 //

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/setpoint-io/setpoint/cache"
@@ -22,7 +23,7 @@ func For[T object.Object](informer cache.SharedInformer[T], predicates ...Predic
 		if c.primary == (cache.Handle{}) {
 			c.primary = informer.Handle()
 		}
-		watch(c, informer, func(e cache.Event[T], add func(object.Key)) { add(e.Key()) }, predicates, c.resyncs)
+		watch(c, informer, func(e cache.Event[T], add func(object.Key)) { add(e.Key()) }, predicates, c.resyncs, true)
 	}
 }
 
@@ -43,7 +44,7 @@ func Owns[T object.Object](informer cache.SharedInformer[T], predicates ...Predi
 					add(now)
 				}
 			}
-		}, predicates, never)
+		}, predicates, never, false)
 	}
 }
 
@@ -80,21 +81,24 @@ func groupOf(apiVersion string) string {
 // Watches has other objects looked at when one of informer changes: those whose
 // keys mapping adds. mapping is called by the goroutine that delivers the events, one at
 // a time, and must be quick: indexes of informers are there for it. Where it panics the
-// event is lost to the controller, which the log says.
+// event is lost to the controller, which the log says. Where it does not return, the
+// controller alone stands still, as far as this source starts its runs: see the package.
 func Watches[T object.Object](informer cache.SharedInformer[T], mapping func(e cache.Event[T], add func(object.Key)), predicates ...Predicate[T]) Option {
-	return func(c *Controller) { watch(c, informer, mapping, predicates, never) }
+	return func(c *Controller) { watch(c, informer, mapping, predicates, never, false) }
 }
 
 func never() time.Duration                   { return 0 }
 func (c *Controller) resyncs() time.Duration { return c.resync }
 
 // watch adds a source. resync is asked when the controller starts: options come in any
-// order.
+// order. primary says that its objects are those that the controller reconciles.
 func watch[T object.Object](c *Controller, informer cache.SharedInformer[T], mapping func(cache.Event[T], func(object.Key)),
-	predicates []Predicate[T], resync func() time.Duration) {
+	predicates []Predicate[T], resync func() time.Duration, primary bool) {
 	c.knows(informer.Handle())
 	group, kind := informer.Handle().GroupKind()
 	c.sources = append(c.sources, func(c *Controller) (func(), error) {
+		c.heard.mu.Lock() // until the registration is noted
+		defer c.heard.mu.Unlock()
 		registration, err := informer.AddHandler(func(e cache.Event[T]) {
 			if !chosen(c, informer, e, predicates) {
 				return
@@ -117,12 +121,39 @@ func watch[T object.Object](c *Controller, informer cache.SharedInformer[T], map
 				}
 			}()
 			mapping(e, func(key object.Key) { c.queue.AddWith(how, key) })
-		}, cache.HandlerOptions{Name: c.name, EveryStep: true, Resync: resync()})
+		}, cache.HandlerOptions{Name: c.name, EveryStep: true, Resync: resync(), CaughtUp: func() { c.heard.again(informer.Handle()) }})
 		if err != nil {
 			return nil, err
 		}
+		c.heard.of = append(c.heard.of, hearing{registration, informer.Handle(), primary})
 		return registration.Remove, nil
 	})
+}
+
+// heard is the handlers of a controller.
+type heard struct {
+	mu sync.Mutex
+	of []hearing
+}
+
+type hearing struct {
+	registration *cache.Registration
+	informer     cache.Handle
+	primary      bool
+}
+
+// again is called when the handler of an informer has caught up after changes were merged. A
+// run may have read a state of which the controller was not told, since the object has left
+// it again: every object that the controller reconciles is looked at, and every object of
+// that informer is mapped once more.
+func (h *heard) again(informer cache.Handle) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, of := range h.of {
+		if of.primary || of.informer == informer {
+			of.registration.Resync()
+		}
+	}
 }
 
 // chosen reports whether all predicates choose an event.

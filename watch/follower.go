@@ -218,7 +218,7 @@ func (f *follower) listen(ctx context.Context) (*cache.Registration, bool) {
 		case steps <- e:
 		case <-left:
 		}
-	}, cache.HandlerOptions{Name: "watch", EveryStep: true})
+	}, cache.HandlerOptions{Name: "watch", EveryStep: true, HoldUp: true}) // what a sink has no room for is read later
 	if err != nil && ctx.Err() == nil {
 		f.watch.teller.fail(fmt.Errorf("following %s: %w", f.kind, err))
 	}
