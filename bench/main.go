@@ -26,6 +26,7 @@ var cases = map[string]struct {
 	"loop":    {runLoop, "Setpoint's loop beside controller-runtime's: reconciles a second, latency, CPU"},
 	"chaos":   {runChaos, "informers against a server that misbehaves: what they miss"},
 	"watch":   {runWatch, "setpoint watch beside the way of kubewatch: memory, CPU, lag, changes lost"},
+	"soak":    {runSoak, "informers and managers for a long time under faults: what leaks, what differs from the server"},
 	"manager": {runManager, "Setpoint's manager beside kube-controller-manager"},
 }
 

@@ -167,13 +167,20 @@ func parseKubewatch(line []byte) (told, error) {
 
 // ask reads from the process's own server.
 func (w *watcher) ask(ctx context.Context, path string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", w.port, path), http.NoBody)
+	return askLocal(ctx, w.name, w.port, path)
+}
+
+// askLocal reads from a process of this machine, by a connection that is closed then:
+// it is none of those that are counted.
+func askLocal(ctx context.Context, name string, port int, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
+	request.Close = true
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s: %w", w.name, err)
+		return nil, fmt.Errorf("asking %s: %w", name, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(response.Body)
@@ -181,7 +188,7 @@ func (w *watcher) ask(ctx context.Context, path string) ([]byte, error) {
 		err = errors.New(response.Status)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking %s for %s: %w", w.name, path, err)
+		return nil, fmt.Errorf("asking %s for %s: %w", name, path, err)
 	}
 	return content, nil
 }
