@@ -35,7 +35,9 @@ TESTFLAGS ?=
 # How many tests that fail may run again, alone: one that passes then is named as
 # flaky and fails nothing.
 RETRIES ?= 0
-FUZZTIME  ?= 30s
+FUZZTIME  ?= 10s
+# How long an input that is new or fails is made smaller: executions, or a time.
+FUZZMINIMIZE ?= 100x
 # What make flaky counts changes from, how often it runs each test, for how long
 # at most, and which tests.
 BASE  ?=
@@ -60,7 +62,7 @@ help: ## list the targets
 	@echo 'make TARGET, where TARGET is one of'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sort
 	@echo 'and variables are VERSION, TESTFLAGS, RETRIES (for test), BASE, COUNT, FOR and RUN (for flaky),'
-	@echo 'FUZZTIME, and ARGS (for up and bench).'
+	@echo 'FUZZTIME, FUZZMINIMIZE, and ARGS (for up and bench).'
 
 ## Building and running
 
@@ -112,8 +114,13 @@ cover: build kubectl ## run the tests of the library and write bin/coverage.html
 	@go tool cover -func $(BIN)/coverage.out | tail -n 1
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME
-	@$(CURDIR)/hack/fuzz $(FUZZTIME)
+fuzz: ## run every fuzz target for FUZZTIME: minutes all in all, to see that each works
+	@status=0; $(CURDIR)/hack/fuzz $(FUZZTIME) $(FUZZMINIMIZE) || status=1; \
+	(cd controlplane && $(CURDIR)/hack/fuzz $(FUZZTIME) $(FUZZMINIMIZE)) || status=1; exit $$status
+
+.PHONY: fuzz-nightly
+fuzz-nightly: ## run every fuzz target for ten minutes, and minimize more: a night all in all
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=10m FUZZMINIMIZE=10s
 
 .PHONY: bench
 bench: setpoint-controlplane kube-controller-manager ## measure side by side with the peers, all or those in ARGS

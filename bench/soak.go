@@ -175,7 +175,7 @@ func (s *soakRun) connect(ctx context.Context) error {
 		return fmt.Errorf("%s does not name %s", endpoints.Kubeconfig, endpoints.Servers[0])
 	}
 	s.kubeconfig = filepath.Join(s.dir, "kubeconfig")
-	return os.WriteFile(s.kubeconfig, []byte(strings.ReplaceAll(string(text), endpoints.Servers[0], s.proxy.url())), 0o600)
+	return os.WriteFile(s.kubeconfig, []byte(strings.ReplaceAll(string(text), endpoints.Servers[0], s.proxy.url())), 0o600) //nolint:gosec // G703: below a folder of our own
 }
 
 // follow starts the informers of this process.
@@ -375,7 +375,7 @@ func (s *soakRun) figures(ctx context.Context, start []soakProcess) ([]soakProce
 		}
 		select {
 		case <-ctx.Done():
-			return all, nil //nolint:nilerr // the figures are there, and beyond their bounds
+			return all, nil // beyond their bounds, which is found out of them
 		case <-time.After(5 * time.Second):
 		}
 	}
