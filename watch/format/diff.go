@@ -4,6 +4,7 @@
 package format
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -99,11 +100,43 @@ func block(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	b, err := yaml.Marshal(v)
+	marshal := yaml.Marshal
+	if deeper(v, deepestBlock) {
+		marshal = marshalDeep
+	}
+	b, err := marshal(v)
 	if err != nil {
 		return whole(fmt.Sprint(v)) + "\n"
 	}
 	return string(b)
+}
+
+// marshalDeep is for values that are so deep that they cannot all be lines, see restyle.
+func marshalDeep(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return document(b)
+}
+
+// deeper reports whether a value has more than so many levels.
+func deeper(v any, levels int) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, below := range v {
+			if levels == 0 || deeper(below, levels-1) {
+				return true
+			}
+		}
+	case []any:
+		for _, below := range v {
+			if levels == 0 || deeper(below, levels-1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // cleanLine is clean for lines of a text, in which tabs are layout.

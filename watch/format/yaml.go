@@ -17,7 +17,7 @@ func document(b []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(escapeYAML(b), &root); err != nil { // JSON is YAML
 		return nil, err
 	}
-	restyle(&root)
+	restyle(&root, 0)
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
@@ -31,18 +31,28 @@ func document(b []byte) ([]byte, error) {
 	return escapeYAML(out.Bytes()), nil
 }
 
+// deepestBlock is how many levels of a document have lines of their own. Objects of Kubernetes
+// have some 15; a schema of a definition may have 40.
+const deepestBlock = 64
+
 // restyle lets the encoder choose how values look, except for texts that hold what is
 // dangerous, where only double quotes have escapes, and for words that older readers take
 // for true and false.
-func restyle(n *yaml.Node) {
+//
+// What is deeper than deepestBlock is in one line: each level of a block is indented by as much
+// as it is deep, so that the size of a document would grow as the square of its depth.
+func restyle(n *yaml.Node, depth int) {
 	n.Style = 0
+	if depth > deepestBlock && n.Kind != yaml.ScalarNode {
+		n.Style = yaml.FlowStyle
+	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
 		if dirty(strings.ReplaceAll(n.Value, "\n", "")) || oldBool(n.Value) {
 			n.Style = yaml.DoubleQuotedStyle
 		}
 	}
 	for _, child := range n.Content {
-		restyle(child)
+		restyle(child, depth+1)
 	}
 }
 

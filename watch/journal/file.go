@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/setpoint-io/setpoint/internal/ownfile"
 )
 
 // open returns the file at path, with its lock. Fresh says that it was not there.
@@ -52,7 +54,10 @@ func openFile(path string) (f *os.File, fresh bool, err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, false, fmt.Errorf("the journal %s: it is no regular file (%s)", path, info.Mode().Type())
 	}
-	f, err = os.OpenFile(path, os.O_RDWR, 0)
+	f, err = ownfile.Open(path, os.O_RDWR)
+	if errors.Is(err, ownfile.ErrNotOwn) {
+		return nil, false, fmt.Errorf("the journal: %w; name another file, or chown this one", err)
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("the journal: %w", err)
 	}

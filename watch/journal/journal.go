@@ -17,6 +17,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/setpoint-io/setpoint/internal/ownfile"
 )
 
 // Options are what Open needs to know. The zero value is good.
@@ -106,6 +108,9 @@ func Open(path string, options Options) (*Journal, *Damage, error) {
 	if options.LockWait == 0 {
 		options.LockWait = DefaultLockWait
 	}
+	if err := ownfile.Link(path); errors.Is(err, ownfile.ErrNotOwn) {
+		return nil, nil, fmt.Errorf("the journal: %w; name the file itself", err)
+	}
 	// A file that is set aside stays beside the real one.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -178,7 +183,11 @@ func (j *Journal) open() (c *contents, empty bool, err error) {
 		return nil, false, j.explain("opening it", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		j.log.Warn("others than its owner may read the journal: chmod 600 it", "mode", mode)
+		if tight, err := ownfile.Tighten(f); tight {
+			j.log.Warn("others could read the journal, and cannot any more", "mode", mode)
+		} else {
+			j.log.Warn("others than its owner may read the journal: chmod 600 it", "mode", mode, "error", err)
+		}
 	}
 	db, err := openDB(f, j.options)
 	if err != nil {

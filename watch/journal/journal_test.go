@@ -376,8 +376,11 @@ func TestFileIsForItsOwnerOnly(t *testing.T) {
 	o := options()
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	reopen(t, j.path, o)
-	if !strings.Contains(log.String(), "chmod 600") {
+	if !strings.Contains(log.String(), "others could read the journal") {
 		t.Errorf("log: %s", log.String())
+	}
+	if info, err := os.Stat(j.path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 }
 

@@ -6,7 +6,6 @@ package observe
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/setpoint-io/setpoint/watch/diff"
@@ -108,8 +107,9 @@ func owners(es []entry, changed []diff.Difference) []entry {
 	most := 0
 	counts := make([]int, len(es))
 	for i, e := range es {
+		elements := ownedElements{}
 		for _, d := range changed {
-			if d.Op != event.Remove && owns(e.fields, d) {
+			if d.Op != event.Remove && owns(e.fields, d, elements) {
 				counts[i]++
 			}
 		}
@@ -131,7 +131,7 @@ func owners(es []entry, changed []diff.Difference) []entry {
 // name of a field, k: before the keys of an element as JSON, v: before an element of a
 // set; a set without entries holds all that is below it.
 // Source: https://github.com/kubernetes-sigs/structured-merge-diff, fieldpath/serialize-pe.go.
-func owns(fields map[string]any, d diff.Difference) bool {
+func owns(fields map[string]any, d diff.Difference, elements ownedElements) bool {
 	if len(fields) == 0 {
 		return false
 	}
@@ -145,7 +145,7 @@ func owns(fields map[string]any, d diff.Difference) bool {
 		case diff.Field:
 			below, found = fields["f:"+e.Name]
 		case diff.Keyed:
-			below, found = ownedElement(fields, e.Keys)
+			below, found = elements.of(fields, e.Keys)
 		case diff.Item:
 			if i == len(d.Path)-1 {
 				value, _ := json.Marshal(d.To)
@@ -160,22 +160,4 @@ func owns(fields map[string]any, d diff.Difference) bool {
 		fields, _ = below.(map[string]any)
 	}
 	return true
-}
-
-func ownedElement(fields map[string]any, keys []diff.Key) (any, bool) {
-	for name, below := range fields {
-		text, ok := strings.CutPrefix(name, "k:")
-		if !ok {
-			continue
-		}
-		var owned map[string]any
-		if json.Unmarshal([]byte(text), &owned) != nil {
-			continue
-		}
-		same := !slices.ContainsFunc(keys, func(k diff.Key) bool { return !diff.Equal(owned[k.Name], k.Value) })
-		if same {
-			return below, true
-		}
-	}
-	return nil, false
 }

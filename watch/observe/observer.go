@@ -147,12 +147,19 @@ func (o *Observer) untold(d diff.Difference, verb event.Verb) bool {
 		(d.Path[1].Name == "uid" || d.Path[1].Name == "creationTimestamp")
 }
 
+// spot is where a field is, and what became of it.
+type spot struct {
+	path string
+	op   event.Op
+}
+
 // fields returns the differences as they may be shown.
 func (o *Observer) fields(changed []diff.Difference, full, safe pair) []event.Field {
 	fields := make([]event.Field, 0, len(changed))
 	content := false
 	applied := -1
 	over := graceIsOver(full)
+	hiddenAt := map[spot]int{} // in fields
 	for _, d := range changed {
 		var f event.Field
 		if len(o.hide) == 0 {
@@ -166,11 +173,15 @@ func (o *Observer) fields(changed []diff.Difference, full, safe pair) []event.Fi
 		content = content || f.Class == event.Content
 		// Several differences may be below one hidden value. They are one, and a
 		// heartbeat only if all of them are.
-		if i := slices.IndexFunc(fields, func(g event.Field) bool { return f.Hidden && g.Hidden && g.Path == f.Path && g.Op == f.Op }); i >= 0 {
-			if fields[i].Class == event.Heartbeat {
-				fields[i].Class = f.Class
+		if f.Hidden {
+			at := spot{f.Path, f.Op}
+			if i, told := hiddenAt[at]; told {
+				if fields[i].Class == event.Heartbeat {
+					fields[i].Class = f.Class
+				}
+				continue
 			}
-			continue
+			hiddenAt[at] = len(fields)
 		}
 		if len(d.Path) == 3 && d.Path[0].Name == "metadata" && d.Path[2].Name == lastApplied {
 			applied = len(fields)

@@ -35,6 +35,7 @@ type notify struct {
 	service service
 	title   string
 	text    *template.Template // nil: one line of words
+	escape  escaper
 	scrub   scrubber
 
 	send  func(message string) error // of the library; nil before it is made
@@ -66,6 +67,7 @@ func newNotify(o Notify, d Deps) (Sink, error) {
 		return nil, wrong("urlFrom", "the URL in the %s is of no service that is known; those are %s",
 			o.URLFrom, strings.Join(slices.Sorted(maps.Keys(services)), ", "))
 	}
+	n.escape = escaperOf(scheme, u)
 	if o.Title != "" && !n.service.title {
 		return nil, wrong("title", "%s has no titles; leave it out", scheme)
 	}
@@ -73,6 +75,7 @@ func newNotify(o Notify, d Deps) (Sink, error) {
 		if n.text, err = o.template(); err != nil {
 			return nil, within("template", err)
 		}
+		n.text.Funcs(templateFuncs(n.escape))
 	}
 	n.build = n.fromLibrary
 	if !n.service.login {
@@ -186,7 +189,7 @@ func (n *notify) message(events []*event.Event) (text string, count int, err err
 
 func (n *notify) line(e *event.Event) (string, error) {
 	if n.text == nil {
-		return format.Sentence(e), nil
+		return n.escape(format.Sentence(e)), nil
 	}
 	var b strings.Builder
 	if err := n.text.Execute(&b, e); err != nil {

@@ -310,7 +310,7 @@ func (n Notify) Validate() error {
 }
 
 func (n Notify) template() (*template.Template, error) {
-	return template.New("message").Option("missingkey=error").Funcs(templateFuncs).Parse(n.Template)
+	return template.New("message").Option("missingkey=error").Funcs(templateFuncs(asIs)).Parse(n.Template)
 }
 
 // Delivery says how often and how long a Runner tries. A zero field is its default.
