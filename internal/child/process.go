@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -64,12 +65,21 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		case <-p.ready:
 			return p, nil // it died after that, which Done and Err say
 		default:
-			return nil, fmt.Errorf("starting the control plane: %w", p.err)
+			return nil, notStarted(p.err)
 		}
 	case <-ctx.Done():
 		_ = p.Stop() // why we stop says more than how it went
 		return nil, fmt.Errorf("starting the control plane: %w", context.Cause(ctx))
 	}
+}
+
+// notStarted says that the start failed, once: the child says it of most errors itself.
+func notStarted(err error) error {
+	const prefix = "starting the control plane: "
+	if strings.HasPrefix(err.Error(), prefix) {
+		return err
+	}
+	return fmt.Errorf(prefix+"%w", err)
 }
 
 func launch(o Options) (*Process, error) {

@@ -6,6 +6,7 @@ package cli
 import (
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // About is what a program says of itself.
@@ -29,10 +30,20 @@ func WhatThisIs(version string) About {
 	}
 	for _, module := range info.Deps {
 		if module.Path == "k8s.io/api" {
-			a.Kubernetes = module.Version
+			a.Kubernetes = kubernetesOf(module.Version)
 		}
 	}
 	return a
+}
+
+// kubernetesOf returns the version of Kubernetes that a version of its modules belongs to: they
+// are v0.37.2 where Kubernetes is v1.37.2.
+// Source: https://github.com/kubernetes/client-go, README, Versioning.
+func kubernetesOf(module string) string {
+	if rest, found := strings.CutPrefix(module, "v0."); found {
+		return "v1." + rest
+	}
+	return module
 }
 
 // String says it in a line.
