@@ -177,6 +177,7 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 	i.reflect.pageSize = c.pageSize
 	i.kind = object.Ref{Group: c.kind.Group, Kind: c.kind.Kind}
 	i.chosen = chosenBy(c.selection)
+	i.client = f.client
 	i.selects = key.String()
 	i.references = 1
 	i.release = func() { f.release(key, i) }

@@ -29,6 +29,7 @@ type informer struct {
 	kind     object.Ref
 	selects  string // what of the kind it holds, in words; empty: all, whole
 	chosen   chosen
+	client   *client.Client // nil: it reads from something else, as in tests
 	log      *slog.Logger
 	store    *store
 	reflect  reflector

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -153,6 +154,9 @@ func (h Handle) Observed(v object.Version) (<-chan struct{}, func()) {
 func (h Handle) Gone(key object.Key, uid types.UID) (<-chan struct{}, func()) {
 	return h.informer.waitGone(key, uid)
 }
+
+// Client returns the client that the informer reads with.
+func (h Handle) Client() *client.Client { return h.informer.client }
 
 // Partial reports whether the informer leaves out some objects of the kind: by
 // namespace, labels or fields.

@@ -23,6 +23,7 @@ import (
 type Client struct {
 	transport http.RoundTripper
 	base      *url.URL
+	server    string   // base, for people
 	agent     []string // the User-Agent of every request; not to be changed
 	scheme    *runtime.Scheme
 	timeout   time.Duration // of requests that are no streams; 0 is none
@@ -70,6 +71,7 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 		transport: transport,
 		agent:     []string{agent},
 		base:      base,
+		server:    base.Redacted(),
 		scheme:    runtime.NewScheme(),
 		timeout:   timeout,
 		turns:     make(turns, atOnce),
@@ -82,4 +84,4 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 }
 
 // Server returns the server's address, without credentials.
-func (c *Client) Server() string { return c.base.Redacted() }
+func (c *Client) Server() string { return c.server }

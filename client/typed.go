@@ -101,18 +101,15 @@ func (t Typed[T]) request(ctx context.Context, method string) (*Request, error) 
 	return request, nil
 }
 
-// read decodes an answer that should be a T. It returns false if it is a Status.
-func read[T object.Object](answer Answer) (T, bool, error) {
-	var none T
+// read decodes an answer that should be a T, and returns the kind that the answer says it
+// is. It returns false if that is a Status.
+func read[T object.Object](answer Answer) (o T, kind string, ok bool, err error) {
 	apiVersion, kind, raw, err := answer.Encoding.Open(answer.Body)
-	if err != nil {
-		return none, false, err
+	if err != nil || kind == "Status" && apiVersion == "v1" {
+		return o, kind, false, err
 	}
-	if kind == "Status" && apiVersion == "v1" {
-		return none, false, nil
-	}
-	o := object.New[T]()
-	return o, true, answer.Encoding.Decode(raw, o)
+	o = object.New[T]()
+	return o, kind, true, answer.Encoding.Decode(raw, o)
 }
 
 // Get reads one object from the server, as new as any write that was answered
@@ -127,7 +124,7 @@ func (t Typed[T]) Get(ctx context.Context, key object.Key) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	o, ok, err := read[T](answer)
+	o, _, ok, err := read[T](answer)
 	if err == nil && !ok {
 		err = fmt.Errorf("the answer is no object")
 	}
@@ -299,7 +296,7 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 	}
 	// The object of a subresource may be of another kind (Scale, Binding): then
 	// only the write itself is known.
-	o, ok, err := read[T](answer)
+	o, kind, ok, err := read[T](answer)
 	if err != nil || !ok {
 		if w.Unknown = true; !dryRun {
 			record(ctx, w)
@@ -318,9 +315,26 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 		if o.GetResourceVersion() != sent {
 			w.Version, _ = object.ParseVersion(o.GetResourceVersion())
 		}
+		w.Object = written(request, kind, o)
 		record(ctx, w)
+		w.Object = nil
 	}
 	return o, nil
+}
+
+// written returns the object that an answer shows, or nil: a subresource may answer with
+// another kind, which has neither the labels nor the fields of the object.
+func written(request *Request, kind string, o object.Object) object.Object {
+	metadata := kind == "PartialObjectMetadata" && (request.subresource == "" || request.subresource == "status")
+	switch {
+	case !metadata && kind != request.resource.Kind:
+		return nil
+	case metadata:
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Labels: o.GetLabels(),
+		}}
+	}
+	return o
 }
 
 // encode writes an object as a request's body. API servers take protobuf for their own

@@ -25,6 +25,11 @@ type Write struct {
 	Unknown bool
 	// Client sent the write, and can be used to read what became of it.
 	Client *Client
+	// Object is what the server answered with: the object as it is after the write, or a
+	// *metav1.PartialObjectMetadata where no more was asked for. It is nil where the server
+	// answers with something else, or not at all. It belongs to the caller that wrote: a
+	// Recorder reads it before Record returns, and keeps no pointer to it.
+	Object object.Object
 }
 
 // Recorder is told of the writes made under a context. Record is called by the

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -104,7 +103,7 @@ func (a *Applier[T]) foreign(ctx context.Context, owner object.Object, key objec
 		return false, err
 	}
 	there, err := client.ForResource[*metav1.PartialObjectMetadata](a.client, resource).Get(ctx, key)
-	if apierrors.IsNotFound(err) {
+	if client.AbsentAt(err, key) {
 		return false, nil
 	}
 	return err == nil && !metav1.IsControlledBy(there, owner), err

@@ -50,6 +50,10 @@
 // deletecollection, and of a write without answer, the server is asked what it did.
 // [Controller.Waiting] shows which keys wait for what.
 //
+// A write is waited for in the informers of its kind that read from the server that was
+// written to. An informer that does not select the object as the write left it is waited for
+// until it does not show it, which the answer of the write mostly tells.
+//
 // What does not appear within seconds is asked about too. The key goes on if the
 // informer shows of the object just what the server has, and if it never will show
 // it because it does not select it; and a server that was set back to an older state

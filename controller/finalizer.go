@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -43,7 +41,7 @@ func RemoveFinalizer[T object.Object](ctx context.Context, server client.Typed[T
 	if len(left) == len(o.GetFinalizers()) {
 		return nil
 	}
-	if _, err := writeFinalizers(ctx, server, o, left); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := writeFinalizers(ctx, server, o, left); err != nil && !client.AbsentAt(err, object.KeyOf(o)) {
 		return fmt.Errorf("removing finalizer %s from %s: %w", name, object.KeyOf(o), err)
 	}
 	return nil

@@ -36,7 +36,7 @@ func (c *Controller) worker(ctx, work context.Context) {
 
 // run works on one key.
 func (c *Controller) run(ctx context.Context, item workqueue.Item[object.Key]) {
-	writes := &writes{informers: c.informers}
+	writes := &writes{controller: c}
 	runCtx := ctx
 	if !c.staleReads {
 		runCtx = client.WithRecorder(runCtx, writes)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,17 +110,34 @@ func (c *Claim[T]) adopt(ctx context.Context, m object.Meta) error {
 		return fmt.Errorf("adopting %s: %w", m.Key, c.refused)
 	}
 	ref := OwnedBy(c.Owner, c.Kind)
-	patch, err := client.StrategicPatch(map[string]any{"metadata": map[string]any{
-		"ownerReferences": []any{ref},
-		"uid":             m.UID, // another object of that name is a conflict
-	}})
-	if err != nil {
-		return err
-	}
-	if _, err := client.For[T](c.Client).Patch(ctx, m.Key, patch); err != nil {
+	if err := c.change(ctx, m, []any{ref}, append(slices.Clone(m.OwnerReferences), ref)); err != nil {
 		return fmt.Errorf("adopting %s: %w", m.Key, err)
 	}
 	return nil
+}
+
+// change changes the owner references of an object: by a strategic merge patch, which names
+// the one that changes, or, where the server does not take those, by a merge patch, which
+// has all of them. Another object of that name is a conflict, and of a merge patch also an
+// object that has changed.
+func (c *Claim[T]) change(ctx context.Context, m object.Meta, one []any, all []metav1.OwnerReference) error {
+	view := client.For[T](c.Client)
+	resource, err := view.Resource(ctx)
+	if err != nil {
+		return err
+	}
+	metadata := map[string]any{"uid": m.UID, "ownerReferences": one}
+	encode := client.StrategicPatch
+	if !client.Builtin(resource.GroupVersionKind().GroupKind()) {
+		metadata["ownerReferences"], metadata["resourceVersion"] = all, m.Version
+		encode = client.MergePatch
+	}
+	patch, err := encode(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	_, err = view.Patch(ctx, m.Key, patch)
+	return err
 }
 
 func (c *Claim[T]) mayAdopt(ctx context.Context) error {
@@ -139,14 +157,9 @@ func (c *Claim[T]) mayAdopt(ctx context.Context) error {
 
 // release takes the owner's reference out of an object.
 func (c *Claim[T]) release(ctx context.Context, m object.Meta) error {
-	patch, err := client.StrategicPatch(map[string]any{"metadata": map[string]any{
-		"ownerReferences": []any{map[string]any{"$patch": "delete", "uid": c.Owner.GetUID()}},
-		"uid":             m.UID,
-	}})
-	if err != nil {
-		return err
-	}
-	_, err = client.For[T](c.Client).Patch(ctx, m.Key, patch)
+	mine := func(ref metav1.OwnerReference) bool { return ref.UID == c.Owner.GetUID() }
+	err := c.change(ctx, m, []any{map[string]any{"$patch": "delete", "uid": c.Owner.GetUID()}},
+		slices.DeleteFunc(slices.Clone(m.OwnerReferences), mine))
 	switch {
 	case err == nil, client.Absent(err):
 		return nil

@@ -30,30 +30,58 @@ const (
 	boundOfWait = 5 * time.Minute
 )
 
-// writes collects what one run wrote. A run may write from many goroutines.
+// writes collects what one run wrote, for each informer that should show it. A run may
+// write from many goroutines.
 type writes struct {
-	informers []cache.Handle
+	controller *Controller
 
 	mu  sync.Mutex
-	all []client.Write
+	all []unseenWrite
 }
 
 // Record implements client.Recorder. A delete by name alone is one of the object that
 // is shown under it: another may have taken the name before anybody looks again.
 func (w *writes) Record(write client.Write) {
+	answered := write.Object
+	write.Object = nil // it is the caller's
 	if write.Verb == verbDelete && write.UID == "" {
-		for _, informer := range w.informers {
-			if m, shown := informer.Meta(write.Key); shown && shows(informer, write) {
+		for _, informer := range w.controller.informers {
+			if m, shown := informer.Meta(write.Key); shown && shows(informer, write) && sameServer(informer.Client(), write.Client) {
 				write.UID = m.UID
 			}
 		}
 	}
+	var unseen []unseenWrite
+	elsewhere := false
+	for _, informer := range w.controller.informers {
+		switch {
+		case !shows(informer, write):
+		case !sameServer(informer.Client(), write.Client):
+			elsewhere = true
+		default:
+			one := unseenWrite{Write: write, informer: informer}
+			if answered != nil {
+				one.stays, one.leaves = tells(informer.SelectsObject(answered))
+			}
+			unseen = append(unseen, one)
+		}
+	}
+	if elsewhere && len(unseen) == 0 {
+		w.controller.own.saysElsewhere(write)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all = append(w.all, write)
+	w.all = append(w.all, unseen...)
 }
 
-func (w *writes) take() []client.Write {
+// tells reports what is certain of an object as it is after a write: that an informer holds
+// it, or that it does not. Where it shows the object still, from before the write, it is
+// going to drop it.
+func tells(selected, certain bool) (stays, leaves bool) {
+	return certain && selected, certain && !selected
+}
+
+func (w *writes) take() []unseenWrite {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.all
@@ -75,6 +103,8 @@ type ownWrites struct {
 	// for again after the run that follows: what could not be seen for minutes costs
 	// one run in each bound that knows of it, and not one run after the other.
 	overdue map[object.Key][]unseenWrite
+
+	elsewhere sync.Once // a log line
 }
 
 func (o *ownWrites) init(c *Controller) {
@@ -87,8 +117,8 @@ func (o *ownWrites) init(c *Controller) {
 
 // settle marks the key done once the informers have seen the writes: now, or from
 // a goroutine of its own.
-func (o *ownWrites) settle(ctx context.Context, key object.Key, all []client.Write) {
-	unseen := left(append(o.takeOverdue(key), o.pair(all)...))
+func (o *ownWrites) settle(ctx context.Context, key object.Key, all []unseenWrite) {
+	unseen := left(append(o.takeOverdue(key), all...))
 	if len(unseen) == 0 {
 		o.controller.queue.Done(key)
 		return
@@ -117,21 +147,25 @@ func shows(informer cache.Handle, write client.Write) bool {
 	return write.Resource.Group == group && write.Resource.Kind == kind && informer.Reaches(write.Key.Namespace)
 }
 
-// pair finds the informers that should show the writes.
-func (o *ownWrites) pair(all []client.Write) []unseenWrite {
-	var list []unseenWrite
-	for _, informer := range o.controller.informers {
-		for _, write := range all {
-			if shows(informer, write) {
-				list = append(list, unseenWrite{Write: write, informer: informer})
-			}
-		}
-	}
-	return list
+// sameServer reports whether two clients speak with one server. A version of one means
+// nothing to the other.
+func sameServer(a, b *client.Client) bool {
+	return a == nil || b == nil || a == b || a.Server() == b.Server()
 }
 
-// await waits for writes until ctx ends, and returns those that are still unseen.
+// saysElsewhere logs once that there are writes that no informer shows, because it reads
+// from another address: a mistake, if the addresses are of one server.
+func (o *ownWrites) saysElsewhere(write client.Write) {
+	o.elsewhere.Do(func() {
+		o.controller.log.Info("the controller writes to another server than its informers read from, and does not wait for such writes to appear",
+			"kind", write.Resource.String(), "server", write.Client.Server())
+	})
+}
+
+// await waits for writes until ctx ends, and returns those that are still unseen. They are
+// waited for together: of each the server is asked when the first has not appeared in time.
 func (o *ownWrites) await(ctx context.Context, key object.Key, list []unseenWrite) []unseenWrite {
+	began := time.Now()
 	for i := 0; i < len(list); {
 		w := &list[i]
 		if !w.open() {
@@ -147,7 +181,7 @@ func (o *ownWrites) await(ctx context.Context, key object.Key, list []unseenWrit
 	}
 	for list = left(list); len(list) > 0; list = left(list) {
 		last := len(list) - 1
-		if !o.appears(ctx, key, &list[last]) {
+		if !o.appears(ctx, key, &list[last], began) {
 			return list
 		}
 		list = list[:last]
@@ -155,23 +189,18 @@ func (o *ownWrites) await(ctx context.Context, key object.Key, list []unseenWrit
 	return nil
 }
 
-// appears waits until an informer has seen a write, or need not. It returns false if
-// ctx ended first.
-func (o *ownWrites) appears(ctx context.Context, key object.Key, w *unseenWrite) bool {
+// appears waits until an informer has seen a write that is waited for since began, or need
+// not. It returns false if ctx ended first.
+func (o *ownWrites) appears(ctx context.Context, key object.Key, w *unseenWrite, began time.Time) bool {
 	o.note(key, w.String())
-	for patience, said := o.patience, false; ; patience = min(2*patience, max(askSeldom, o.patience)) {
-		seen, giveUp := w.seen()
-		timer := time.NewTimer(patience)
-		select {
-		case <-seen:
-			timer.Stop()
+	patience := o.patience
+	first := patience - time.Since(began)
+	for wait, said := first, false; ; wait = patience {
+		if o.within(ctx, w, wait) {
 			return true
-		case <-ctx.Done():
-			timer.Stop()
-			giveUp()
+		}
+		if ctx.Err() != nil {
 			return false
-		case <-timer.C:
-			giveUp()
 		}
 		if w.needNot(ctx, o.controller) {
 			return true
@@ -181,6 +210,27 @@ func (o *ownWrites) appears(ctx context.Context, key object.Key, w *unseenWrite)
 			o.controller.log.Warn("an own write has not appeared yet", "object", key.String(), "waiting", w.String(), "trouble", w.informer.Trouble())
 		}
 		o.note(key, w.String()) // which the answer may have changed
+		patience = min(2*patience, max(askSeldom, o.patience))
+	}
+}
+
+// within waits some time for an informer to see a write, and reports whether it has.
+func (o *ownWrites) within(ctx context.Context, w *unseenWrite, wait time.Duration) bool {
+	seen, giveUp := w.seen()
+	defer giveUp()
+	timer := time.NewTimer(max(wait, 0))
+	defer timer.Stop()
+	select {
+	case <-seen:
+		return true
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	select {
+	case <-seen: // as well
+		return true
+	default:
+		return false
 	}
 }
 

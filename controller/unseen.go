@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
-	"github.com/setpoint-io/setpoint/wire"
 )
 
 // unseenWrite is a write that an informer has not seen. It is one of three: open, of
@@ -24,6 +22,11 @@ import (
 type unseenWrite struct {
 	client.Write
 	informer cache.Handle
+	// leaves: the informer does not select the object as the write left it. Its version may
+	// never come, and to the informer the write is a delete.
+	leaves bool
+	// stays: the informer selects the object as the write left it, for certain.
+	stays bool
 }
 
 // The verbs of a client.Write that are not a version.
@@ -33,7 +36,7 @@ const (
 )
 
 func (w *unseenWrite) open() bool    { return w.Unknown || w.Verb == verbDeleteCollection }
-func (w *unseenWrite) deletes() bool { return !w.open() && w.Verb == verbDelete }
+func (w *unseenWrite) deletes() bool { return !w.open() && (w.Verb == verbDelete || w.leaves) }
 
 func (w *unseenWrite) String() string {
 	switch {
@@ -41,6 +44,8 @@ func (w *unseenWrite) String() string {
 		return fmt.Sprintf("%s of %s in %q to be looked up", w.Verb, w.Resource, w.Key.Namespace)
 	case w.Unknown:
 		return fmt.Sprintf("%s of %s %s to be looked up (its answer was lost)", w.Verb, w.Resource, w.Key)
+	case w.leaves:
+		return fmt.Sprintf("%s of %s %s to have it left out", w.Verb, w.Resource, w.Key)
 	case w.Version.IsZero():
 		return fmt.Sprintf("%s of %s %s to appear", w.Verb, w.Resource, w.Key)
 	}
@@ -81,15 +86,17 @@ func (w *unseenWrite) needNot(ctx context.Context, c *Controller) bool {
 		return false
 	}
 	have, shown := w.informer.Meta(w.Key)
+	selected := true
 	if exists {
-		selected, certain := w.informer.Selects(live)
-		hidden = !selected || !certain && hidden
+		var certain bool
+		selected, certain = w.informer.Selects(live)
+		hidden = !selected || !certain && !w.stays && hidden
 	}
 	switch {
 	case !exists && !shown:
 		// Either it came and went, which the informer is going to show, or a server
 		// that was set back has lost it.
-		return hidden || w.lost(ctx, c)
+		return hidden || w.leaves || w.lost(ctx, c)
 	case !exists:
 		w.Verb, w.UID, w.Version = verbDelete, have.UID, ""
 		return false
@@ -97,13 +104,13 @@ func (w *unseenWrite) needNot(ctx context.Context, c *Controller) bool {
 		return true
 	case !shown && hidden:
 		return true
-	case w.deletes() && live.Deleting():
+	case w.deletes() && live.Deleting(), w.leaves && !selected:
 		return false
 	}
 	// A server that was set back will not come to a version that it has lost, and has
 	// again what was deleted; and a name that is free may be taken.
 	if w.deletes() || !live.Version.AtLeast(w.Version) {
-		w.Verb, w.UID, w.Version = "update", live.UID, live.Version
+		w.Verb, w.UID, w.Version, w.leaves, w.stays = "update", live.UID, live.Version, false, false
 	}
 	return false
 }
@@ -112,12 +119,7 @@ func (w *unseenWrite) needNot(ctx context.Context, c *Controller) bool {
 func (w *unseenWrite) lost(ctx context.Context, c *Controller) bool {
 	ctx, cancel := context.WithTimeout(ctx, askAfter)
 	defer cancel()
-	list, err := w.reader(c).List(ctx, w.Resource, client.Selection{Namespace: w.Key.Namespace, MetadataOnly: true, WithoutManagedFields: true},
-		client.ListOptions{PageSize: 1}, func(wire.Encoding, []byte) error { return nil })
-	if err != nil {
-		return false
-	}
-	at, err := object.ParseVersion(list.ResourceVersion)
+	at, err := w.list(ctx, c, client.Selection{Namespace: w.Key.Namespace}, 1, func(object.Meta) {})
 	return err == nil && !at.AtLeast(w.Version)
 }
 
@@ -126,10 +128,15 @@ func (w *unseenWrite) lost(ctx context.Context, c *Controller) bool {
 // that must be gone. It returns false if ctx ended first. A server that carries out a
 // write after it has answered questions about it is not caught.
 func (w *unseenWrite) outcome(ctx context.Context, c *Controller) (now []unseenWrite, known bool) {
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, askAfter) {
+	for wait, said := 100*time.Millisecond, false; ; wait = min(2*wait, askAfter) {
 		now, err := w.ask(ctx, c)
 		if err == nil {
 			return now, true
+		}
+		if !said && ctx.Err() == nil {
+			said = true
+			c.log.Warn("what became of a write cannot be read yet; its key is held back and the server asked again",
+				"waiting", w.String(), "error", err)
 		}
 		if !pause(ctx, wait) {
 			return nil, false
@@ -162,7 +169,9 @@ func (w *unseenWrite) ask(ctx context.Context, c *Controller) ([]unseenWrite, er
 	if !exists {
 		return []unseenWrite{w.as(verbDelete, object.Meta{Key: w.Key, UID: w.UID})}, nil
 	}
-	return []unseenWrite{w.as("update", live)}, nil
+	now := w.as("update", live)
+	now.stays, now.leaves = tells(w.informer.Selects(live))
+	return []unseenWrite{now}, nil
 }
 
 // askForAll lists what there is. The informer must reach the newest version of all,
@@ -172,22 +181,16 @@ func (w *unseenWrite) askForAll(ctx context.Context, c *Controller) ([]unseenWri
 	defer cancel()
 	// What the informer shows that the list does not was deleted, if it is read before.
 	shown := cache.SharedInformer[*metav1.PartialObjectMetadata](w.informer).Snapshot()
-	list, _, err := client.ForResource[*metav1.PartialObjectMetadata](w.reader(c), w.Resource).
-		List(ctx, client.Selection{Namespace: w.Key.Namespace, MetadataOnly: true, WithoutManagedFields: true})
-	if err != nil {
-		return nil, err
-	}
 	var newest object.Meta
 	there := map[types.UID]bool{}
-	for _, o := range list {
-		live, err := metaOf(o)
-		if err != nil {
-			return nil, err
-		}
+	_, err := w.list(ctx, c, client.Selection{Namespace: w.Key.Namespace}, 0, func(live object.Meta) {
 		there[live.UID] = true
 		if newest.Version.IsZero() || !newest.Version.AtLeast(live.Version) {
 			newest = live
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	var all []unseenWrite
 	if w.Verb == verbDeleteCollection {
@@ -197,7 +200,7 @@ func (w *unseenWrite) askForAll(ctx context.Context, c *Controller) ([]unseenWri
 			}
 		}
 	}
-	if len(list) > 0 {
+	if len(there) > 0 {
 		all = append(all, w.as("update", newest))
 	}
 	return all, nil
@@ -206,42 +209,10 @@ func (w *unseenWrite) askForAll(ctx context.Context, c *Controller) ([]unseenWri
 // as returns the write as one whose outcome is known.
 func (w *unseenWrite) as(verb string, m object.Meta) unseenWrite {
 	known := *w
+	known.leaves, known.stays = false, false
 	known.Unknown, known.Verb, known.Key, known.UID, known.Version = false, verb, m.Key, m.UID, m.Version
 	if verb == verbDelete {
 		known.Version = ""
 	}
 	return known
-}
-
-// reader is the client that reads what became of the write: the controller's own where it
-// has one for the server that was written to, or else the one that wrote. So there always
-// is one, whether somebody thought of giving the controller a client or not.
-func (w *unseenWrite) reader(c *Controller) *client.Client {
-	if c.client != nil && c.client.Server() == w.Client.Server() {
-		return c.client
-	}
-	return w.Client
-}
-
-// read gets the object's metadata from the server.
-func (w *unseenWrite) read(ctx context.Context, c *Controller) (m object.Meta, exists bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askAfter)
-	defer cancel()
-	o, err := client.ForResource[*metav1.PartialObjectMetadata](w.reader(c), w.Resource).Get(ctx, w.Key)
-	if apierrors.IsNotFound(err) {
-		return m, false, nil
-	}
-	if err != nil {
-		return m, false, err
-	}
-	m, err = metaOf(o)
-	return m, err == nil, err
-}
-
-// metaOf is object.MetaOf for who cannot go on without a version.
-func metaOf(o *metav1.PartialObjectMetadata) (object.Meta, error) {
-	if _, err := object.ParseVersion(o.ResourceVersion); err != nil {
-		return object.Meta{}, err
-	}
-	return object.MetaOf(o), nil
 }

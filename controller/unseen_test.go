@@ -5,6 +5,7 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -31,11 +32,15 @@ func TestAnInformerOfSomeObjectsIsWaitedForWhereItSelectsWhatWasWritten(t *testi
 		most   time.Duration
 	}{
 		{"it selects its labels", cache.WithLabels("example.com/ours"), "ns", ours, time.Minute, 0},
-		{"it does not select its labels", cache.WithLabels("example.com/ours"), "ns", nil, time.Second, time.Minute},
+		{"it does not select its labels", cache.WithLabels("example.com/ours"), "ns", nil, 0, time.Millisecond},
 		{"it selects its namespace", cache.InNamespace("ns"), "ns", nil, time.Minute, 0},
 		{"it does not select its namespace", cache.InNamespace("ns"), "other", nil, 0, time.Millisecond},
-		// Only the server knows which fields an object has.
-		{"it selects fields", cache.WithFields("metadata.namespace=ns"), "ns", nil, time.Second, time.Minute},
+		{"it selects its name", cache.WithFields("metadata.name=written"), "ns", nil, time.Minute, 0},
+		{"it does not select its name", cache.WithFields("metadata.name=other"), "ns", nil, 0, time.Millisecond},
+		{"it selects a field", cache.WithFields("spec.nodeName=,metadata.namespace=ns"), "ns", nil, time.Minute, 0},
+		{"it does not select a field", cache.WithFields("spec.nodeName!=,metadata.namespace=ns"), "ns", nil, 0, time.Millisecond},
+		// Only the server knows what the field is.
+		{"it selects a field that nobody knows", cache.WithFields("status.unknown=x"), "ns", nil, time.Second, time.Minute},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
@@ -76,4 +81,88 @@ func TestAnInformerOfSomeObjectsIsWaitedForWhereItSelectsWhatWasWritten(t *testi
 			})
 		})
 	}
+}
+
+// What an informer never shows costs nothing where the answer of the write tells so, and
+// once the time of a question where only the server knows, however many writes there are.
+func TestManyWritesThatAnInformerNeverShowsHoldTheKeyOnce(t *testing.T) {
+	const writes = 20
+	for _, test := range []struct {
+		name   string
+		option cache.InformerOption
+		most   time.Duration
+	}{
+		{"its labels tell", cache.WithLabels("example.com/ours"), 0},
+		{"its fields tell", cache.WithFields("spec.nodeName=one"), 0},
+		{"the server knows", cache.WithFields("status.unknown=x"), 5 * time.Second}, // the first question
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				some := cache.Informer[*corev1.Pod](b.factory, test.option)
+				var at []time.Time
+				c := controller.New("test", func(ctx context.Context, _ controller.Request) (controller.Result, error) {
+					if at = append(at, time.Now()); len(at) > 1 {
+						return controller.Result{}, nil
+					}
+					b.line.to().HoldWatches(true) // it does not know selectors: it would show them all
+					for i := range writes {
+						if _, err := client.For[*corev1.Pod](b.client).Create(ctx, pod(fmt.Sprint("written-", i))); err != nil {
+							return controller.Result{}, err
+						}
+					}
+					return controller.Result{After: time.Nanosecond}, nil
+				}, controller.Reads(some), b.logger())
+				c.Queue().Add(object.Key{Name: "it"})
+				defer b.start(c)()
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				if len(at) != 2 || at[1].Sub(at[0]) > test.most+time.Nanosecond {
+					t.Errorf("runs at %v, want the second %s after the first", at, test.most)
+				}
+			})
+		})
+	}
+}
+
+// An informer that has shown an object drops it when a write makes it one that it does not
+// select. The next run does not see it any more.
+func TestAnObjectThatAWriteTakesOutOfTheSelectionIsGoneForTheNextRun(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.add("target")
+		b.patch("target", map[string]any{"labels": map[string]any{"example.com/ours": ""}})
+		some := cache.Informer[*corev1.Pod](b.factory, cache.WithLabels("example.com/ours"))
+		synctest.Wait()
+		runs := 0
+		c := controller.New("test", func(ctx context.Context, _ controller.Request) (controller.Result, error) {
+			if runs++; runs > 1 {
+				if names(some)["target"] {
+					t.Error("the second run sees what the first one took out of the selection")
+				}
+				return controller.Result{}, nil
+			}
+			b.line.to().HoldWatches(true)
+			patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"labels": nil}})
+			if err == nil {
+				_, err = client.For[*corev1.Pod](b.client).Patch(ctx, key("target"), patch)
+			}
+			return controller.Result{After: time.Nanosecond}, err
+		}, controller.Reads(some), b.logger())
+		c.Queue().Add(object.Key{Name: "it"})
+		defer b.start(c)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if runs != 1 || len(c.Waiting()) != 1 {
+			t.Fatalf("%d runs while the informer was behind, waiting for %v", runs, c.Waiting())
+		}
+		// A server that knows selectors tells of a deletion now.
+		if err := client.For[*corev1.Pod](b.client).Delete(t.Context(), key("target")); err != nil {
+			t.Fatal(err)
+		}
+		b.line.to().HoldWatches(false)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if runs != 2 || len(c.Waiting()) != 0 {
+			t.Errorf("%d runs in the end, waiting for %v", runs, c.Waiting())
+		}
+	})
 }

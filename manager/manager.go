@@ -105,6 +105,7 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
 	m.factory = cache.NewFactory(m.client, m.log)
+	m.written.server = m.client.Server()
 	if m.election != nil {
 		c := *m.election
 		c.Log = m.log

@@ -21,13 +21,15 @@ import (
 // it must not act on a state of the world before the last writes. After a crash the time
 // of the lease passes, and informers have long seen them.
 type written struct {
+	server string // of the informers: versions of another one mean nothing to them
+
 	mu     sync.Mutex
 	newest map[string]object.Version // by Kind.group
 }
 
 // Record implements client.Recorder.
 func (w *written) Record(write client.Write) {
-	if write.Version.IsZero() {
+	if write.Version.IsZero() || write.Client != nil && write.Client.Server() != w.server {
 		return
 	}
 	kind := schema.GroupKind{Group: write.Resource.Group, Kind: write.Resource.Kind}.String()

@@ -1,0 +1,98 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
+)
+
+// reader is the client that reads what became of the write: the controller's own where it
+// has one for the server that was written to, or else the one that wrote. So there always
+// is one, whether somebody thought of giving the controller a client or not.
+func (w *unseenWrite) reader(c *Controller) *client.Client {
+	if c.client != nil && sameServer(c.client, w.Client) {
+		return c.client
+	}
+	return w.Client
+}
+
+// read gets the object's metadata from the server. That it is not there is believed of an
+// answer that says so of this object, and of no other 404: a proxy without a server behind
+// it answers with one too, and so does a server that does not serve the kind. Credentials
+// that may write need not have the right to get, so without it the object is listed.
+func (w *unseenWrite) read(ctx context.Context, c *Controller) (m object.Meta, exists bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askAfter)
+	defer cancel()
+	o, err := client.ForResource[*metav1.PartialObjectMetadata](w.reader(c), w.Resource).Get(ctx, w.Key)
+	switch {
+	case client.AbsentAt(err, w.Key):
+		return m, false, nil
+	case apierrors.IsForbidden(err):
+		return w.readByList(ctx, c)
+	case err != nil:
+		return m, false, err
+	case object.KeyOf(o) != w.Key:
+		return m, false, fmt.Errorf("get %s %s: the answer is %s", w.Resource, w.Key, object.KeyOf(o))
+	}
+	m, err = metaOf(o)
+	return m, err == nil, err
+}
+
+// readByList finds the object in a list of those with its name.
+func (w *unseenWrite) readByList(ctx context.Context, c *Controller) (m object.Meta, exists bool, err error) {
+	named := client.Selection{Namespace: w.Key.Namespace, Fields: fields.OneTermEqualSelector("metadata.name", w.Key.Name).String()}
+	_, err = w.list(ctx, c, named, 0, func(live object.Meta) {
+		if live.Key == w.Key {
+			m, exists = live, true
+		}
+	})
+	return m, exists && err == nil, err
+}
+
+// list hands out the metadata of the objects of the write's kind, and returns the version
+// of the whole. Where the credentials lack the right, those of the informer have it: it
+// lists the same kind.
+func (w *unseenWrite) list(ctx context.Context, c *Controller, s client.Selection, page int64, each func(object.Meta)) (object.Version, error) {
+	version, err := list(ctx, w.reader(c), w.Resource, s, page, each)
+	if informers := w.informer.Client(); apierrors.IsForbidden(err) && informers != nil && informers != w.reader(c) {
+		return list(ctx, informers, w.Resource, s, page, each)
+	}
+	return version, err
+}
+
+func list(ctx context.Context, from *client.Client, r object.Resource, s client.Selection, page int64, each func(object.Meta)) (object.Version, error) {
+	s.MetadataOnly = true
+	head, err := from.List(ctx, r, s, client.ListOptions{PageSize: page}, func(e wire.Encoding, raw []byte) error {
+		var o metav1.PartialObjectMetadata
+		if err := e.Decode(raw, &o); err != nil {
+			return err
+		}
+		m, err := metaOf(&o)
+		if err == nil {
+			each(m)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return object.ParseVersion(head.ResourceVersion)
+}
+
+// metaOf is object.MetaOf for who cannot go on without a version.
+func metaOf(o *metav1.PartialObjectMetadata) (object.Meta, error) {
+	if _, err := object.ParseVersion(o.ResourceVersion); err != nil {
+		return object.Meta{}, err
+	}
+	return object.MetaOf(o), nil
+}
