@@ -9,6 +9,8 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 // Host is what a controller is built on: a manager, or what stands for one in a
@@ -27,4 +29,38 @@ type Host interface {
 type Runnable interface {
 	Name() string
 	Run(context.Context) error
+}
+
+// Loop is what can be seen of a loop from outside: a *[Controller] is one.
+type Loop interface {
+	Name() string
+	Queue() *workqueue.Queue[object.Key]
+	Waiting() map[object.Key]string
+	Failures() (map[object.Key]Failure, uint64)
+	GivenUp() uint64
+	Panics() map[string]Panic
+	Informers() []cache.Handle
+}
+
+// Looping is a Runnable with loops inside. A manager shows each of them wherever it shows a
+// controller, by a name that no other loop has.
+type Looping interface {
+	Runnable
+	Loops() []Loop
+}
+
+type catchUpKey struct{}
+
+// WithCatchUp has [CatchUp] call f. It is for hosts.
+func WithCatchUp(ctx context.Context, f func(context.Context, Loop)) context.Context {
+	return context.WithValue(ctx, catchUpKey{}, f)
+}
+
+// CatchUp waits until the informers of a loop have seen what the process wrote that led
+// before, for as long as the host thinks fit. It is for a Runnable whose informers come to
+// be while it runs: those that a loop has before it runs are seen to by the host.
+func CatchUp(ctx context.Context, l Loop) {
+	if f, ok := ctx.Value(catchUpKey{}).(func(context.Context, Loop)); ok {
+		f(ctx, l)
+	}
 }

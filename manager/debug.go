@@ -20,29 +20,25 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// inspectable is a part that can be looked into: a *controller.Controller, or what has one
-// inside.
-type inspectable interface {
-	Runnable
-	Queue() *workqueue.Queue[object.Key]
-	Waiting() map[object.Key]string
-	Failures() (map[object.Key]controller.Failure, uint64)
-	GivenUp() uint64
-	Panics() map[string]controller.Panic
-	Informers() []cache.Handle
-}
-
-// controllers are the parts that can be looked into.
-func (m *Manager) controllers() []inspectable {
+// loops are those of the parts that are controllers, or have some inside.
+func (m *Manager) loops() []controller.Loop {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []inspectable
+	var all []controller.Loop
 	for _, part := range m.parts {
-		if c, ok := part.(inspectable); ok {
-			all = append(all, c)
-		}
+		all = append(all, loopsOf(part)...)
 	}
 	return all
+}
+
+func loopsOf(part Runnable) []controller.Loop {
+	switch part := part.(type) {
+	case controller.Looping:
+		return part.Loops()
+	case controller.Loop:
+		return []controller.Loop{part}
+	}
+	return nil
 }
 
 // Of each kind, this many keys are shown, unless ?limit= says otherwise.
@@ -63,9 +59,9 @@ func (m *Manager) debugControllers(w http.ResponseWriter, r *http.Request) {
 		}
 		limit = n
 	}
-	all := m.controllers()
+	all := m.loops()
 	if name := r.URL.Query().Get("controller"); name != "" {
-		all = slices.DeleteFunc(all, func(c inspectable) bool { return c.Name() != name })
+		all = slices.DeleteFunc(all, func(c controller.Loop) bool { return c.Name() != name })
 		if len(all) == 0 {
 			http.Error(w, fmt.Sprintf("no controller %q runs here", name), http.StatusNotFound)
 			return
@@ -124,7 +120,7 @@ func orNobody(holder string) string {
 
 // writeController says what a controller does: how much there is to do, what it waits
 // for, what it works on and why, and what fails.
-func writeController(w io.Writer, c inspectable, limit int) {
+func writeController(w io.Writer, c controller.Loop, limit int) {
 	s := c.Queue().Stats()
 	failures, total := c.Failures()
 	waiting := c.Waiting()
@@ -175,7 +171,7 @@ func writeController(w io.Writer, c inspectable, limit int) {
 }
 
 // panicked returns how many panics of a controller were contained.
-func panicked(c inspectable) (n uint64) {
+func panicked(c controller.Loop) (n uint64) {
 	for _, p := range c.Panics() {
 		n += p.Times
 	}

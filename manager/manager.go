@@ -18,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/lease"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // Runnable is what a manager runs.
@@ -47,7 +48,8 @@ type Manager struct {
 	phase     atomic.Value // string: what the process does, for people
 	answered  atomic.Bool  // the server has
 	unwell    unwell
-	stop      atomic.Pointer[stop] // nil: Run has not been called
+	before    atomic.Pointer[map[string]object.Version] // what the leader before wrote last, by kind; nil: none that is known
+	stop      atomic.Pointer[stop]                      // nil: Run has not been called
 
 	mu        sync.Mutex
 	parts     []Runnable
@@ -173,6 +175,15 @@ func (m *Manager) Add(r Runnable) error {
 	}
 	if c, ok := r.(interface{ Bind(controller.Host) }); ok { // a *controller.Controller, or what embeds one
 		c.Bind(m)
+	}
+	for _, l := range loopsOf(r) {
+		for _, other := range m.parts {
+			for _, o := range loopsOf(other) {
+				if o.Name() == l.Name() {
+					return fmt.Errorf("adding %s to the manager: %s has a loop named %s too", r.Name(), other.Name(), l.Name())
+				}
+			}
+		}
 	}
 	m.parts = append(m.parts, r)
 	return nil

@@ -25,7 +25,7 @@ func (m *Manager) collectors() []prometheus.Collector {
 // queueStats are those of all parts that are controllers. No two parts have one name.
 func (m *Manager) queueStats() []workqueue.Stats {
 	var all []workqueue.Stats
-	for _, c := range m.controllers() {
+	for _, c := range m.loops() {
 		s := c.Queue().Stats()
 		s.Name = c.Name()
 		all = append(all, s)
@@ -76,7 +76,7 @@ func (e election) Collect(out chan<- prometheus.Metric) {
 		send(troubles, prometheus.CounterValue, float64(s.Failures), name)
 		send(changes, prometheus.GaugeValue, float64(s.Transitions), name)
 	}
-	for _, c := range m.controllers() {
+	for _, c := range m.loops() {
 		_, total := c.Failures()
 		send(failed, prometheus.CounterValue, float64(total), c.Name())
 		send(givenUp, prometheus.CounterValue, float64(c.GivenUp()), c.Name())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
 )
 
 // stopped is the phase of a manager whose Run has returned.
@@ -109,7 +110,7 @@ func (m *Manager) work(term context.Context, s *stop) error {
 	m.mu.Unlock()
 	var working sync.WaitGroup
 	var running busy
-	ctx := client.WithRecorder(s.ctx, &m.written)
+	ctx := controller.WithCatchUp(client.WithRecorder(s.ctx, &m.written), m.catchUpLoop)
 	for _, part := range all {
 		end := running.begin(part.Name(), func() string { return describe(part) })
 		working.Go(func() {
@@ -128,18 +129,21 @@ func (m *Manager) work(term context.Context, s *stop) error {
 // mostNamed bounds the keys that a message names.
 const mostNamed = 5
 
-// describe names a part, and what it works on if it is a controller.
+// describe names a part, and what its loops work on if it has some.
 func describe(part Runnable) string {
-	c, ok := part.(inspectable)
-	if !ok {
-		return part.Name()
-	}
 	var keys []string
-	for _, r := range c.Queue().Inspect(mostNamed).Running {
-		keys = append(keys, fmt.Sprintf("%s for %s", r.Key, time.Since(r.Since).Round(time.Millisecond)))
-	}
-	if more := c.Queue().Stats().Processing - len(keys); more > 0 {
-		keys = append(keys, fmt.Sprintf("%d more", more))
+	for _, l := range loopsOf(part) {
+		in := ""
+		if l.Name() != part.Name() {
+			in = " in " + l.Name()
+		}
+		named := l.Queue().Inspect(mostNamed).Running
+		for _, r := range named {
+			keys = append(keys, fmt.Sprintf("%s for %s%s", r.Key, time.Since(r.Since).Round(time.Millisecond), in))
+		}
+		if more := l.Queue().Stats().Processing - len(named); more > 0 {
+			keys = append(keys, fmt.Sprintf("%d more%s", more, in))
+		}
 	}
 	if len(keys) == 0 {
 		return part.Name()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -70,24 +71,47 @@ func (m *Manager) catchUp(ctx context.Context, word string) {
 		m.log.Warn("what the last holder of the lease left cannot be understood", "error", err)
 		return
 	}
+	maps.DeleteFunc(newest, func(_ string, v object.Version) bool { // whoever may write the Lease wrote it
+		_, err := object.ParseVersion(string(v))
+		return err != nil
+	})
+	m.before.Store(&newest)
 	ctx, cancel := context.WithTimeout(ctx, catchUpMost)
 	defer cancel()
-	for _, c := range m.controllers() {
-		for _, informer := range c.Informers() {
-			group, kind := informer.GroupKind()
-			version, ok := newest[schema.GroupKind{Group: group, Kind: kind}.String()]
-			if !ok {
-				continue
-			}
-			seen, giveUp := informer.Observed(version)
-			select {
-			case <-seen:
-			case <-ctx.Done():
-				giveUp()
-				m.log.Warn("an informer has not seen the last writes of the leader before; starting all the same",
-					"controller", c.Name(), "kind", informer.Kind(), "version", version)
-				return
-			}
+	for _, l := range m.loops() {
+		if m.catchUpLoop(ctx, l); ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// catchUpLoop waits until the informers of a loop have seen it.
+func (m *Manager) catchUpLoop(ctx context.Context, l controller.Loop) {
+	newest := m.before.Load()
+	if newest == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpMost)
+	defer cancel()
+	for _, informer := range l.Informers() {
+		group, kind := informer.GroupKind()
+		version, ok := (*newest)[schema.GroupKind{Group: group, Kind: kind}.String()]
+		if !ok {
+			continue
+		}
+		seen, giveUp := informer.Observed(version)
+		select {
+		case <-seen:
+			continue
+		default:
+		}
+		select {
+		case <-seen:
+		case <-ctx.Done():
+			giveUp()
+			m.log.Warn("an informer has not seen the last writes of the leader before; starting all the same",
+				"controller", l.Name(), "kind", informer.Kind(), "version", version)
+			return
 		}
 	}
 }

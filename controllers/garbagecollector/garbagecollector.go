@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -84,6 +85,26 @@ type garbageCollector struct {
 // Name returns the controller's name.
 func (gc *garbageCollector) Name() string { return Name }
 
+// Loops implements controller.Looping.
+func (gc *garbageCollector) Loops() []controller.Loop {
+	return []controller.Loop{loop{gc.loop, gc.kinds}}
+}
+
+// loop is the loop of the collector, with the informers that feed the graph.
+type loop struct {
+	*controller.Controller
+	kinds *kinds
+}
+
+// Informers are those that there are now: kinds come and go.
+func (l loop) Informers() []cache.Handle {
+	all := l.Controller.Informers()
+	for _, m := range l.kinds.all() {
+		all = append(all, m.informer.Handle())
+	}
+	return all
+}
+
 // Run works until ctx ends and nothing of the controller runs any more.
 func (gc *garbageCollector) Run(ctx context.Context) error {
 	defer gc.endMonitors()
@@ -91,6 +112,7 @@ func (gc *garbageCollector) Run(ctx context.Context) error {
 		return nil
 	}
 	gc.awaitSync(ctx)
+	controller.CatchUp(ctx, gc.Loops()[0])
 	if ctx.Err() != nil {
 		return nil
 	}

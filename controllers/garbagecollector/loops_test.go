@@ -1,0 +1,95 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package garbagecollector_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
+	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// watched runs the collector with what a new leader waits for.
+type watched struct {
+	controller.Looping
+	caughtUp chan []string // kinds of the informers
+}
+
+func (w watched) Run(ctx context.Context) error {
+	return w.Looping.Run(controller.WithCatchUp(ctx, func(_ context.Context, l controller.Loop) {
+		var kinds []string
+		for _, informer := range l.Informers() {
+			kinds = append(kinds, informer.Kind())
+		}
+		w.caughtUp <- kinds
+	}))
+}
+
+// The most dangerous controller must not be the one that nobody sees.
+func TestTheCollectorIsSeenAsAnyController(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := fakeapi.Several{fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})}
+	m, err := manager.New(server.Config(), manager.Serve(l, manager.Serving{Plain: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := garbagecollector.New(m, garbagecollector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	looping, ok := c.(controller.Looping)
+	if !ok {
+		t.Fatal("the collector shows no loop")
+	}
+	w := watched{looping, make(chan []string, 1)}
+	if err := m.Add(w); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	select {
+	case kinds := <-w.caughtUp:
+		if !slices.Contains(kinds, "pods") {
+			t.Errorf("a new leader waits for %v, and not for the Pods that the collector reads", kinds)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the collector does not catch up with the leader before")
+	}
+	for path, want := range map[string]string{
+		"/debug/controllers": "\n" + garbagecollector.Name + "\n",
+		"/metrics":           `workqueue_depth{name="` + garbagecollector.Name + `"}`,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s lacks %q (%v)", path, want, err)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
