@@ -4,7 +4,7 @@
 package client_test
 
 import (
-	"io"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -25,20 +25,20 @@ import (
 func plainServer(t *testing.T) *client.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		response := answer(http.StatusOK, storedPod())
+		code, body := http.StatusOK, any(storedPod())
 		switch {
 		case !slices.Contains(strings.Split(r.Header.Get("Accept"), ","), "application/json"):
-			response = answer(http.StatusNotAcceptable, failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable))
+			code, body = http.StatusNotAcceptable, failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable)
 		case r.URL.Query().Get("watch") == "true":
-			response = answer(http.StatusOK, map[string]any{"type": "ADDED", "object": storedPod()})
+			body = map[string]any{"type": "ADDED", "object": storedPod()}
 		case strings.HasSuffix(r.URL.Path, "/pods"):
-			response = answer(http.StatusOK, corev1.PodList{
+			body = corev1.PodList{
 				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: []corev1.Pod{*storedPod()},
-			})
+			}
 		}
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(response.StatusCode)
-		_, _ = io.Copy(w, response.Body)
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(body)
 	}))
 	t.Cleanup(server.Close)
 	return newClient(t, &rest.Config{Host: server.URL})

@@ -18,7 +18,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "lock")); err != nil {
 		log.Fatal(err)
 	}

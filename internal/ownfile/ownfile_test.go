@@ -82,7 +82,7 @@ func TestADirectoryThatEverybodyMayRenameIsRefused(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "data")
 	must(t, os.Mkdir(dir, 0o700))
-	must(t, os.Chmod(parent, 0o777))
+	must(t, os.Chmod(parent, 0o777)) //nolint:gosec // what is refused
 	_, err := OpenDir(dir)
 	wantNotOwn(t, "below a directory for everybody", err)
 	must(t, os.Chmod(parent, 0o777|fs.ModeSticky))
@@ -107,11 +107,11 @@ func TestALinkOfAnotherUserIsRefused(t *testing.T) {
 
 func TestOnlyAPrivateDirectoryIsPrivate(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.Chmod(dir, 0o700))
+	must(t, os.Chmod(dir, 0o700)) //nolint:gosec // a directory
 	d, err := OpenPrivate(dir)
 	must(t, err)
 	must(t, d.Close())
-	must(t, os.Chmod(dir, 0o710))
+	must(t, os.Chmod(dir, 0o710)) //nolint:gosec // what is refused
 	_, err = OpenPrivate(dir)
 	wantNotOwn(t, "mode 0710", err)
 	link := filepath.Join(t.TempDir(), "link")
@@ -211,7 +211,7 @@ func TestSubdirectoriesMustBeOwnToo(t *testing.T) {
 	must(t, os.Symlink("pki", filepath.Join(d.Path(), "link")))
 	_, err = d.Sub("link")
 	wantNotOwn(t, "a link", err)
-	must(t, os.Chmod(filepath.Join(d.Path(), "pki"), 0o770))
+	must(t, os.Chmod(filepath.Join(d.Path(), "pki"), 0o770)) //nolint:gosec // what is refused
 	_, err = d.Sub("pki")
 	wantNotOwn(t, "writable by the group", err)
 }
