@@ -74,8 +74,9 @@ func (m *monitor) look(nodes iter.Seq[sighting], judge bool, now time.Time) find
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// Who has not looked for long, for want of a connection or of a processor,
-	// cannot say who was silent meanwhile.
-	if gap := now.Sub(m.looked); !m.looked.IsZero() && gap > m.options.NodeMonitorGracePeriod/2 {
+	// cannot say who was silent meanwhile. Looks may be meant to be far apart.
+	long := max(m.options.NodeMonitorGracePeriod/2, m.options.NodeMonitorPeriod)
+	if gap := now.Sub(m.looked); !m.looked.IsZero() && gap > long {
 		for _, h := range m.nodes {
 			h.lives(now)
 		}

@@ -206,6 +206,22 @@ func TestASilentNodeIsTurnedUnknownAfterTheGracePeriodByTheLocalClock(t *testing
 	})
 }
 
+// Upstream looks every ten minutes then, and finds a Node silent at the first look after forty
+// seconds of silence.
+func TestAPeriodAboveTheGracePeriodFindsSilentNodesWithinThePeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{NodeMonitorPeriod: 10 * time.Minute, NodeMonitorGracePeriod: 40 * time.Second})
+		machines := w.add("a", 5)
+		w.run(31 * time.Minute)
+		kill(machines[:1])
+		w.run(11 * time.Minute)
+		earliest, latest := 31*time.Minute-beat+40*time.Second, 41*time.Minute+40*time.Second
+		if at, turned := w.turned["a-00"]; !turned || at < earliest || at > latest || len(w.turned) != 1 {
+			t.Errorf("turned %v, want a-00 alone between %s and %s", w.turned, earliest, latest)
+		}
+	})
+}
+
 func TestANodeThatNeverPostedAStatusHasTheStartUpTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})

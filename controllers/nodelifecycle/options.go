@@ -14,7 +14,8 @@ type Options struct {
 	// Workers is how many Nodes are worked on at a time. 0 is 8.
 	Workers int
 	// NodeMonitorPeriod is within what time it is noticed that a Node has fallen silent
-	// or has come back; all are looked at five times as often. 0 is 5 s.
+	// or has come back; all are looked at five times as often. It may be longer than
+	// NodeMonitorGracePeriod. 0 is 5 s.
 	NodeMonitorPeriod time.Duration
 	// NodeMonitorGracePeriod is how long a Node may be silent before its state
 	// counts as unknown. 0 is 50 s. It must be several times as long as the kubelet
@@ -66,11 +67,8 @@ func (o Options) complete() (Options, error) {
 	orElse(&o.SecondaryNodeEvictionRate, 0.01)
 	orElse(&o.LargeClusterSizeThreshold, 50)
 	orElse(&o.UnhealthyZoneThreshold, 0.55)
-	switch {
-	case o.NodeMonitorPeriod < time.Millisecond:
+	if o.NodeMonitorPeriod < time.Millisecond {
 		return o, fmt.Errorf("a monitor period of %s; give a millisecond or more, or 0 for the default", o.NodeMonitorPeriod)
-	case o.NodeMonitorPeriod >= o.NodeMonitorGracePeriod:
-		return o, fmt.Errorf("a monitor period of %s, and nodes may be silent for %s; look more often", o.NodeMonitorPeriod, o.NodeMonitorGracePeriod)
 	}
 	return o, nil
 }
