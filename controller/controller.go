@@ -39,7 +39,8 @@ type Controller struct {
 	resync     time.Duration
 	givingUp   func(Request, error)
 
-	primary   cache.Handle // of the first For: whom owners are
+	primary   cache.Handle  // of the first For: whom owners are
+	delay     time.Duration // of the sources that are being added, see Delayed
 	informers []cache.Handle
 	sources   []source
 	heard     heard
@@ -128,11 +129,15 @@ func On(h Host) Option {
 }
 
 // Bind gives the controller what it needs of the host that runs it: the logger, unless
-// [Log] or [On] gave one. A manager calls it for each controller that is added. It must
+// [Log] or [On] gave one, and the period of [Resync], unless the controller has one and if
+// the host has a method ResyncPeriod. A manager calls it for each controller that is added. It must
 // not be called after Run.
 func (c *Controller) Bind(h Host) {
 	if !c.logs {
 		c.log, c.logs = h.Logger().With("controller", c.name), true
+	}
+	if r, ok := h.(interface{ ResyncPeriod() time.Duration }); ok && c.resync == 0 {
+		c.resync = r.ResyncPeriod()
 	}
 }
 

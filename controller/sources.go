@@ -87,6 +87,19 @@ func Watches[T object.Object](informer cache.SharedInformer[T], mapping func(e c
 	return func(c *Controller) { watch(c, informer, mapping, predicates, never, false) }
 }
 
+// Delayed has the keys that a source adds wait for a time first, so that changes which
+// follow soon are joined with the first in one run: Delayed(time.Second, Watches(...)). A key
+// that waits already keeps its time, and one that is added without delay by another source
+// does not wait. Less than 0 is 0.
+func Delayed(wait time.Duration, s Option) Option {
+	return func(c *Controller) {
+		before := c.delay
+		c.delay = wait
+		s(c)
+		c.delay = before
+	}
+}
+
 func never() time.Duration                   { return 0 }
 func (c *Controller) resyncs() time.Duration { return c.resync }
 
@@ -96,6 +109,7 @@ func watch[T object.Object](c *Controller, informer cache.SharedInformer[T], map
 	predicates []Predicate[T], resync func() time.Duration, primary bool) {
 	c.knows(informer.Handle())
 	group, kind := informer.Handle().GroupKind()
+	delay := c.delay
 	c.sources = append(c.sources, func(c *Controller) (func(), error) {
 		c.heard.mu.Lock() // until the registration is noted
 		defer c.heard.mu.Unlock()
@@ -104,7 +118,7 @@ func watch[T object.Object](c *Controller, informer cache.SharedInformer[T], map
 				return
 			}
 			m := e.Item().Meta()
-			how := workqueue.Add{Cause: workqueue.Cause{
+			how := workqueue.Add{After: delay, Cause: workqueue.Cause{
 				Source:  informer.Kind(),
 				Verb:    e.Kind.String(),
 				Ref:     object.Ref{Group: group, Kind: kind, Key: m.Key, UID: m.UID},

@@ -37,6 +37,9 @@ type Authentication struct {
 	// TokenReviews is how to reach the API server that knows tokens and has the ConfigMap,
 	// and SubjectAccessReviews the one that says who may see what. nil is the manager's own.
 	TokenReviews, SubjectAccessReviews *rest.Config
+
+	// Remember is how long their answers count.
+	Remember Remember
 }
 
 // RequestHeader says which proxies are believed, and how they say for whom they ask. The
@@ -67,6 +70,7 @@ const (
 // newAccess returns who decides about those who ask.
 func (m *Manager) newAccess(how Authentication) (*access, error) {
 	a := &access{log: m.log, reviews: newReviews()}
+	a.reviews.lasts = how.Remember
 	for _, own := range []struct {
 		config *rest.Config
 		client **client.Client

@@ -22,12 +22,12 @@ import (
 const scrapesAtOnce = 8
 
 // handler answers what is asked about the process. guard stands before all that says more
-// than whether it is well.
-func (m *Manager) handler(profiling bool, guard func(http.Handler) http.Handler) http.Handler {
+// than whether it is well, and health before that.
+func (m *Manager) handler(profiling bool, health, guard func(http.Handler) http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	for name, checks := range map[string][]check{"healthz": m.alive(), "livez": m.alive(), "readyz": m.ready()} {
-		mux.Handle("GET /"+name, m.healthz(name, checks))
-		mux.Handle("GET /"+name+"/{check}", m.healthz(name, checks))
+		mux.Handle("GET /"+name, health(m.healthz(name, checks)))
+		mux.Handle("GET /"+name+"/{check}", health(m.healthz(name, checks)))
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(

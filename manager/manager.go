@@ -38,6 +38,10 @@ type Manager struct {
 	instance string
 	options  []client.Option
 	shutdown time.Duration
+	resync   time.Duration // see Resync
+
+	startInterval time.Duration
+
 	servings []serving
 	election *lease.Config // as it was asked for
 	elector  *lease.Elector

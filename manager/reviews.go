@@ -4,8 +4,10 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -47,7 +49,25 @@ type answer struct {
 	at   time.Time
 }
 
-func (a answer) fresh() bool { return time.Since(a.at) < remember }
+// Remember is how long answers of the API server count: whose a token is, that somebody may
+// see a path, and that he may not. 0 is 10 s each, and less is not at all. Whose a token is and
+// what he may see are remembered as one, for the shorter time.
+type Remember struct{ Tokens, Allowed, Denied time.Duration }
+
+// fresh reports whether an answer is young enough. certain says that it is not about a token.
+func (r Remember) fresh(a answer, certain bool) bool {
+	lasts := cmp.Or(r.Tokens, remember)
+	if certain {
+		lasts = math.MaxInt64
+	}
+	switch a.code {
+	case http.StatusOK:
+		lasts = min(lasts, cmp.Or(r.Allowed, remember))
+	case http.StatusForbidden:
+		lasts = min(lasts, cmp.Or(r.Denied, remember))
+	}
+	return time.Since(a.at) < lasts
+}
 
 // inquiry is a question that the API server is being asked.
 type inquiry struct {
@@ -59,6 +79,8 @@ type inquiry struct {
 type reviews struct {
 	pace             flowcontrol.RateLimiter // of questions about strangers
 	strangers, known chan struct{}           // turns
+
+	lasts Remember // how long answers count
 
 	mu        sync.Mutex
 	unknown   answers // about those whom the API server does not know
@@ -80,7 +102,7 @@ func (r *reviews) answer(ctx context.Context, q question, certain bool, ask func
 	r.mu.Lock()
 	person, known := r.people.all[q]
 	for _, a := range []answer{person, r.unknown.all[q]} {
-		if a.fresh() {
+		if a.code != 0 && r.lasts.fresh(a, certain) {
 			r.mu.Unlock()
 			return a
 		}

@@ -115,6 +115,7 @@ func (m *Manager) work(term context.Context, s *stop) error {
 		end := running.begin(part.Name(), func() string { return describe(part) })
 		working.Go(func() {
 			defer end()
+			m.waitToStart(ctx)
 			if err := part.Run(ctx); err != nil {
 				s.begin(fmt.Errorf("%s: %w", part.Name(), err))
 			}

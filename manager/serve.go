@@ -29,8 +29,16 @@ type Serving struct {
 	// CertFile and KeyFile are read anew, once a second at most, and so may be replaced.
 	// Without them the manager makes a certificate, which lives as long as it does.
 	CertFile, KeyFile string
+	// CertDir is a folder in which the certificate is kept that the manager makes.
+	CertDir string
+	// TLS says how connections are encrypted.
+	TLS TLS
 	// Profiling adds /debug/pprof/.
 	Profiling bool
+	// OpenPaths are what everybody may see, and nothing else; a star at the end stands for
+	// any rest. nil is health alone, with all below it. It is not looked at where Plain is
+	// set.
+	OpenPaths []string
 	// Authentication says by what those are known who ask, beside by tokens. It is not
 	// looked at where Plain is set.
 	Authentication Authentication
@@ -63,13 +71,22 @@ func (m *Manager) prepare(s *serving) error {
 	if (s.CertFile == "") != (s.KeyFile == "") {
 		return errors.New("a certificate and its key are needed, or none of them")
 	}
+	if err := checkOpen(s.OpenPaths); err != nil {
+		return err
+	}
+	if err := s.inCertDir(); err != nil {
+		return err
+	}
 	if s.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile); err != nil {
 			return err
 		}
 	}
 	var err error
-	s.access, err = m.newAccess(s.Authentication)
+	if s.access, err = m.newAccess(s.Authentication); err != nil {
+		return err
+	}
+	_, err = s.tls() // so that what is wrong is said now
 	return err
 }
 
@@ -87,7 +104,8 @@ func (m *Manager) serve() (end func(most time.Duration)) {
 	var servers []*http.Server
 	var tasks sync.WaitGroup
 	for _, s := range m.servings {
-		guard, first := func(h http.Handler) http.Handler { return h }, local
+		first := local
+		health, guard := s.guards()
 		var listener net.Listener = newBounded(s.listener)
 		if !s.Plain {
 			config, err := s.tls()
@@ -95,13 +113,14 @@ func (m *Manager) serve() (end func(most time.Duration)) {
 				m.log.Error("not serving", "address", listener.Addr().String(), "error", err)
 				continue
 			}
-			first, guard, listener = guard, s.access.guard, tls.NewListener(listener, config)
+			first, listener = func(h http.Handler) http.Handler { return h }, tls.NewListener(listener, config)
 		}
 		server := &http.Server{
-			Handler:     first(m.handler(s.Profiling, guard)),
+			Handler:     first(m.handler(s.Profiling, health, guard)),
 			ReadTimeout: requestTime, WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerMost,
 			ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug), // of bad handshakes and the like
 		}
+		s.TLS.streams(server)
 		servers = append(servers, server)
 		tasks.Go(func() {
 			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -129,14 +148,14 @@ func (s *serving) tls() (*tls.Config, error) {
 	}
 	if s.CertFile != "" {
 		config.GetCertificate = (&keyPair{cert: s.CertFile, key: s.KeyFile}).get
-		return config, nil
+		return config, s.TLS.into(config)
 	}
 	c, err := selfMade(s.listener.Addr())
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate: %w", err)
 	}
 	config.Certificates = []tls.Certificate{c}
-	return config, nil
+	return config, s.TLS.into(config)
 }
 
 // keyPair is a certificate and its key in files. Strangers connect as often as they want;

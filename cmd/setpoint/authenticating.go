@@ -5,7 +5,9 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -22,9 +24,17 @@ type authenticating struct {
 	header         manager.RequestHeader
 	skip, tolerate bool
 	tokens, rights string // kubeconfig files
+	remember       manager.Remember
+	open           []string
+	set            *pflag.FlagSet
 }
 
 func (a *authenticating) flags(flags *pflag.FlagSet) {
+	a.set = flags
+	flags.DurationVar(&a.remember.Tokens, "authentication-token-webhook-cache-ttl", 10*time.Second, "how long it counts what the API server says about whose a token is")
+	flags.DurationVar(&a.remember.Allowed, "authorization-webhook-cache-authorized-ttl", 10*time.Second, "how long it counts that somebody may see something")
+	flags.DurationVar(&a.remember.Denied, "authorization-webhook-cache-unauthorized-ttl", 10*time.Second, "how long it counts that somebody may not see something")
+	flags.StringSliceVar(&a.open, openFlag, []string{"/healthz", "/readyz", "/livez"}, "`paths` that everybody may see; a star at the end stands for any rest. Only without this flag that goes for the single checks of health too")
 	flags.StringVar(&a.clientCA, "client-ca-file", "", "`file` with the authorities whose client certificates are believed, read anew when it changes (default: those that the API server publishes)")
 	flags.StringVar(&a.header.CAFile, "requestheader-client-ca-file", "", "`file` with the authorities of proxies that name in headers for whom they ask (default: those that the API server publishes, with the headers that it publishes)")
 	flags.StringSliceVar(&a.header.AllowedNames, "requestheader-allowed-names", nil, "common `names` of such proxies, with --requestheader-client-ca-file; without any all are believed")
@@ -37,6 +47,8 @@ func (a *authenticating) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.tokens, "authentication-kubeconfig", "", "kubeconfig `file` to ask whose a token is, and to read what is published, with (default: as controllers)")
 	flags.StringVar(&a.rights, "authorization-kubeconfig", "", "kubeconfig `file` to ask who may see what with (default: as controllers)")
 }
+
+const openFlag = "authorization-always-allow-paths"
 
 // into reads what the flags name, and tells it to who answers.
 func (a *authenticating) into(answer *cli.Answering) error {
@@ -51,7 +63,14 @@ func (a *authenticating) into(answer *cli.Answering) error {
 			}
 		}
 	}
+	if !answer.Serves() {
+		return nil // the files need not be there
+	}
+	if a.set.Changed(openFlag) {
+		answer.Open(slices.Concat([]string{}, a.open))
+	}
 	how := manager.Authentication{ClientCAFile: a.clientCA, RequestHeader: a.header, Lookup: a.lookup()}
+	how.Remember = manager.Remember{Tokens: notAtAll(a.remember.Tokens), Allowed: notAtAll(a.remember.Allowed), Denied: notAtAll(a.remember.Denied)}
 	var err error
 	if how.TokenReviews, err = a.config("authentication-kubeconfig", a.tokens); err != nil {
 		return err
@@ -61,6 +80,14 @@ func (a *authenticating) into(answer *cli.Answering) error {
 	}
 	answer.Known(how)
 	return nil
+}
+
+// notAtAll is for options whose zero is a default, and whose none is below it.
+func notAtAll(d time.Duration) time.Duration {
+	if d <= 0 {
+		return -1
+	}
+	return d
 }
 
 // lookup: upstream reads nothing without a kubeconfig for it, so that nobody relies on its

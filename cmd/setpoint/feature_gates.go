@@ -21,14 +21,11 @@ const (
 	oldestMinor = newestMinor - 3
 )
 
-// gate is a feature gate that upstream's counterparts of our controllers read, or the
-// process around them.
+// gate is a feature gate that something here reads.
 type gate struct {
 	name  string
 	specs []gateSpec // by version, the oldest first
 
-	// only says why there is but one way here: the value of specs. Empty: it switches.
-	only string
 	// apart is the value that holds here by default, where it is on purpose not upstream's.
 	apart *bool
 }
@@ -65,9 +62,7 @@ func gates() []gate {
 	return []gate{
 		// The lease is let go of at the end, so that nobody waits for a process that is gone.
 		{name: releaseOnExit, specs: []gateSpec{{since: 36, stage: alpha}}, apart: new(true)},
-		{name: "CoordinatedLeaderElection", specs: []gateSpec{{stage: beta}}, only: "there is one way to elect a leader here"},
 		{name: terminatingReplicas, specs: []gateSpec{{stage: alpha}, {since: 35, on: true, stage: beta}}},
-		{name: "LogarithmicScaleDown", specs: []gateSpec{{on: true, stage: stable, locked: true}}},
 		{name: leaseBreaker, specs: []gateSpec{{since: 37, on: true, stage: beta}}},
 		{name: "OrderedNamespaceDeletion", specs: []gateSpec{{on: true, stage: stable, locked: true}}},
 		{name: deletionCost, specs: []gateSpec{{on: true, stage: beta}}},
@@ -112,12 +107,15 @@ func (g *featureGates) String() string {
 }
 
 // Set implements pflag.Value. It may be called more than once. Each gate may have "kube:"
-// before it, as upstream's may.
+// before it, as upstream's may, and there may be nothing between two commas.
 func (g *featureGates) Set(text string) error {
 	if *g == nil {
 		*g = featureGates{}
 	}
 	for pair := range strings.SplitSeq(text, ",") {
+		if pair == "" {
+			continue
+		}
 		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
 		name = strings.TrimPrefix(strings.TrimSpace(name), "kube:")
 		on, err := strconv.ParseBool(strings.TrimSpace(value))
@@ -132,17 +130,34 @@ func (g *featureGates) Set(text string) error {
 	return nil
 }
 
-// known holds that there is a gate of a name.
+// known holds that some component of Kubernetes has a gate of a name.
 func known(name string) error {
 	names := slices.Sorted(maps.Keys(groups))
-	for _, g := range gates() {
-		names = append(names, g.name)
+	for line := range strings.Lines(knownGates) {
+		if gate, _, ok := strings.Cut(line, " "); ok {
+			names = append(names, gate)
+		}
 	}
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return fmt.Errorf("no controller here has a feature gate %q; did you mean %s? There are: %s",
-		name, nearest.Name(name, names), strings.Join(names, ", "))
+	return fmt.Errorf("no component of Kubernetes 1.%d to 1.%d has a feature gate %q; did you mean %s?",
+		oldestMinor, newestMinor, name, nearest.Name(name, names))
+}
+
+// idle returns the names of the gates that were set and that nothing here reads, sorted. What
+// they are set to does not matter: installers hand one list of gates to every component, and
+// what is locked for one is not there for another.
+func (g featureGates) idle() []string {
+	var names []string
+	for name := range g {
+		_, group := groups[name]
+		if !group && !slices.ContainsFunc(gates(), func(read gate) bool { return read.name == name }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // resolve returns which gates are on in the version that is emulated. Those that are not
@@ -166,8 +181,6 @@ func (g featureGates) resolve(emulated []string) (map[string]bool, error) {
 		case by != each.name && spec.locked:
 		case spec.locked && asked != spec.on:
 			return nil, fmt.Errorf("--feature-gates=%s=%t: it is locked to %t in 1.%d; leave it out", by, asked, spec.on, minor)
-		case each.only != "" && asked != spec.on:
-			return nil, fmt.Errorf("--feature-gates=%s=%t: setpoint has only %s=%t, because %s; leave it out", by, asked, each.name, spec.on, each.only)
 		default:
 			on[each.name] = asked
 		}
@@ -188,20 +201,43 @@ func (g featureGates) asked(name string, stage gateStage) (by string, on, set bo
 	return "", false, false
 }
 
-// emulatedMinor reads versions as upstream does: "1.35", or "kube=1.35".
+// emulatedMinor reads the version that is emulated.
 func emulatedMinor(emulated []string) (int, error) {
-	switch len(emulated) {
-	case 0:
-		return newestMinor, nil
-	case 1:
-	default:
-		return 0, fmt.Errorf("--emulated-version=%s: want one version", strings.Join(emulated, ","))
-	}
-	text := strings.TrimPrefix(strings.TrimPrefix(emulated[0], "kube="), "v")
-	major, rest, _ := strings.Cut(text, ".")
-	minor, err := strconv.Atoi(rest)
-	if major != "1" || err != nil || minor < oldestMinor || minor > newestMinor {
-		return 0, fmt.Errorf("--emulated-version=%s: want 1.%d to 1.%d", emulated[0], oldestMinor, newestMinor)
+	minor, given, err := oneVersion("emulated-version", emulated)
+	if err != nil || !given {
+		return newestMinor, err
 	}
 	return minor, nil
+}
+
+// compatible holds that a version that others have, who are to be got along with, can be one.
+// Nothing here depends on it.
+func compatible(with, emulated []string) error {
+	least, given, err := oneVersion("min-compatibility-version", with)
+	if err != nil || !given {
+		return err
+	}
+	if minor, err := emulatedMinor(emulated); err == nil && least > minor {
+		return fmt.Errorf("--min-compatibility-version=1.%d: want 1.%d, which --emulated-version names, or less", least, minor)
+	}
+	return nil
+}
+
+// oneVersion reads a version as upstream does: "1.35", "v1.35.0" or "kube=1.35".
+// Source: k8s.io/component-base/compatibility.
+func oneVersion(flag string, texts []string) (minor int, given bool, err error) {
+	switch len(texts) {
+	case 0:
+		return 0, false, nil
+	case 1:
+	default:
+		return 0, false, fmt.Errorf("--%s=%s: want one version", flag, strings.Join(texts, ","))
+	}
+	text := strings.TrimPrefix(strings.TrimPrefix(texts[0], "kube="), "v")
+	major, rest, _ := strings.Cut(strings.TrimSuffix(text, ".0"), ".")
+	minor, err = strconv.Atoi(rest)
+	if major != "1" || err != nil || minor < oldestMinor || minor > newestMinor {
+		return 0, false, fmt.Errorf("--%s=%s: want 1.%d to 1.%d", flag, texts[0], oldestMinor, newestMinor)
+	}
+	return minor, true, nil
 }

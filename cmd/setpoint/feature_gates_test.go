@@ -4,6 +4,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,17 +16,17 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 		name, args string
 		off        string // those that are not on
 	}{
-		{"by default", "", "CoordinatedLeaderElection"},
-		{"one that is switched off", "--feature-gates=PodDeletionCost=false", "CoordinatedLeaderElection PodDeletionCost"},
-		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", releaseOnExit + " CoordinatedLeaderElection"},
-		{"all of a stage", "--feature-gates=AllBeta=false", "CoordinatedLeaderElection " + terminatingReplicas + " " + leaseBreaker + " PodDeletionCost StaleControllerConsistencyReplicaSet"},
-		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", "CoordinatedLeaderElection " + terminatingReplicas + " " + leaseBreaker + " StaleControllerConsistencyReplicaSet"},
-		{"1.36", "--emulated-version=1.36", "CoordinatedLeaderElection " + leaseBreaker},
-		{"1.35", "--emulated-version=1.35", "CoordinatedLeaderElection " + leaseBreaker + " StaleControllerConsistencyReplicaSet"},
-		{"1.34", "--emulated-version=1.34", "CoordinatedLeaderElection " + terminatingReplicas + " " + leaseBreaker + " StaleControllerConsistencyReplicaSet"},
+		{"by default", "", ""},
+		{"one that is switched off", "--feature-gates=PodDeletionCost=false", "PodDeletionCost"},
+		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", releaseOnExit},
+		{"all of a stage", "--feature-gates=AllBeta=false", terminatingReplicas + " " + leaseBreaker + " PodDeletionCost StaleControllerConsistencyReplicaSet"},
+		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", terminatingReplicas + " " + leaseBreaker + " StaleControllerConsistencyReplicaSet"},
+		{"1.36", "--emulated-version=1.36", leaseBreaker},
+		{"1.35", "--emulated-version=1.35", leaseBreaker + " StaleControllerConsistencyReplicaSet"},
+		{"1.34", "--emulated-version=1.34", terminatingReplicas + " " + leaseBreaker + " StaleControllerConsistencyReplicaSet"},
 		{
 			"1.34 with alpha ones", "--emulated-version=1.34 --feature-gates=AllAlpha=true,PreferSameTrafficDistribution=false",
-			"CoordinatedLeaderElection " + leaseBreaker + " PreferSameTrafficDistribution StaleControllerConsistencyReplicaSet",
+			leaseBreaker + " PreferSameTrafficDistribution StaleControllerConsistencyReplicaSet",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -80,6 +81,36 @@ func TestGatesReachTheOptionsOfTheirControllers(t *testing.T) {
 			if get(o) != want {
 				t.Errorf("%q: %t, want %t", given, get(o), want)
 			}
+		}
+	}
+}
+
+// Installers hand one list of gates to every component.
+func TestEveryGateOfAnyComponentIsAccepted(t *testing.T) {
+	checked := 0
+	for line := range strings.Lines(knownGates) {
+		name, _, ok := strings.Cut(line, " ")
+		if !ok {
+			continue
+		}
+		checked++
+		for _, value := range []string{"true", "false"} {
+			tune, err := tuned(t, "--feature-gates="+name+"="+value)
+			read := slices.ContainsFunc(gates(), func(g gate) bool { return g.name == name })
+			if err != nil && !read {
+				t.Errorf("%s=%s: %v", name, value, err)
+			}
+			if got := slices.Contains(tune.featureGates.idle(), name); got == read {
+				t.Errorf("%s counts as without effect: %t", name, got)
+			}
+		}
+	}
+	if checked < 300 {
+		t.Errorf("%d gates in the table, which is too short", checked)
+	}
+	for _, g := range gates() {
+		if err := known(g.name); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -37,5 +37,8 @@ starts on this machine, or against any cluster that you have a kubeconfig of.`,
   setpoint watch`,
 	}
 	root.AddCommand(upCommand(w), managerCommand(w), watchCommand(w), versionCommand(w))
+	if len(args) > 0 && args[0] == "manager" {
+		args = joinLevels(args)
+	}
 	return w.Run(ctx, root, "setpoint", args)
 }

@@ -6,10 +6,13 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/controllers/registry"
@@ -38,9 +41,16 @@ func managerCommand(w *cli.World) *cobra.Command {
 		known       authenticating
 		tune        tuning
 		limit       rateLimit
-		level       klogLevel
+		much        verbosity
 		own         bool
 		file        configFile
+		idle        idleFlags
+		metrics     metricsFlags
+		process     processFlags
+		migrate     leaderMigration
+		format      logFormat
+		encrypt     servingFlags
+		contentType string
 	)
 	c := &cobra.Command{
 		Use:   "manager",
@@ -60,19 +70,22 @@ lack nothing work meanwhile.
 
   # all controllers but one, saying what they do
   setpoint manager --kubeconfig ./my.kubeconfig --controllers '*,-deployment' -v`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if process.version.asked() {
+				return sayVersion(w)
+			}
 			if err := file.apply(c.Flags()); err != nil {
 				return err
 			}
 			entries, err := registry.Select(controllers)
-			if err != nil {
+			if err != nil && !errors.Is(err, registry.ErrNothingSelected) {
 				return err
 			}
-			if err := cmp.Or(tune.check(), limit.check()); err != nil {
+			if err := cmp.Or(idle.check(), metrics.check(), tune.check(), limit.check(), format.into(&l)); err != nil {
 				return err
 			}
-			l.Verbosity = max(l.Verbosity, level.verbosity())
+			l.Verbosity = much.total()
 			log, err := l.Logger(w, slog.LevelInfo)
 			if err != nil {
 				return err
@@ -86,29 +99,37 @@ lack nothing work meanwhile.
 				return err
 			}
 			tune.into(&options)
+			tune.signing = keys.signing.stopped()
 			limit.limit(config)
 			hosts := together
 			if own {
 				hosts = ownAccounts(config)
 			}
-			election, err := elect.Options()
+			more, err := elect.Options()
 			if err != nil {
 				return err
 			}
 			if !tune.gates[releaseOnExit] {
-				election = append(election, manager.KeepLease())
+				more = append(more, manager.KeepLease())
 			}
-			if err := known.into(&answer); err != nil {
+			if entries, err = migrate.of(entries); err != nil {
+				return err
+			}
+			if err := cmp.Or(known.into(&answer), encrypt.into(&answer)); err != nil {
 				return err
 			}
 			serving, err := answer.Options(c.Context(), log)
 			if err != nil {
 				return err
 			}
-			m, entries, err := newManager(config, tune.of(entries), options, hosts, log, append(election, serving...)...)
+			process.profile(answer.Profiles())
+			sayIdle(log, &idle, &tune, controllers, contentType)
+			more = slices.Concat(more, serving, process.options())
+			m, entries, err := newManager(config, tune.of(entries), options, hosts, log, more...)
 			if err != nil {
 				return err
 			}
+			sayStopped(log, &tune, entries, controllers)
 			ctx, stop := w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 			defer stop()
 			log.Info("managing", "server", m.Client().Server(), "controllers", names(entries))
@@ -118,6 +139,7 @@ lack nothing work meanwhile.
 		},
 	}
 	t.Flags(c.Flags())
+	t.ServerFlag(c.Flags())
 	controllersFlag(c, &controllers)
 	keys.flags(c.Flags())
 	elect.Flags(c.Flags(), cli.LeaseDefaults{
@@ -125,16 +147,27 @@ lack nothing work meanwhile.
 		About: "; the default is that of kube-controller-manager, so that one of both works",
 	})
 	answer.Flags(c.Flags(), securePort)
-	known.flags(c.Flags())
-	tune.flags(c.Flags())
-	limit.flags(c.Flags())
-	level.flags(c.Flags())
-	file.flags(c.Flags())
-	c.Flags().BoolVar(&own, "use-service-account-credentials", false, "have each controller work as a service account of its own in kube-system, which is made if it is not there")
 	l.Flags(c.Flags(), c)
-	cli.ExplainFlagErrors(c, missingFlag)
+	for _, flags := range []interface{ flags(*pflag.FlagSet) }{
+		&known, &encrypt, &tune, &limit, &much, &file, &process, &migrate, &format, &metrics, &idle,
+	} {
+		flags.flags(c.Flags())
+	}
+	c.Flags().StringVar(&contentType, "kube-api-content-type", protobuf, "in which `form` built-in kinds travel: "+protobuf+" or application/json")
+	c.Flags().BoolVar(&own, "use-service-account-credentials", false, "have each controller work as a service account of its own in kube-system, which is made if it is not there")
+	cli.ExplainFlagErrors(c, nil)
 	c.AddCommand(rbacCommand(w))
 	return c
+}
+
+// noArguments refuses arguments, but for empty ones, which scripts leave behind.
+func noArguments(c *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if arg != "" {
+			return fmt.Errorf("%q: %s takes flags alone", arg, c.CommandPath())
+		}
+	}
+	return nil
 }
 
 func controllersFlag(c *cobra.Command, into *[]string) {
@@ -163,16 +196,14 @@ func names(entries []registry.Entry) []string {
 	return all
 }
 
-// newManager returns a manager of the chosen controllers, and those that it runs:
-// what lacks something that it cannot work without is left out, unless nothing is
-// left then.
+// newManager returns a manager of the chosen controllers, and those that it runs: what lacks
+// something that it cannot work without is left out.
 func newManager(config *rest.Config, entries []registry.Entry, o registry.Options, hosts hosting, log *slog.Logger, more ...manager.Option) (*manager.Manager, []registry.Entry, error) {
 	m, err := manager.New(config, append(more, manager.Log(log))...)
 	if err != nil {
 		return nil, nil, err
 	}
 	var run []registry.Entry
-	var lacking error
 	for _, e := range entries {
 		host, err := hosts(m, e)
 		if err != nil {
@@ -181,7 +212,6 @@ func newManager(config *rest.Config, entries []registry.Entry, o registry.Option
 		c, err := e.New(host, o)
 		if lacks, ok := errors.AsType[*registry.NotConfiguredError](err); ok {
 			log.Info("a controller is not started", "controller", e.Name, "lacks", lacks.Lacks)
-			lacking = errors.Join(lacking, err)
 			continue
 		}
 		if err != nil {
@@ -191,9 +221,6 @@ func newManager(config *rest.Config, entries []registry.Entry, o registry.Option
 			return nil, nil, err
 		}
 		run = append(run, e)
-	}
-	if len(run) == 0 {
-		return nil, nil, lacking
 	}
 	return m, run, nil
 }

@@ -130,9 +130,6 @@ func (s setting) apply(flags *pflag.FlagSet) error {
 }
 
 func unknownKey(key string, flags *pflag.FlagSet) error {
-	if why, missing := missingFlag(key); missing {
-		return fmt.Errorf("%s %s", key, why)
-	}
 	return fmt.Errorf("there is no key %q; did you mean %q?", key, nearest.Name(key, cli.FlagNames(flags)))
 }
 
@@ -141,7 +138,7 @@ func textOf(kind string, node *yaml.Node) (string, error) {
 	switch {
 	case node.Kind == yaml.AliasNode:
 		return "", errors.New("want the value itself, not a reference to another one")
-	case kind == "stringSlice" && node.Kind == yaml.SequenceNode:
+	case (kind == "stringSlice" || kind == "int32Slice") && node.Kind == yaml.SequenceNode:
 		return listText(node)
 	case kind == "gates" && node.Kind == yaml.MappingNode:
 		return gatesText(node)
@@ -161,7 +158,7 @@ func fits(kind string, node *yaml.Node) bool {
 	case "bool":
 		_, err = strconv.ParseBool(node.Value)
 		return node.Tag == "!!bool" && err == nil
-	case "int", "count":
+	case "int", "int32", "count", "level":
 		_, err = strconv.ParseInt(node.Value, 0, strconv.IntSize)
 		return node.Tag == "!!int" && err == nil
 	case "float32", "float64":
@@ -180,7 +177,7 @@ func valueOf(kind string) string {
 	switch want := cli.Wants(kind); {
 	case want != "":
 		return want
-	case kind == "stringSlice":
+	case kind == "stringSlice", kind == "int32Slice":
 		return "a list, or names with commas between them"
 	case kind == "gates":
 		return "a mapping of gates to true or false"

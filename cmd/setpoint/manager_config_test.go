@@ -76,7 +76,7 @@ func TestAMistakeInAConfigFileIsSaidWithLineAndKey(t *testing.T) {
 	}{
 		{"an unknown key", "\nconcurrent-deploymet-syncs: 5", nil, `line 2: there is no key "concurrent-deploymet-syncs"; did you mean "concurrent-deployment-syncs"?`},
 		{"a key of somebody else's", "a: b\nhorizontal-pod-autoscaler-sync-period: 15s", nil, `line 1: there is no key "a"`},
-		{"a key of a controller that is not there", "horizontal-pod-autoscaler-sync-period: 15s", nil, "line 1: horizontal-pod-autoscaler-sync-period belongs to horizontal-pod-autoscaler-controller, which setpoint does not have yet"},
+		{"a value of a controller that is not there", "horizontal-pod-autoscaler-sync-period: 15", nil, "line 1: horizontal-pod-autoscaler-sync-period: \"15\": want a time"},
 		{"twice", "leader-elect: true\nsecure-port: 0\nleader-elect: false", nil, `line 3: "leader-elect" stands here twice, the first time in line 1`},
 		{"twice, written otherwise", "leader-elect: true\nleader_elect: true", nil, `line 2: "leader_elect" stands here twice`},
 		{"no unit", "node-monitor-period: 5", nil, `line 1: node-monitor-period: "5": want a time with its unit, such as 50s, 5m or 1h30m`},
@@ -95,7 +95,7 @@ func TestAMistakeInAConfigFileIsSaidWithLineAndKey(t *testing.T) {
 		{"an unknown gate", "feature-gates:\n  PodDeletionCst: true", nil, "did you mean PodDeletionCost?"},
 		{"a gate twice", "feature-gates:\n  PodDeletionCost: true\n  PodDeletionCost: true", nil, `line 3: "PodDeletionCost" stands here twice, the first time in line 2`},
 		{"a gate that is neither", "feature-gates:\n  PodDeletionCost: on", nil, `line 2: PodDeletionCost: "on": want true or false`},
-		{"a value that does not work", "namespace-sync-period: 1m", nil, "line 1: namespace-sync-period: 1m: namespace-controller comes back by itself"},
+		{"a value that does not work", "vmodule: a", nil, "line 1: vmodule: a: \"a\": want a pattern of files"},
 		{"no address", "bind-address: here", nil, `"here": want an IP address`},
 		{"a mistake that the flag overrules", "concurrent-gc-syncs: many", []string{"--concurrent-gc-syncs=5"}, `"many": want a whole number`},
 		{"a file in the file", "config: other.yaml", nil, "line 1: config: this is for the command line alone"},

@@ -5,19 +5,18 @@ package main
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/setpoint-io/setpoint/controllers/csrsigning"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
+	"github.com/setpoint-io/setpoint/controllers/legacytokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
-	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
@@ -32,20 +31,24 @@ import (
 type tuning struct {
 	workers          []concurrency
 	collectGarbage   bool
-	perSlice         int
-	perMirrored      int
+	perSlice         int32
+	perMirrored      int32
+	batches          batchPeriods
 	legacyTokens     time.Duration
-	nodes            nodelifecycle.Options
-	terminatedPods   int
+	nodes            nodeFlags
+	terminatedPods   int32
+	namespacePeriod  time.Duration
 	featureGates     featureGates
 	emulatedVersions []string
+	compatibleWith   []string
 	gates            map[string]bool // which are on; check fills it
+	signing          string          // the flag that stops it, if one does
 }
 
 // concurrency is a flag that says how much a controller does at a time.
 type concurrency struct {
 	flag, controller, what string
-	workers, most          int // most is 0 where there is no bound
+	workers, most          int32 // most is 0 where there is no bound, neither above nor below
 }
 
 // concurrencies are upstream's flags with upstream's defaults. Its other controllers have
@@ -69,30 +72,28 @@ func (t *tuning) flags(flags *pflag.FlagSet) {
 	t.workers = concurrencies()
 	for i := range t.workers {
 		c := &t.workers[i]
-		flags.IntVar(&c.workers, c.flag, c.workers, fmt.Sprintf("how many %s %s works on at a time", c.what, c.controller))
+		flags.Int32Var(&c.workers, c.flag, c.workers, fmt.Sprintf("how many %s %s works on at a time", c.what, c.controller))
 	}
 	flags.BoolVar(&t.collectGarbage, "enable-garbage-collector", true, "run garbage-collector-controller, if it is among --controllers")
-	flags.IntVar(&t.perSlice, "max-endpoints-per-slice", 100, "how many endpoints an EndpointSlice holds at most, 1 to 1000")
-	flags.IntVar(&t.perMirrored, "mirroring-max-endpoints-per-subset", 1000, "how many addresses of a subset of Endpoints are mirrored at most, 1 to 1000")
+	flags.Int32Var(&t.perSlice, "max-endpoints-per-slice", 100, "how many endpoints an EndpointSlice holds at most, 1 to 1000")
+	flags.Int32Var(&t.perMirrored, "mirroring-max-endpoints-per-subset", 1000, "how many addresses of a subset of Endpoints are mirrored at most, 1 to 1000")
 	flags.DurationVar(&t.legacyTokens, "legacy-service-account-token-clean-up-period", 365*24*time.Hour, "how long a service-account token of old is unused before it is made invalid, and again before it is deleted")
-	flags.DurationVar(&t.nodes.NodeMonitorPeriod, "node-monitor-period", 5*time.Second, "within what time it is noticed that a Node has fallen silent or is back")
-	flags.DurationVar(&t.nodes.NodeMonitorGracePeriod, "node-monitor-grace-period", 50*time.Second, "how long a Node may be silent before its state counts as unknown")
-	flags.DurationVar(&t.nodes.NodeStartupGracePeriod, "node-startup-grace-period", 60*time.Second, "the same for a Node that has never posted a status")
-	flags.Float64Var(&t.nodes.NodeEvictionRate, "node-eviction-rate", 0.1, "how many unreachable Nodes of a zone are given the taint that evicts, in a second")
-	flags.Float64Var(&t.nodes.SecondaryNodeEvictionRate, "secondary-node-eviction-rate", 0.01, "the same for a large zone that is partly down")
-	flags.IntVar(&t.nodes.LargeClusterSizeThreshold, "large-cluster-size-threshold", 50, "a zone with more Nodes is large; in a smaller one that is partly down nothing is evicted")
-	flags.Float64Var(&t.nodes.UnhealthyZoneThreshold, "unhealthy-zone-threshold", 0.55, "the share of Nodes, of three at least, that are not ready in a zone that is partly down")
-	flags.IntVar(&t.terminatedPods, "terminated-pod-gc-threshold", 12500, "how many Pods that have ended may stay; with 0 or less all may")
-	flags.Var(&t.featureGates, "feature-gates", "Kubernetes feature `gates` of the controllers, such as A=true,B=false")
+	flags.Int32Var(&t.terminatedPods, "terminated-pod-gc-threshold", 12500, "how many Pods that have ended may stay; with 0 or less all may")
+	flags.DurationVar(&t.namespacePeriod, "namespace-sync-period", 5*time.Minute, "how often a Namespace that is being deleted is looked at again, beside the times that its controller finds; 0 is never")
+	flags.Var(&t.featureGates, "feature-gates", "Kubernetes feature `gates`, such as A=true,B=false")
 	flags.StringSliceVar(&t.emulatedVersions, "emulated-version", nil, "behave as this `version` of Kubernetes would, such as 1.35")
-	fixedFlags(flags)
+	flags.StringSliceVar(&t.compatibleWith, "min-compatibility-version", nil, "the oldest `version` of the other components of the control plane; no controller here depends on it")
+	t.nodes.flags(flags)
+	t.batches.flags(flags)
 }
 
 // check says what is wrong with the flags.
 func (t *tuning) check() error {
 	for _, c := range t.workers {
-		if err := within(c.flag, c.workers, c.most); err != nil {
-			return err
+		if c.most > 0 {
+			if err := within(c.flag, c.workers, c.most); err != nil {
+				return err
+			}
 		}
 	}
 	if err := within("max-endpoints-per-slice", t.perSlice, 1000); err != nil {
@@ -101,10 +102,7 @@ func (t *tuning) check() error {
 	if err := within("mirroring-max-endpoints-per-subset", t.perMirrored, 1000); err != nil {
 		return err
 	}
-	if err := longer("legacy-service-account-token-clean-up-period", t.legacyTokens); err != nil {
-		return err
-	}
-	if err := t.checkNodes(); err != nil {
+	if err := compatible(t.compatibleWith, t.emulatedVersions); err != nil {
 		return err
 	}
 	var err error
@@ -112,68 +110,49 @@ func (t *tuning) check() error {
 	return err
 }
 
+// stopped returns the controllers that do nothing with these flags, each with the flag that
+// has it so.
+func (t *tuning) stopped() map[string]string {
+	all := map[string]string{}
+	for _, c := range t.workers {
+		if c.workers < 1 {
+			all[c.controller] = fmt.Sprintf("--%s=%d", c.flag, c.workers)
+		}
+	}
+	if t.legacyTokens <= 0 {
+		all[legacytokencleaner.Name] = fmt.Sprintf("--legacy-service-account-token-clean-up-period=%s", t.legacyTokens)
+	}
+	if t.signing != "" {
+		all[csrsigning.Name] = t.signing
+	}
+	return all
+}
+
 // into adds what the flags say to the controllers' options. It follows check.
 func (t *tuning) into(o *registry.Options) {
 	o.Workers = map[string]int{}
 	for _, c := range t.workers {
-		o.Workers[c.controller] = c.workers
+		o.Workers[c.controller] = int(max(c.workers, 1)) // with less it does not run
 	}
-	o.MaxEndpointsPerSlice, o.MaxMirroredPerSubset = t.perSlice, t.perMirrored
-	o.LegacyTokenCleanUp = t.legacyTokens
-	o.NodeLifecycle = t.nodeOptions()
-	o.TerminatedPods = noneIfZero(max(t.terminatedPods, 0))
+	o.MaxEndpointsPerSlice, o.MaxMirroredPerSubset = int(t.perSlice), int(t.perMirrored)
+	t.batches.into(o)
+	o.NamespaceSyncPeriod = t.namespacePeriod
+	o.LegacyTokenCleanUp = max(t.legacyTokens, 0)
+	o.NodeLifecycle = t.nodes.options()
+	o.NodeLifecycle.TrustCachedLeases = !t.gates[leaseBreaker]
+	o.TerminatedPods = noneIfZero(int(max(t.terminatedPods, 0)))
 	o.IgnorePodDeletionCost = !t.gates[deletionCost]
 	o.OmitTerminatingReplicas = !t.gates[terminatingReplicas]
 	o.OnlyPreferClose = !t.gates[preferSame]
-}
-
-func (t *tuning) checkNodes() error {
-	n := t.nodes
-	for flag, period := range map[string]time.Duration{
-		"node-monitor-period": n.NodeMonitorPeriod, "node-monitor-grace-period": n.NodeMonitorGracePeriod,
-		"node-startup-grace-period": n.NodeStartupGracePeriod,
-	} {
-		if err := longer(flag, period); err != nil {
-			return err
-		}
-	}
-	for flag, rate := range map[string]float64{
-		"node-eviction-rate": n.NodeEvictionRate, "secondary-node-eviction-rate": n.SecondaryNodeEvictionRate,
-	} {
-		if !(rate >= 0 && rate <= math.MaxFloat32) { // so that NaN is none either
-			return fmt.Errorf("--%s=%g: want Nodes in a second, 0 or more", flag, rate)
-		}
-	}
-	switch {
-	case n.NodeMonitorPeriod >= n.NodeMonitorGracePeriod:
-		return fmt.Errorf("--node-monitor-period=%s: want less than --node-monitor-grace-period, which is %s", n.NodeMonitorPeriod, n.NodeMonitorGracePeriod)
-	case n.LargeClusterSizeThreshold < 0:
-		return fmt.Errorf("--large-cluster-size-threshold=%d: want 0 or more", n.LargeClusterSizeThreshold)
-	case !(n.UnhealthyZoneThreshold >= 0 && n.UnhealthyZoneThreshold <= 1):
-		return fmt.Errorf("--unhealthy-zone-threshold=%g: want a share, 0 to 1", n.UnhealthyZoneThreshold)
-	}
-	return nil
-}
-
-// nodeOptions says what the flags say to a controller that takes 0 for its default.
-func (t *tuning) nodeOptions() nodelifecycle.Options {
-	n := t.nodes
-	n.NodeEvictionRate = noneIfZero(n.NodeEvictionRate)
-	n.SecondaryNodeEvictionRate = noneIfZero(n.SecondaryNodeEvictionRate)
-	// In a zone that is partly down three Nodes are not ready, so it has more than one.
-	n.LargeClusterSizeThreshold = max(n.LargeClusterSizeThreshold, 1)
-	n.UnhealthyZoneThreshold = max(n.UnhealthyZoneThreshold, math.SmallestNonzeroFloat64)
-	n.TrustCachedLeases = !t.gates[leaseBreaker]
-	return n
 }
 
 // of returns those of the chosen controllers that run: what is switched off by a flag of
 // its own does not.
 func (t *tuning) of(entries []registry.Entry) []registry.Entry {
 	var run []registry.Entry
-	for _, e := range registry.Known() {
-		chosen := slices.ContainsFunc(entries, func(c registry.Entry) bool { return c.Name == e.Name })
-		if chosen && (e.Name != garbagecollector.Name || t.collectGarbage) {
+	stopped := t.stopped()
+	for _, e := range entries {
+		if stopped[e.Name] == "" && (e.Name != garbagecollector.Name || t.collectGarbage) {
 			run = append(run, e)
 		}
 	}
@@ -188,21 +167,10 @@ func noneIfZero[T int | float64](n T) T {
 	return n
 }
 
-// within holds that a number is 1 to most. Upstream takes less than one worker, and then
-// does nothing and says nothing.
-func within(flag string, n, most int) error {
-	switch {
-	case n >= 1 && (most == 0 || n <= most):
-		return nil
-	case most == 0:
-		return fmt.Errorf("--%s=%d: want 1 or more", flag, n)
-	}
-	return fmt.Errorf("--%s=%d: want 1 to %d", flag, n, most)
-}
-
-func longer(flag string, d time.Duration) error {
-	if d <= 0 {
-		return fmt.Errorf("--%s=%s: want more than 0", flag, d)
+// within holds that a number is 1 to most.
+func within(flag string, n, most int32) error {
+	if n < 1 || n > most {
+		return fmt.Errorf("--%s=%d: want 1 to %d", flag, n, most)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -22,16 +23,15 @@ import (
 // otherDefaults are those that differ from upstream's on purpose: the lease moves sooner,
 // and the server is left to say what is too much.
 var otherDefaults = map[string]string{
-	"kube-api-qps": "0", "leader-elect-lease-duration": "9s", "leader-elect-renew-deadline": "6s",
+	"kube-api-qps": "0", "controller-shutdown-timeout": "12s", "logging-format": "", "leader-elect-lease-duration": "9s", "leader-elect-renew-deadline": "6s",
 }
 
-func TestEveryFlagOfKubeControllerManagerHasItsDefaultOrIsRefusedByName(t *testing.T) {
+func TestEveryFlagOfKubeControllerManagerIsThereWithItsDefault(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "kube-controller-manager-flags.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	flags := managerCommand(&cli.World{}).Flags()
-	missing := missingFlags()
 	checked := 0
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "#") {
@@ -40,21 +40,17 @@ func TestEveryFlagOfKubeControllerManagerHasItsDefaultOrIsRefusedByName(t *testi
 		checked++
 		name, want, _ := strings.Cut(strings.TrimSpace(line), " ")
 		flag := flags.Lookup(name)
-		if why, refused := missing[name]; refused {
-			if flag != nil {
-				t.Errorf("--%s is there, and refused because it %s", name, why)
-			}
-			continue
-		}
 		if flag == nil {
-			t.Errorf("--%s is neither taken nor refused by name", name)
+			t.Errorf("--%s is not there", name)
 			continue
 		}
 		if other, differs := otherDefaults[name]; differs {
 			want = other
 		}
 		if want == "" { // the help does not show zeros
-			want = map[string]string{"bool": "false", "duration": "0s", "int": "0", "stringSlice": "[]"}[flag.Value.Type()]
+			want = map[string]string{
+				"bool": "false", "duration": "0s", "int": "0", "int32": "0", "stringSlice": "[]", "level": "0", "version": "false",
+			}[flag.Value.Type()]
 		}
 		if got := flag.DefValue; got != want {
 			t.Errorf("--%s is %s by default, want %s", name, got, want)
@@ -89,6 +85,15 @@ func TestFlagsReachTheOptionsOfTheirControllers(t *testing.T) {
 		{"workers that mirror", []string{"--mirroring-concurrent-service-endpoint-syncs=50"}, func(o registry.Options) any { return o.Workers["endpointslice-mirroring-controller"] }, 50},
 		{"endpoints of a slice", []string{"--max-endpoints-per-slice=1000"}, func(o registry.Options) any { return o.MaxEndpointsPerSlice }, 1000},
 		{"mirrored addresses", []string{"--mirroring-max-endpoints-per-subset=1"}, func(o registry.Options) any { return o.MaxMirroredPerSubset }, 1},
+		{"a period that upstream takes for no pause", []string{"--node-monitor-period=0s"}, func(o registry.Options) any { return o.NodeLifecycle.NodeMonitorPeriod }, time.Millisecond},
+		{"a period above the grace period", []string{"--node-monitor-period=10m"}, func(o registry.Options) any { return o.NodeLifecycle.NodeMonitorPeriod }, 10 * time.Minute},
+		{"no grace", []string{"--node-monitor-grace-period=-1s"}, func(o registry.Options) any { return o.NodeLifecycle.NodeMonitorGracePeriod }, time.Duration(1)},
+		{"no zone is partly down", []string{"--unhealthy-zone-threshold=55"}, func(o registry.Options) any { return o.NodeLifecycle.UnhealthyZoneThreshold }, 1.0},
+		{"a rate that is none", []string{"--node-eviction-rate=NaN"}, func(o registry.Options) any { return o.NodeLifecycle.NodeEvictionRate }, -1.0},
+		{"a batch of Endpoints", []string{"--endpoint-updates-batch-period=1s"}, func(o registry.Options) any { return o.EndpointsBatchPeriod }, time.Second},
+		{"a batch of slices", []string{"--endpointslice-updates-batch-period=2s"}, func(o registry.Options) any { return o.EndpointSliceBatchPeriod }, 2 * time.Second},
+		{"a batch of mirrors", []string{"--mirroring-endpointslice-updates-batch-period=3s"}, func(o registry.Options) any { return o.MirroringBatchPeriod }, 3 * time.Second},
+		{"Namespaces", []string{"--namespace-sync-period=1m"}, func(o registry.Options) any { return o.NamespaceSyncPeriod }, time.Minute},
 		{"ended Pods", nil, func(o registry.Options) any { return o.TerminatedPods }, 12500},
 		{"ended Pods, all", []string{"--terminated-pod-gc-threshold=0"}, func(o registry.Options) any { return o.TerminatedPods }, -1},
 		{"ended Pods, all, written otherwise", []string{"--terminated-pod-gc-threshold=-5"}, func(o registry.Options) any { return o.TerminatedPods }, -1},
@@ -135,46 +140,70 @@ func refused(t *testing.T, args ...string) string {
 	return strings.TrimSuffix(said.String(), "\n")
 }
 
+func TestWithoutWorkersAControllerIsLeftOut(t *testing.T) {
+	for _, args := range []string{
+		"--concurrent-deployment-syncs=0", "--concurrent-deployment-syncs=-3", "--legacy-service-account-token-clean-up-period=0s",
+	} {
+		tune, err := tuned(t, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flag, _, _ := strings.Cut(args, "=")
+		all, left := names(registry.Known()), names(tune.of(registry.Known()))
+		if len(left) != len(all)-1 || len(tune.stopped()) != 1 {
+			t.Errorf("%s leaves %v", args, left)
+		}
+		for name, why := range tune.stopped() {
+			if slices.Contains(left, name) || !strings.HasPrefix(why, flag) {
+				t.Errorf("%s: %s is among those that run: %v, because %s", args, name, left, why)
+			}
+		}
+	}
+}
+
 func TestAFlagThatIsWrongIsNamedBeforeAnythingIsRead(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"--concurrent-deploymet-syncs=5", "there is no flag --concurrent-deploymet-syncs; did you mean --concurrent-deployment-syncs?"},
 		{"--concurrent-deployment-syncs=many", "--concurrent-deployment-syncs=many: want a whole number, such as 5"},
-		{"--concurrent-deployment-syncs=0", "--concurrent-deployment-syncs=0: want 1 or more"},
-		{"--concurrent_rc_syncs=0", "--concurrent-rc-syncs=0: want 1 or more"},
+		{"--concurrent-deployment-syncs=3000000000", "--concurrent-deployment-syncs=3000000000: want a whole number, such as 5"},
 		{"--concurrent-service-endpoint-syncs=51", "--concurrent-service-endpoint-syncs=51: want 1 to 50"},
+		{"--mirroring-concurrent_service-endpoint-syncs=0", "--mirroring-concurrent-service-endpoint-syncs=0: want 1 to 50"},
 		{"--max-endpoints-per-slice=1001", "--max-endpoints-per-slice=1001: want 1 to 1000"},
 		{"--mirroring-max-endpoints-per-subset=0", "--mirroring-max-endpoints-per-subset=0: want 1 to 1000"},
 		{"--node-monitor-period=5", "--node-monitor-period=5: want a time with its unit, such as 50s, 5m or 1h30m"},
-		{"--node-monitor-period=0s", "--node-monitor-period=0s: want more than 0"},
-		{"--node-monitor-period=60s", "--node-monitor-period=1m0s: want less than --node-monitor-grace-period, which is 50s"},
-		{"--legacy-service-account-token-clean-up-period=-1h", "--legacy-service-account-token-clean-up-period=-1h0m0s: want more than 0"},
-		{"--node-eviction-rate=-1", "--node-eviction-rate=-1: want Nodes in a second, 0 or more"},
-		{"--secondary-node-eviction-rate=NaN", "--secondary-node-eviction-rate=NaN: want Nodes in a second, 0 or more"},
-		{"--unhealthy-zone-threshold=55", "--unhealthy-zone-threshold=55: want a share, 0 to 1"},
-		{"--large-cluster-size-threshold=-1", "--large-cluster-size-threshold=-1: want 0 or more"},
 		{"--enable-garbage-collector=perhaps", "--enable-garbage-collector=perhaps: want true or false"},
 		{"--kube-api-qps=fast", "--kube-api-qps=fast: want a number, such as 0.1"},
-		{"--kube-api-qps=NaN", "--kube-api-qps=NaN: want a number"},
-		{"--kube-api-burst=0", "--kube-api-burst=0: want 1 or more"},
-		{"--kube-api-content-type=application/json", "built-in kinds travel as protobuf and the others as JSON"},
-		{"--namespace-sync-period=1m", "--namespace-sync-period=1m: namespace-controller comes back by itself"},
-		{"--endpointslice-updates-batch-period=1s", "changes of Pods are not held back here"},
+		{"--kube-api-qps=5 --kube-api-burst=0", "--kube-api-burst=0: want 1 or more where --kube-api-qps is set"},
 		{"--endpoint-updates-batch-period=soon", "--endpoint-updates-batch-period=soon: want a time with its unit"},
-		{"--horizontal-pod-autoscaler-sync-period=15s", "--horizontal-pod-autoscaler-sync-period belongs to horizontal-pod-autoscaler-controller, which setpoint does not have yet; leave it out"},
-		{"--concurrent_job_syncs=1", "--concurrent-job-syncs belongs to job-controller, which setpoint does not have yet"},
-		{"--authorization-always-allow-paths=/metrics", "--authorization-always-allow-paths is a flag of kube-controller-manager that setpoint does not have: health answers everybody"},
-		{"--authentication-token-webhook-cache-ttl=1m", "--authentication-token-webhook-cache-ttl=1m: what the API server says about who asks for metrics counts for 10s"},
-		{"--feature-gates=PodDeletionCst=true", `no controller here has a feature gate "PodDeletionCst"; did you mean PodDeletionCost?`},
-		{"--feature-gates=LogarithmicScaleDown=false", "--feature-gates=LogarithmicScaleDown=false: it is locked to true in 1.37; leave it out"},
-		{"--feature-gates=CoordinatedLeaderElection=true", "--feature-gates=CoordinatedLeaderElection=true: setpoint has only CoordinatedLeaderElection=false, because there is one way to elect a leader here"},
-		{"--feature-gates=AllBeta=true", "--feature-gates=AllBeta=true: setpoint has only CoordinatedLeaderElection=false"},
+		{"--horizontal-pod-autoscaler-sync-period=15", "--horizontal-pod-autoscaler-sync-period=15: want a time with its unit"},
+		{"--concurrent_job_syncs=0", "--concurrent-job-syncs=0: want 1 or more"},
+		{"--attach-detach-reconcile-sync-period=999ms", "--attach-detach-reconcile-sync-period=999ms: want 1s or more"},
+		{"--cloud-provider=aws", "--cloud-provider=aws: Kubernetes has no cloud providers of its own any more; want external, or leave it out"},
+		{"--cidr-allocator-type=CloudAllocator", "--cidr-allocator-type=CloudAllocator: want RangeAllocator"},
+		{"--service-cluster-ip-range=a,b,c", "--service-cluster-ip-range=a,b,c: want two networks at most"},
+		{"--log-flush-frequency=0s", "--log-flush-frequency=0s: want 1ns or more"},
+		{"--log-json-info-buffer-size=x", "--log-json-info-buffer-size=x: want a number of bytes"},
+		{"--vmodule=a=x", `--vmodule=a=x: "a=x": want a pattern of files and a level`},
+		{"--show-hidden-metrics-for-version=1.35", "--show-hidden-metrics-for-version=1.35: want 1.36"},
+		{"--disabled-metrics=a-b", `--disabled-metrics: "a-b" is no name of a metric`},
+		{"--allow-metric-labels=a=b", `--allow-metric-labels: "a": want a metric and a label of it`},
+		{"--logging-format=xml", "--logging-format=xml: want text or json"},
+		{"-v=x", "-v"},
+		{"--v=-1", "--v=-1: want a whole number that is not negative"},
+		{"--version=other", "--version=other: want true, false or raw"},
+		{"--tls-sni-cert-key=a", "--tls-sni-cert-key=a: want the files of a certificate and of its key"},
+		{"--feature-gates=PodDeletionCst=true", `no component of Kubernetes 1.34 to 1.37 has a feature gate "PodDeletionCst"; did you mean PodDeletionCost?`},
+		{"--feature-gates=OrderedNamespaceDeletion=false", "--feature-gates=OrderedNamespaceDeletion=false: it is locked to true in 1.37; leave it out"},
 		{"--feature-gates=PodDeletionCost", `"PodDeletionCost": want NAME=true or NAME=false`},
 		{"--emulated-version=1.33", "--emulated-version=1.33: want 1.34 to 1.37"},
 		{"--emulated-version=kube=1.38", "--emulated-version=kube=1.38: want 1.34 to 1.37"},
 		{"--emulated-version=1.36,1.35", "want one version"},
 		{"--emulated-version=new", "--emulated-version=new: want 1.34 to 1.37"},
+		{"--emulated-version=1.35 --min-compatibility-version=1.36", "--min-compatibility-version=1.36: want 1.35, which --emulated-version names, or less"},
+		{"--controllers=foo", `no controller is called "foo"`},
+		{"argument", `"argument": setpoint manager takes flags alone`},
 	} {
-		if got := refused(t, test.args); !strings.Contains(got, test.want) {
+		if got := refused(t, strings.Fields(test.args)...); !strings.Contains(got, test.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", test.args, got, test.want)
 		}
 	}
@@ -205,25 +234,46 @@ func TestWhatIsWrongAboutWhoIsBelievedIsSaid(t *testing.T) {
 	}
 }
 
-func TestFlagsWithTheOneValueThatWorksAreTaken(t *testing.T) {
-	for _, args := range []string{
-		"--kube-api-content-type=application/vnd.kubernetes.protobuf",
-		"--namespace-sync-period=300s",
-		"--min-resync-period=12h",
-		"--endpoint-updates-batch-period=0",
-		"--leader-elect-resource-lock=leases",
-		"--concurrent_rc_syncs=5",
-		"--authentication-token-webhook-cache-ttl=10s",
-		"--cluster-name=mine",
-		"--feature-gates=PodDeletionCost=true,kube:LogarithmicScaleDown=true",
-		"--feature-gates=PodDeletionCost=false",
-		"--feature-gates=AllAlpha=true,AllBeta=false",
-		"--emulated-version=1.36",
-		"--emulated-version=kube=1.35",
-		"--v=2",
+// The log says in one line what has no effect, and the names are all in it.
+func TestWhatHasNoEffectIsSaidOnce(t *testing.T) {
+	args := "--allocate-node-cidrs --cluster-cidr=10.0.0.0/8 --concurrent-job-syncs=7 --cloud-provider=external --vmodule=a=1 " +
+		"--feature-gates=JobPodReplacementPolicy=false,PodDeletionCost=true --controllers=*,job,-statefulset --kube-api-content-type=text/plain"
+	var idle idleFlags
+	var log bytes.Buffer
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	tune := &tuning{}
+	var controllers []string
+	var contentType string
+	idle.flags(flags)
+	tune.flags(flags)
+	flags.StringSliceVar(&controllers, "controllers", nil, "")
+	flags.StringVar(&contentType, "kube-api-content-type", protobuf, "")
+	if err := flags.Parse(strings.Fields(args)); err != nil {
+		t.Fatal(err)
+	}
+	if err := idle.check(); err != nil {
+		t.Fatal(err)
+	}
+	sayIdle(slog.New(slog.NewTextHandler(&log, nil)), &idle, tune, controllers, contentType)
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines, want that of what has no effect and the warning about networks of Nodes:\n%s", len(lines), log.String())
+	}
+	for _, want := range []string{
+		"accepted without effect", `controllersNotHere="--allocate-node-cidrs --cluster-cidr --concurrent-job-syncs"`, "cloudProviders=--cloud-provider",
+		"logging=--vmodule", "controllers=job-controller", "featureGates=JobPodReplacementPolicy", "contentType=",
 	} {
-		if got := refused(t, args); !strings.Contains(got, "kubeconfig") || !strings.Contains(got, "none does not exist") {
-			t.Errorf("%s: %s, want no complaint but that of the kubeconfig", args, got)
+		if !strings.Contains(lines[0], want) {
+			t.Errorf("%s\nis missing in\n%s", want, lines[0])
 		}
+	}
+	if !strings.Contains(lines[1], "level=WARN") || !strings.Contains(lines[1], "node-ipam-controller does not run here") {
+		t.Errorf("no warning about networks of Nodes: %s", lines[1])
+	}
+
+	log.Reset()
+	sayIdle(slog.New(slog.NewTextHandler(&log, nil)), &idle, tune, []string{"*", "-nodeipam"}, protobuf)
+	if strings.Contains(log.String(), "WARN") {
+		t.Errorf("a warning about a controller that was left out: %s", log.String())
 	}
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 
 	"github.com/spf13/pflag"
@@ -19,30 +18,31 @@ import (
 // priority and fairness, which knows what others ask of it.
 type rateLimit struct {
 	perSecond float32
-	burst     int
+	burst     int32
 }
 
 func (l *rateLimit) flags(flags *pflag.FlagSet) {
 	flags.Float32Var(&l.perSecond, "kube-api-qps", 0, "how many requests a client sends in a second, watches not counted; with 0 or less as many as the server takes")
 	// Source of the default: k8s.io/kubernetes/pkg/controller/apis/config/v1alpha1.
-	flags.IntVar(&l.burst, "kube-api-burst", 30, "how many requests it may send at once, where --kube-api-qps is set")
+	flags.Int32Var(&l.burst, "kube-api-burst", 30, "how many requests it may send at once, where --kube-api-qps is set")
 }
 
+// check says what is wrong with the limit. Without one the burst does not matter.
 func (l *rateLimit) check() error {
-	if math.IsNaN(float64(l.perSecond)) {
-		return fmt.Errorf("--kube-api-qps=%g: want a number", l.perSecond)
+	if l.perSecond > 0 && l.burst < 1 {
+		return fmt.Errorf("--kube-api-burst=%d: want 1 or more where --kube-api-qps is set", l.burst)
 	}
-	return within("kube-api-burst", l.burst, 0)
+	return nil
 }
 
 // limit has clients made of config keep to the limit, each for itself: what renews the
 // lease does not wait for controllers.
 func (l *rateLimit) limit(config *rest.Config) {
-	if l.perSecond <= 0 {
+	if !(l.perSecond > 0) { // none, or no number
 		return
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &limited{next: next, limiter: flowcontrol.NewTokenBucketRateLimiter(l.perSecond, l.burst)}
+		return &limited{next: next, limiter: flowcontrol.NewTokenBucketRateLimiter(l.perSecond, int(l.burst))}
 	})
 }
 

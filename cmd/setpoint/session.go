@@ -76,6 +76,9 @@ func (s *session) start(ctx context.Context, u *up, binary string, entries []reg
 	if err != nil {
 		return err
 	}
+	if len(entries) == 0 {
+		return errors.New("none of the chosen controllers can run")
+	}
 	// The manager ends when the session says so, not with ctx: it is to be
 	// stopped before the command's cluster is, and after the command.
 	managerCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -45,17 +45,24 @@ func (s *signingFiles) flags(flags *pflag.FlagSet) {
 	}
 }
 
+// stopped says why nothing is signed at all, if a flag has it so: certificates that last for no
+// time are of no use.
+func (s *signingFiles) stopped() (why string) {
+	if s.duration > 0 {
+		return ""
+	}
+	return fmt.Sprintf("--cluster-signing-duration=%s", s.duration)
+}
+
 // into adds what the flags say to the controllers' options. The files are read when
 // something is to be signed.
 func (s *signingFiles) into(o *registry.Options) error {
-	if s.duration < 0 {
-		return fmt.Errorf("--cluster-signing-duration=%s: want 0, which is a year, or more", s.duration)
-	}
-	o.SigningDuration = s.duration
+	o.SigningDuration = max(s.duration, 0)
 	shared, err := s.all.source("cluster-signing")
-	if err != nil {
+	if err != nil && s.all.cert != "" && s.all.key != "" {
 		return err
 	}
+	// One of both alone signs nothing, and is no error, as with kube-controller-manager.
 	if shared != nil {
 		o.SigningAuthorities = csrsigning.ForAll(shared)
 	}
@@ -67,7 +74,7 @@ func (s *signingFiles) into(o *registry.Options) error {
 		if own == nil {
 			continue
 		}
-		if shared != nil {
+		if s.all != (authorityFiles{}) {
 			return fmt.Errorf("--%s-cert-file: --cluster-signing-cert-file gives an authority for all signers; give that one, or one each", ownFlags(signer))
 		}
 		if o.SigningAuthorities == nil {

@@ -6,6 +6,7 @@ package endpoints
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -42,6 +43,9 @@ var endpointsResource = object.Resource{Version: "v1", Plural: "endpoints", Kind
 type Options struct {
 	// Workers is how many Services are worked on at a time. 0 is 5.
 	Workers int
+	// BatchPeriod is how long a Service waits after a change of one of its Pods, so that
+	// the changes that follow are written with it.
+	BatchPeriod time.Duration
 }
 
 // Rights returns what the controller must be allowed to do.
@@ -71,7 +75,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.services),
-		controller.Watches(r.pods, r.selection.Wakes),
+		controller.Delayed(o.BatchPeriod, controller.Watches(r.pods, r.selection.Wakes)),
 		controller.Watches(r.endpoints, lostOrLeft),
 		controller.Workers(o.Workers),
 	), nil

@@ -58,6 +58,9 @@ type Options struct {
 	// MaxEndpointsPerSlice is how many endpoints a slice holds at most, 1 to 1000.
 	// 0 is 100.
 	MaxEndpointsPerSlice int
+	// BatchPeriod is how long a Service waits after a change of one of its Pods or slices,
+	// so that the changes that follow are written with it.
+	BatchPeriod time.Duration
 	// OnlyPreferClose has Services that prefer the same zone or node get no hints, as
 	// upstream without the feature gate PreferSameTrafficDistribution.
 	OnlyPreferClose bool
@@ -109,8 +112,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.services),
-		controller.Watches(r.pods, r.selection.Wakes),
-		controller.Watches(r.slices, r.owned.Wakes),
+		controller.Delayed(o.BatchPeriod, controller.Watches(r.pods, r.selection.Wakes)),
+		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.owned.Wakes)),
 		controller.Watches(r.nodes, r.balancedServices),
 		controller.Workers(o.Workers),
 		controller.RateLimit(workqueue.Joined[object.Key]{

@@ -58,6 +58,9 @@ type Options struct {
 	// MaxEndpointsPerSubset is how many addresses of a subset are mirrored at most,
 	// 1 to 1000. 0 is 1000.
 	MaxEndpointsPerSubset int
+	// BatchPeriod is how long Endpoints wait after a change of them, of their Service or of
+	// one of their slices, so that the changes that follow are written with it.
+	BatchPeriod time.Duration
 }
 
 // Rights returns what the controller must be allowed to do.
@@ -96,9 +99,9 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	return controller.New(Name, r.reconcile,
-		controller.For(r.endpoints),
-		controller.Watches(r.services, selectorCameOrWent),
-		controller.Watches(r.slices, r.wakes),
+		controller.Delayed(o.BatchPeriod, controller.For(r.endpoints)),
+		controller.Delayed(o.BatchPeriod, controller.Watches(r.services, selectorCameOrWent)),
+		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.wakes)),
 		controller.Workers(o.Workers),
 		controller.RateLimit(workqueue.Joined[object.Key]{
 			&workqueue.Exponential[object.Key]{Base: retryBase, Max: retryMax}, &workqueue.TokenBucket[object.Key]{},

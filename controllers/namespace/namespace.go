@@ -43,6 +43,9 @@ type Options struct {
 	// 0 is 5 s, upstream's namespaceDeletionGracePeriod. A cluster with one API server
 	// needs none; below zero is none.
 	Settle time.Duration
+	// SyncPeriod is how often every namespace that is being deleted is looked at again, beside
+	// the times that its runs have named. 0 or less is never.
+	SyncPeriod time.Duration
 }
 
 func (o Options) complete() (Options, error) {
@@ -89,6 +92,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.For(r.namespaces, begins),
 		controller.Feed("content that went", r.vigils.run),
 		controller.RateLimit(retries()),
+		controller.Resync(max(o.SyncPeriod, 0)),
 		controller.Workers(o.Workers),
 	), nil
 }

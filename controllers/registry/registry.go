@@ -65,6 +65,15 @@ type Options struct {
 	// endpointslice.Options and endpointslicemirroring.Options.
 	MaxEndpointsPerSlice, MaxMirroredPerSubset int
 
+	// EndpointsBatchPeriod, EndpointSliceBatchPeriod and MirroringBatchPeriod are how long
+	// endpoints-controller, endpointslice-controller and endpointslice-mirroring-controller
+	// wait after a change, so that those that follow are written with it.
+	EndpointsBatchPeriod, EndpointSliceBatchPeriod, MirroringBatchPeriod time.Duration
+
+	// NamespaceSyncPeriod is how often a Namespace that is being deleted is looked at again,
+	// whatever its controller waits for. 0 is never.
+	NamespaceSyncPeriod time.Duration
+
 	// LegacyTokenCleanUp is how long a service-account token of old is unused before it
 	// is made invalid, and again before it is deleted. 0 is a year.
 	LegacyTokenCleanUp time.Duration
@@ -175,7 +184,7 @@ func Known() []Entry {
 			Name: endpoints.Name, Alias: "endpoint",
 			Summary: "writes the Endpoints of Services that select Pods", Rights: endpoints.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return endpoints.New(h, endpoints.Options{Workers: o.Workers[endpoints.Name]})
+				return endpoints.New(h, endpoints.Options{Workers: o.Workers[endpoints.Name], BatchPeriod: o.EndpointsBatchPeriod})
 			},
 		},
 		{
@@ -184,6 +193,7 @@ func Known() []Entry {
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
 				return endpointslice.New(h, endpointslice.Options{
 					Workers: o.Workers[endpointslice.Name], MaxEndpointsPerSlice: o.MaxEndpointsPerSlice, OnlyPreferClose: o.OnlyPreferClose,
+					BatchPeriod: o.EndpointSliceBatchPeriod,
 				})
 			},
 		},
@@ -191,7 +201,9 @@ func Known() []Entry {
 			Name: endpointslicemirroring.Name, Alias: "endpointslicemirroring",
 			Summary: "copies Endpoints written by hand into EndpointSlices", Rights: endpointslicemirroring.Rights,
 			New: func(h controller.Host, o Options) (controller.Runnable, error) {
-				return endpointslicemirroring.New(h, endpointslicemirroring.Options{Workers: o.Workers[endpointslicemirroring.Name], MaxEndpointsPerSubset: o.MaxMirroredPerSubset})
+				return endpointslicemirroring.New(h, endpointslicemirroring.Options{
+					Workers: o.Workers[endpointslicemirroring.Name], MaxEndpointsPerSubset: o.MaxMirroredPerSubset, BatchPeriod: o.MirroringBatchPeriod,
+				})
 			},
 		},
 		{
@@ -218,7 +230,7 @@ func Known() []Entry {
 				if o.OneServer {
 					settle = -1
 				}
-				return namespace.New(h, namespace.Options{Workers: o.Workers[namespace.Name], Settle: settle})
+				return namespace.New(h, namespace.Options{Workers: o.Workers[namespace.Name], Settle: settle, SyncPeriod: o.NamespaceSyncPeriod})
 			},
 		},
 		{

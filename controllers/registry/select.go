@@ -28,7 +28,8 @@ var ErrNothingSelected = errors.New("no controller is chosen")
 
 // Select returns the controllers that a list of "*", "name" and "-name" chooses,
 // in the order of their names. A name may be the short one. The error is an
-// *UnknownError or ErrNothingSelected, wrapped.
+// *UnknownError or ErrNothingSelected, wrapped. The names of controllers of
+// kube-controller-manager that are not built in choose nothing, see [Absent].
 //
 // The first mention of a controller counts; "*" is for those that have none and are not
 // off by default.
@@ -37,6 +38,7 @@ func Select(choice []string) ([]Entry, error) {
 	known := Known()
 	chosen := map[string]bool{} // by full name
 	all := false
+	elsewhere := absent()
 	for _, item := range choice {
 		if item == "*" {
 			all = true
@@ -44,6 +46,9 @@ func Select(choice []string) ([]Entry, error) {
 		}
 		name, without := strings.CutPrefix(item, "-")
 		at := slices.IndexFunc(known, func(e Entry) bool { return e.Name == name || e.Alias == name })
+		if _, known := elsewhere[name]; at < 0 && known {
+			continue
+		}
 		if at < 0 {
 			return nil, fmt.Errorf("choosing controllers: %w", unknown(name, known))
 		}

@@ -28,6 +28,7 @@ type Answering struct {
 	port      int
 	plainPort int
 	serving   manager.Serving
+	sharing   Sharing
 }
 
 // Flags adds its flags. The port is the default one; 0 is none.
@@ -55,6 +56,23 @@ func (a *Answering) At(address string) error {
 // Known says by what those are known who ask, beside by bearer tokens.
 func (a *Answering) Known(by manager.Authentication) { a.serving.Authentication = by }
 
+// Encrypt says how connections are encrypted, and where the certificate is kept that is made.
+func (a *Answering) Encrypt(how manager.TLS, certDir string) {
+	a.serving.TLS, a.serving.CertDir = how, certDir
+}
+
+// Share says who else may listen on the port.
+func (a *Answering) Share(with Sharing) { a.sharing = with }
+
+// Open says what everybody may see, see [manager.Serving].
+func (a *Answering) Open(paths []string) { a.serving.OpenPaths = paths }
+
+// Serves reports whether there is a port with TLS.
+func (a *Answering) Serves() bool { return a.port != 0 }
+
+// Profiles reports whether profiles are served.
+func (a *Answering) Profiles() bool { return a.serving.Profiling }
+
 // Options listens, and returns the options of the manager for that.
 func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Option, error) {
 	for flag, port := range map[string]int{"secure-port": a.port, "plain-port": a.plainPort} {
@@ -62,12 +80,12 @@ func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Op
 			return nil, fmt.Errorf("--%s=%d: want 1 to 65535, or 0 for none", flag, port)
 		}
 	}
-	if (a.serving.CertFile == "") != (a.serving.KeyFile == "") {
+	if a.Serves() && (a.serving.CertFile == "") != (a.serving.KeyFile == "") {
 		return nil, errors.New("--tls-cert-file and --tls-private-key-file: want both or none")
 	}
 	var options []manager.Option
 	if a.port != 0 {
-		l, err := listen(ctx, cmp.Or(a.host, a.bind.String()), a.port)
+		l, err := listen(ctx, cmp.Or(a.host, a.address()), a.port, a.sharing)
 		switch {
 		case err == nil:
 			options = append(options, manager.Serve(l, a.serving))
@@ -78,7 +96,7 @@ func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Op
 		}
 	}
 	if a.plainPort != 0 {
-		l, err := listen(ctx, "127.0.0.1", a.plainPort)
+		l, err := listen(ctx, "127.0.0.1", a.plainPort, Sharing{})
 		if err != nil {
 			return nil, fmt.Errorf("--plain-port: %w", err)
 		}
@@ -87,7 +105,18 @@ func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Op
 	return options, nil
 }
 
-func listen(ctx context.Context, host string, port int) (net.Listener, error) {
+// address is that of the flag. None is all addresses.
+func (a *Answering) address() string {
+	if len(a.bind) == 0 {
+		return ""
+	}
+	return a.bind.String()
+}
+
+func listen(ctx context.Context, host string, port int, with Sharing) (net.Listener, error) {
 	var config net.ListenConfig
+	if with != (Sharing{}) {
+		config.Control = with.control
+	}
 	return config.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 }

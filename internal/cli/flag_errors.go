@@ -73,7 +73,7 @@ func Wants(kind string) string {
 	switch kind {
 	case "bool":
 		return "true or false"
-	case "int", "count":
+	case "int", "int32", "count":
 		return "a whole number, such as 5"
 	case "float32", "float64":
 		return "a number, such as 0.1"

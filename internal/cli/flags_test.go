@@ -37,7 +37,7 @@ func TestAnAddressOfAFileIsOneOfThisMachineAndAPort(t *testing.T) {
 		t.Errorf("%d listeners, and nobody asked for one", n)
 	}
 	// A port that was asked for and is taken is an error, whoever asked.
-	l, err := listen(t.Context(), "127.0.0.1", 0)
+	l, err := listen(t.Context(), "127.0.0.1", 0, Sharing{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,14 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 )
 
 // Target is the cluster that a command works against.
 type Target struct {
 	kubeconfig string
 	context    string
+	server     string // instead of that of the kubeconfig
 }
 
 // TargetOf returns the cluster that a kubeconfig file names.
@@ -30,6 +32,12 @@ func TargetOf(kubeconfig string) *Target { return &Target{kubeconfig: kubeconfig
 func (t *Target) Flags(flags *pflag.FlagSet) {
 	flags.StringVarP(&t.kubeconfig, "kubeconfig", "k", "", "kubeconfig `file` (default: $KUBECONFIG, else ~/.kube/config, else the cluster that this runs in)")
 	flags.StringVar(&t.context, "context", "", "`name` of the kubeconfig's context to use (default: its current one)")
+}
+
+// ServerFlag adds the flag that names the API server instead of the kubeconfig, as of
+// kube-controller-manager.
+func (t *Target) ServerFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&t.server, "master", "", "`address` of the API server, instead of that of the kubeconfig")
 }
 
 // Contexts are those of the kubeconfig, sorted; none if it cannot be read.
@@ -57,7 +65,7 @@ func (t *Target) Config() (*rest.Config, error) {
 		}
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(t.rules(),
-		&clientcmd.ConfigOverrides{CurrentContext: t.context}).ClientConfig()
+		&clientcmd.ConfigOverrides{CurrentContext: t.context, ClusterInfo: api.Cluster{Server: t.server}}).ClientConfig()
 	switch {
 	case err == nil:
 		return config, nil

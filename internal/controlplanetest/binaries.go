@@ -21,9 +21,10 @@ func need(t testing.TB) {
 
 // variables are where make says that it has built the binaries.
 var variables = map[string]string{
-	"setpoint":              "SETPOINT_BIN",
-	"setpoint-controlplane": "SETPOINT_CONTROLPLANE_BIN",
-	"kubectl":               "KUBECTL",
+	"setpoint":                "SETPOINT_BIN",
+	"setpoint-controlplane":   "SETPOINT_CONTROLPLANE_BIN",
+	"kubectl":                 "KUBECTL",
+	"kube-controller-manager": "KUBE_CONTROLLER_MANAGER",
 }
 
 // Binary returns the path of one of the binaries that make builds: setpoint,

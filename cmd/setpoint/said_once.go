@@ -1,0 +1,64 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/setpoint-io/setpoint/controllers/registry"
+)
+
+// protobuf is the form in which built-in kinds travel by default.
+// Source: k8s.io/apimachinery/pkg/runtime, ContentTypeProtobuf.
+const protobuf = "application/vnd.kubernetes.protobuf"
+
+// nodeIPAM is the controller that gives Nodes networks for their Pods.
+const nodeIPAM = "node-ipam-controller"
+
+// sayIdle says in one line what of the command line has no effect here. That Nodes get no
+// networks is a warning: without any their Pods get no addresses.
+func sayIdle(log *slog.Logger, idle *idleFlags, tune *tuning, controllers []string, contentType string) {
+	attributes := idle.given()
+	if absent := registry.Absent(controllers); len(absent) > 0 {
+		attributes = append(attributes, "controllers", strings.Join(absent, " "))
+	}
+	if gates := tune.featureGates.idle(); len(gates) > 0 {
+		attributes = append(attributes, "featureGates", strings.Join(gates, " "))
+	}
+	if contentType != protobuf && contentType != jsonForm {
+		attributes = append(attributes, "contentType", "--kube-api-content-type="+contentType)
+	}
+	if len(tune.compatibleWith) > 0 {
+		attributes = append(attributes, "versions", "--min-compatibility-version")
+	}
+	if len(attributes) > 0 {
+		log.Info("accepted without effect", attributes...)
+	}
+	if idle.allocatesNodeCIDRs() && !registry.Excludes(controllers, nodeIPAM) {
+		log.Warn("--allocate-node-cidrs has no effect: "+nodeIPAM+" does not run here, so new Nodes get no podCIDR; "+
+			"run it elsewhere, or let the network plugin allocate addresses", "controller", nodeIPAM)
+	}
+}
+
+// jsonForm is the other form in which built-in kinds can travel.
+const jsonForm = "application/json"
+
+// sayStopped names the chosen controllers that flags of theirs stop, and says if none is left.
+func sayStopped(log *slog.Logger, tune *tuning, run []registry.Entry, controllers []string) {
+	chosen, err := registry.Select(controllers)
+	if err != nil {
+		chosen = nil // none is
+	}
+	stopped := tune.stopped()
+	for _, e := range chosen {
+		if flag := stopped[e.Name]; flag != "" {
+			log.Warn("a controller is not started", "controller", e.Name, "because", flag)
+		}
+	}
+	if len(run) == 0 {
+		log.Warn("no controller is started", "chosen", slices.Clone(controllers))
+	}
+}

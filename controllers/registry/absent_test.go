@@ -1,0 +1,53 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/setpoint-io/setpoint/controllers/registry"
+)
+
+func TestControllersThatAreNotBuiltInMayBeNamed(t *testing.T) {
+	for _, test := range []struct {
+		choice         string
+		runs           string // one that is chosen, with a minus if it is not
+		absent         string
+		excludesNodeIP bool
+	}{
+		{"*", "deployment-controller", "", false},
+		{"*,-nodeipam,job", "deployment-controller", "job-controller", true},
+		{"-deployment,*,statefulset,cronjob-controller,-statefulset", "-deployment-controller", "cronjob-controller statefulset-controller", false},
+		{"deployment", "deployment-controller", "", true},
+		{"deployment,node-ipam-controller,-nodeipam", "deployment-controller", "node-ipam-controller", false},
+	} {
+		choice := strings.Split(test.choice, ",")
+		entries, err := registry.Select(choice)
+		if err != nil {
+			t.Errorf("%s: %v", test.choice, err)
+			continue
+		}
+		name, without := strings.CutPrefix(test.runs, "-")
+		if got := slices.ContainsFunc(entries, func(e registry.Entry) bool { return e.Name == name }); got == without {
+			t.Errorf("%s chooses %s: %t", test.choice, name, got)
+		}
+		if got := strings.Join(registry.Absent(choice), " "); got != test.absent {
+			t.Errorf("%s: absent are %q, want %q", test.choice, got, test.absent)
+		}
+		if got := registry.Excludes(choice, "node-ipam-controller"); got != test.excludesNodeIP {
+			t.Errorf("%s excludes node-ipam-controller: %t", test.choice, got)
+		}
+	}
+	if _, err := registry.Select([]string{"job-controller"}); !errors.Is(err, registry.ErrNothingSelected) {
+		t.Errorf("a choice of none that is here: %v", err)
+	}
+	for _, e := range registry.Known() {
+		if len(registry.Absent([]string{e.Name, e.Alias})) > 0 {
+			t.Errorf("%s is built in, and listed as absent", e.Name)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// checkOpen holds that paths have a star at their end alone.
+// Source: k8s.io/apiserver/pkg/authorization/path, NewAuthorizer.
+func checkOpen(paths []string) error {
+	for _, path := range paths {
+		if path == "" {
+			return errors.New("an open path is empty; want a path such as /healthz")
+		}
+		if star := strings.IndexByte(path, '*'); star >= 0 && star < len(path)-1 {
+			return fmt.Errorf("the open path %s: want a star at its end alone", path)
+		}
+	}
+	return nil
+}
+
+// open reports whether everybody may see a path.
+func open(paths []string, path string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool {
+		if prefix, ok := strings.CutSuffix(p, "*"); ok {
+			return strings.HasPrefix(strings.TrimPrefix(path, "/"), strings.TrimPrefix(prefix, "/"))
+		}
+		return strings.TrimPrefix(p, "/") == strings.TrimPrefix(path, "/")
+	})
+}
+
+// guards returns what stands before health, and before everything else.
+func (s *serving) guards() (health, rest func(http.Handler) http.Handler) {
+	everybody := func(h http.Handler) http.Handler { return h }
+	switch {
+	case s.Plain:
+		return everybody, everybody
+	case s.OpenPaths == nil:
+		return everybody, s.access.guard
+	}
+	but := func(h http.Handler) http.Handler {
+		guarded := s.access.guard(h)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if open(s.OpenPaths, r.URL.Path) {
+				h.ServeHTTP(w, r)
+				return
+			}
+			guarded.ServeHTTP(w, r)
+		})
+	}
+	return but, but
+}

@@ -1,0 +1,44 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Resync has each controller that is added look at all its objects again from time to time,
+// changed or not. The period of each is random, between least and twice that, so that not all
+// do it at once; see [controller.Resync]. A controller with a period of its own keeps it. The
+// default, 0, is never, and so is less.
+func Resync(least time.Duration) Option { return func(m *Manager) { m.resync = least } }
+
+// ResyncPeriod is one for a controller. Source of the factor: k8s.io/kubernetes,
+// cmd/kube-controller-manager/app, ResyncPeriod.
+func (m *Manager) ResyncPeriod() time.Duration {
+	if m.resync <= 0 {
+		return 0
+	}
+	return time.Duration(float64(m.resync) * (1 + rand.Float64())) //nolint:gosec // no secret
+}
+
+// StartInterval has each controller wait before it starts, for a random time between least
+// and twice that, so that not all of them ask the server at once. The default is not to wait.
+// Source of the factor: k8s.io/kubernetes, cmd/kube-controller-manager/app,
+// ControllerStartJitter.
+func StartInterval(least time.Duration) Option { return func(m *Manager) { m.startInterval = least } }
+
+// waitToStart waits until a part may start, or is no longer to.
+func (m *Manager) waitToStart(ctx context.Context) {
+	if m.startInterval <= 0 {
+		return
+	}
+	timer := time.NewTimer(time.Duration(float64(m.startInterval) * (1 + rand.Float64()))) //nolint:gosec // no secret
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
