@@ -54,6 +54,7 @@ TESTED  := $(filter-out . tools,$(MODULES))
 export SETPOINT_BIN              := $(BIN)/setpoint
 export SETPOINT_CONTROLPLANE_BIN := $(BIN)/setpoint-controlplane
 export KUBECTL                   := $(BIN)/kubectl
+export KUBE_CONTROLLER_MANAGER   := $(BIN)/kube-controller-manager
 
 include kubernetes.mk
 
@@ -85,6 +86,10 @@ up: build ## build, then start control plane, nodes and manager, and stay until 
 pictures: build kubectl ## draw docs/pictures anew: what setpoint watch shows of a real cluster (on Linux)
 	@$(BIN)/setpoint up -- go run ./hack/pictures -out docs/pictures -setpoint $(BIN)/setpoint -kubectl $(KUBECTL)
 
+.PHONY: gates
+gates: ## write the table of the feature gates of Kubernetes anew (downloads four versions)
+	go run ./hack/gates
+
 .PHONY: clean
 clean: ## remove everything that was built here (Go's own cache stays)
 	rm -rf bin dist
@@ -92,7 +97,7 @@ clean: ## remove everything that was built here (Go's own cache stays)
 ## Testing
 
 .PHONY: test
-test: build kubectl ## run all tests of all modules, those against a real API server included
+test: build kubectl kube-controller-manager ## run all tests of all modules, those against a real API server included
 	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
 	$(build-flaky)
 	@$(FLAKY) retry -retries $(RETRIES) -report $(BIN)/flaky.txt -- . $(RACE) -timeout 20m $(TESTFLAGS) \
@@ -108,7 +113,7 @@ test-short: ## run the tests that need no API server, in a minute
 	go test $(RACE) -short $(TESTFLAGS) ./...
 
 .PHONY: cover
-cover: build kubectl ## run the tests of the library and write bin/coverage.html
+cover: build kubectl kube-controller-manager ## run the tests of the library and write bin/coverage.html
 	go test -timeout 20m -coverpkg ./... -coverprofile $(BIN)/coverage.out $(TESTFLAGS) ./...
 	go tool cover -html $(BIN)/coverage.out -o $(BIN)/coverage.html
 	@go tool cover -func $(BIN)/coverage.out | tail -n 1

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -73,6 +74,7 @@ func TestWhateverStartsKubeControllerManagerStartsTheManager(t *testing.T) {
 	}
 	theirs, ours := binary(t, "kube-controller-manager"), binary(t, "setpoint")
 	lines := startLines(t, theirs)
+	knowsTheGates(t, theirs)
 	s := newStarts(t)
 	type verdict struct{ theirs, ours result }
 	verdicts := make([]verdict, len(lines))
@@ -111,6 +113,24 @@ func TestWhateverStartsKubeControllerManagerStartsTheManager(t *testing.T) {
 		len(lines), time.Since(began).Round(time.Second), counts[[2]bool{true, true}], counts[[2]bool{false, false}], counts[[2]bool{false, true}], counts[[2]bool{true, false}])
 	if len(lines) < 500 {
 		t.Errorf("%d lines, which is too few: does kube-controller-manager write its help in another way?", len(lines))
+	}
+}
+
+// knowsTheGates holds that the table of gates has all that kube-controller-manager shows.
+func knowsTheGates(t *testing.T, program string) {
+	t.Helper()
+	text, err := exec.CommandContext(t.Context(), program, "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile(`(?m)^ +kube:([A-Za-z0-9]+)=true`).FindAllSubmatch(text, -1)
+	for _, gate := range shown {
+		if err := known(string(gate[1])); err != nil {
+			t.Errorf("%v; does make gates have to be run?", err)
+		}
+	}
+	if len(shown) < 100 {
+		t.Errorf("%d gates in the help, which is too few", len(shown))
 	}
 }
 

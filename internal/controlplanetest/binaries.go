@@ -28,13 +28,13 @@ var variables = map[string]string{
 }
 
 // Binary returns the path of one of the binaries that make builds: setpoint,
-// setpoint-controlplane or kubectl.
+// setpoint-controlplane, kubectl or kube-controller-manager.
 func Binary(name string) (string, error) {
 	variable := variables[name]
 	if path := os.Getenv(variable); path != "" {
 		path, err := exec.LookPath(path)
 		if err != nil {
-			return "", fmt.Errorf("looking for %s, as $%s says: %w; run make build kubectl", name, variable, err)
+			return "", fmt.Errorf("looking for %s, as $%s says: %w; run make build kubectl kube-controller-manager", name, variable, err)
 		}
 		return path, nil
 	}
@@ -49,7 +49,7 @@ func Binary(name string) (string, error) {
 		}
 		path := filepath.Join(dir, "bin", name)
 		if _, err := os.Stat(path); err != nil {
-			return "", fmt.Errorf("looking for %s: %w; run make build kubectl, or set $%s", name, err, variable)
+			return "", fmt.Errorf("looking for %s: %w; run make build kubectl kube-controller-manager, or set $%s", name, err, variable)
 		}
 		return path, nil
 	}
