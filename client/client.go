@@ -27,6 +27,7 @@ type Client struct {
 	agent     []string // the User-Agent of every request; not to be changed
 	scheme    *runtime.Scheme
 	timeout   time.Duration // of requests that are no streams; 0 is none
+	jsonOnly  bool          // built-in kinds travel as JSON too
 	turns     turns         // of requests that are no streams
 
 	types sync.Map // reflect.Type to known
@@ -45,7 +46,8 @@ func WithScheme(s *runtime.Scheme) Option { return func(c *Client) { c.scheme = 
 
 // New returns a client of the server that config names. It does not connect.
 // config is copied. Its QPS and Burst are not used, see the package's
-// documentation.
+// documentation. With the ContentType application/json everything travels as JSON; any other
+// is what the client does anyway.
 func New(config *rest.Config, options ...Option) (*Client, error) {
 	if config == nil {
 		return nil, errors.New("making an API client: no configuration given")
@@ -76,6 +78,7 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 		timeout:   timeout,
 		turns:     make(turns, atOnce),
 		resources: map[schemaKey]object.Resource{},
+		jsonOnly:  config.ContentType == runtime.ContentTypeJSON,
 	}
 	for _, option := range options {
 		option(c)

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,8 +102,14 @@ func (r *Request) Param(name, value string) *Request {
 	return r
 }
 
-// Accept names the media types wanted, best first.
+// Accept names the media types wanted, best first. A client that speaks JSON alone leaves
+// protobuf out.
 func (r *Request) Accept(mediaTypes ...string) *Request {
+	if r.client.jsonOnly {
+		mediaTypes = slices.DeleteFunc(slices.Clone(mediaTypes), func(t string) bool {
+			return strings.HasPrefix(t, wire.Protobuf.MediaType())
+		})
+	}
 	r.accept = strings.Join(mediaTypes, ",")
 	return r
 }

@@ -341,7 +341,7 @@ func written(request *Request, kind string, o object.Object) object.Object {
 // kinds alone: not for custom ones, whose Go types may have the methods for it all the same.
 func (t Typed[T]) encode(r object.Resource, o T) (string, []byte, error) {
 	m, protobuf := any(o).(interface{ Marshal() ([]byte, error) })
-	if protobuf && wire.SpeaksProtobuf(o) && Builtin(r.GroupVersionKind().GroupKind()) {
+	if protobuf && !t.client.jsonOnly && wire.SpeaksProtobuf(o) && Builtin(r.GroupVersionKind().GroupKind()) {
 		raw, err := m.Marshal()
 		if err != nil {
 			return "", nil, err

@@ -38,7 +38,7 @@ func (m *Manager) handler(profiling bool, health, guard func(http.Handler) http.
 		registry.MustRegister(c)
 	}
 	guarded := func(path string, h http.Handler) { mux.Handle("GET "+path, guard(h)) }
-	guarded("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce}))
+	guarded("/metrics", promhttp.HandlerFor(prometheus.GathererFunc(without(m.disabledMetrics, registry.Gather)), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce}))
 	guarded("/debug/controllers", http.HandlerFunc(m.debugControllers))
 	guarded("/debug/informers", http.HandlerFunc(m.debugInformers))
 	if profiling {

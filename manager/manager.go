@@ -40,7 +40,8 @@ type Manager struct {
 	shutdown time.Duration
 	resync   time.Duration // see Resync
 
-	startInterval time.Duration
+	startInterval   time.Duration
+	disabledMetrics []string
 
 	servings []serving
 	election *lease.Config // as it was asked for

@@ -51,10 +51,10 @@ func TestAnswersCountForAsLongAsTheyAreToBeRemembered(t *testing.T) {
 	}{
 		{"all", manager.Remember{Tokens: long, Allowed: long, Denied: long}, "token-of-prometheus", 2, 0},
 		{"nothing", manager.Remember{Tokens: -1, Allowed: -1, Denied: -1}, "token-of-prometheus", 2, 2},
-		{"tokens alone", manager.Remember{Tokens: long, Allowed: -1, Denied: long}, "token-of-prometheus", 2, 1},
-		{"rights alone", manager.Remember{Tokens: -1, Allowed: long, Denied: -1}, "token-of-prometheus", 2, 1},
+		{"tokens alone", manager.Remember{Tokens: long, Allowed: -1, Denied: long}, "token-of-prometheus", 2, 2},
+		{"rights alone", manager.Remember{Tokens: -1, Allowed: long, Denied: -1}, "token-of-prometheus", 2, 2},
 		{"what is not allowed", manager.Remember{Tokens: long, Allowed: -1, Denied: long}, "token-of-somebody", 2, 0},
-		{"what is not allowed, not at all", manager.Remember{Tokens: long, Allowed: long, Denied: -1}, "token-of-somebody", 2, 1},
+		{"what is not allowed, not at all", manager.Remember{Tokens: long, Allowed: long, Denied: -1}, "token-of-somebody", 2, 2},
 		{"who is nobody", manager.Remember{Tokens: long}, "forged", 1, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -110,19 +110,19 @@ func TestConnectionsAreEncryptedAsAsked(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		how      manager.TLS
-		client   tls.Config
+		client   *tls.Config
 		protocol string // "" is refused
 	}{
-		{"by default with HTTP/2", manager.TLS{}, tls.Config{NextProtos: both}, "h2"},
-		{"by default no TLS 1.1", manager.TLS{}, tls.Config{NextProtos: both, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, ""},
-		{"without HTTP/2", manager.TLS{NoHTTP2: true}, tls.Config{NextProtos: both}, "http/1.1"},
-		{"a newer version", manager.TLS{MinVersion: tls.VersionTLS13}, tls.Config{NextProtos: both, MaxVersion: tls.VersionTLS12}, ""},
-		{"an older version", manager.TLS{MinVersion: tls.VersionTLS10, NoHTTP2: true}, tls.Config{NextProtos: both, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, "http/1.1"},
-		{"a suite that HTTP/2 does not take", manager.TLS{CipherSuites: []uint16{suite}}, tls.Config{NextProtos: both, MaxVersion: tls.VersionTLS12}, "http/1.1"},
-		{"another suite", manager.TLS{CipherSuites: []uint16{suite}}, tls.Config{
+		{"by default with HTTP/2", manager.TLS{}, &tls.Config{NextProtos: both}, "h2"},
+		{"by default no TLS 1.1", manager.TLS{}, &tls.Config{NextProtos: both, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, ""},
+		{"without HTTP/2", manager.TLS{NoHTTP2: true}, &tls.Config{NextProtos: both}, "http/1.1"},
+		{"a newer version", manager.TLS{MinVersion: tls.VersionTLS13}, &tls.Config{NextProtos: both, MaxVersion: tls.VersionTLS12}, ""},
+		{"an older version", manager.TLS{MinVersion: tls.VersionTLS10, NoHTTP2: true}, &tls.Config{NextProtos: both, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, "http/1.1"},
+		{"a suite that HTTP/2 does not take", manager.TLS{CipherSuites: []uint16{suite}}, &tls.Config{NextProtos: both, MaxVersion: tls.VersionTLS12}, "http/1.1"},
+		{"another suite", manager.TLS{CipherSuites: []uint16{suite}}, &tls.Config{
 			NextProtos: both, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
 		}, ""},
-		{"another curve", manager.TLS{Curves: []tls.CurveID{tls.CurveP384}}, tls.Config{NextProtos: both, CurvePreferences: []tls.CurveID{tls.X25519}}, ""},
+		{"another curve", manager.TLS{Curves: []tls.CurveID{tls.CurveP384}}, &tls.Config{NextProtos: both, CurvePreferences: []tls.CurveID{tls.X25519}}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			address, _ := served(t, manager.Serving{TLS: test.how})

@@ -13,7 +13,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/setpoint-io/setpoint/controllers/registry"
-	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
 // leaderMigration says which controllers belong to another controller manager, while a
@@ -73,7 +72,7 @@ func (l *leaderMigration) read() (config migrationConfig, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&config); err != nil {
-		return config, fmt.Errorf("%s: %s", l.file, cli.OneLine(err))
+		return config, fmt.Errorf("%s: want a LeaderMigrationConfiguration in YAML, with nothing else in it", l.file) // err has what stands there
 	}
 	version, ok := strings.CutPrefix(config.APIVersion, migrationGroup)
 	switch {

@@ -101,6 +101,9 @@ lack nothing work meanwhile.
 			tune.into(&options)
 			tune.signing = keys.signing.stopped()
 			limit.limit(config)
+			if contentType == jsonForm {
+				config.ContentType = jsonForm
+			}
 			hosts := together
 			if own {
 				hosts = ownAccounts(config)
@@ -123,8 +126,8 @@ lack nothing work meanwhile.
 				return err
 			}
 			process.profile(answer.Profiles())
-			sayIdle(log, &idle, &tune, controllers, contentType)
-			more = slices.Concat(more, serving, process.options())
+			sayIdle(log, &idle, &tune, controllers, contentType, metrics.idle()...)
+			more = slices.Concat(more, serving, process.options(), metrics.options())
 			m, entries, err := newManager(config, tune.of(entries), options, hosts, log, more...)
 			if err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/manager"
 )
 
 // metricsFlags are those of kube-controller-manager about single metrics.
@@ -24,8 +24,26 @@ type metricsFlags struct {
 
 func (m *metricsFlags) flags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&m.disabled, "disabled-metrics", nil, "`names` of metrics that are not served")
-	flags.StringToStringVar(&m.labels, "allow-metric-labels", nil, "values of labels that are served, such as METRIC,LABEL='a,b'; others are served as unexpected")
-	flags.StringVar(&m.file, "allow-metric-labels-manifest", "", "YAML `file` with the same, a mapping of METRIC,LABEL to values")
+	flags.StringToStringVar(&m.labels, "allow-metric-labels", nil, "accepted as by kube-controller-manager, without effect")
+	flags.Lookup("allow-metric-labels").Hidden = true
+	flags.StringVar(&m.file, "allow-metric-labels-manifest", "", "accepted as by kube-controller-manager, without effect")
+	flags.Lookup("allow-metric-labels-manifest").Hidden = true
+}
+
+// options are those of the manager.
+func (m *metricsFlags) options() []manager.Option {
+	return []manager.Option{manager.DisabledMetrics(m.disabled...)}
+}
+
+// idle names the flags that have no effect: metrics here have labels of few values alone.
+func (m *metricsFlags) idle() (attributes []any) {
+	switch {
+	case m.file != "":
+		return []any{"metrics", "--allow-metric-labels-manifest"}
+	case m.labels != nil:
+		return []any{"metrics", "--allow-metric-labels"}
+	}
+	return nil
 }
 
 // check reads the file and says what is wrong with the flags.
@@ -45,7 +63,7 @@ func (m *metricsFlags) check() error {
 			return fmt.Errorf("--allow-metric-labels-manifest: %w", err)
 		}
 		if err := yaml.Unmarshal(text, &m.labels); err != nil {
-			return fmt.Errorf("--allow-metric-labels-manifest: %s: %s", m.file, cli.OneLine(err))
+			return fmt.Errorf("--allow-metric-labels-manifest: %s: want a YAML mapping of METRIC,LABEL to values", m.file) // err has what stands there
 		}
 	}
 	for key := range m.labels {

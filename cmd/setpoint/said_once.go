@@ -20,8 +20,8 @@ const nodeIPAM = "node-ipam-controller"
 
 // sayIdle says in one line what of the command line has no effect here. That Nodes get no
 // networks is a warning: without any their Pods get no addresses.
-func sayIdle(log *slog.Logger, idle *idleFlags, tune *tuning, controllers []string, contentType string) {
-	attributes := idle.given()
+func sayIdle(log *slog.Logger, idle *idleFlags, tune *tuning, controllers []string, contentType string, more ...any) {
+	attributes := append(idle.given(), more...)
 	if absent := registry.Absent(controllers); len(absent) > 0 {
 		attributes = append(attributes, "controllers", strings.Join(absent, " "))
 	}

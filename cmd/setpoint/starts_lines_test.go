@@ -366,6 +366,7 @@ positional
 --cidr-allocator-type=CloudAllocator
 --cidr-allocator-type=
 --attach-detach-reconcile-sync-period=999ms
+--concurrent-service-syncs=2
 --concurrent_rc_syncs=3
 --concurrent-rc_syncs=3
 `

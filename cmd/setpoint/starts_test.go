@@ -40,7 +40,7 @@ var onlyOurs = map[string]string{
 	"--requestheader-uid-headers=":                          "headers with the UID of a user may have any name",
 	"--log-json-":                                           "alpha options of logging need no gate, as they have no effect",
 	"--log-text-":                                           "alpha options of logging need no gate, as they have no effect",
-	"--logging-format= ":                                    "an empty format is the default one",
+	"'--logging-format='":                                   "an empty format is the default one",
 	"--logging-format=json --vmodule":                       "levels of files have no effect in any format",
 	"cloud-node-lifecycle":                                  "controllers of 1.34 to 1.36 are known by name",
 	"--concurrent-service-syncs":                            "a flag of 1.34 to 1.36",
@@ -53,7 +53,6 @@ var onlyOurs = map[string]string{
 	"SidecarContainers=true":                                "a gate that only kube-controller-manager 1.34 to 1.36 knows",
 	"=RootlessControlPlane=":                                "a gate of kubeadm",
 	"=InPlacePodVerticalScaling=false":                      "locked for others, and nothing here reads it",
-	"--leader-migration-config={migration}":                 "the file may be any YAML",
 	"--tls-cipher-suites=TLS_":                              "without a suite that HTTP/2 needs, HTTP/1.1 is served",
 	"--tls-curve-preferences=1 ":                            "a number that Go does not know is never chosen",
 }
@@ -181,9 +180,9 @@ func newStarts(t *testing.T) *starts {
 	files := map[string]string{
 		"cert": string(cert), "key": string(key), "empty": "",
 		"kubeconfig": "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: a}]}",
-		"migration":  "{kind: LeaderMigrationConfiguration, apiVersion: controllermanager.config.k8s.io/v1, leaderName: migration, resourceLock: leases, controllerLeaders: [{name: nodelifecycle, component: '*'}, {name: route, component: kube-controller-manager}]}",
-		"beta":       "{kind: LeaderMigrationConfiguration, apiVersion: controllermanager.config.k8s.io/v1beta1, leaderName: migration, controllerLeaders: []}",
-		"nameless":   "{kind: LeaderMigrationConfiguration, apiVersion: controllermanager.config.k8s.io/v1, controllerLeaders: []}",
+		"migration":  "kind: LeaderMigrationConfiguration\napiVersion: controllermanager.config.k8s.io/v1alpha1\nleaderName: migration\nresourceLock: leases\ncontrollerLeaders: [{name: nodelifecycle, component: '*'}, {name: route, component: kube-controller-manager}]\n",
+		"beta":       "kind: LeaderMigrationConfiguration\napiVersion: controllermanager.config.k8s.io/v1beta1\nleaderName: migration\ncontrollerLeaders: []\n",
+		"nameless":   "kind: LeaderMigrationConfiguration\napiVersion: controllermanager.config.k8s.io/v1\ncontrollerLeaders: []\n",
 		"labels":     "{\"workqueue_depth,name\": \"deployment\"}",
 	}
 	places := []string{"{port}", port, "{dir}", dir}
