@@ -28,15 +28,17 @@ import (
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 )
 
-// kubeadmFlags are those of the static Pod that kubeadm 1.36 makes of
-// kube-controller-manager, in its order, for a cluster without --pod-network-cidr.
+// kubeadmFlags are those of the static Pod that kubeadm 1.37 makes of
+// kube-controller-manager, in its order, for a cluster with --pod-network-cidr.
 // Source: k8s.io/kubernetes/cmd/kubeadm/app/phases/controlplane, getControllerManagerCommand.
 func kubeadmFlags(kubeconfig, ca, caKey, frontProxyCA, serviceAccountKey string) []string {
 	return []string{
+		"--allocate-node-cidrs=true",
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
 		"--bind-address=127.0.0.1",
 		"--client-ca-file=" + ca,
+		"--cluster-cidr=10.244.0.0/16",
 		"--cluster-name=kubernetes",
 		"--cluster-signing-cert-file=" + ca,
 		"--cluster-signing-key-file=" + caKey,
@@ -46,6 +48,7 @@ func kubeadmFlags(kubeconfig, ca, caKey, frontProxyCA, serviceAccountKey string)
 		"--requestheader-client-ca-file=" + frontProxyCA,
 		"--root-ca-file=" + ca,
 		"--service-account-private-key-file=" + serviceAccountKey,
+		"--service-cluster-ip-range=10.96.0.0/12",
 		"--use-service-account-credentials=true",
 	}
 }
@@ -198,6 +201,11 @@ func TestTheManifestOfKubeadmRunsAsItIs(t *testing.T) {
 	signals <- syscall.SIGTERM
 	if status := <-ended; status != 0 {
 		t.Errorf("it ended with %d: %s", status, log)
+	}
+	for text, want := range map[string]int{"accepted without effect": 1, "node-ipam-controller does not run here": 1} {
+		if got := strings.Count(log.String(), text); got != want {
+			t.Errorf("the log has %q %d times, want %d: %s", text, got, want, log)
+		}
 	}
 	for line := range strings.Lines(log.String()) {
 		for _, bad := range []string{"forbidden", "lack a right", "eyJ", "0123456789abcdef"} {

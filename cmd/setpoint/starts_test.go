@@ -38,6 +38,8 @@ const startDeadline = time.Minute
 // a part of the line, with the reason.
 var onlyOurs = map[string]string{
 	"--requestheader-uid-headers=":                          "headers with the UID of a user may have any name",
+	"'--kube-api-burst=0'":                                  "there is no limit of requests by default, and so no burst",
+	"'--kube-api-burst=-1'":                                 "there is no limit of requests by default, and so no burst",
 	"--log-json-":                                           "alpha options of logging need no gate, as they have no effect",
 	"--log-text-":                                           "alpha options of logging need no gate, as they have no effect",
 	"'--logging-format='":                                   "an empty format is the default one",
