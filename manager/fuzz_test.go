@@ -68,7 +68,7 @@ func FuzzRequest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	secure, plain := m.handler(true, a.guard), local(m.handler(false, func(h http.Handler) http.Handler { return h }))
+	secure, plain := m.handler(true, func(h http.Handler) http.Handler { return h }, a.guard), local(m.handler(false, func(h http.Handler) http.Handler { return h }, func(h http.Handler) http.Handler { return h }))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(raw)))
 		if err != nil {

@@ -134,8 +134,8 @@ func TestConnectionsAreEncryptedAsAsked(t *testing.T) {
 	}
 }
 
-// pair writes a certificate for a host and its key, and returns the files.
-func pair(t *testing.T, host string) (cert, key string) {
+// hostPair writes a certificate for a host and its key, and returns the files.
+func hostPair(t *testing.T, host string) (cert, key string) {
 	t.Helper()
 	c := newAuthority(t, "authority").sign(t, pkix.Name{CommonName: host}, func(c *x509.Certificate) {
 		c.DNSNames, c.ExtKeyUsage = []string{host}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
@@ -155,9 +155,9 @@ func pair(t *testing.T, host string) (cert, key string) {
 }
 
 func TestAClientThatNamesAHostGetsItsCertificate(t *testing.T) {
-	usualCert, usualKey := pair(t, "usual.example.com")
-	ownCert, ownKey := pair(t, "own.example.com")
-	namedCert, namedKey := pair(t, "other.example.com")
+	usualCert, usualKey := hostPair(t, "usual.example.com")
+	ownCert, ownKey := hostPair(t, "own.example.com")
+	namedCert, namedKey := hostPair(t, "other.example.com")
 	address, _ := served(t, manager.Serving{CertFile: usualCert, KeyFile: usualKey, TLS: manager.TLS{Names: []manager.NamedCertificate{
 		{CertFile: ownCert, KeyFile: ownKey}, {CertFile: namedCert, KeyFile: namedKey, Names: []string{"*.shop.example.com"}},
 	}}})
