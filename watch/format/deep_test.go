@@ -27,7 +27,8 @@ func nested(levels int) map[string]any {
 	return map[string]any{"spec": v}
 }
 
-// An object of a few kilobytes must not become a document of megabytes because it is deep.
+// An object of a few kilobytes must not become a document of megabytes because it is deep, and
+// one as deep as API servers take, 10,000 levels, must be written.
 func TestADeepObjectIsNotBlownUp(t *testing.T) {
 	for _, form := range []Form{YAML, Diff, Text, JSON} {
 		size := func(levels int) int {
@@ -52,8 +53,11 @@ func TestADeepObjectIsNotBlownUp(t *testing.T) {
 			}
 			return out.Len()
 		}
-		few, many := size(400), size(4000)
-		t.Logf("%s: %d bytes of 400 levels, %d of 4000", form, few, many)
+		few, many := size(1000), size(10_000)
+		t.Logf("%s: %d bytes of 1000 levels, %d of 10000", form, few, many)
+		if input := len(`{"a":[]}`) * 10_000 / 2; many > 4*input {
+			t.Errorf("%s: an object of %d bytes is %d bytes of output", form, input, many)
+		}
 		if many > 20*few {
 			t.Errorf("%s: ten times the depth is %d times the output, from %d to %d bytes", form, many/few, few, many)
 		}

@@ -13,15 +13,15 @@ import (
 
 // document makes a YAML document of JSON, with its keys in the same order.
 func document(b []byte) ([]byte, error) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(escapeYAML(b), &root); err != nil { // JSON is YAML
+	root, err := node(b)
+	if err != nil {
 		return nil, err
 	}
-	restyle(&root, 0)
+	restyle(root, 0)
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	if err := enc.Encode(&root); err != nil {
+	if err := enc.Encode(root); err != nil {
 		return nil, err
 	}
 	if err := enc.Close(); err != nil {
