@@ -4,7 +4,13 @@
 package observe
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/setpoint-io/setpoint/watch/event"
@@ -45,29 +51,82 @@ func observerOfWidgets(t testing.TB, hide ...string) *Observer {
 	return New(o)
 }
 
+// sizeVariable has the test binary do the work of one update instead of counting it.
+const sizeVariable = "SETPOINT_TEST_LIST_SIZE"
+
 // The work for an update grows as the list does, and not as its square: ten times the list is
-// ten times the work, where the square would be a hundred. What is counted are allocations,
-// which reading keys costs; BenchmarkLargeList shows the time.
+// ten times the work, where the square would be a hundred. What is counted are the statements
+// that a binary built with coverage executes in this package and in diff, so that a search
+// counts that allocates nothing; BenchmarkLargeList shows the time.
 func TestTheWorkGrowsAsTheObjectDoes(t *testing.T) {
-	for name, hide := range map[string][]string{"nothing hidden": nil, "values hidden": {"widgets.example.com:spec.items[*].token"}} {
+	cases := map[string][]string{"nothing hidden": nil, "values hidden": {"widgets.example.com:spec.items[*].token"}}
+	if size := os.Getenv(sizeVariable); size != "" {
+		n, err := strconv.Atoi(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, hide := range cases {
+			t.Run(name, func(t *testing.T) { update(t, n, hide) })
+		}
+		return
+	}
+	binary := filepath.Join(t.TempDir(), "observe.test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-covermode=count", "-coverpkg=.,../diff", "-o", binary, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the test with coverage: %v\n%s", err, out)
+	}
+	for name := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := observerOfWidgets(t, hide...)
-			work := func(n int) float64 {
-				old, now := widgets(n, 1), widgets(n, 2)
-				return testing.AllocsPerRun(1, func() {
-					e := o.Event(Change{Verb: event.Updated, Old: old, New: now})
-					if len(e.Fields) != 2*n || len(e.Authors) != 1 || e.Authors[0].Manager != "one" {
-						t.Errorf("%d fields by %v, want %d by one", len(e.Fields), e.Authors, 2*n)
-					}
-				})
+			few, many := statements(t, binary, 300), statements(t, binary, 3000)
+			t.Logf("%d statements for 300 elements, %d for 3000", few, many)
+			if few < 300 {
+				t.Fatalf("%d statements are no measure of the work", few)
 			}
-			few, many := work(100), work(1000)
-			t.Logf("%.0f allocations for 100 elements, %.0f for 1000", few, many)
 			if many > 20*few {
-				t.Errorf("ten times the list is %.0f times the work", many/few)
+				t.Errorf("ten times the list is %d times the work", many/few)
 			}
 		})
 	}
+}
+
+// update makes the event of an update of a list of n elements.
+func update(t *testing.T, n int, hide []string) {
+	t.Helper()
+	e := observerOfWidgets(t, hide...).Event(Change{Verb: event.Updated, Old: widgets(n, 1), New: widgets(n, 2)})
+	if len(e.Fields) != 2*n || len(e.Authors) != 1 || e.Authors[0].Manager != "one" {
+		t.Errorf("%d fields by %v, want %d by one", len(e.Fields), e.Authors, 2*n)
+	}
+}
+
+// statements runs the subtest of this name in binary, for a list of n elements, and returns how
+// many statements it executed. Each line of a profile ends with how many statements a block has
+// and how often it ran.
+func statements(t *testing.T, binary string, n int) int {
+	t.Helper()
+	profile := filepath.Join(t.TempDir(), "profile")
+	run := exec.CommandContext(t.Context(), binary, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.coverprofile="+profile)
+	run.Env = append(os.Environ(), fmt.Sprintf("%s=%d", sizeVariable, n))
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("an update of %d elements: %v\n%s", n, err, out)
+	}
+	text, err := os.ReadFile(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			continue // the mode
+		}
+		size, err := strconv.Atoi(fields[1])
+		times, err2 := strconv.Atoi(fields[2])
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		total += size * times
+	}
+	return total
 }
 
 func BenchmarkLargeList(b *testing.B) {
