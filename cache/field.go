@@ -107,7 +107,7 @@ func jsonField(v reflect.Value, name string) (reflect.Value, bool) {
 
 // scalar is the text of a value that is no list, map or struct.
 func scalar(v reflect.Value) (string, bool) {
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // the others have no text that a selector could name
 	case reflect.String, reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return fmt.Sprint(v.Interface()), true
 	}

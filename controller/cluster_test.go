@@ -29,7 +29,7 @@ var parts = object.Resource{Group: "controller.example.com", Version: "v1", Plur
 // part is a custom kind.
 type part struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 }
 
 func (p *part) DeepCopyObject() runtime.Object {
@@ -71,7 +71,12 @@ func TestAnOwnerAdoptsAndReleasesObjectsOfACustomKind(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- factory.Run(ctx) }()
-	defer func() { cancel(); <-ended }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
 	if err := informer.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}

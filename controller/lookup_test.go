@@ -146,7 +146,7 @@ func TestAWriteToAnotherClusterIsNotWaitedForInTheInformersOfThisOne(t *testing.
 	inBubble(t, func(t *testing.T, b *bubble) {
 		far := fakeapi.InMemory(podsResource)
 		for i := range 50 { // versions there are far ahead
-			if err := far.Add(pod(string(rune('a' + i%26)) + strings.Repeat("x", i/26+1))); err != nil {
+			if err := far.Add(pod(string(rune('a'+i%26)) + strings.Repeat("x", i/26+1))); err != nil {
 				t.Fatal(err)
 			}
 		}

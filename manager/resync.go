@@ -21,7 +21,7 @@ func (m *Manager) ResyncPeriod() time.Duration {
 	if m.resync <= 0 {
 		return 0
 	}
-	return time.Duration(float64(m.resync) * (1 + rand.Float64())) //nolint:gosec // no secret
+	return time.Duration(float64(m.resync) * (1 + rand.Float64()))
 }
 
 // StartInterval has each controller wait before it starts, for a random time between least
@@ -35,7 +35,7 @@ func (m *Manager) waitToStart(ctx context.Context) {
 	if m.startInterval <= 0 {
 		return
 	}
-	timer := time.NewTimer(time.Duration(float64(m.startInterval) * (1 + rand.Float64()))) //nolint:gosec // no secret
+	timer := time.NewTimer(time.Duration(float64(m.startInterval) * (1 + rand.Float64())))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

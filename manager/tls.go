@@ -143,7 +143,7 @@ func (s *serving) inCertDir() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.CertDir, 0o755); err != nil {
+	if err := os.MkdirAll(s.CertDir, 0o750); err != nil {
 		return err
 	}
 	if err := os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600); err != nil {

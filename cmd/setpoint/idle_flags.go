@@ -5,7 +5,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -180,13 +179,6 @@ func (f *idleFlags) given() (attributes []any) {
 func (f *idleFlags) allocatesNodeCIDRs() bool {
 	on, err := f.set.GetBool("allocate-node-cidrs")
 	return on && err == nil
-}
-
-// isIdle reports whether a flag has no effect.
-func isIdle(name string) bool {
-	return slices.ContainsFunc(idleGroups(), func(g idleGroup) bool {
-		return slices.ContainsFunc(g.flags, func(f idleFlag) bool { return f.name == name })
-	})
 }
 
 // checkedText is a text of a form that its flag checks.

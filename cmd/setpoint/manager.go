@@ -90,7 +90,7 @@ lack nothing work meanwhile.
 			if err != nil {
 				return err
 			}
-			config, err := t.Config()
+			config, err := connection(&t, &limit, contentType)
 			if err != nil {
 				return err
 			}
@@ -100,10 +100,6 @@ lack nothing work meanwhile.
 			}
 			tune.into(&options)
 			tune.signing = keys.signing.stopped()
-			limit.limit(config)
-			if contentType == jsonForm {
-				config.ContentType = jsonForm
-			}
 			hosts := together
 			if own {
 				hosts = ownAccounts(config)
@@ -161,6 +157,19 @@ lack nothing work meanwhile.
 	cli.ExplainFlagErrors(c, nil)
 	c.AddCommand(rbacCommand(w))
 	return c
+}
+
+// connection is how the API server is reached: where, how often, and in which form.
+func connection(t *cli.Target, limit *rateLimit, contentType string) (*rest.Config, error) {
+	config, err := t.Config()
+	if err != nil {
+		return nil, err
+	}
+	limit.limit(config)
+	if contentType == jsonForm {
+		config.ContentType = jsonForm
+	}
+	return config, nil
 }
 
 // noArguments refuses arguments, but for empty ones, which scripts leave behind.

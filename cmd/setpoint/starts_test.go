@@ -259,23 +259,23 @@ func (s *starts) start(t *testing.T, number int, program string, before []string
 // fields are those of a line. What stands in quotes is one, and may be empty.
 func fields(line string) (all []string) {
 	var field strings.Builder
-	quoted, any := false, false
+	quoted, begun := false, false
 	for _, r := range line {
 		switch {
 		case r == '\'':
-			quoted, any = !quoted, true
+			quoted, begun = !quoted, true
 		case r == ' ' && !quoted:
-			if any {
+			if begun {
 				all = append(all, field.String())
 			}
 			field.Reset()
-			any = false
+			begun = false
 		default:
 			field.WriteRune(r)
-			any = true
+			begun = true
 		}
 	}
-	if any {
+	if begun {
 		all = append(all, field.String())
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"go/format"
@@ -73,8 +74,8 @@ func write(ctx context.Context, out string) error {
 			}
 		}
 	}
-	for file, any := range declares {
-		if !any {
+	for file, some := range declares {
+		if !some {
 			return fmt.Errorf("%s declares no gate in any version: has its form changed?", file)
 		}
 	}
@@ -82,7 +83,7 @@ func write(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(out, text, 0o644)
+	return os.WriteFile(out, text, 0o644) //nolint:gosec // source code
 }
 
 // download returns where the source of a module is. Kubernetes numbers its libraries 0.x
@@ -96,7 +97,7 @@ func download(ctx context.Context, module string, minor, patch int) (string, err
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module gates\n"), 0o600); err != nil {
 		return "", err
 	}
@@ -106,7 +107,7 @@ func download(ctx context.Context, module string, minor, patch int) (string, err
 	said, err := c.Output()
 	var answer struct{ Dir, Error string }
 	if jsonErr := json.Unmarshal(said, &answer); jsonErr != nil || answer.Dir == "" {
-		return "", fmt.Errorf("downloading %s: %v %s", version, err, answer.Error)
+		return "", fmt.Errorf("downloading %s: %w: %s", version, errors.Join(err, jsonErr), answer.Error)
 	}
 	return answer.Dir, nil
 }
