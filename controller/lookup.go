@@ -86,13 +86,28 @@ func list(ctx context.Context, from *client.Client, r object.Resource, s client.
 	if err != nil {
 		return "", err
 	}
-	return object.ParseVersion(head.ResourceVersion)
+	version, err := versionOf(head.ResourceVersion)
+	if err != nil {
+		return "", fmt.Errorf("list %s: %w", r, err)
+	}
+	return version, nil
 }
 
-// metaOf is object.MetaOf for who cannot go on without a version.
+// metaOf is object.MetaOf of an object whose version must be known.
 func metaOf(o *metav1.PartialObjectMetadata) (object.Meta, error) {
-	if _, err := object.ParseVersion(o.ResourceVersion); err != nil {
-		return object.Meta{}, err
+	if _, err := versionOf(o.ResourceVersion); err != nil {
+		return object.Meta{}, fmt.Errorf("%s: %w", object.KeyOf(o), err)
 	}
 	return object.MetaOf(o), nil
+}
+
+// versionOf reads the version in an answer. Each object and each list of an API server has
+// one. An answer without one is of something else, such as a proxy that answers 200 with {},
+// and says nothing of what the server has.
+func versionOf(s string) (object.Version, error) {
+	version, err := object.ParseVersion(s)
+	if err == nil && version.IsZero() {
+		err = fmt.Errorf("resourceVersion %q: the answer is not that of an API server", s)
+	}
+	return version, err
 }
