@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"gopkg.in/natefinch/lumberjack.v2"
 
+	"github.com/setpoint-io/setpoint/internal/ownfile"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
@@ -48,12 +51,40 @@ func newFile(o File) (Sink, error) {
 	return f, nil
 }
 
+// checkOwner refuses a file or a link of another user. In a folder that others may write to, a
+// planted file would tell its owner of the cluster, and a planted link would have this process
+// write to a file of its own user's. The log opens the file by its name after this check: a user
+// who may rename files in the folder can replace it in between.
+func checkOwner(path string) error {
+	if err := ownfile.Link(path); errors.Is(err, ownfile.ErrNotOwn) {
+		return fmt.Errorf("%w; name the file itself", err)
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f, err := ownfile.Open(target, os.O_WRONLY)
+	if errors.Is(err, ownfile.ErrNotOwn) {
+		return fmt.Errorf("%w; name another file, or chown this one", err)
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // tryFile opens the file as it will be opened, so that what is wrong is told at the start.
 // It reports whether the file ends within a line, as one does whose writer was killed.
 func tryFile(path string) (torn bool, err error) {
 	// A pipe would have to be waited for, and cannot be rotated.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return false, fmt.Errorf("%s is not a regular file", path)
+	}
+	if err := checkOwner(path); err != nil {
+		return false, err
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, fileMode)
 	if err != nil {
@@ -77,7 +108,9 @@ func endsWithin(f *os.File) (bool, error) {
 
 // Send writes events and waits until the disk has them.
 func (f *file) Send(ctx context.Context, events []*event.Event) Result {
-	f.reopenIfMoved()
+	if err := f.reopenIfMoved(); err != nil {
+		return Result{Err: err}
+	}
 	r := f.printer.Send(ctx, events)
 	if r.Done == len(r.Refused) {
 		return r
@@ -89,15 +122,17 @@ func (f *file) Send(ctx context.Context, events []*event.Event) Result {
 }
 
 // reopenIfMoved notices that somebody took the file away, to rotate it himself: what is
-// written to a file without a name is lost.
-func (f *file) reopenIfMoved() {
-	if f.last == nil {
-		return
-	}
-	if now, err := os.Stat(f.path); err != nil || !os.SameFile(now, f.last) {
+// written to a file without a name is lost. What has its name by now is checked as at the start,
+// until it is what the log has open.
+func (f *file) reopenIfMoved() error {
+	if f.last != nil {
+		if now, err := os.Stat(f.path); err == nil && os.SameFile(now, f.last) {
+			return nil
+		}
 		_ = f.log.Close() // the next Write opens or makes the file of this name
 		f.last, f.torn = nil, false
 	}
+	return checkOwner(f.path)
 }
 
 // sync asks by another handle, since the one that writes is not ours.

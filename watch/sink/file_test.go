@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/setpoint-io/setpoint/internal/ownfile"
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
@@ -128,6 +129,79 @@ func TestAFileThatCannotBeWrittenIsToldAtTheStart(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "sink log: file.path: ") || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// A file sink must not write to what another user has planted under its name.
+func TestAFileOrALinkOfAnotherUserIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	plant := map[string]func(t *testing.T, path, victim string){
+		"a link": func(t *testing.T, path, victim string) {
+			if err := errors.Join(os.Symlink(victim, path), os.Lchown(path, 65534, 65534)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a link to nothing": func(t *testing.T, path, victim string) {
+			if err := errors.Join(os.Symlink(victim+".new", path), os.Lchown(path, 65534, 65534)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a file": func(t *testing.T, path, _ string) {
+			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chown(path, 65534, 65534)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	for name, set := range plant {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path, victim := filepath.Join(dir, "events.json"), filepath.Join(t.TempDir(), "victim")
+			if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			untouched := func() {
+				t.Helper()
+				if got, err := os.ReadFile(victim); err != nil || string(got) != "precious" {
+					t.Errorf("the victim holds %q, %v", got, err)
+				}
+				if _, err := os.Lstat(victim + ".new"); err == nil {
+					t.Error("a link was followed to make a file")
+				}
+			}
+			set(t, path, victim)
+			_, err := sink.New(t.Context(), "log", sink.Options{File: &sink.File{Path: path}}, sink.Deps{})
+			if !errors.Is(err, ownfile.ErrNotOwn) || !strings.HasPrefix(err.Error(), "sink log: file.path: ") {
+				t.Errorf("at the start: %v", err)
+			}
+			untouched()
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			// The same while it runs, in the place of a file that was moved away.
+			s := fileSink(t, sink.File{Path: path})
+			if r := s.Send(t.Context(), []*event.Event{made(1)}); r.Done != 1 || r.Err != nil {
+				t.Fatalf("%+v", r)
+			}
+			if err := os.Rename(path, path+".1"); err != nil {
+				t.Fatal(err)
+			}
+			set(t, path, victim)
+			if r := s.Send(t.Context(), []*event.Event{made(2)}); r.Done != 0 || !errors.Is(r.Err, ownfile.ErrNotOwn) {
+				t.Errorf("while it runs: %+v", r)
+			}
+			untouched()
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if r := s.Send(t.Context(), []*event.Event{made(2)}); r.Done != 1 || r.Err != nil {
+				t.Errorf("after it was removed: %+v", r)
+			}
+			if got := lines(t, path+".1", path); got != "e1 e2" {
+				t.Error(got)
+			}
+		})
 	}
 }
 
