@@ -49,11 +49,12 @@ func TestAKindThatIsNotServedIsNamedWithTheNearestOne(t *testing.T) {
 		appear  bool
 	}{
 		"deploymnets":            {"deployments", false},
-		"bindings":               {"events", false}, // it cannot be watched
+		"bindings":               {"", false}, // it cannot be watched
 		"widgets.v1.example.com": {"widgets", true},
-		"gadgets.example.com":    {"widgets", true},
+		"widgts.example.com":     {"widgets", true},
+		"foo":                    {"", false},
 		"deployments.extensions": {"deployments", true},
-		"":                       {"pods", false},
+		"":                       {"", false},
 	} {
 		_, err := findKind(someKinds, name)
 		var unknown *UnknownKindError
@@ -61,7 +62,7 @@ func TestAKindThatIsNotServedIsNamedWithTheNearestOne(t *testing.T) {
 			t.Errorf("%q: %v, which may appear: %t", name, err, unknown != nil && unknown.mayAppear())
 			continue
 		}
-		if unknown.Nearest == "" || name == "deploymnets" && unknown.Nearest != want.nearest {
+		if unknown.Nearest != want.nearest {
 			t.Errorf("%q: the nearest is %q, want %q", name, unknown.Nearest, want.nearest)
 		}
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -34,6 +35,6 @@ func classOf(name string) (event.Class, error) {
 		}
 		known = append(known, c.name)
 	}
-	return "", fmt.Errorf("there is no such sort of change; did you mean %s? There are %s",
-		nearest.Name(name[:min(len(name), 100)], known), strings.Join(known, ", "))
+	return "", fmt.Errorf("there is no such sort of change%s There are %s",
+		cmp.Or(nearest.Question("%s", name[:min(len(name), 100)], known), "."), strings.Join(known, ", "))
 }

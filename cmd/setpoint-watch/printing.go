@@ -40,7 +40,7 @@ func (p *printing) terminal(w *cli.World, given func(flag string) bool) (sink.Te
 	t := sink.Terminal{Form: p.form, Objects: p.objects}
 	switch {
 	case !slices.Contains(forms, p.form):
-		return t, fmt.Errorf("--output=%s: want %s; did you mean %s?", p.form, strings.Join(forms, ", "), nearest.Name(p.form[:min(len(p.form), 100)], forms))
+		return t, fmt.Errorf("--output=%s: want %s%s", p.form, strings.Join(forms, ", "), nearest.Question("%s", p.form[:min(len(p.form), 100)], forms))
 	case p.cloudEvents && given("output") && p.form != "json":
 		return t, fmt.Errorf("--cloudevents: CloudEvents are JSON; leave out --output=%s", p.form)
 	case p.cloudEvents:

@@ -141,8 +141,8 @@ func known(name string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return fmt.Errorf("no component of Kubernetes 1.%d to 1.%d has a feature gate %q; did you mean %s?",
-		oldestMinor, newestMinor, name, nearest.Name(name, names))
+	return fmt.Errorf("no component of Kubernetes 1.%d to 1.%d has a feature gate %q%s",
+		oldestMinor, newestMinor, name, nearest.Question("%s", name, names))
 }
 
 // idle returns the names of the gates that were set and that nothing here reads, sorted. What

@@ -130,7 +130,7 @@ func (s setting) apply(flags *pflag.FlagSet) error {
 }
 
 func unknownKey(key string, flags *pflag.FlagSet) error {
-	return fmt.Errorf("there is no key %q; did you mean %q?", key, nearest.Name(key, cli.FlagNames(flags)))
+	return fmt.Errorf("there is no key %q%s", key, nearest.Question("%q", key, cli.FlagNames(flags)))
 }
 
 // textOf returns the text of a flag of a kind, if that is what stands there.

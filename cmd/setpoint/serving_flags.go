@@ -59,7 +59,7 @@ func (s *servingFlags) into(answer *cli.Answering) error {
 	for _, name := range s.suites {
 		number, ok := known[name]
 		if !ok {
-			return fmt.Errorf("--tls-cipher-suites: there is no suite %q; did you mean %s?", name, nearest.Name(name, slices.Sorted(maps.Keys(known))))
+			return fmt.Errorf("--tls-cipher-suites: there is no suite %q%s", name, nearest.Question("%s", name, slices.Sorted(maps.Keys(known))))
 		}
 		how.CipherSuites = append(how.CipherSuites, number)
 	}

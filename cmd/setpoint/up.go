@@ -77,6 +77,7 @@ everything at once.
 	f.StringVar(&u.binary, "controlplane", "", "`path` of setpoint-controlplane (default: $SETPOINT_CONTROLPLANE_BIN, else beside this program, else in PATH)")
 	controllersFlag(c, &u.controllers)
 	u.log.Flags(f, c)
+	cli.ExplainFlagErrors(c, nil)
 	return c
 }
 

@@ -20,7 +20,11 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("no controller is called %q; did you mean %s? There are: %s", e.Name, e.Nearest, strings.Join(e.Known, ", "))
+	meant := ""
+	if e.Nearest != "" {
+		meant = fmt.Sprintf("did you mean %s? ", e.Nearest)
+	}
+	return fmt.Sprintf("no controller is called %q; %sthere are: %s", e.Name, meant, strings.Join(e.Known, ", "))
 }
 
 // ErrNothingSelected is the error for a choice that leaves no controller.
@@ -66,8 +70,7 @@ func Select(choice []string) ([]Entry, error) {
 	return selected, nil
 }
 
-// unknown finds what may have been meant: the entry whose name or short name is the
-// fewest edits away.
+// unknown finds what may have been meant: the entry whose name or short name is near.
 func unknown(name string, known []Entry) *UnknownError {
 	e := &UnknownError{Name: name}
 	names := map[string]string{} // full ones, by each way to write them

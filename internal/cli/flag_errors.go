@@ -46,7 +46,7 @@ func unknownFlag(name string, flags *pflag.FlagSet, missing func(string) (string
 			return fmt.Errorf("--%s %s", name, why)
 		}
 	}
-	return fmt.Errorf("there is no flag --%s; did you mean --%s?", name, nearest.Name(name, FlagNames(flags)))
+	return fmt.Errorf("there is no flag --%s%s", name, nearest.Question("--%s", name, FlagNames(flags)))
 }
 
 func dashed(name string) string { return strings.ReplaceAll(name, "_", "-") }

@@ -16,13 +16,29 @@ func TestTheNearestNameHasTheFewestEdits(t *testing.T) {
 		want    string
 	}{
 		{"deploymnet", []string{"daemonset", "deployment"}, "deployment"},
-		{"ab", []string{"ac", "ad"}, "ac"},
-		{"", []string{"abc", "a"}, "a"},
+		{"abc", []string{"abd", "abe"}, "abd"},
+		{"", []string{"abc", "a"}, ""},
 		{"a", nil, ""},
+		{"--nods", []string{"--color", "--nodes"}, "--nodes"},
+		{"foo", []string{"pods", "nodes"}, ""},
+		{"job", []string{"ttl", "pv", "gc"}, ""},
+		{"bogus", []string{"color", "config"}, ""},
+		{"deploy", []string{"daemonset", "deployment"}, "deployment"},
+		{"re", []string{"replicaset"}, ""},
+		{"repl", []string{"replicaset", "replicationcontroller"}, ""},
 	} {
 		if got := Name(test.written, test.known); got != test.want {
 			t.Errorf("%q is nearest to %q of %q, want %q", test.written, got, test.known, test.want)
 		}
+	}
+}
+
+func TestAQuestionIsAskedWhereAnAnswerIsNear(t *testing.T) {
+	if got, want := Question("--%s", "nods", []string{"nodes"}), "; did you mean --nodes?"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := Question("%q", "foo", []string{"nodes"}); got != "" {
+		t.Errorf("%q, want nothing", got)
 	}
 }
 

@@ -351,11 +351,16 @@ func meant(name string, known []string) string {
 	if len(name) > longestName {
 		return "; there are " + all
 	}
-	guess := nearest.Name(name, known)
-	if len(known) == 1 {
-		return fmt.Sprintf("; did you mean %q?", guess)
+	question := nearest.Question("%q", name, known)
+	switch {
+	case question == "" && len(known) == 1:
+		return fmt.Sprintf("; there is only %q", known[0])
+	case question == "":
+		return "; there are " + all
+	case len(known) == 1:
+		return question
 	}
-	return fmt.Sprintf("; did you mean %q? There are %s", guess, all)
+	return question + " There are " + all
 }
 
 // clip shortens what is quoted in an error.

@@ -114,7 +114,7 @@ func TestEachMistakeHasAPlaceAndAnAdvice(t *testing.T) {
 		{"URL where there is none", "sinks: [{name: a, notify: {url: 'slack://secret'}}]", `w.yaml:2:28: sinks[0].notify: there is no key "url" here; did you mean "urlFrom"? There are urlFrom, title, template`},
 		{"secret in two places", "sinks: [{name: a, notify: {urlFrom: {file: x, env: y}}}]", `w.yaml:2:37: sinks[0].notify.urlFrom: names a file and an environment variable: set file or env, not both`},
 		{"route to nowhere", "routes: [{match: {}}]", `w.yaml:2:10: routes[0]: a route leads to sinks; name them, as in "sinks: […]", or write "sinks: []" to tell nobody of what it matches`},
-		{"sink that is not there", aSink + "routes: [{sinks: [b]}]", `w.yaml:5:19: routes[0].sinks[0]: there is no sink "b"; did you mean "a"?`},
+		{"sink that is not there", aSink + "routes: [{sinks: [b]}]", `w.yaml:5:19: routes[0].sinks[0]: there is no sink "b"; there is only "a"`},
 		{"no sinks at all", "routes: [{sinks: [b]}]", `w.yaml:2:19: routes[0].sinks[0]: there is no sink "b", nor any other; write it under sinks`},
 		{"end that goes on", aSink + "routes: [{sinks: [], continue: true}, {sinks: [a]}]", `w.yaml:5:32: routes[0].continue: a route without sinks that continues does nothing; take continue out, and what it matches ends here`},
 		{"verb", aSink + "routes: [{sinks: [a], match: {verbs: [create]}}]", `w.yaml:5:39: routes[0].match.verbs[0]: there is no verb "create"; did you mean "created"? There are created, updated, deleted, replaced, existing, settled`},

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 	"regexp"
@@ -119,8 +120,8 @@ func (r *rules) kind(path, name string) {
 	case strings.ToLower(name) != name:
 		r.wrong(path, "%q: want the plural in lower case%s", clip(name), didYouMean(plural, group))
 	case group == "":
-		if ok, meant := known(plural); !ok {
-			r.wrong(path, "%q is no kind without a group; did you mean %q? A kind of your own is named with its group, as in widgets.example.com", clip(name), meant)
+		if ok, _ := known(plural); !ok {
+			r.wrong(path, "%q is no kind without a group%s A kind of your own is named with its group, as in widgets.example.com", clip(name), cmp.Or(didYouMean(plural, group), "."))
 		}
 	case versioned.MatchString(group):
 		version, rest, _ := strings.Cut(group, ".")
@@ -146,10 +147,16 @@ func didYouMean(plural, group string) string {
 		return ""
 	}
 	lower := strings.ToLower(plural)
-	if _, meant := known(lower); group == "" {
-		return "; did you mean \"" + meant + "\"?"
+	_, meant := known(lower)
+	if group != "" {
+		if meant = nearestOf(lower, same); meant != "" {
+			meant += "." + group
+		}
 	}
-	return "; did you mean \"" + nearestOf(lower, same) + "." + group + "\"?"
+	if meant == "" {
+		return ""
+	}
+	return "; did you mean \"" + meant + "\"?"
 }
 
 func (r *rules) namespace(path, name string) {

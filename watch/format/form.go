@@ -4,6 +4,7 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,6 +36,6 @@ func ParseForm(name string) (Form, error) {
 	for _, f := range Forms() {
 		names = append(names, string(f))
 	}
-	return "", fmt.Errorf("there is no form %q; did you mean %q? There are %s",
-		name, nearest.Name(strings.ToLower(name), names), strings.Join(names, ", "))
+	return "", fmt.Errorf("there is no form %q%s There are %s",
+		name, cmp.Or(nearest.Question("%q", strings.ToLower(name), names), "."), strings.Join(names, ", "))
 }

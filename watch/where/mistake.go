@@ -115,18 +115,23 @@ func hint(message string, known *knownTypes, call bool) string {
 		}
 		functions := append(functionNames(), functionsOfCEL...)
 		if call { // the place of a call is its bracket
-			return fmt.Sprintf("did you mean %q?", nearest.Name(m[1], functions))
+			return meant(m[1], functions)
 		}
-		return fmt.Sprintf("did you mean %q? There are event, old, new and object", nearest.Name(m[1], append(functions, variableNames...)))
+		return strings.TrimSpace(meant(m[1], append(functions, variableNames...)) + " There are event, old, new and object")
 	}
 	if m := undefined.FindStringSubmatch(message); m != nil {
 		var fields []string
 		for _, name := range []string{eventType, fieldType, authorType} {
 			fields = append(fields, sortedKeys(known.shape[name])...)
 		}
-		return fmt.Sprintf("did you mean %q?", nearest.Name(m[1], fields))
+		return meant(m[1], fields)
 	}
 	return ""
+}
+
+// meant asks for the name that is near, if one is.
+func meant(written string, known []string) string {
+	return strings.TrimPrefix(nearest.Question("%q", written, known), "; ")
 }
 
 // checkPatterns finds patterns of matches() that are wrong, or that are not known before
