@@ -46,7 +46,7 @@ func giveAway(t *testing.T, dir string) {
 		return
 	}
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, 65534, 65534))
+		return errors.Join(err, os.Lchown(path, 65534, 65534)) //nolint:gosec // nobody else has a way into it
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func giveAway(t *testing.T, dir string) {
 func plant(t *testing.T, tmp string) string {
 	t.Helper()
 	dir := filepath.Join(tmp, temporaryPrefix+"planted")
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := os.Mkdir(dir, 0o750); err != nil {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(dir, markerFile), markerOfNow(t))

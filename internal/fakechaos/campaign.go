@@ -189,7 +189,9 @@ func (s *Server) converge(j *Judge, c Candidate) (stored, told time.Duration) {
 	have := map[object.Key]Seen{}
 	for key, o := range c.Contents() {
 		have[key] = o.Seen
-		if truth[key] != o.Seen {
+		// An object that was never there may have neither UID nor version, as what is
+		// missing from the truth has none: client-go keeps such a one of a garbled event.
+		if is, there := truth[key]; !there || is != o.Seen {
 			continue
 		}
 		digest, err := o.Digest()
