@@ -42,7 +42,7 @@ type soakRun struct {
 	server     *child.Process
 	proxy      *soakProxy
 	kubeconfig string         // of those whose connections are cut
-	direct     *client.Client // of who writes and compares
+	direct     *client.Client // not through the proxy: for the writes and the comparisons
 
 	factory   *cache.Factory
 	followers []*soakFollower          // from the begin to the end

@@ -60,7 +60,7 @@ func soakPlan(prefix string, seed uint64, length time.Duration) (steps, cleanup 
 	}
 	p.every(length, cutConnections, 7*time.Second, length)
 	p.every(length, restartServer, 75*time.Second, length)
-	// None in the last two fifths: who leads then has the time to leak.
+	// There is none in the last two fifths, so that the last leader has the time to leak.
 	p.every(length, handOver, 60*time.Second, length*3/5)
 	slices.SortStableFunc(p.steps, func(a, b soakStep) int { return int(a.at - b.at) })
 	return p.steps, p.rest(length)

@@ -21,7 +21,12 @@ func (m *Manager) ResyncPeriod() time.Duration {
 	if m.resync <= 0 {
 		return 0
 	}
-	return time.Duration(float64(m.resync) * (1 + rand.Float64()))
+	return upToTwice(m.resync)
+}
+
+// upToTwice is a random time from d to twice d.
+func upToTwice(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (1 + rand.Float64()))
 }
 
 // StartInterval has each controller wait before it starts, for a random time between least
@@ -35,7 +40,7 @@ func (m *Manager) waitToStart(ctx context.Context) {
 	if m.startInterval <= 0 {
 		return
 	}
-	timer := time.NewTimer(time.Duration(float64(m.startInterval) * (1 + rand.Float64())))
+	timer := time.NewTimer(upToTwice(m.startInterval))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

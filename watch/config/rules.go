@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/setpoint-io/setpoint/internal/nearest"
 )
 
 // rules are what a configuration must meet beyond its form.
@@ -149,7 +151,7 @@ func didYouMean(plural, group string) string {
 	lower := strings.ToLower(plural)
 	_, meant := known(lower)
 	if group != "" {
-		if meant = nearestOf(lower, same); meant != "" {
+		if meant = nearest.Name(lower, same); meant != "" {
 			meant += "." + group
 		}
 	}

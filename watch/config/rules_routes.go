@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/setpoint-io/setpoint/internal/nearest"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
@@ -154,5 +153,3 @@ func (r *rules) verb(path, name string, all []string) {
 		r.warn(path, "with watch.settle, what is at rest after several changes is told as settled; name that too to match all changes")
 	}
 }
-
-func nearestOf(name string, names []string) string { return nearest.Name(name, names) }
