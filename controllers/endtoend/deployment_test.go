@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -292,6 +293,14 @@ func TestReplicaSetsAreAdoptedAndReleased(t *testing.T) {
 	c.create("web", 2, "0s")
 	c.rolledOut("web")
 	set := c.sets()[0]
+	// The oldest set that has the template is the one that counts, by a creation time of whole
+	// seconds, and then by name: the sets that follow are to be of a later second.
+	c.eventually(func() string {
+		if time.Since(set.CreationTimestamp.Time) < time.Second {
+			return "the second in which the first set was created is not over"
+		}
+		return ""
+	})
 	// Nobody collects garbage here: the reference is taken away by hand.
 	c.kubectl("delete", "deployment", "web", "--wait")
 	c.kubectl("patch", "replicaset", set.Name, "--type", "merge", "--patch", `{"metadata":{"ownerReferences":null}}`)
