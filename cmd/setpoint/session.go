@@ -39,8 +39,8 @@ type session struct {
 	config *rest.Config
 
 	stopManager context.CancelFunc
-	managed     chan error // one value when the manager has ended
-	kubeconfig  string     // a file that was written and is to be removed
+	managed     chan error   // one value when the manager has ended
+	kubeconfig  *publication // where the user wants it; nil: nowhere
 }
 
 // start starts everything, in the order in which one needs the other.
@@ -88,10 +88,9 @@ func (s *session) start(ctx context.Context, u *up, binary string, entries []reg
 		return err
 	}
 	if u.kubeconfig != "" {
-		if err := publish(s.ready.Kubeconfig, u.kubeconfig); err != nil {
+		if s.kubeconfig, err = publish(s.ready.Kubeconfig, u.kubeconfig); err != nil {
 			return err
 		}
-		s.kubeconfig = u.kubeconfig
 	}
 	s.progress.end(manager)
 	return nil
@@ -167,13 +166,13 @@ func unusableNode(ctx context.Context, c *client.Client, want int) (string, erro
 
 // path is where the user finds the kubeconfig.
 func (s *session) path() string {
-	if s.kubeconfig == "" {
+	if s.kubeconfig == nil {
 		return s.ready.Kubeconfig
 	}
-	if path, err := filepath.Abs(s.kubeconfig); err == nil {
+	if path, err := filepath.Abs(s.kubeconfig.path); err == nil {
 		return path
 	}
-	return s.kubeconfig
+	return s.kubeconfig.path
 }
 
 // say tells a person what to do next.
@@ -239,8 +238,8 @@ func (s *session) kill() {
 // stop ends everything, in the opposite order of its start.
 func (s *session) stop() error {
 	var errs []error
-	if s.kubeconfig != "" {
-		errs = append(errs, withdraw(s.kubeconfig))
+	if s.kubeconfig != nil {
+		errs = append(errs, s.kubeconfig.withdraw())
 	}
 	if s.stopManager != nil {
 		s.stopManager()

@@ -1,0 +1,90 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const someKubeconfig = `apiVersion: v1
+kind: Config
+clusters:
+- {name: setpoint, cluster: {server: "https://127.0.0.1:1"}}
+`
+
+// written returns the path of a new file with this text.
+func written(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A lock is the open file's: two of one process are to each other as those of two processes.
+func TestAKubeconfigBelongsToTheProcessThatWroteIt(t *testing.T) {
+	from := written(t, "from", someKubeconfig)
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := claim(path); err != nil {
+		t.Fatal(err)
+	}
+	first, err := publish(from, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := claim(path); !errors.Is(err, errPublished) || !strings.Contains(err.Error(), "process ") {
+		t.Errorf("claiming the file of a process that runs: %v", err)
+	}
+	// Who claimed it before the first one wrote it finds out when it writes itself.
+	if _, err := publish(from, path); !errors.Is(err, errPublished) {
+		t.Errorf("writing over the file of a process that runs: %v", err)
+	}
+	left, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(left) != 1 {
+		t.Errorf("there is %v, want the kubeconfig alone (%v)", left, err)
+	}
+	if err := first.withdraw(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+func TestAKubeconfigOfAProcessThatEndedIsReplaced(t *testing.T) {
+	from := written(t, "from", someKubeconfig)
+	path := written(t, "kubeconfig", someKubeconfig+publishedBy+"1\n")
+	if err := claim(path); err != nil {
+		t.Fatal(err)
+	}
+	p, err := publish(from, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.withdraw(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFileThatTookItsPlaceStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	p, err := publish(written(t, "from", someKubeconfig), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(written(t, "other", someKubeconfig), path); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.withdraw(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("what somebody put there is gone: %v", err)
+	}
+}
