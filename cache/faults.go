@@ -75,7 +75,7 @@ func (i *informer) setFault(namespace, name []byte, n *fault) {
 		return
 	}
 	if before := i.faults[key]; before != nil && before.said {
-		i.log.Info("an object that could not be used can be, or is gone", "kind", i.name, "object", key.String())
+		i.log.Error("an object that could not be used can be, or is gone", "kind", i.name, "object", key.String())
 	}
 	delete(i.faults, key)
 }

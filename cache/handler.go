@@ -213,7 +213,7 @@ func (r *Registration) run(ctx context.Context) {
 
 // hasCaughtUp calls CaughtUp. A panic of it is one of the handler.
 func (r *Registration) hasCaughtUp() {
-	r.informer.log.Info("a handler has caught up; changes were merged meanwhile", "kind", r.informer.name, "handler", r.name)
+	r.informer.log.Warn("a handler has caught up; changes were merged meanwhile", "kind", r.informer.name, "handler", r.name)
 	if r.caughtUp == nil {
 		return
 	}

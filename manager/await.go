@@ -35,7 +35,7 @@ func (m *Manager) waitForServer(ctx context.Context) error {
 		switch {
 		case err == nil, apierrors.IsForbidden(err):
 			if said != "" {
-				m.log.Info("the server answers", "server", m.client.Server())
+				m.log.Warn("the server answers", "server", m.client.Server())
 			}
 			m.answered.Store(true)
 			return nil

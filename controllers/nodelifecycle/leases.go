@@ -69,7 +69,7 @@ func (r *reconciler) wait(node string, live, cached object.Version, now time.Tim
 func (r *reconciler) waits(now time.Time) bool {
 	holds, caughtUp := r.behind.holds(now)
 	if caughtUp {
-		r.log.Info("the cache of Leases has caught up; silent nodes are marked again")
+		r.log.Warn("the cache of Leases has caught up; silent nodes are marked again")
 	}
 	return holds
 }

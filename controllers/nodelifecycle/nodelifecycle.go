@@ -163,7 +163,7 @@ func (r *reconciler) look(now time.Time) time.Duration {
 		if f.allDown {
 			r.log.Warn("no node is ready: NoExecute taints are lifted until one is")
 		} else {
-			r.log.Info("some nodes are ready again: NoExecute taints are set again")
+			r.log.Warn("some nodes are ready again: NoExecute taints are set again")
 		}
 		// The verdict on every node is new, and calls for something to be done about few.
 		for key, item := range r.nodes.All() {

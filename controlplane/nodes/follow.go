@@ -42,7 +42,7 @@ func follow[T any](ctx context.Context, f feed[T], log *slog.Logger) {
 		begun := time.Now()
 		next, err := f.once(ctx, version, func() {
 			if lost {
-				log.Info("the API server is back", "following", f.what)
+				log.Warn("the API server is back", "following", f.what)
 			}
 			wait, lost = firstWait, false
 		})
