@@ -19,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -46,6 +47,7 @@ var kind = object.Resource{Group: appsv1.GroupName, Version: "v1", Plural: "depl
 type reconciler struct {
 	client      *client.Client
 	deployments cache.SharedInformer[*appsv1.Deployment]
+	selecting   *selectors.Index[*appsv1.Deployment]
 	sets        cache.SharedInformer[*appsv1.ReplicaSet]
 	pods        cache.SharedInformer[*corev1.Pod]
 	recorder    *controller.Recorder
@@ -71,8 +73,9 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 
 		omitTerminating: o.OmitTerminating,
 	}
-	if err := r.deployments.AddIndex(selectorIndex, bySelector); err != nil {
-		return nil, fmt.Errorf("making the %s: %w", Name, err)
+	var err error
+	if r.selecting, err = selectors.NewIndex(r.deployments, selectorOf); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.deployments),

@@ -4,40 +4,21 @@
 package deployment
 
 import (
-	"maps"
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// selectorIndex finds Deployments by one label that their selectors ask for, so
-// that a set without owner finds those that may want it without asking all.
-const selectorIndex = "deployment/selector"
-
-// anyLabels is where Deployments stand whose selectors name no label with its
-// value. No label is written like this.
-const anyLabels = "*"
-
-func bySelector(item cache.Item[*appsv1.Deployment]) ([]string, error) {
-	d, err := item.Object()
-	if err != nil || d.Spec.Selector == nil {
-		return nil, err
-	}
-	labels := d.Spec.Selector.MatchLabels
-	wanted := anyLabels
-	if len(labels) > 0 {
-		key := slices.Min(slices.Collect(maps.Keys(labels)))
-		wanted = key + "=" + labels[key]
-	}
-	return []string{d.Namespace + "/" + wanted}, nil
+func selectorOf(d *appsv1.Deployment) (labels.Selector, error) {
+	return metav1.LabelSelectorAsSelector(d.Spec.Selector)
 }
 
-// orphaned has the Deployments looked at that may adopt a set without owner. They
-// decide themselves whether they do.
+// orphaned enqueues the Deployments that select a set without managing controller. Their
+// runs adopt it.
 func (r *reconciler) orphaned(e cache.Event[*appsv1.ReplicaSet], add func(object.Key)) {
 	if !e.New.Exists() {
 		return
@@ -49,15 +30,8 @@ func (r *reconciler) orphaned(e cache.Event[*appsv1.ReplicaSet], add func(object
 	if e.Kind == cache.Updated && e.Old.Meta().Controller() == nil && e.Old.Meta().Labels == m.Labels {
 		return
 	}
-	snapshot := r.deployments.Snapshot()
-	values := []string{anyLabels}
-	for key, label := range m.Labels.All() {
-		values = append(values, key+"="+label)
-	}
-	for _, wanted := range values {
-		for key := range snapshot.Index(selectorIndex, m.Namespace+"/"+wanted) {
-			add(key)
-		}
+	for key := range r.selecting.Selecting(m.Namespace, m.Labels) {
+		add(key)
 	}
 }
 

@@ -47,10 +47,7 @@ func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod]
 		}
 	}
 	if !d.deleting() {
-		for _, item := range orphans(snapshot, d.key.Namespace, d.Selector) {
-			if !d.Selector.Matches(item.Meta().Labels) {
-				continue
-			}
+		for _, item := range k.orphans.Selected(snapshot, d.key.Namespace, d.Selector) {
 			pod, err := item.Object()
 			if err != nil {
 				return claimed{}, err

@@ -18,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -61,7 +62,11 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 	}
 	owners := cache.Informer[T](h)
 	pods := cache.Informer[*corev1.Pod](h)
-	matches, err := newMatches(owners, pods, kind.selector)
+	selecting, err := selectors.NewIndex(owners, kind.selector)
+	if err != nil {
+		return nil, fmt.Errorf("making %s: %w", kind.Controller, err)
+	}
+	orphans, err := selectors.NewOrphans(pods)
 	if err != nil {
 		return nil, fmt.Errorf("making %s: %w", kind.Controller, err)
 	}
@@ -70,11 +75,12 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 		owners: owners,
 		writer: client.For[T](h.Client()).With(client.MetadataAnswer()),
 		keeper: keeper{
-			client: h.Client(),
-			pods:   pods,
-			events: h.Recorder(kind.Source),
-			burst:  o.Burst,
-			now:    time.Now,
+			client:  h.Client(),
+			pods:    pods,
+			orphans: orphans,
+			events:  h.Recorder(kind.Source),
+			burst:   o.Burst,
+			now:     time.Now,
 
 			ignoreDeletionCost: o.IgnoreDeletionCost,
 		},
@@ -82,7 +88,7 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 	}
 	return controller.New(kind.Controller, r.reconcile,
 		controller.For(owners),
-		controller.Watches(pods, wakes(kind.Resource, matches.of)),
+		controller.Watches(pods, wakes(kind.Resource, selecting)),
 		controller.Workers(o.Workers),
 	), nil
 }

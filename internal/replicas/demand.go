@@ -15,6 +15,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -46,12 +47,13 @@ func (d *demand) deleting() bool { return d.owner.GetDeletionTimestamp() != nil 
 // keeper makes Pods what demands ask for. It is safe for concurrent use by runs for
 // different keys.
 type keeper struct {
-	client *client.Client
-	pods   cache.SharedInformer[*corev1.Pod] // with the index byLabel
-	events *controller.Recorder
-	burst  int
-	now    func() time.Time
-	names  names
+	client  *client.Client
+	pods    cache.SharedInformer[*corev1.Pod]
+	orphans *selectors.Labelled[*corev1.Pod]
+	events  *controller.Recorder
+	burst   int
+	now     func() time.Time
+	names   names
 
 	ignoreDeletionCost bool
 }

@@ -5,6 +5,7 @@ package replicas
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -28,4 +29,10 @@ type Kind[T object.Object] struct {
 	// WithStatus returns the object with another status, or as much of it as the
 	// kind has. It shares the rest with the object that it was given.
 	WithStatus func(T, appsv1.ReplicaSetStatus) T
+}
+
+// selector returns what an owner selects.
+func (k *Kind[T]) selector(owner T) (labels.Selector, error) {
+	asked, err := k.Demand(owner)
+	return asked.Selector, err
 }

@@ -9,17 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 )
 
 // wakes returns the mapping from what happens to a Pod to the owners, of one kind,
 // that are to be looked at: those that manage it or did, and, where it is or has
-// become a Pod that nobody manages, those that matching adds.
+// become a Pod that nobody manages, those that select it.
 //
 // An owner is found by the name in the reference. That it is the one with the UID is
 // for the run to see, which looks for its Pods by UID.
-func wakes(kind object.Resource, matching func(object.Meta, func(object.Key))) func(cache.Event[*corev1.Pod], func(object.Key)) {
+func wakes[T object.Object](kind object.Resource, owners *selectors.Index[T]) func(cache.Event[*corev1.Pod], func(object.Key)) {
 	return func(e cache.Event[*corev1.Pod], add func(object.Key)) {
 		if e.Kind == cache.Updated && !matters(e.Old, e.New) {
 			return
@@ -40,7 +41,9 @@ func wakes(kind object.Resource, matching func(object.Meta, func(object.Key))) f
 		}
 		free := m.Controller() == nil && !m.Deleting()
 		if free && (e.Kind != cache.Updated || !sameClaim(e.Old.Meta(), m)) {
-			matching(m, add)
+			for key := range owners.Selecting(m.Namespace, m.Labels) {
+				add(key)
+			}
 		}
 	}
 }

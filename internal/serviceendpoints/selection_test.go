@@ -225,34 +225,3 @@ func TestAServiceFindsItsPods(t *testing.T) {
 		t.Errorf("have %v after one went", have)
 	}
 }
-
-// What an event costs must not depend on the Services that have nothing to do with it.
-func BenchmarkPodEvent(b *testing.B) {
-	for _, services := range []int{10, 5000} {
-		for _, habit := range []string{"one label", "a common prefix"} {
-			b.Run(fmt.Sprintf("%d services/%s", services, habit), func(b *testing.B) {
-				w := newWorld(b)
-				selector := habits[habit]
-				for i := range services {
-					w.services.put(service(fmt.Sprint("svc-", i), selector(i)))
-				}
-				labels := selector(7)
-				labels["pod-template-hash"], labels["version"] = "5d4f8c7b9", "v1"
-				p := pod("web", labels)
-				w.pods.put(p)
-				old := w.pods.Snapshot().Get(object.KeyOf(p))
-				p.Status.Conditions[0].Status = corev1.ConditionFalse
-				w.pods.put(p)
-				e := cache.Event[*corev1.Pod]{Kind: cache.Updated, Old: old, New: w.pods.Snapshot().Get(object.KeyOf(p))}
-				b.ReportAllocs()
-				for b.Loop() {
-					n := 0
-					w.selection.Wakes(e, func(object.Key) { n++ })
-					if n != 1 {
-						b.Fatalf("%d Services were woken", n)
-					}
-				}
-			})
-		}
-	}
-}

@@ -22,14 +22,13 @@ import (
 func (s *Selection) Wakes(e cache.Event[*corev1.Pod], add func(object.Key)) {
 	var before, now []object.Key
 	if e.Old.Exists() {
-		m := e.Old.Meta()
-		s.Services(m.Namespace, m.Labels, func(key object.Key) { before = append(before, key) })
+		before = s.selecting(e.Old.Meta())
 	}
 	if e.New.Exists() {
 		if m := e.New.Meta(); e.Old.Exists() && e.Old.Meta().Labels == m.Labels {
 			now = before
 		} else {
-			s.Services(m.Namespace, m.Labels, func(key object.Key) { now = append(now, key) })
+			now = s.selecting(m)
 		}
 	}
 	if len(before) == 0 && len(now) == 0 {
