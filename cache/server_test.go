@@ -532,7 +532,7 @@ func TestRealServerSelectsByLabelsAndFields(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := view.Patch(t.Context(), object.KeyOf(p), change, client.OnSubresource("status")); err != nil {
+		if _, err := view.Sub("status").Patch(t.Context(), object.KeyOf(p), change); err != nil {
 			t.Fatal(err)
 		}
 	}

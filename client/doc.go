@@ -13,6 +13,10 @@
 //   - [For] is the typed view that a controller uses:
 //     client.For[*corev1.Deployment](c).Get(ctx, key).
 //
+// Subresources are views of their own. [Sub] is for those that take objects of another kind,
+// such as the scale of a Deployment or the eviction of a Pod, and [Typed.Sub] for those of the
+// kind itself, such as its status. The name of the object stands in the path of the request.
+//
 // Transport, TLS, tokens and exec plugins are those of client-go's rest package,
 // so that every kubeconfig works as it does with kubectl. What runs above a
 // connection is ours.

@@ -6,10 +6,15 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/fakeapi"
@@ -41,4 +46,37 @@ func Example() {
 	// created: <nil>
 	// web <nil>
 	// 200 <nil>
+}
+
+// A Deployment is scaled without being read or written itself.
+func ExampleSub() {
+	server := answers(`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web","namespace":"team-a"},"spec":{"replicas":2}}`)
+	c, err := client.New(&rest.Config{Host: "http://in-memory", Transport: server})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, key := context.Background(), object.Key{Namespace: "team-a", Name: "web"}
+
+	scale := client.Sub[*autoscalingv1.Scale](client.For[*appsv1.Deployment](c), "scale")
+	now, err := scale.Get(ctx, key)
+	fmt.Println(now.Spec.Replicas, err)
+	now.Spec.Replicas++
+	_, err = scale.Update(ctx, key, now)
+	fmt.Println(err)
+	// Output:
+	// GET /apis/apps/v1/namespaces/team-a/deployments/web/scale
+	// 2 <nil>
+	// PUT /apis/apps/v1/namespaces/team-a/deployments/web/scale
+	// <nil>
+}
+
+// answers is a server that prints each request and gives the same answer to all.
+type answers string
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	fmt.Println(r.Method, r.URL.Path)
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(a))),
+	}, nil
 }

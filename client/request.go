@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -51,7 +53,9 @@ type Request struct {
 	body        []byte
 	err         error
 
+	part           schema.GroupVersionKind // of the object that a subresource takes; zero: the resource's
 	metadataAnswer bool
+	harmless       bool // a POST that changes no object
 	once           bool // a Retry-After is the caller's to heed
 }
 
@@ -84,8 +88,12 @@ func (r *Request) Name(name string) *Request {
 // Key asks for one object by namespace and name.
 func (r *Request) Key(key object.Key) *Request { return r.Namespace(key.Namespace).Name(key.Name) }
 
-// Subresource asks for a part of an object, such as "status".
+// Subresource asks for a part of an object, such as "log". For those that take and answer
+// objects there is [Sub].
 func (r *Request) Subresource(name string) *Request {
+	if name == "" {
+		return r.fail(errors.New("the subresource is empty"))
+	}
 	r.subresource = name
 	return r.segment("subresource", name)
 }
@@ -248,6 +256,9 @@ func (r *Request) Stream(ctx context.Context) (*Stream, error) {
 // errors are returned as such. With turns it takes one for each try, which the end of
 // the answer's body gives back.
 func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error) {
+	if r.subresource != "" && r.name == "" { // the path would name an object called as the subresource
+		r.fail(errors.New("a subresource is of one object, whose name is missing"))
+	}
 	if r.err != nil {
 		return nil, fmt.Errorf("%s: %w", r, r.err)
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Write is what is known of a write once it has returned.
+// Write is what is known of a write once it has returned. A write to a subresource is one of
+// the object that it changes: see [Sub].
 type Write struct {
 	Verb     string // create, update, patch, delete, deletecollection
 	Resource object.Resource
@@ -31,6 +32,11 @@ type Write struct {
 	// Recorder reads it before Record returns, and keeps no pointer to it.
 	Object object.Object
 }
+
+const (
+	verbUpdate = "update"
+	verbDelete = "delete"
+)
 
 // Recorder is told of the writes made under a context. Record is called by the
 // goroutine that wrote, before the write returns, and must be safe for concurrent

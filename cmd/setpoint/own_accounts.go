@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -103,22 +102,15 @@ func (t *accountTokens) forget(token string) {
 }
 
 func (t *accountTokens) ask(ctx context.Context) (token string, seconds int64, err error) {
-	body, err := json.Marshal(&authenticationv1.TokenRequest{
-		TypeMeta: metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "TokenRequest"},
-		Spec:     authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))},
-	})
+	granted, err := client.Sub[*authenticationv1.TokenRequest](client.For[*corev1.ServiceAccount](t.process), "token").
+		Create(ctx, t.account, &authenticationv1.TokenRequest{
+			Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))},
+		})
 	if err != nil {
 		return "", 0, err
 	}
-	accounts := object.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}
-	answer, err := t.process.Request(http.MethodPost).Resource(accounts).Key(t.account).Subresource("token").
-		Body("application/json", body).Do(ctx)
-	if err != nil {
-		return "", 0, err
-	}
-	var granted authenticationv1.TokenRequest
-	if err := json.Unmarshal(answer.Body, &granted); err != nil || granted.Status.Token == "" {
-		return "", 0, fmt.Errorf("%s answers without a token", t.process.Server()) // what it answered may hold one
+	if granted.Status.Token == "" {
+		return "", 0, fmt.Errorf("%s answers without a token", t.process.Server())
 	}
 	seconds = tokenSeconds
 	if granted.Spec.ExpirationSeconds != nil {

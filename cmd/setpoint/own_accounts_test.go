@@ -23,8 +23,9 @@ type tokenServer struct {
 	mu       sync.Mutex
 	account  bool
 	tokens   int
-	rejected bool // no token is accepted
-	denied   bool // nobody may make one
+	rejected bool   // no token is accepted
+	denied   bool   // nobody may make one
+	garbled  string // the answer to who asks for one, if any
 }
 
 func (s *tokenServer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -38,6 +39,9 @@ func (s *tokenServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer(r, http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","reason":"NotFound","code":404}`), nil
 	case r.URL.Path == accounts+"/some-controller/token":
 		s.tokens++
+		if s.garbled != "" {
+			return answer(r, http.StatusCreated, s.garbled), nil
+		}
 		return answer(r, http.StatusCreated, fmt.Sprintf(`{"spec":{"expirationSeconds":1000},"status":{"token":"sesame-%d"}}`, s.tokens)), nil
 	case r.URL.Path == accounts:
 		s.account = true
@@ -106,5 +110,17 @@ func TestARightThatIsMissingToActAsAnAccountIsSaid(t *testing.T) {
 	_, err := asAccount(t, &tokenServer{account: true, denied: true}).Request(http.MethodGet).Path("/version").Do(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "getting a token of the service account kube-system/some-controller: ") || !strings.Contains(err.Error(), "no right to make tokens") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestAnAnswerThatCannotBeReadAsATokenIsNotInTheError(t *testing.T) {
+	for _, garbled := range []string{
+		`{"status":{"token":"sesame-`, `{"status":"sesame"}`, `{"status":{"token":["sesame"]}}`, `{"spec":{"expirationSeconds":"sesame"}}`,
+		`sesame`, `{"spec":{},"status":{}}`, `{"sesame":`, `{"kind":"sesame","apiVersion":"sesame","status":{"token":7}}`,
+	} {
+		_, err := asAccount(t, &tokenServer{account: true, garbled: garbled}).Request(http.MethodGet).Path("/version").Do(t.Context())
+		if err == nil || strings.Contains(err.Error(), "sesame") || !strings.Contains(err.Error(), "getting a token of the service account") {
+			t.Errorf("%s: %v", garbled, err)
+		}
 	}
 }

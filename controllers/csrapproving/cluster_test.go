@@ -217,7 +217,7 @@ func decide(t *testing.T, csr *certificatesv1.CertificateSigningRequest, decisio
 	t.Helper()
 	csr = csr.DeepCopy()
 	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: decision, Status: corev1.ConditionTrue, Reason: "Test"}}
-	if _, err := client.For[*certificatesv1.CertificateSigningRequest](shared.Get(t).Client).Update(t.Context(), csr, client.OnSubresource("approval")); err != nil {
+	if _, err := client.For[*certificatesv1.CertificateSigningRequest](shared.Get(t).Client).Sub("approval").Update(t.Context(), object.KeyOf(csr), csr); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -111,7 +111,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		}
 		csr = csr.DeepCopy()
 		approve(csr, w)
-		_, err = r.writer.Update(ctx, csr, client.OnSubresource("approval"))
+		_, err = r.writer.Sub("approval").Update(ctx, req.Key, csr)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return controller.Result{}, fmt.Errorf("approving certificate signing request %s: %w", csr.Name, err)
 		}

@@ -36,7 +36,7 @@ func denied(t *testing.T, name string, at time.Time) object.Key {
 		t.Fatal(err)
 	}
 	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{condition(certificatesv1.CertificateDenied, at)}
-	if _, err := writer.Update(t.Context(), csr, client.OnSubresource("approval")); err != nil {
+	if _, err := writer.Sub("approval").Update(t.Context(), object.KeyOf(csr), csr); err != nil {
 		t.Fatal(err)
 	}
 	return object.KeyOf(csr)

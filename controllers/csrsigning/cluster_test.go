@@ -149,7 +149,7 @@ func decide(t *testing.T, csr *certificatesv1.CertificateSigningRequest, decisio
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: decision, Status: corev1.ConditionTrue, Reason: "Test",
 	})
-	_, err := client.For[*certificatesv1.CertificateSigningRequest](shared.Get(t).Client).Update(t.Context(), csr, client.OnSubresource("approval"))
+	_, err := client.For[*certificatesv1.CertificateSigningRequest](shared.Get(t).Client).Sub("approval").Update(t.Context(), object.KeyOf(csr), csr)
 	if err != nil {
 		t.Fatal(err)
 	}

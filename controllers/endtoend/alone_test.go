@@ -38,6 +38,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 	"github.com/setpoint-io/setpoint/internal/certrequesttest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // labour is what a controller is given to do: items of work, of which each takes the
@@ -174,7 +175,7 @@ func labours(t *testing.T) []labour {
 				csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
 					Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: "Test", LastUpdateTime: metav1.NewTime(time.Now().Add(-2 * time.Hour)),
 				}}
-				if _, err := requests.Update(c.t.Context(), csr, client.OnSubresource("approval")); err != nil {
+				if _, err := requests.Sub("approval").Update(c.t.Context(), object.KeyOf(csr), csr); err != nil {
 					c.t.Fatal(err)
 				}
 			},

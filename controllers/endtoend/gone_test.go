@@ -107,7 +107,7 @@ func (r *reaper) finalize(ctx context.Context) error {
 		return err
 	}
 	ns.Spec.Finalizers = nil
-	_, err = namespaces.Update(ctx, ns, client.OnSubresource("finalize"))
+	_, err = namespaces.Sub("finalize").Update(ctx, object.KeyOf(ns), ns)
 	return err
 }
 

@@ -293,7 +293,7 @@ func goes(ns *corev1.Namespace) bool { return len(ns.Finalizers) == 0 && len(ns.
 func (r *reconciler) finalize(ctx context.Context, ns *corev1.Namespace) error {
 	ns = ns.DeepCopy()
 	ns.Spec.Finalizers = slices.DeleteFunc(ns.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
-	_, err := r.writer.Update(ctx, ns, client.OnSubresource("finalize"))
+	_, err := r.writer.Sub("finalize").Update(ctx, object.KeyOf(ns), ns)
 	if apierrors.IsNotFound(err) {
 		return nil // somebody else did
 	}

@@ -359,7 +359,7 @@ func TestFinalizersOfOthersStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	ns.Spec.Finalizers = append(ns.Spec.Finalizers, "example.com/mine")
-	if _, err := namespaces.Update(t.Context(), ns, client.OnSubresource("finalize")); err != nil {
+	if _, err := namespaces.Sub("finalize").Update(t.Context(), object.KeyOf(ns), ns); err != nil {
 		t.Fatal(err)
 	}
 	start(t, Options{Settle: -1})
@@ -383,7 +383,7 @@ func TestFinalizersOfOthersStay(t *testing.T) {
 	}
 	last = last.DeepCopy()
 	last.Spec.Finalizers = nil
-	if _, err := namespaces.Update(t.Context(), last, client.OnSubresource("finalize")); err != nil {
+	if _, err := namespaces.Sub("finalize").Update(t.Context(), object.KeyOf(last), last); err != nil {
 		t.Fatal(err)
 	}
 	awaitGone(t, name, controlplanetest.Patience)

@@ -271,7 +271,7 @@ func (r *reconciler) turnUnknown(ctx context.Context, node *corev1.Node, now tim
 	if err != nil {
 		return nil, err
 	}
-	turned, err := r.nodeWriter.Patch(ctx, object.KeyOf(node), patch, client.OnSubresource("status"))
+	turned, err := r.nodeWriter.Sub("status").Patch(ctx, object.KeyOf(node), patch)
 	if err != nil {
 		return nil, fmt.Errorf("turning the conditions of silent node %s Unknown: %w", node.Name, err)
 	}

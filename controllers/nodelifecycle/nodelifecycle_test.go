@@ -5,10 +5,8 @@ package nodelifecycle
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path"
 	"slices"
@@ -106,7 +104,7 @@ func post(t *testing.T, mgr *manager.Manager, node string, kind corev1.NodeCondi
 	if err != nil {
 		t.Fatal(err)
 	}
-	posted, err := client.For[*corev1.Node](mgr.Client()).Patch(t.Context(), object.Key{Name: node}, patch, client.OnSubresource("status"))
+	posted, err := client.For[*corev1.Node](mgr.Client()).Sub("status").Patch(t.Context(), object.Key{Name: node}, patch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +205,7 @@ func newPod(t *testing.T, mgr *manager.Manager, namespace, name, node string) *c
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pod, err = pods.Patch(t.Context(), object.KeyOf(pod), patch, client.OnSubresource("status")); err != nil {
+	if pod, err = pods.Sub("status").Patch(t.Context(), object.KeyOf(pod), patch); err != nil {
 		t.Fatal(err)
 	}
 	return pod
@@ -406,16 +404,8 @@ func TestWithEveryNodeSilentNoExecuteTaintsAreLiftedOnARealServer(t *testing.T) 
 // bind binds a Pod to a node as a scheduler does.
 func bind(t *testing.T, mgr *manager.Manager, pod *corev1.Pod, node string) {
 	t.Helper()
-	binding, err := json.Marshal(&corev1.Binding{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = mgr.Client().Request(http.MethodPost).Resource(podResource).Key(object.KeyOf(pod)).Subresource("binding").
-		Body("application/json", binding).Do(t.Context())
+	_, err := client.Sub[*corev1.Binding](client.For[*corev1.Pod](mgr.Client()), "binding").
+		Create(t.Context(), object.KeyOf(pod), &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func (r *reconciler) markPod(ctx context.Context, key object.Key, pod *corev1.Po
 	if err != nil || !needed {
 		return err
 	}
-	_, err = r.podWriter.Patch(ctx, key, patch, client.OnSubresource("status"))
+	_, err = r.podWriter.Sub("status").Patch(ctx, key, patch)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -83,7 +83,7 @@ func (w *world) end(key object.Key) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.pods.Patch(w.t.Context(), key, patch, client.OnSubresource("status")); err != nil {
+	if _, err := w.pods.Sub("status").Patch(w.t.Context(), key, patch); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -296,7 +296,7 @@ func (r *reconciler) remove(ctx context.Context, pod *corev1.Pod, why reason) er
 		if err != nil {
 			return err
 		}
-		_, err = r.writer.Patch(ctx, key, patch, client.OnSubresource("status"))
+		_, err = r.writer.Sub("status").Patch(ctx, key, patch)
 		if apierrors.IsNotFound(err) {
 			return nil // it went meanwhile
 		}

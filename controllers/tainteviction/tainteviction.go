@@ -192,7 +192,7 @@ func (r *reconciler) evict(ctx context.Context, pod *corev1.Pod) error {
 		if err != nil {
 			return err
 		}
-		_, err = r.writer.Patch(ctx, key, patch, client.OnSubresource("status"))
+		_, err = r.writer.Sub("status").Patch(ctx, key, patch)
 		if apierrors.IsNotFound(err) {
 			return nil // it went meanwhile
 		}

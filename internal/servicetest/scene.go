@@ -270,9 +270,11 @@ func (s *Scene) Key(name string) object.Key { return object.Key{Namespace: s.Nam
 func Change[T object.Object](s *Scene, key object.Key, change func(T), part ...string) T {
 	s.t.Helper()
 	of := client.For[T](s.Client)
-	var options []client.WriteOption
+	write := of.Update
 	for _, p := range part {
-		options = append(options, client.OnSubresource(p))
+		write = func(ctx context.Context, o T, options ...client.WriteOption) (T, error) {
+			return of.Sub(p).Update(ctx, key, o, options...)
+		}
 	}
 	for {
 		o, err := of.Get(s.t.Context(), key)
@@ -280,7 +282,7 @@ func Change[T object.Object](s *Scene, key object.Key, change func(T), part ...s
 			s.t.Fatal(err)
 		}
 		change(o)
-		o, err = of.Update(s.t.Context(), o, options...)
+		o, err = write(s.t.Context(), o)
 		if apierrors.IsConflict(err) {
 			continue
 		}

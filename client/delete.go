@@ -1,0 +1,125 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
+)
+
+// A DeleteOption changes how an object is deleted.
+type DeleteOption func(*metav1.DeleteOptions)
+
+// IfUID deletes only the object with this UID: another one under its name is a
+// conflict.
+func IfUID(uid types.UID) DeleteOption {
+	return func(o *metav1.DeleteOptions) { preconditions(o).UID = &uid }
+}
+
+// IfVersion deletes the object only if it has not changed since.
+func IfVersion(v object.Version) DeleteOption {
+	s := string(v)
+	return func(o *metav1.DeleteOptions) { preconditions(o).ResourceVersion = &s }
+}
+
+func preconditions(o *metav1.DeleteOptions) *metav1.Preconditions {
+	if o.Preconditions == nil {
+		o.Preconditions = &metav1.Preconditions{}
+	}
+	return o.Preconditions
+}
+
+// GracePeriod overrides the object's own, rounded to seconds. 0 deletes at once.
+func GracePeriod(d time.Duration) DeleteOption {
+	seconds := int64(d.Round(time.Second) / time.Second)
+	return func(o *metav1.DeleteOptions) { o.GracePeriodSeconds = &seconds }
+}
+
+// DryRunDelete has the server check the deletion and delete nothing.
+func DryRunDelete() DeleteOption {
+	return func(o *metav1.DeleteOptions) { o.DryRun = []string{metav1.DryRunAll} }
+}
+
+// Propagation says what happens to the objects that this one owns.
+func Propagation(p metav1.DeletionPropagation) DeleteOption {
+	return func(o *metav1.DeleteOptions) { o.PropagationPolicy = &p }
+}
+
+// Delete deletes an object. It may stay for a while: for its grace period, and
+// until its finalizers are gone.
+func (t Typed[T]) Delete(ctx context.Context, key object.Key, options ...DeleteOption) error {
+	request, err := t.request(ctx, http.MethodDelete)
+	if err != nil {
+		return err
+	}
+	o := t.deleteOptions(request, options)
+	contentType, body, err := deleteBody(&o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", request, err)
+	}
+	w := Write{Verb: verbDelete, Resource: request.resource, Key: key, Client: t.client}
+	if o.Preconditions != nil && o.Preconditions.UID != nil {
+		w.UID = *o.Preconditions.UID
+	}
+	_, err = request.Key(key).Body(contentType, body).Do(ctx)
+	w.Unknown = Unanswered(err)
+	if (err == nil || w.Unknown) && len(o.DryRun) == 0 {
+		record(ctx, w)
+	}
+	return err
+}
+
+// deleteOptions are those of a delete, and what it takes of those of the view's writes: a
+// view whose writes store nothing deletes nothing.
+func (t Typed[T]) deleteOptions(request *Request, options []DeleteOption) metav1.DeleteOptions {
+	var o metav1.DeleteOptions
+	ofWrites := t.client.Request(request.method)
+	for _, option := range t.options {
+		option(ofWrites)
+	}
+	if dryRun := ofWrites.params.Get("dryRun"); dryRun != "" {
+		o.DryRun = []string{dryRun} // a server reads the query of a delete only where there is no body
+	}
+	for _, option := range options {
+		option(&o)
+	}
+	return o
+}
+
+// DeleteCollection deletes the objects of a selection.
+func (t Typed[T]) DeleteCollection(ctx context.Context, s Selection, options ...DeleteOption) error {
+	request, err := t.request(ctx, http.MethodDelete)
+	if err != nil {
+		return err
+	}
+	o := t.deleteOptions(request, options)
+	contentType, body, err := deleteBody(&o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", request, err)
+	}
+	_, err = request.Namespace(s.Namespace).Param("labelSelector", s.Labels).Param("fieldSelector", s.Fields).
+		Body(contentType, body).Do(ctx)
+	w := Write{
+		Verb: "deletecollection", Resource: request.resource, Key: object.Key{Namespace: s.Namespace}, Unknown: true, Client: t.client,
+	}
+	if (err == nil || Unanswered(err)) && len(o.DryRun) == 0 {
+		record(ctx, w)
+	}
+	return err
+}
+
+func deleteBody(o *metav1.DeleteOptions) (string, []byte, error) {
+	o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
+	body, err := json.Marshal(o)
+	return wire.JSON.MediaType(), body, err
+}
