@@ -37,32 +37,8 @@ type Batch struct {
 	// Overflow is what becomes of the batch if a sink has no room.
 	Overflow Overflow
 
-	ops []op
-	err error
-}
-
-type verb byte
-
-const (
-	opSeen verb = iota
-	opForget
-	opVersion
-	opDrop
-	opEvent
-	opAck
-	opDiscard
-	opRemove
-)
-
-// op is one change of the file. Name is a selection's or a sink's.
-type op struct {
-	verb verb
-	name string
-	key  object.Key
-	seen Seen
-	id   string // of an event; or the version of a selection
-	data []byte
-	seqs []uint64
+	changes []change
+	err     error
 }
 
 // Seen notes the state of an object up to which everything was told.
@@ -72,14 +48,14 @@ func (b *Batch) Seen(selection string, key object.Key, s Seen) {
 	if len(s.UID) > maxText || len(s.Version) > maxText {
 		b.refuse("object %s of %q: its UID or its resourceVersion has more than %d bytes", key, selection, maxText)
 	}
-	b.ops = append(b.ops, op{verb: opSeen, name: selection, key: key, seen: s})
+	b.add(change{verb: seeObject, name: selection, key: key, seen: s})
 }
 
 // Forget notes that an object is gone, and that this was told.
 func (b *Batch) Forget(selection string, key object.Key) {
 	b.checkName("selection", selection)
 	b.checkKey(selection, key)
-	b.ops = append(b.ops, op{verb: opForget, name: selection, key: key})
+	b.add(change{verb: forgetObject, name: selection, key: key})
 }
 
 // Version notes the resourceVersion of a collection up to which everything was told. From
@@ -89,13 +65,13 @@ func (b *Batch) Version(selection, version string) {
 	if len(version) > maxText {
 		b.refuse("selection %q: its resourceVersion has more than %d bytes", selection, maxText)
 	}
-	b.ops = append(b.ops, op{verb: opVersion, name: selection, id: version})
+	b.add(change{verb: setVersion, name: selection, seen: Seen{Version: version}})
 }
 
 // Drop forgets a selection with all of its objects.
 func (b *Batch) Drop(selection string) {
 	b.checkName("selection", selection)
-	b.ops = append(b.ops, op{verb: opDrop, name: selection})
+	b.add(change{verb: dropSelection, name: selection})
 }
 
 // Event puts an event into the outbox of a sink, behind those that are there. Data is kept
@@ -105,16 +81,18 @@ func (b *Batch) Event(sink, id string, data []byte) {
 	if entrySize(id, data) > MaxEvent {
 		b.refuse("event %.80q for sink %q: it has %d bytes, and may have %d: leave whole objects out of events", id, sink, entrySize(id, data), MaxEvent)
 	}
-	b.ops = append(b.ops, op{verb: opEvent, name: sink, id: id, data: data})
+	b.add(change{verb: addEvent, name: sink, id: id, data: data})
 }
 
+func (b *Batch) add(c change) { b.changes = append(b.changes, c) }
+
 // Len returns how many changes are in the batch.
-func (b *Batch) Len() int { return len(b.ops) }
+func (b *Batch) Len() int { return len(b.changes) }
 
 // Reset makes the batch empty.
 func (b *Batch) Reset() {
-	clear(b.ops)
-	b.ops, b.err = b.ops[:0], nil
+	clear(b.changes)
+	b.changes, b.err = b.changes[:0], nil
 }
 
 func (b *Batch) checkName(what, name string) {

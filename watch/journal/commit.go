@@ -4,29 +4,23 @@
 package journal
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"maps"
 	"slices"
-	"strings"
-	"syscall"
-
-	"go.etcd.io/bbolt"
 )
 
-// groupOps is how many changes are written together; one batch may have more.
-const groupOps = 10_000
+// groupChanges is how many changes are written together; one batch may have more.
+const groupChanges = 10_000
 
-// request is a batch on its way. What is below done belongs to the writer until it is
-// set, and to who asked after that.
+// request is a batch on its way. What is below done belongs to the writer until done is set,
+// and to the caller of submit after that.
 type request struct {
-	ops      []op
+	changes  []change
 	overflow Overflow
 
 	done    bool
-	dropped []string // sinks
-	taken   int      // events that were removed with their sink
+	full    []string // sinks that had no room
+	removed int      // events that were removed with their sink
 	err     error
 }
 
@@ -34,32 +28,39 @@ type request struct {
 // that are committed meanwhile share the next write, in the order in which they came.
 //
 // Full names the sinks that had no room, if the batch drops events; otherwise that is a
-// [FullError]. After another error the file is opened again with the next commit. The
-// batch may then be committed again: if it did get into the file after all, its events
-// are there twice, with the same IDs.
+// [FullError]. After another error the batch may be committed again: if it is in the file
+// after all, its events are there twice, with the same IDs.
 func (j *Journal) Commit(b *Batch) (full []string, err error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	if len(b.ops) == 0 {
+	if len(b.changes) == 0 {
 		return nil, nil
 	}
-	r := &request{ops: b.ops, overflow: b.Overflow}
-	j.submit(r)
-	return r.dropped, r.err
+	r := j.submit(&request{changes: b.changes, overflow: b.Overflow})
+	return r.full, r.err
 }
 
-// Drop forgets a selection that is no longer watched, with all of its objects.
-func (j *Journal) Drop(selection string) error {
-	var b Batch
-	b.Drop(selection)
-	_, err := j.Commit(&b)
-	return err
+// CommitWait commits a batch, and waits for room if a sink is full, until the context
+// ends; its error is then a [FullError] joined with the context's cause.
+func (j *Journal) CommitWait(ctx context.Context, b *Batch) (full []string, err error) {
+	for {
+		full, err = j.Commit(b)
+		var noRoom *FullError
+		if !errors.As(err, &noRoom) {
+			return full, err
+		}
+		select {
+		case <-noRoom.Room:
+		case <-ctx.Done():
+			return nil, errors.Join(err, context.Cause(ctx))
+		}
+	}
 }
 
-// submit waits until a request is done. Who gets to write takes along what has come in
-// the meantime; who finds his request done has nothing to do any more.
-func (j *Journal) submit(r *request) {
+// submit waits until a request is done. The goroutine that gets to write writes for all that
+// wait behind it; these find their requests done.
+func (j *Journal) submit(r *request) *request {
 	j.waitingMu.Lock()
 	j.waiting = append(j.waiting, r)
 	j.waitingMu.Unlock()
@@ -69,14 +70,15 @@ func (j *Journal) submit(r *request) {
 	for !r.done { // behind more than fits into one group
 		j.write(j.group())
 	}
+	return r
 }
 
 func (j *Journal) group() []*request {
 	j.waitingMu.Lock()
 	defer j.waitingMu.Unlock()
-	n, ops := 0, 0
-	for n < len(j.waiting) && (n == 0 || ops+len(j.waiting[n].ops) <= groupOps) {
-		ops += len(j.waiting[n].ops)
+	n, changes := 0, 0
+	for n < len(j.waiting) && (n == 0 || changes+len(j.waiting[n].changes) <= groupChanges) {
+		changes += len(j.waiting[n].changes)
 		n++
 	}
 	group := slices.Clone(j.waiting[:n])
@@ -84,152 +86,128 @@ func (j *Journal) group() []*request {
 	return group
 }
 
-// write writes a group in one transaction, and tells who asked.
+// write writes a group in one frame, so that a crash leaves all of it or nothing.
 func (j *Journal) write(group []*request) {
-	s, err := j.transact(group)
-	for _, r := range group {
-		r.done = true
-		if err != nil {
-			r.err, r.dropped = err, nil
-		}
-	}
+	err := j.restore()
 	if err == nil {
-		j.publish(s)
-	}
-}
-
-// errNothing rolls back a transaction in which nothing was changed.
-var errNothing = errors.New("nothing to write")
-
-func (j *Journal) transact(group []*request) (*stage, error) {
-	if err := j.reopen(); err != nil {
-		return nil, err
-	}
-	j.opened.RLock()
-	defer j.opened.RUnlock()
-	if j.closed {
-		return nil, ErrClosed
-	}
-	var s *stage
-	err := update(j.db, func(tx *bbolt.Tx) error {
-		s = j.newStage(tx)
-		for _, r := range group {
-			if err := s.apply(r); err != nil {
-				return err
+		batches, touched := j.stage(group)
+		if len(j.frame) > frameHead {
+			if err = j.appendFrame(); err == nil {
+				j.publish(batches, touched)
+				j.compactIfDue()
 			}
 		}
-		return s.finish()
-	})
-	if s != nil && cap(s.arena) <= 1<<20 {
-		j.arena = s.arena[:0]
 	}
-	if errors.Is(err, errNothing) {
-		return s, nil
-	}
-	if err != nil {
-		j.broken = j.explain("writing to it", err)
-		return nil, j.broken
-	}
-	return s, nil
-}
-
-// publish makes what was written visible, and wakes who waits for it.
-func (j *Journal) publish(s *stage) {
-	j.state.Lock()
-	defer j.state.Unlock()
-	maps.Copy(j.selections, s.selections)
-	for name := range s.dropped {
-		delete(j.selections, name)
-	}
-	maps.Copy(j.sinks, s.sinks)
-	for name := range s.removed {
-		delete(j.sinks, name)
-	}
-	if s.changed {
-		j.commits++
-		j.batches += s.batches
-	}
-	for name := range s.added {
-		select {
-		case j.signalsOf(name).wake <- struct{}{}:
-		default:
+	for _, r := range group {
+		if r.done = true; err != nil {
+			r.err, r.full = err, nil
 		}
 	}
-	for name := range s.left {
-		close(j.signalsOf(name).room)
-		j.signalsOf(name).room = make(chan struct{})
-	}
 }
 
-// reopen opens the file again after a failed write: what bbolt thinks of it then may not
-// be what is in it.
-func (j *Journal) reopen() error {
-	if j.broken == nil {
-		return nil
+// stage makes the changes of a group in the state, and the frame of them. It returns how many
+// batches are in it, and the sinks that it touches: true for those that events leave.
+func (j *Journal) stage(group []*request) (batches uint64, touched map[string]bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.frame, touched = j.frames.begin(j.frame), map[string]bool{}
+	for _, r := range group {
+		if r.overflow == Block {
+			if r.err = j.room(r); r.err != nil {
+				continue
+			}
+		}
+		batches++
+		for _, c := range r.changes { // a copy: the batch may be committed again
+			if !j.prepare(r, &c) {
+				continue
+			}
+			before := len(j.frame)
+			if j.frame = j.frames.add(j.frame, j.end, &c); !j.state.apply(&c) {
+				j.frame = j.frame[:before]
+			} else if c.verb > dropSelection {
+				left := c.verb == ackEvents || c.verb == discardEvents || c.verb == removeSink
+				touched[c.name] = touched[c.name] || left
+			}
+		}
 	}
-	j.opened.Lock()
-	defer j.opened.Unlock()
-	if j.closed {
-		return ErrClosed
+	return batches, touched
+}
+
+// room returns a [FullError] if a sink has no room for its events in a request. A sink for
+// which nothing waits has room for any batch.
+func (j *Journal) room(r *request) error {
+	wanted := map[string]queue{}
+	for i := range r.changes {
+		if c := &r.changes[i]; c.verb == addEvent {
+			w := wanted[c.name]
+			wanted[c.name] = queue{next: w.next + 1, bytes: w.bytes + entrySize(c.id, c.data)}
+		}
 	}
-	if err := j.release(); err != nil {
-		j.log.Warn("the journal could not be closed after it failed", "err", err)
+	for sink, w := range wanted {
+		q := j.state.sinks[sink]
+		if q != nil && len(q.entries) > 0 && (len(q.entries)+int(w.next) > j.options.Limit || q.bytes+w.bytes > j.options.LimitBytes) {
+			return &FullError{Sink: sink, Waiting: len(q.entries), Bytes: q.bytes, Room: j.signalsOf(sink).room}
+		}
 	}
-	j.state.Lock()
-	defer j.state.Unlock()
-	key := j.key
-	c, _, err := j.open()
-	if err == nil && !slices.Equal(key, c.key) {
-		// Digests that callers hold are of another key.
-		_ = j.release()
-		j.key, err = key, errors.New("it is another file than before")
-	}
-	if err != nil {
-		return fmt.Errorf("the journal %s could not be opened again (%w) after a failure; start anew: %w", j.path, err, j.broken)
-	}
-	j.broken = nil
-	if len(c.bad) > 0 {
-		j.log.Error("the journal was opened again after a failure, and is damaged", "damage", c.damage(j.path).String())
-	}
-	j.log.Warn("the journal was opened again after a failure")
 	return nil
 }
 
-// release gives the file up. A transaction that ended in a panic may hold locks of
-// bbolt's, so what is mapped is left to the end of the process then.
-func (j *Journal) release() error {
-	db, file := j.db, j.file
-	j.db, j.file = nil, nil
-	if db == nil {
-		return nil
+// prepare completes a change by what the state says, and reports whether anything is left of it.
+func (j *Journal) prepare(r *request, c *change) bool {
+	q := j.state.sinks[c.name]
+	switch c.verb {
+	case addEvent:
+		full := q != nil && (len(q.entries) >= j.options.Limit || len(q.entries) > 0 && q.bytes+entrySize(c.id, c.data) > j.options.LimitBytes)
+		switch {
+		case full && r.overflow == DropNew:
+			if !slices.Contains(r.full, c.name) {
+				r.full = append(r.full, c.name)
+			}
+			*c = change{verb: countDropped, name: c.name, count: 1}
+			return true
+		case q != nil:
+			c.seqs = []uint64{q.next}
+		default:
+			c.seqs = []uint64{1}
+		}
+		c.at = j.options.Clock()
+	case ackEvents, discardEvents:
+		if q == nil {
+			return false
+		}
+		c.seqs = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(c.seqs))), func(seq uint64) bool {
+			_, found := q.find(seq)
+			return !found
+		})
+		return len(c.seqs) > 0
+	case removeSink:
+		if q != nil {
+			r.removed = len(q.entries)
+		}
 	}
-	if errors.Is(j.broken, errPanic) {
-		unlockFile(file)
-		return file.Close()
-	}
-	return contain(db.Close)
+	return true
 }
 
-// explain says what was done to which file, and what can be done about an error.
-func (j *Journal) explain(doing string, err error) error {
-	switch {
-	case isErrno(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG):
-		return fmt.Errorf("the journal %s: %s: %w: make room, it is then tried again", j.path, doing, err)
-	case isErrno(err, syscall.EIO) || errors.Is(err, errPanic):
-		return fmt.Errorf("the journal %s: %s: %w: the disk may be failing; start anew, and what is damaged is set aside", j.path, doing, err)
-	case isErrno(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("the journal %s: %s: %w: it must be writable", j.path, doing, err)
-	case errors.Is(err, ErrNewer):
-		return fmt.Errorf("the journal %s: %w: use the newer program, or another file", j.path, err)
-	default:
-		return fmt.Errorf("the journal %s: %s: %w", j.path, doing, err)
+// publish makes events visible that are on the disk, and wakes whoever waits for events or
+// for room.
+func (j *Journal) publish(batches uint64, touched map[string]bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.commits++
+	j.batches += batches
+	for name, left := range touched {
+		s := j.signalsOf(name)
+		if left {
+			close(s.room)
+			s.room = make(chan struct{})
+		}
+		if q := j.state.sinks[name]; q != nil && q.written < q.next {
+			q.written = q.next
+			select {
+			case s.wake <- struct{}{}:
+			default:
+			}
+		}
 	}
-}
-
-// isErrno reports whether an error is one of the system's. Of some, bbolt passes on the
-// text only.
-func isErrno(err error, numbers ...syscall.Errno) bool {
-	return slices.ContainsFunc(numbers, func(n syscall.Errno) bool {
-		return errors.Is(err, n) || strings.Contains(err.Error(), n.Error())
-	})
 }

@@ -5,6 +5,7 @@ package journal
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,8 +16,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"go.etcd.io/bbolt"
 )
 
 var (
@@ -33,19 +32,19 @@ func random(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewSource(s))
 }
 
-// sample is a journal with some of everything: a tree of two levels, small buckets that
-// lie within their keys, events of several pages, free pages.
+// sample is a journal with some of everything: long commits and short ones, events of several
+// pages, and much that later commits have made obsolete.
 func sample(t testing.TB) []byte {
 	t.Helper()
 	data, _ := sampleAndStates(t)
 	return data
 }
 
-// sampleAndStates returns what was in it at the end as well, and before the last commit:
-// that is what is there if the newer header is lost.
+// sampleAndStates returns what was in it after each commit as well.
 func sampleAndStates(t testing.TB) (data []byte, states []string) {
 	t.Helper()
 	j := begin(t, options())
+	states = append(states, everything(t, j))
 	commit(t, j, func(b *Batch) {
 		for i := range 400 {
 			b.Seen("pods", key(i), seen(i))
@@ -58,14 +57,15 @@ func sampleAndStates(t testing.TB) (data []byte, states []string) {
 			b.Event("hook", fmt.Sprint(i), bytes.Repeat([]byte{byte(i)}, i*500))
 		}
 	})
+	states = append(states, everything(t, j))
 	for i := range 10 {
 		commit(t, j, func(b *Batch) { b.Forget("pods", key(i*3)); b.Version("pods", fmt.Sprint(6000+i)) })
-		states = []string{everything(t, j)}
+		states = append(states, everything(t, j))
 		if err := j.Ack("hook", uint64(i+1)); err != nil {
 			t.Fatal(err)
 		}
+		states = append(states, everything(t, j))
 	}
-	states = append(states, everything(t, j))
 	closeJournal(t, j)
 	data, err := os.ReadFile(j.path)
 	if err != nil {
@@ -73,6 +73,9 @@ func sampleAndStates(t testing.TB) (data []byte, states []string) {
 	}
 	return data, states
 }
+
+// lastTwo are the states that a file is in whose last commit may be damaged.
+func lastTwo(states []string) []string { return states[len(states)-2:] }
 
 // use does everything with a journal, whatever is in it, and closes it. The file is then
 // opened once more, and must be in order.
@@ -185,60 +188,28 @@ func everything(t testing.TB, j *Journal) string {
 	return b.String()
 }
 
-func TestTruncatedFileIsSetAside(t *testing.T) {
+// A file that lacks its end is as it was before the commits that it lacks: what they held is
+// told again.
+func TestTruncatedFileIsAsItWasBefore(t *testing.T) {
 	data, states := sampleAndStates(t)
-	page := os.Getpagesize()
-	meta := 0
-	for size := 0; size < len(data); size += page {
-		for _, n := range []int{size, size + 1 + size%(page-1)} {
-			damage := openDamaged(t, data[:n], states...)
-			switch {
-			case damage == nil:
-				meta++ // cut behind the last page in use
-			case n == 0 && !errors.Is(damage.Reason, errEmpty):
-				t.Errorf("cut at %d: %v", n, damage)
-			case n > 0 && damage.Aside == "":
-				t.Errorf("cut at %d: not set aside: %v", n, damage)
-			}
+	r := random(t)
+	whole := 0
+	for i := range 100 {
+		n := r.Intn(len(data))
+		if i == 0 {
+			n = 0
+		}
+		switch damage := openDamaged(t, data[:n], states...); {
+		case damage == nil:
+			whole++
+		case n == 0 && !errors.Is(damage.Reason, errEmpty):
+			t.Errorf("an empty file: %v", damage)
+		case n >= headerSize || n > 0 && damage.Aside == "":
+			t.Errorf("cut at %d: %v", n, damage)
 		}
 	}
-	t.Logf("%d pages; %d cuts lost nothing", len(data)/page, meta)
-	if meta == len(data)/page*2 {
-		t.Error("no cut was noticed")
-	}
-}
-
-// A process that is killed while it makes the file leaves one in which nothing was ever.
-func TestAFileThatWasNeverBegunIsBegun(t *testing.T) {
-	for _, pages := range []int{1, 2, 3, 4} {
-		path := filepath.Join(t.TempDir(), "journal")
-		db, err := bbolt.Open(path, 0o600, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(db.Close(), os.Truncate(path, int64(pages*os.Getpagesize()))); err != nil {
-			t.Fatal(err)
-		}
-		j, damage, err := Open(path, Options{})
-		if err != nil || damage == nil || !errors.Is(damage.Reason, errEmpty) || damage.Aside != "" {
-			t.Fatalf("%d pages: %v, %v; want that it was empty", pages, damage, err)
-		}
-		var b Batch
-		b.Version("pods", "7")
-		_, err = j.Commit(&b)
-		if err := errors.Join(err, j.Close()); err != nil {
-			t.Fatal(err)
-		}
-		j, damage, err = Open(path, Options{})
-		if err != nil || damage != nil {
-			t.Fatalf("%d pages: opened again: %v, %v", pages, damage, err)
-		}
-		if version, known := j.Selection("pods"); !known || version != "7" {
-			t.Errorf("%d pages: the cursor is at %q, %v", pages, version, known)
-		}
-		if err := j.Close(); err != nil {
-			t.Error(err)
-		}
+	if whole == 0 {
+		t.Error("nothing was whole")
 	}
 }
 
@@ -253,35 +224,39 @@ func TestFlippedBytesAreNoticedOrHarmless(t *testing.T) {
 		if r.Intn(4) == 0 {
 			flipped[r.Intn(len(data))] ^= byte(1 + r.Intn(255))
 		}
-		switch damage := openDamaged(t, flipped, states...); {
+		switch damage := openDamaged(t, flipped, lastTwo(states)...); {
 		case damage == nil:
-			counts["harmless"]++
-		case damage.Aside != "":
-			counts["set aside"]++
+			counts["in the last commit"]++
+		case damage.Kept:
+			counts["kept in part"]++
 		default:
-			counts["records taken out"]++
+			counts["begun anew"]++
 		}
 	}
 	t.Logf("%d files: %v", *flips, counts)
-	if counts["set aside"] == 0 || counts["records taken out"] == 0 {
+	if counts["kept in part"] == 0 {
 		t.Error("nothing was noticed")
 	}
 }
 
-// Headers of pages and elements are where a flip does most harm, and are few of the bytes.
-func TestFlippedStructureIsNoticedOrHarmless(t *testing.T) {
+// The heads of frames are where a flip does most harm, and are few of the bytes.
+func TestFlippedHeadsAreNoticedOrHarmless(t *testing.T) {
 	data, states := sampleAndStates(t)
 	r := random(t)
-	page := os.Getpagesize()
-	counts := map[bool]int{}
-	for start := 0; start < len(data); start += page {
+	for at := headerSize; at < len(data); at += frameHead + int(binary.BigEndian.Uint32(data[at:])) {
 		for range 3 {
 			flipped := bytes.Clone(data)
-			flipped[start+r.Intn(16+5*16)] ^= 1 << r.Intn(8)
-			counts[openDamaged(t, flipped, states...) != nil]++
+			flipped[at+r.Intn(frameHead)] ^= 1 << r.Intn(8)
+			openDamaged(t, flipped, lastTwo(states)...)
 		}
 	}
-	t.Logf("noticed: %v", counts)
+	for at := range headerSize {
+		flipped := bytes.Clone(data)
+		flipped[at] ^= 1 << r.Intn(8)
+		if damage := openDamaged(t, flipped); damage != nil && damage.Kept {
+			t.Errorf("byte %d of the header is another, and its key was used", at)
+		}
+	}
 }
 
 func TestRandomBytesAreSetAside(t *testing.T) {
@@ -296,145 +271,94 @@ func TestRandomBytesAreSetAside(t *testing.T) {
 }
 
 // A page of noise in the middle, as a disk returns it.
-func TestPagesOfNoiseAreNoticedOrHarmless(t *testing.T) {
+func TestPagesOfNoiseAreNoticed(t *testing.T) {
 	data, states := sampleAndStates(t)
 	r := random(t)
-	page := os.Getpagesize()
-	for start := 0; start < len(data); start += page {
-		for _, fill := range []func([]byte){func(b []byte) { r.Read(b) }, func(b []byte) { clear(b) }, func(b []byte) { copy(b, data[2*page:]) }} {
+	const page = 4096
+	for start := 0; start+page < len(data); start += page {
+		for _, fill := range []func([]byte){func(b []byte) { r.Read(b) }, func(b []byte) { clear(b) }, func(b []byte) { copy(b, data[headerSize:]) }} {
 			noise := bytes.Clone(data)
 			fill(noise[start : start+page])
-			openDamaged(t, noise, states...)
+			openDamaged(t, noise, lastTwo(states)...)
 		}
 	}
 }
 
-func TestOtherFilesAreSetAside(t *testing.T) {
-	for name, fill := range map[string]func(tx *bbolt.Tx) error{
-		"an empty file of bbolt": func(*bbolt.Tx) error { return nil },
-		"another program's": func(tx *bbolt.Tx) error {
-			b, err := tx.CreateBucket([]byte("users"))
-			if err != nil {
-				return err
-			}
-			return b.Put([]byte("x"), []byte("y"))
-		},
-		"with buckets where none belong": func(tx *bbolt.Tx) error {
-			for _, name := range allBuckets {
-				b, err := tx.CreateBucket([]byte(name))
-				if err != nil {
-					return err
-				}
-				if _, err := b.CreateBucket([]byte("x")); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "other")
-			db, err := bbolt.Open(path, 0o600, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(db.Update(fill), db.Close()); err != nil {
-				t.Fatal(err)
-			}
-			data, _ := os.ReadFile(path)
-			if damage := openDamaged(t, data); damage == nil || damage.Aside == "" {
-				t.Errorf("damage: %v", damage)
-			}
+// frameAt returns the offset and the end of a frame by its number.
+func frameAt(data []byte, n int) (start, end int) {
+	end = headerSize
+	for range n + 1 {
+		start = end
+		end += frameHead + int(binary.BigEndian.Uint32(data[end:]))
+	}
+	return start, end
+}
+
+// What a damaged commit held is compared with the cluster, or counted; everything else is there.
+func TestDamagedCommitIsLeftOut(t *testing.T) {
+	j := begin(t, options())
+	for i := range 4 { // the second is damaged, the third acknowledges an event of it
+		commit(t, j, func(b *Batch) {
+			b.Seen("pods", key(i), seen(i))
+			b.Version("pods", fmt.Sprint(100+i))
+			b.Event("chat", fmt.Sprint(i, "a"), nil)
+			b.Event("chat", fmt.Sprint(i, "b"), nil)
 		})
+		if i == 1 {
+			if err := j.Ack("chat", 3); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-}
-
-// change writes into a journal behind its back.
-func change(t *testing.T, path string, f func(tx *bbolt.Tx) error) {
-	t.Helper()
-	db, err := bbolt.Open(path, 0o600, nil)
+	digests := j.Key()
+	closeJournal(t, j)
+	data, err := os.ReadFile(j.path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.Update(f), db.Close()); err != nil {
+	start, end := frameAt(data, 1)
+	data[(start+end)/2] ^= 0x10
+	if err := os.WriteFile(j.path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func TestDamagedRecordsAreTakenOut(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "journal")
-	if err := os.WriteFile(path, sample(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	spoil := func(b *bbolt.Bucket, k []byte) error {
-		v := bytes.Clone(b.Get(k))
-		v[len(v)/2] ^= 0x10
-		return b.Put(k, v)
-	}
-	change(t, path, func(tx *bbolt.Tx) error {
-		objects := tx.Bucket([]byte(bucketObjects)).Bucket([]byte("pods"))
-		outbox := tx.Bucket([]byte(bucketOutbox)).Bucket([]byte("chat"))
-		return errors.Join(
-			spoil(objects, appendKey(nil, key(50))),
-			// In order, but of another object.
-			objects.Put(appendKey(nil, key(51)), objects.Get(appendKey(nil, key(52)))),
-			spoil(outbox, seqKey(3)),
-			spoil(tx.Bucket([]byte(bucketSelections)), []byte("pods")),
-			spoil(tx.Bucket([]byte(bucketSinks)), []byte("chat")),
-		)
-	})
-	j, damage, err := Open(path, options())
+	j, damage, err := Open(j.path, options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if damage == nil || damage.Aside != "" || damage.Objects != 2 || damage.Events != 1 || damage.Cursors != 1 || damage.Sinks != 1 {
-		t.Fatalf("damage: %+v", damage)
+	if damage == nil || !damage.Kept || damage.Events != 1 || damage.Aside == "" || !strings.Contains(damage.String(), fmt.Sprint("at byte ", start)) {
+		t.Fatalf("damage: %v, want that of the frame at %d", damage, start)
 	}
 	t.Log(damage)
+	if aside, err := os.ReadFile(damage.Aside); err != nil || !bytes.Equal(aside, data) {
+		t.Errorf("what was set aside is not the file: %v", err)
+	}
 	if v, known := j.Selection("pods"); v != "" || !known {
 		t.Errorf("the version of pods: %q, %v: want to compare with a list", v, known)
 	}
-	if v, known := j.Selection("nodes"); v != "5001" || !known {
-		t.Errorf("the version of nodes: %q, %v", v, known)
+	if got := objects(t, j, "pods"); len(got) != 3 || got[key(1)] != (Seen{}) {
+		t.Errorf("objects %v", got)
 	}
-	if n := len(objects(t, j, "pods")); n != 388 || j.Dropped("chat") != 1 || len(ids(t, j, "chat")) != 19 {
-		t.Errorf("%d objects, %d dropped, %d wait", n, j.Dropped("chat"), len(ids(t, j, "chat")))
+	if got := ids(t, j, "chat"); !slices.Equal(got, []string{"0a", "0b", "2a", "2b", "3a", "3b"}) || j.Dropped("chat") != 1 {
+		t.Errorf("waiting %q, dropped %d", got, j.Dropped("chat"))
 	}
-	commit(t, j, func(b *Batch) { b.Event("chat", "new", nil) })
-	entries, err := j.Next("chat", 20, 9)
-	if err != nil || len(entries) != 1 || entries[0].Seq != 21 {
-		t.Errorf("numbers begin anew: %+v, %v", entries, err)
+	if !bytes.Equal(j.Key(), digests) {
+		t.Error("the key is another")
 	}
 	use(t, j)
 }
 
-func TestRecordsThatAreDamagedMeanwhileAreErrors(t *testing.T) {
+func TestEventThatIsDamagedMeanwhileIsDropped(t *testing.T) {
 	j := begin(t, options())
 	commit(t, j, func(b *Batch) {
-		b.Seen("pods", key(1), seen(1))
 		for i := range 3 {
 			b.Event("chat", fmt.Sprint(i), nil)
 		}
 	})
-	if err := update(j.db, func(tx *bbolt.Tx) error {
-		return errors.Join(
-			tx.Bucket([]byte(bucketObjects)).Bucket([]byte("pods")).Put(appendKey(nil, key(1)), []byte("x")),
-			tx.Bucket([]byte(bucketOutbox)).Bucket([]byte("chat")).Put(seqKey(2), []byte("x")),
-		)
-	}); err != nil {
+	e := j.state.sinks["chat"].entries[1]
+	if _, err := j.file.WriteAt([]byte{0xff}, e.section.at); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := j.Get("pods", key(1)); !errors.Is(err, ErrRecord) {
-		t.Errorf("get: %v", err)
-	}
-	seq, failed := j.Objects("pods")
-	for k := range seq {
-		t.Errorf("object %s", k)
-	}
-	if err := failed(); !errors.Is(err, ErrRecord) {
-		t.Errorf("objects: %v", err)
-	}
-	if got := ids(t, j, "chat"); len(got) != 2 || j.Dropped("chat") != 1 {
+	if got := ids(t, j, "chat"); !slices.Equal(got, []string{"0", "2"}) || j.Dropped("chat") != 1 {
 		t.Errorf("waiting %q, dropped %d", got, j.Dropped("chat"))
 	}
 	if n, _, _, _ := j.Waiting("chat"); n != 2 {
@@ -442,45 +366,77 @@ func TestRecordsThatAreDamagedMeanwhileAreErrors(t *testing.T) {
 	}
 }
 
-func TestPanicsOfBboltAreErrors(t *testing.T) {
-	j := begin(t, options())
-	commit(t, j, func(b *Batch) { b.Version("pods", "1") })
-	err := j.view(func(*bbolt.Tx) error { panic("page 7 already freed") })
-	if !errors.Is(err, errPanic) || !strings.Contains(err.Error(), "page 7") {
-		t.Errorf("reading: %v", err)
+// A file of format 1 was one of bbolt.
+func TestOldFormatIsLeftAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	old := make([]byte, 16<<10)
+	binary.NativeEndian.PutUint32(old[16:], 0xED0CDAED)
+	if err := os.WriteFile(path, old, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	j.options.Clock = func() time.Time { panic("page 8 already freed") }
-	var b Batch
-	b.Event("chat", "1", nil)
-	if _, err := j.Commit(&b); !errors.Is(err, errPanic) || !strings.Contains(err.Error(), j.path) {
-		t.Errorf("writing: %v", err)
+	_, _, err := Open(path, options())
+	if !errors.Is(err, ErrOlder) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "move this one away") {
+		t.Errorf("got %v", err)
 	}
-	j.options.Clock = time.Now
-	if _, err := j.Commit(&b); err != nil { // opened again
-		t.Errorf("after that: %v", err)
-	}
-	if v, _ := j.Selection("pods"); v != "1" || len(ids(t, j, "chat")) != 1 {
-		t.Error("it is not as it was")
+	if after, _ := os.ReadFile(path); !bytes.Equal(after, old) {
+		t.Error("the file was changed")
 	}
 }
 
-func TestFileThatIsReplacedAfterAFailureIsNotTaken(t *testing.T) {
+// After a write that failed, the state is that of the disk, and the next commit tries again.
+func TestFailedWriteChangesNothing(t *testing.T) {
 	j := begin(t, options())
-	j.broken = errors.New("some failure")
-	if err := os.Remove(j.path); err != nil {
+	commit(t, j, func(b *Batch) { b.Version("pods", "1"); b.Event("chat", "1", nil) })
+	file := j.file
+	broken, err := os.Open(j.path) // cannot be written to
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer broken.Close()
+	j.file = broken
 	var b Batch
-	b.Version("pods", "1")
+	b.Version("pods", "2")
+	b.Event("chat", "2", nil)
 	for range 2 {
-		if _, err := j.Commit(&b); err == nil || !strings.Contains(err.Error(), "another file") || !strings.Contains(err.Error(), "some failure") {
+		if _, err := j.Commit(&b); err == nil || !strings.Contains(err.Error(), j.path) {
 			t.Errorf("got %v", err)
 		}
 	}
 	if _, _, err := j.Get("pods", key(1)); err == nil {
-		t.Error("it is read")
+		t.Error("a state is read that is not on the disk")
 	}
-	if err := j.Close(); err != nil {
-		t.Error(err)
+	j.file = file
+	commit(t, j, func(b *Batch) { b.Event("chat", "3", nil) })
+	if v, _ := j.Selection("pods"); v != "1" || !slices.Equal(ids(t, j, "chat"), []string{"1", "3"}) {
+		t.Errorf("version %s, events %q", v, ids(t, j, "chat"))
+	}
+}
+
+// What is obsolete is left out of the file from time to time.
+func TestFileIsCompacted(t *testing.T) {
+	j := begin(t, options())
+	data := make([]byte, 100<<10)
+	for i := range 200 {
+		commit(t, j, func(b *Batch) {
+			b.Event("chat", fmt.Sprint(i), data)
+			b.Seen("pods", key(i%10), seen(i))
+			b.Version("pods", fmt.Sprint(i))
+		})
+		if i >= 3 {
+			if err := j.Ack("chat", uint64(i-2)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if s := j.Stats(); s.FileBytes > 6<<20 || s.Objects != 10 {
+		t.Errorf("%+v", s)
+	}
+	before := everything(t, j)
+	closeJournal(t, j)
+	if now := everything(t, reopen(t, j.path, options())); now != before {
+		t.Errorf("it is not as it was:\n%s\nwant\n%s", now, before)
+	}
+	if _, err := os.Stat(j.path + ".new"); err == nil {
+		t.Error("there is a file .new")
 	}
 }

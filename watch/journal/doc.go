@@ -24,7 +24,7 @@
 // state up to which everything was told. After a start, who cannot go on from the
 // resourceVersion lists the objects, compares the list with [Journal.Objects], and tells
 // what is different. No state of an object is in the file, and no digest that can be
-// guessed at: digests are keyed with [Journal.Key].
+// guessed: digests are keyed with [Journal.Key].
 //
 // # The outbox
 //
@@ -41,11 +41,21 @@
 // that come meanwhile share the next write. So it costs little to commit from many
 // goroutines, and much to do it often from one: put into a batch what is there.
 //
+// # The file
+//
+// A commit is one frame with checksums at the end of the file. Where every object and every
+// event stands is kept in memory, about 200 bytes an object; events themselves are read from
+// the file when a sink asks for them. A file that is mostly obsolete is written anew.
+//
+// There are databases for such a file. This one has three properties that a B+ tree in mapped
+// pages has not. A commit is one write and one sync. A disk that returns wrong bytes or none is
+// an error of a read, and not a fault of the process. And damage is found by the code that reads
+// the file anyway: a frame is as it was written, or it is left out, and all others still count.
+//
 // # Damage
 //
-// The file is one of bbolt, which maps it into memory and believes what is in it. Here it
-// is read first, every page and every record with its checksum. A file whose pages are
-// wrong is set aside and a new one is begun; single records that are wrong are taken out.
-// [Damage] says which, for the user to know. docs/watch-journal.md has the format, and
-// what cannot be noticed.
+// A file with damaged frames is set aside, and what can be read of it is written to a new one;
+// whoever watches then lists and compares, so that changes of which the frame was lost are told
+// all the same. [Damage] says so, for the user to know. docs/watch-journal.md has the format,
+// and what cannot be noticed.
 package journal

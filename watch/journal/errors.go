@@ -15,6 +15,9 @@ var (
 	// ErrNewer is why Open refused a file that is in order: a newer program made it.
 	ErrNewer = errors.New("the journal is of a newer format than this program reads")
 
+	// ErrOlder is why Open refused a file of format 1, a database of bbolt.
+	ErrOlder = errors.New("the journal is of format 1, which this program does not read any more")
+
 	// ErrFull is what a [FullError] is.
 	ErrFull = errors.New("the outbox is full")
 
@@ -22,11 +25,6 @@ var (
 	ErrClosed = errors.New("the journal is closed")
 
 	errEmpty = errors.New("is an empty file")
-	errPanic = errors.New("reading it failed")
-
-	// ErrRecord is why a record that is read while the journal is open cannot be used: it
-	// was in order when the journal was opened.
-	ErrRecord = errors.New("a record of the journal has changed since it was written")
 )
 
 // FullError says that a batch was not written, nothing of it, because a sink has no room
@@ -47,31 +45,30 @@ func (e *FullError) Error() string {
 // Is makes errors.Is(err, ErrFull) true.
 func (e *FullError) Is(target error) bool { return target == ErrFull }
 
-// Damage is what was wrong with a file that was opened. Who opens a journal tells the
+// Damage is what was wrong with a file that was opened. Whoever opens a journal tells the
 // user: what is lost here was not told, and nothing will tell it later.
 type Damage struct {
 	Path string
-	// Aside is where the damaged file lies now; a new one was begun. Empty if the file is
-	// still in use, without the records that were damaged.
+	// Aside is where the damaged file is now. It is empty if the file was empty.
 	Aside  string
 	Reason error
-	// Objects, Events and Cursors are how many records were taken out of a file that is
-	// still in use: states of objects, events not yet sent, versions of selections, and
-	// counts of what sinks missed.
-	Objects, Events, Cursors, Sinks int
+	// Kept says that what could be read is in a new file. Events is how many events that were
+	// not sent yet are known to be lost; there may be more.
+	Kept   bool
+	Events uint64
 }
 
 // String says what happened and what it means, for a user.
 func (d *Damage) String() string {
 	switch {
-	case d.Aside != "":
-		return fmt.Sprintf("the journal %s was damaged (%v). It lies at %s now, and a new one was begun: "+
-			"what changed since the last run is not told, and events that waited to be sent are in the old file only", d.Path, d.Reason, d.Aside)
-	case errors.Is(d.Reason, errEmpty):
+	case d.Aside == "":
 		return fmt.Sprintf("the journal %s %v. It was begun anew: if there should have been anything in it, what changed since is not told", d.Path, d.Reason)
+	case d.Kept:
+		return fmt.Sprintf("the journal %s was damaged (%v). It is at %s now, and what could be read of it is kept: everything that is watched is listed and compared, "+
+			"an object whose state is lost is told as created if it is there, and not as deleted if it is gone; at least %d events that were not sent yet are lost. The disk may be failing",
+			d.Path, d.Reason, d.Aside, d.Events)
 	default:
-		return fmt.Sprintf("the journal %s has damaged records (%v), which were taken out: %d states of objects (they are told as created if they are there, "+
-			"and not as deleted if they are gone), %d events that were not sent yet, %d cursors (what they were of is listed and compared instead), %d counts of dropped events. The disk may be failing",
-			d.Path, d.Reason, d.Objects, d.Events, d.Cursors, d.Sinks)
+		return fmt.Sprintf("the journal %s was damaged (%v). It is at %s now, and a new one was begun: "+
+			"what changed since the last run is not told, and events that waited to be sent are in the old file only", d.Path, d.Reason, d.Aside)
 	}
 }

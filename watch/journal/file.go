@@ -25,7 +25,7 @@ func openLocked(path string, wait time.Duration) (f *os.File, fresh bool, err er
 		err = lockFile(f, deadline)
 		if err != nil {
 			_ = f.Close()
-			return nil, false, fmt.Errorf("the journal %s: %w", path, err)
+			return nil, false, err
 		}
 		// Who had the lock may have set this file aside and begun another.
 		mine, err := f.Stat()
@@ -47,24 +47,24 @@ func openFile(path string) (f *os.File, fresh bool, err error) {
 	}
 	if !errors.Is(err, fs.ErrExist) {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, false, fmt.Errorf("the journal %s: there is no directory %s: make it first", path, filepath.Dir(path))
+			return nil, false, fmt.Errorf("there is no directory %s: make it first", filepath.Dir(path))
 		}
-		return nil, false, fmt.Errorf("the journal: %w", err)
+		return nil, false, err
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("the journal %s: it is no regular file (%s)", path, info.Mode().Type())
+		return nil, false, fmt.Errorf("it is no regular file (%s)", info.Mode().Type())
 	}
 	f, err = ownfile.Open(path, os.O_RDWR)
 	if errors.Is(err, ownfile.ErrNotOwn) {
-		return nil, false, fmt.Errorf("the journal: %w; name another file, or chown this one", err)
+		return nil, false, fmt.Errorf("%w; name another file, or chown this one", err)
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("the journal: %w", err)
+		return nil, false, err
 	}
 	return f, false, nil
 }
 
-// setAside renames a damaged file, and returns its new name.
+// setAside gives a damaged file another name, and returns it. Another file is to take its place.
 func setAside(path string, now time.Time) (string, error) {
 	stem := path + ".damaged-" + now.UTC().Format("20060102T150405Z")
 	aside := stem
@@ -74,18 +74,16 @@ func setAside(path string, now time.Time) (string, error) {
 		}
 		aside = fmt.Sprintf("%s-%d", stem, i)
 	}
-	if err := os.Rename(path, aside); err != nil {
-		return "", err
+	// A second name leaves no moment without a file at path, where the file system has those.
+	if err := os.Link(path, aside); err == nil {
+		return aside, nil
 	}
-	return aside, syncDir(filepath.Dir(path))
+	return aside, os.Rename(path, aside)
 }
 
 // syncDir makes the names in a directory durable, where the system can.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = errors.Join(d.Sync(), d.Close()) // some file systems refuse
 	}
-	_ = d.Sync() // some file systems refuse; a name that is lost is found again as a fresh file, and told
-	return d.Close()
 }

@@ -4,19 +4,14 @@
 package journal
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
-
-	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/setpoint-io/setpoint/internal/ownfile"
 )
@@ -36,7 +31,7 @@ type Options struct {
 	LockWait time.Duration
 
 	// NoSync leaves it to the system when to write to the disk. Only for tests: after a
-	// loss of power the file may be damaged.
+	// loss of power, commits may be missing.
 	NoSync bool
 }
 
@@ -47,8 +42,24 @@ const (
 	DefaultLockWait   = 2 * time.Second
 )
 
-// growBy is in which steps a large file grows, in bytes.
-const growBy = 4 << 20
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Limit <= 0 {
+		o.Limit = DefaultLimit
+	}
+	if o.LimitBytes <= 0 {
+		o.LimitBytes = DefaultLimitBytes
+	}
+	if o.LockWait == 0 {
+		o.LockWait = DefaultLockWait
+	}
+	return o
+}
 
 // Journal is an open file. It is safe for concurrent use.
 type Journal struct {
@@ -57,26 +68,25 @@ type Journal struct {
 	log     *slog.Logger
 	key     []byte
 
-	writing sync.Mutex // who has it writes to the file
-	arena   []byte     // of the writer
-
 	waitingMu sync.Mutex
 	waiting   []*request // commits that the next writer takes along
 
-	// opened guards db: who reads has it for reading, who opens the file again, for
-	// writing. It is never held while a caller's code runs.
-	opened sync.RWMutex
-	db     *bbolt.DB
-	file   *os.File // bbolt's
-	closed bool
-	broken error // why the last write failed: the file is opened again before the next
+	// writing is held by the goroutine that writes to the file. It guards these, and nobody
+	// else changes what mu guards.
+	writing   sync.Mutex
+	frames    *frames
+	frame     []byte // that is being made
+	end       int64  // of the frames that are on the disk
+	compactAt int64  // the size from which on it is worth the look whether to compact
 
-	state      sync.RWMutex
-	selections map[string]selection
-	sinks      map[string]queue
-	signals    map[string]*signals
-	commits    uint64
-	batches    uint64
+	mu      sync.RWMutex
+	file    *os.File
+	state   *state
+	closed  bool
+	broken  error // why the last write failed: state may hold what is not on the disk
+	signals map[string]*signals
+	commits uint64
+	batches uint64
 }
 
 // signals wake who waits for a sink's events, and for room in its outbox.
@@ -86,28 +96,13 @@ type signals struct {
 }
 
 // Open opens the journal at path, or begins one if there is none. The directory must be
-// there; the file is for its owner only.
+// there and be writable; the file is for its owner only.
 //
-// A file that is damaged is renamed, and a new one is begun in its place; of a file with
-// single damaged records, those are taken out. Damage says so, and whoever calls tells
-// the user. A file of a newer format is left alone, and so is one that another process
-// has: that is an error.
+// A file that is damaged is renamed, and what can be read of it is written to a new one.
+// Damage says so, and whoever calls tells the user. A file of another format is left alone,
+// and so is one that another process has: that is an error.
 func Open(path string, options Options) (*Journal, *Damage, error) {
-	if options.Log == nil {
-		options.Log = slog.New(slog.DiscardHandler)
-	}
-	if options.Clock == nil {
-		options.Clock = time.Now
-	}
-	if options.Limit <= 0 {
-		options.Limit = DefaultLimit
-	}
-	if options.LimitBytes <= 0 {
-		options.LimitBytes = DefaultLimitBytes
-	}
-	if options.LockWait == 0 {
-		options.LockWait = DefaultLockWait
-	}
+	options = options.withDefaults()
 	if err := ownfile.Link(path); errors.Is(err, ownfile.ErrNotOwn) {
 		return nil, nil, fmt.Errorf("the journal: %w; name the file itself", err)
 	}
@@ -116,71 +111,37 @@ func Open(path string, options Options) (*Journal, *Damage, error) {
 		path = target
 	}
 	j := &Journal{path: path, options: options, log: options.Log.With("journal", path), signals: map[string]*signals{}}
-	damage, err := j.openOrBegin()
+	damage, err := j.open()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, j.explain("opening it", err)
 	}
-	for name, q := range j.sinks {
-		if q.waiting > 0 {
+	for name, q := range j.state.sinks {
+		if len(q.entries) > 0 {
 			j.signalsOf(name).wake <- struct{}{}
 		}
 	}
 	return j, damage, nil
 }
 
-func (j *Journal) openOrBegin() (*Damage, error) {
-	var damage *Damage
-	for {
-		c, empty, err := j.open()
-		var structure *structureError
-		switch {
-		case err == nil && empty && damage == nil:
-			return &Damage{Path: j.path, Reason: errEmpty}, nil
-		case err == nil && len(c.bad) > 0:
-			return c.damage(j.path), nil
-		case err == nil:
-			return damage, nil
-		case !errors.As(err, &structure) && !errors.Is(err, errPanic):
-			return nil, err
-		case damage != nil:
-			return nil, fmt.Errorf("the journal %s: it is damaged as soon as it is made: %w", j.path, err)
-		}
-		aside, asideErr := setAside(j.path, j.options.Clock())
-		if asideErr != nil {
-			return nil, fmt.Errorf("the journal %s is damaged (%w), and cannot be set aside: %w", j.path, err, asideErr)
-		}
-		damage = &Damage{Path: j.path, Aside: aside, Reason: err}
-	}
-}
-
-// open opens the file, and makes it if it is not there or empty, as it is when who made it
-// was killed before he had done so. Empty says that it was there without anything in it.
-func (j *Journal) open() (c *contents, empty bool, err error) {
+// open opens the file, and begins it if it is new or empty, as it is when the process that made
+// it was killed before it had done so.
+func (j *Journal) open() (*Damage, error) {
 	f, fresh, err := openLocked(j.path, max(j.options.LockWait, 0))
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
+	damage, err := j.take(f, fresh)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return damage, nil
+}
+
+// take takes over an open file, or puts another one in its place.
+func (j *Journal) take(f *os.File, fresh bool) (*Damage, error) {
 	info, err := f.Stat()
 	if err != nil {
-		_ = f.Close()
-		return nil, false, fmt.Errorf("the journal: %w", err)
-	}
-	isNew := info.Size() == 0
-	if !isNew && neverCommitted(f) {
-		if err := f.Truncate(0); err != nil {
-			_ = f.Close()
-			return nil, false, fmt.Errorf("the journal %s: beginning it anew: %w", j.path, err)
-		}
-		isNew = true
-	}
-	if !isNew {
-		c, err = survey(f)
-	} else {
-		c, err = newContents(), nil
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, false, j.explain("opening it", err)
+		return nil, err
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		if tight, err := ownfile.Tighten(f); tight {
@@ -189,144 +150,91 @@ func (j *Journal) open() (c *contents, empty bool, err error) {
 			j.log.Warn("others than its owner may read the journal: chmod 600 it", "mode", mode, "error", err)
 		}
 	}
-	db, err := openDB(f, j.options)
+	if info.Size() == 0 {
+		j.begin(f)
+		if err := j.rewrite(); err != nil || fresh {
+			return nil, err
+		}
+		return &Damage{Path: j.path, Reason: errEmpty}, nil
+	}
+	key, err := readHeader(f)
+	if errors.Is(err, errHeader) {
+		j.begin(f)
+		return j.replace(&Damage{Path: j.path, Reason: err})
+	}
 	if err != nil {
-		unlockFile(f)
-		_ = f.Close()
-		return nil, false, j.explain("opening it", err)
-	}
-	if isNew {
-		err = j.begin(db, c)
-	} else {
-		err = j.repair(db, c)
-	}
-	if err != nil {
-		_ = db.Close()
-		return nil, false, j.explain("beginning it", err)
-	}
-	j.db, j.file, j.key, j.selections, j.sinks = db, f, c.key, c.selections, c.sinks
-	return c, isNew && !fresh, nil
-}
-
-// openDB hands the file, which is locked and has been looked at, to bbolt. It closes f if
-// it fails, or bbolt does when it is closed.
-func openDB(f *os.File, options Options) (db *bbolt.DB, err error) {
-	err = contain(func() error {
-		db, err = bbolt.Open(f.Name(), 0o600, &bbolt.Options{
-			Timeout:      max(options.LockWait, 100*time.Millisecond),
-			FreelistType: bbolt.FreelistMapType,
-			NoSync:       options.NoSync, NoGrowSync: options.NoSync,
-			OpenFile: func(string, int, os.FileMode) (*os.File, error) { return f, nil },
-		})
-		return err
-	})
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return nil, ErrLocked
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
-		return nil, damaged("bbolt refuses it: %v", err)
-	case err != nil:
 		return nil, err
 	}
-	db.AllocSize = growBy
-	return db, nil
-}
-
-// begin writes what every journal has into a new file.
-func (j *Journal) begin(db *bbolt.DB, c *contents) error {
-	c.version, c.key = format, make([]byte, digestBytes)
-	rand.Read(c.key) // never fails
-	err := update(db, func(tx *bbolt.Tx) error {
-		for _, name := range allBuckets {
-			if _, err := tx.CreateBucket([]byte(name)); err != nil {
-				return err
-			}
-		}
-		about := tx.Bucket([]byte(bucketFormat))
-		for key, value := range map[string][]byte{keyFormat: []byte(strconv.Itoa(format)), keyDigest: c.key} {
-			if err := about.Put([]byte(key), seal(slices.Clone(value), 0, inFormat, []byte(key))); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	j.file, j.key, j.frames = f, key, framesOf(key)
+	s, end, damaged, err := load(f, j.frames, info.Size())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return syncDir(filepath.Dir(j.path))
+	j.state, j.end = s, end
+	if damaged != nil {
+		return j.replace(&Damage{Path: j.path, Reason: damaged, Kept: true, Events: s.mend()})
+	}
+	if end < info.Size() {
+		j.log.Warn("the last commit of the journal was cut off; what it held is told again", "bytes", info.Size()-end)
+	}
+	return nil, j.settle()
 }
 
-// repair takes damaged records out of the file.
-func (j *Journal) repair(db *bbolt.DB, c *contents) error {
-	if c.headerLost {
-		j.log.Warn("one of the two headers of the journal cannot be read: if the last commit is not there, what it held is told again")
-	}
-	if c.leaked > 0 {
-		j.log.Warn("pages of the journal are neither used nor free; nothing is lost by it", "pages", c.leaked)
-	}
-	if len(c.bad) == 0 {
-		return nil
-	}
-	return update(db, func(tx *bbolt.Tx) error {
-		for _, r := range c.bad {
-			b := tx.Bucket([]byte(r.bucket))
-			if r.sub != "" {
-				b = b.Bucket([]byte(r.sub))
-			}
-			if err := b.Delete([]byte(r.key)); err != nil {
-				return err
-			}
-			if r.bucket == bucketOutbox {
-				q := c.sinks[r.sub]
-				q.dropped++
-				c.sinks[r.sub] = q
-			}
-		}
-		for name, s := range c.selections {
-			if !s.known {
-				continue
-			}
-			if err := tx.Bucket([]byte(bucketSelections)).Put([]byte(name), versionRecord(s.version, name)); err != nil {
-				return err
-			}
-		}
-		for name, q := range c.sinks {
-			if err := tx.Bucket([]byte(bucketSinks)).Put([]byte(name), sinkRecord(q.next, q.dropped, name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+// begin makes a journal with nothing in it, whose file is to be rewritten.
+func (j *Journal) begin(f *os.File) {
+	j.file, j.key, j.state = f, newKey(), newState()
 }
 
-// Close closes the file. Commits on their way end first, what is called later answers
-// [ErrClosed]. Nothing is lost by not calling it.
+// replace sets the damaged file aside, and writes the state to a new one.
+func (j *Journal) replace(d *Damage) (*Damage, error) {
+	aside, err := setAside(j.path, j.options.Clock())
+	if err != nil {
+		return nil, fmt.Errorf("it is damaged (%w), and cannot be set aside: %w", d.Reason, err)
+	}
+	d.Aside = aside
+	return d, j.rewrite()
+}
+
+// Close closes the file. Commits on their way end first; every later call returns [ErrClosed].
+// Nothing is lost by not calling it.
 func (j *Journal) Close() error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	j.opened.Lock()
-	defer j.opened.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if j.closed {
 		return nil
 	}
 	j.closed = true
-	if err := j.release(); err != nil {
+	if err := j.file.Close(); err != nil {
 		return j.explain("closing it", err)
 	}
 	return nil
 }
 
+// read runs f while nobody changes the state.
+func (j *Journal) read(f func() error) error {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	if j.closed {
+		return ErrClosed
+	}
+	if j.broken != nil {
+		return fmt.Errorf("it could not be read again after it failed: %w", j.broken)
+	}
+	return f()
+}
+
 // Path returns where the file is.
 func (j *Journal) Path() string { return j.path }
 
-// Key returns 32 random bytes that were made with the file. Digests are keyed with them,
-// so that they tell nothing to who sees them without the file.
+// Key returns 32 random bytes that were made with the file. Digests are keyed with them, so that
+// a digest says nothing without the file.
 func (j *Journal) Key() []byte { return slices.Clone(j.key) }
 
 // Stats are figures of a journal.
 type Stats struct {
 	FileBytes  int64 // size of the file
-	FreeBytes  int64 // of these, what is free to be used again
 	Selections int
 	Objects    int
 	Sinks      int
@@ -334,30 +242,35 @@ type Stats struct {
 	Bytes      int64 // their size
 	Dropped    uint64
 	Batches    uint64 // committed since Open
-	Commits    uint64 // in so many transactions
+	Commits    uint64 // in so many writes
 }
 
 // Stats returns figures of the journal.
 func (j *Journal) Stats() Stats {
-	j.state.RLock()
-	s := Stats{Selections: len(j.selections), Sinks: len(j.sinks), Batches: j.batches, Commits: j.commits}
-	for _, sel := range j.selections {
-		s.Objects += sel.objects
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	s := Stats{Selections: len(j.state.selections), Sinks: len(j.state.sinks), Batches: j.batches, Commits: j.commits}
+	for _, sel := range j.state.selections {
+		s.Objects += len(sel.objects)
 	}
-	for _, q := range j.sinks {
-		s.Waiting += q.waiting
+	for _, q := range j.state.sinks {
+		s.Waiting += len(q.entries)
 		s.Bytes += q.bytes
 		s.Dropped += q.dropped
 	}
-	j.state.RUnlock()
 	if info, err := os.Stat(j.path); err == nil {
 		s.FileBytes = info.Size()
 	}
-	j.opened.RLock()
-	defer j.opened.RUnlock()
-	if j.db != nil && !j.closed {
-		free := j.db.Stats()
-		s.FreeBytes = int64(free.FreePageN+free.PendingPageN) * int64(j.db.Info().PageSize)
+	return s
+}
+
+// signalsOf returns the signals of a sink. The caller has locked mu for writing, or has the
+// journal for itself.
+func (j *Journal) signalsOf(sink string) *signals {
+	s := j.signals[sink]
+	if s == nil {
+		s = &signals{wake: make(chan struct{}, 1), room: make(chan struct{})}
+		j.signals[sink] = s
 	}
 	return s
 }

@@ -18,8 +18,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -125,7 +123,7 @@ func TestCursorIsThereAfterItIsOpenedAgain(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Commit(&Batch{ops: []op{{verb: opVersion, name: "x"}}}); !errors.Is(err, ErrClosed) {
+	if _, err := j.Commit(&Batch{changes: []change{{verb: setVersion, name: "x"}}}); !errors.Is(err, ErrClosed) {
 		t.Errorf("commit after Close: %v", err)
 	}
 	if _, _, err := j.Get("pods", key(1)); !errors.Is(err, ErrClosed) {
@@ -177,7 +175,7 @@ func TestObjectsMayBeChangedWhileTheyAreRead(t *testing.T) {
 	n := 0
 	var last string
 	for k := range seq {
-		at := string(appendKey(nil, k))
+		at := k.Namespace + "\x00" + k.Name
 		if at <= last {
 			t.Fatalf("%q after %q", at, last)
 		}
@@ -385,27 +383,16 @@ func TestFileIsForItsOwnerOnly(t *testing.T) {
 }
 
 func TestNewerFormatIsLeftAlone(t *testing.T) {
-	j := begin(t, options())
-	closeJournal(t, j)
-	db, err := bbolt.Open(j.path, 0o600, nil)
-	if err != nil {
+	path := filepath.Join(t.TempDir(), "journal")
+	before := []byte("setpoint-watch journal 3\nwhat only a newer program knows")
+	if err := os.WriteFile(path, before, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		if err := tx.DeleteBucket([]byte(bucketObjects)); err != nil {
-			return err
-		}
-		return tx.Bucket([]byte(bucketFormat)).Put([]byte(keyFormat), seal([]byte("2"), 0, inFormat, []byte(keyFormat)))
-	})
-	if err = errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	before, _ := os.ReadFile(j.path)
-	_, _, err = Open(j.path, options())
-	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "its format is 2, this reads 1") || !strings.Contains(err.Error(), j.path) {
+	_, _, err := Open(path, options())
+	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "its format is 3, and this program reads 2") || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v", err)
 	}
-	if after, _ := os.ReadFile(j.path); !bytes.Equal(before, after) {
+	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 		t.Error("the file was changed")
 	}
 }

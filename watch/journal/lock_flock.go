@@ -15,8 +15,7 @@ import (
 // lockPoll is how often a lock that somebody has is asked for again.
 const lockPoll = 20 * time.Millisecond
 
-// lockFile takes the lock that bbolt takes as well: it is the open file's, so that bbolt,
-// which is handed this file, finds that it has it already.
+// lockFile locks an open file until it is closed, and asks again until the deadline.
 func lockFile(f *os.File, deadline time.Time) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -33,7 +32,3 @@ func lockFile(f *os.File, deadline time.Time) error {
 		time.Sleep(lockPoll)
 	}
 }
-
-// unlockFile gives the lock back of a file that is still mapped, and so stays open behind
-// its descriptor.
-func unlockFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

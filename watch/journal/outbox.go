@@ -4,20 +4,14 @@
 package journal
 
 import (
-	"context"
-	"encoding/binary"
 	"errors"
-	"maps"
-	"math"
-	"slices"
+	"io"
 	"time"
-
-	"go.etcd.io/bbolt"
 )
 
 // Entry is an event in the outbox of a sink.
 type Entry struct {
-	Seq  uint64 // rises with every event of the sink; gives it back to Ack
+	Seq  uint64 // rises with every event of the sink; Ack wants it back
 	ID   string
 	At   time.Time // when it was committed
 	Data []byte    // the caller's
@@ -27,50 +21,62 @@ type Entry struct {
 const nextBytes = 4 << 20
 
 // Next returns events of a sink that were committed after the one numbered after, oldest
-// first: at most max of them, and fewer if they are large. They stay in the outbox until
+// first: at most limit of them, and fewer if they are large. They stay in the outbox until
 // they are acknowledged; a sink that begins asks for those after 0.
 //
-// An event that was damaged since the journal was opened is taken out, counted as
-// dropped, and logged.
+// An event that was damaged since it was written is removed, counted as dropped, and logged.
 func (j *Journal) Next(sink string, after uint64, limit int) ([]Entry, error) {
-	if after == math.MaxUint64 {
-		return nil, nil
-	}
-	var entries []Entry
-	var damaged []uint64
-	err := j.view(func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(bucketOutbox)).Bucket([]byte(sink))
-		if b == nil {
-			return nil
-		}
-		c, in := b.Cursor(), placeOf(ofEvent, sink)
-		size := 0
-		for k, v := c.Seek(seqKey(after + 1)); k != nil && len(entries) < limit && size < nextBytes; k, v = c.Next() {
-			e, err := decodeEvent(v, in, k)
-			if err != nil {
-				if len(k) == 8 {
-					damaged = append(damaged, binary.BigEndian.Uint64(k))
-				}
-				continue
-			}
-			e.Data = slices.Clone(e.Data)
-			size += len(e.Data)
-			entries = append(entries, e)
-		}
-		return nil
-	})
+	entries, damaged, err := j.next(sink, after, limit)
 	if err != nil {
-		return nil, err
+		return nil, j.explain("reading it", err)
 	}
 	if len(damaged) > 0 {
 		j.log.Error("events in the journal are damaged; they are dropped", "sink", sink, "seqs", damaged)
-		r := &request{ops: []op{{verb: opDiscard, name: sink, seqs: damaged}}}
-		j.submit(r)
-		if r.err != nil {
+		if r := j.submit(&request{changes: []change{{verb: discardEvents, name: sink, seqs: damaged}}}); r.err != nil {
 			return nil, r.err
 		}
 	}
 	return entries, nil
+}
+
+func (j *Journal) next(sink string, after uint64, limit int) (entries []Entry, damaged []uint64, err error) {
+	err = j.read(func() error {
+		q := j.state.sinks[sink]
+		if q == nil {
+			return nil
+		}
+		i, found := q.find(after)
+		if found {
+			i++
+		}
+		size := int64(0)
+		for _, e := range q.entries[i:] {
+			if len(entries) >= limit || size >= nextBytes || e.seq >= q.written {
+				break
+			}
+			c, err := e.change(j.file)
+			switch {
+			case errors.Is(err, errFrame), errors.Is(err, errMessage):
+				damaged = append(damaged, e.seq)
+				continue
+			case err != nil:
+				return err
+			}
+			size += e.size
+			entries = append(entries, Entry{Seq: e.seq, ID: c.id, At: c.at, Data: c.data})
+		}
+		return nil
+	})
+	return entries, damaged, err
+}
+
+// change returns what is in the file of an entry.
+func (e entry) change(r io.ReaderAt) (change, error) {
+	b, err := e.section.read(r)
+	if err != nil {
+		return change{}, err
+	}
+	return parseChange(b, texts{})
 }
 
 // Ack takes events that were sent out of the outbox, in any order. Those that are not
@@ -79,90 +85,52 @@ func (j *Journal) Ack(sink string, seqs ...uint64) error {
 	if len(seqs) == 0 {
 		return nil
 	}
-	r := &request{ops: []op{{verb: opAck, name: sink, seqs: seqs}}}
-	j.submit(r)
-	return r.err
+	return j.submit(&request{changes: []change{{verb: ackEvents, name: sink, seqs: seqs}}}).err
 }
 
 // Waiting returns how many events wait for a sink, how large they are together, and when
 // the oldest was committed: the zero time if none waits.
 func (j *Journal) Waiting(sink string) (n int, bytes int64, oldest time.Time, err error) {
-	j.state.RLock()
-	q := j.sinks[sink]
-	j.state.RUnlock()
-	if q.waiting == 0 {
-		return 0, 0, time.Time{}, nil
-	}
-	err = j.view(func(tx *bbolt.Tx) error {
-		if b := tx.Bucket([]byte(bucketOutbox)).Bucket([]byte(sink)); b != nil {
-			if k, v := b.Cursor().First(); k != nil {
-				if e, err := decodeEvent(v, placeOf(ofEvent, sink), k); err == nil {
-					oldest = e.At
-				}
-			}
+	err = j.read(func() error {
+		if q := j.state.sinks[sink]; q != nil && len(q.entries) > 0 {
+			n, bytes, oldest = len(q.entries), q.bytes, q.entries[0].at
 		}
 		return nil
 	})
-	return q.waiting, q.bytes, oldest, err
+	return n, bytes, oldest, err
 }
 
 // Dropped returns how many events of a sink were dropped since the sink is there: because
 // it had no room, or because they were damaged. The count is in the file.
 func (j *Journal) Dropped(sink string) uint64 {
-	j.state.RLock()
-	defer j.state.RUnlock()
-	return j.sinks[sink].dropped
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	if q := j.state.sinks[sink]; q != nil {
+		return q.dropped
+	}
+	return 0
 }
 
 // Wake returns a channel that receives when a sink may have something new, and once at
-// the start if something waits for it. It is for one reader, who asks Next until it
+// the start if something waits for it. It is for one reader, who calls Next until it
 // returns nothing, and then waits.
 func (j *Journal) Wake(sink string) <-chan struct{} {
-	j.state.Lock()
-	defer j.state.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	return j.signalsOf(sink).wake
-}
-
-// CommitWait commits a batch, and waits for room if a sink is full, until the context
-// ends; its error is then a [FullError] joined with the context's cause.
-func (j *Journal) CommitWait(ctx context.Context, b *Batch) (full []string, err error) {
-	for {
-		full, err = j.Commit(b)
-		var noRoom *FullError
-		if !errors.As(err, &noRoom) {
-			return full, err
-		}
-		select {
-		case <-noRoom.Room:
-		case <-ctx.Done():
-			return nil, errors.Join(err, context.Cause(ctx))
-		}
-	}
 }
 
 // Sinks returns the names of the sinks in the journal, sorted: each that ever had an
 // event, and was not removed.
 func (j *Journal) Sinks() []string {
-	j.state.RLock()
-	defer j.state.RUnlock()
-	return slices.Sorted(maps.Keys(j.sinks))
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	return sortedNames(j.state.sinks)
 }
 
-// RemoveSink forgets a sink that is there no more, with the events that waited for it,
-// and returns how many those were.
+// RemoveSink forgets a sink that is not configured any more, with the events that waited for
+// it, and returns how many those were.
 func (j *Journal) RemoveSink(name string) (dropped int, err error) {
-	r := &request{ops: []op{{verb: opRemove, name: name}}}
-	j.submit(r)
-	return r.taken, r.err
-}
-
-// signalsOf returns the signals of a sink. The caller has the state for writing, or the
-// journal for itself.
-func (j *Journal) signalsOf(sink string) *signals {
-	s := j.signals[sink]
-	if s == nil {
-		s = &signals{wake: make(chan struct{}, 1), room: make(chan struct{})}
-		j.signals[sink] = s
-	}
-	return s
+	r := j.submit(&request{changes: []change{{verb: removeSink, name: name}}})
+	return r.removed, r.err
 }

@@ -1,0 +1,211 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The file is a header and frames, as docs/watch-journal.md describes them. A commit is one
+// frame: it is there with all of its changes, or it is not.
+const (
+	title      = "setpoint-watch journal "
+	format     = 2
+	keyBytes   = 32
+	headerSize = len(title) + len("2\n") + keyBytes + crc32.Size
+	// frameHead is in front of each frame: the length of its body, the checksum of that
+	// length, and the checksum of both.
+	frameHead = 3 * 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// newHeader returns the header of a new file, with a key of its own.
+func newHeader(key []byte) []byte {
+	h := append([]byte(title+strconv.Itoa(format)+"\n"), key...)
+	return binary.BigEndian.AppendUint32(h, crc32.Checksum(h, castagnoli))
+}
+
+func newKey() []byte {
+	key := make([]byte, keyBytes)
+	rand.Read(key) // never fails
+	return key
+}
+
+// bboltMagic is what a journal of format 1, a file of bbolt, has behind its first 16 bytes, in
+// the byte order of its machine.
+// Source: go.etcd.io/bbolt/internal/common, Magic and Meta.
+const bboltMagic = 0xED0CDAED
+
+var errHeader = errors.New("it does not begin as a journal does")
+
+// readHeader returns the key of a file.
+func readHeader(r io.ReaderAt) (key []byte, err error) {
+	h := make([]byte, headerSize)
+	n, err := r.ReadAt(h, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	h = h[:n]
+	if n >= 20 && binary.NativeEndian.Uint32(h[16:]) == bboltMagic {
+		return nil, ErrOlder
+	}
+	rest, ok := bytes.CutPrefix(h, []byte(title))
+	if number, _, whole := bytes.Cut(rest, []byte("\n")); ok && whole {
+		if v, err := strconv.ParseUint(string(number), 10, 16); err == nil && v > format {
+			return nil, fmt.Errorf("%w: its format is %d, and this program reads %d", ErrNewer, v, format)
+		}
+	}
+	key = h[min(n, headerSize-crc32.Size-keyBytes):min(n, headerSize-crc32.Size)]
+	if !bytes.Equal(h, newHeader(key)) {
+		return nil, errHeader
+	}
+	return key, nil
+}
+
+// frames reads and makes the frames of a file. Their checksums begin with the file's key and
+// their offset: a frame of another file, or in another place, is none. Nobody can have the
+// cluster put bytes into an event that are taken for a frame, because the key is secret.
+type frames struct {
+	seed    uint32
+	shared  texts
+	body    []byte
+	changes []change
+}
+
+func framesOf(key []byte) *frames {
+	return &frames{seed: crc32.Checksum(key, castagnoli), shared: texts{}}
+}
+
+// begin returns an empty frame in b, to which changes can be added.
+func (f *frames) begin(b []byte) []byte { return append(b[:0], make([]byte, frameHead)...) }
+
+// add adds the message of a change to a frame that will be written at an offset, and notes in
+// the change where it is.
+func (f *frames) add(frame []byte, at int64, c *change) []byte {
+	f.body = c.append(f.body[:0])
+	frame = protowire.AppendBytes(protowire.AppendTag(frame, fieldChange, protowire.BytesType), f.body)
+	c.encoded = sectionOf(f.body, at+int64(len(frame)-len(f.body)))
+	return frame
+}
+
+// seal writes the head of a frame that will be written at an offset.
+func (f *frames) seal(frame []byte, at int64) {
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-frameHead))
+	sum := f.headSum(frame, at)
+	binary.BigEndian.PutUint32(frame[4:], sum)
+	binary.BigEndian.PutUint32(frame[8:], crc32.Update(sum, castagnoli, frame[frameHead:]))
+}
+
+func (f *frames) headSum(head []byte, at int64) uint32 {
+	var b [12]byte
+	binary.BigEndian.PutUint64(b[:], uint64(at))
+	copy(b[8:], head[:4])
+	return crc32.Update(f.seed, castagnoli, b[:])
+}
+
+// isHead reports whether these bytes, which are at an offset, are the head of a frame that ends
+// within the file.
+func (f *frames) isHead(head []byte, at, size int64) bool {
+	return binary.BigEndian.Uint32(head[4:]) == f.headSum(head, at) && int64(binary.BigEndian.Uint32(head)) <= size-at-frameHead
+}
+
+// errFrame says that there is no frame that is as it was written.
+var errFrame = errors.New("its checksum is of something else")
+
+// read reads the frame at an offset from r, which is there, and returns its changes and its
+// length. The changes are valid until the next call.
+func (f *frames) read(r io.Reader, at, size int64) (changes []change, length int64, err error) {
+	var head [frameHead]byte
+	if size-at < frameHead {
+		return nil, 0, errFrame
+	}
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, 0, err
+	}
+	if !f.isHead(head[:], at, size) {
+		return nil, 0, errFrame
+	}
+	n := int(binary.BigEndian.Uint32(head[:]))
+	if n > cap(f.body) {
+		f.body = make([]byte, n)
+	}
+	f.body = f.body[:n]
+	if _, err := io.ReadFull(r, f.body); err != nil {
+		return nil, 0, err
+	}
+	if crc32.Update(f.headSum(head[:], at), castagnoli, f.body) != binary.BigEndian.Uint32(head[8:]) {
+		return nil, 0, errFrame
+	}
+	err = f.parse(at + frameHead)
+	return f.changes, frameHead + int64(n), err
+}
+
+// parse makes the changes of the body, which is at an offset.
+func (f *frames) parse(at int64) error {
+	clear(f.changes)
+	f.changes = f.changes[:0]
+	for rest := f.body; len(rest) > 0; {
+		field, kind, n := protowire.ConsumeField(rest)
+		if n < 0 || field != fieldChange || kind != protowire.BytesType {
+			return errMessage
+		}
+		_, _, tag := protowire.ConsumeTag(rest)
+		message, _ := protowire.ConsumeBytes(rest[tag:])
+		rest = rest[n:]
+		c, err := parseChange(message, f.shared)
+		if err != nil {
+			return err
+		}
+		c.encoded = sectionOf(message, at+int64(len(f.body)-len(rest)-len(message)))
+		f.changes = append(f.changes, c)
+	}
+	return nil
+}
+
+// next returns the offset of the next head of a frame, from an offset on.
+func (f *frames) next(r io.ReaderAt, at, size int64) (int64, error) {
+	b := make([]byte, 1<<20)
+	for ; size-at >= frameHead; at += int64(len(b)) - frameHead + 1 {
+		b = b[:min(int64(cap(b)), size-at)]
+		if _, err := r.ReadAt(b, at); err != nil {
+			return 0, err
+		}
+		for i := 0; i+frameHead <= len(b); i++ {
+			if f.isHead(b[i:], at+int64(i), size) {
+				return at + int64(i), nil
+			}
+		}
+	}
+	return size, nil
+}
+
+// section is a part of the file with its checksum.
+type section struct {
+	at  int64
+	n   int
+	sum uint32
+}
+
+func sectionOf(b []byte, at int64) section { return section{at, len(b), crc32.Checksum(b, castagnoli)} }
+
+func (s section) read(r io.ReaderAt) ([]byte, error) {
+	b := make([]byte, s.n)
+	if _, err := r.ReadAt(b, s.at); err != nil {
+		return nil, err
+	}
+	if crc32.Checksum(b, castagnoli) != s.sum {
+		return nil, errFrame
+	}
+	return b, nil
+}
