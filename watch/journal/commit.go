@@ -185,6 +185,7 @@ func (j *Journal) prepare(r *request, c *change) bool {
 		if q != nil {
 			r.removed = len(q.entries)
 		}
+	default: // is complete
 	}
 	return true
 }

@@ -32,15 +32,9 @@ func random(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewSource(s))
 }
 
-// sample is a journal with some of everything: long commits and short ones, events of several
-// pages, and much that later commits have made obsolete.
-func sample(t testing.TB) []byte {
-	t.Helper()
-	data, _ := sampleAndStates(t)
-	return data
-}
-
-// sampleAndStates returns what was in it after each commit as well.
+// sampleAndStates is a journal with some of everything: long commits and short ones, events of
+// several pages, and much that later commits have made obsolete. It returns what was in it after
+// each commit as well.
 func sampleAndStates(t testing.TB) (data []byte, states []string) {
 	t.Helper()
 	j := begin(t, options())
@@ -130,7 +124,7 @@ func use(t testing.TB, j *Journal) {
 func openDamaged(t testing.TB, data []byte, undamaged ...string) *Damage {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal")
-	if err := os.WriteFile(path, data, 0o600); err != nil { //nolint:gosec // the path is ours
+	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	j, damage, err := Open(path, options())
@@ -318,7 +312,7 @@ func TestDamagedCommitIsLeftOut(t *testing.T) {
 	}
 	start, end := frameAt(data, 1)
 	data[(start+end)/2] ^= 0x10
-	if err := os.WriteFile(j.path, data, 0o600); err != nil {
+	if err := os.WriteFile(j.path, data, 0o600); err != nil { //nolint:gosec // the path is ours
 		t.Fatal(err)
 	}
 	j, damage, err := Open(j.path, options())

@@ -112,7 +112,7 @@ func (s *state) applySink(c *change) bool {
 		q.dropped += uint64(len(c.seqs))
 	case countDropped:
 		q.dropped += c.count
-	case setNext:
+	default: // setNext
 		q.next = max(q.next, c.count)
 	}
 	return true
