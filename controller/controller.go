@@ -4,7 +4,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,13 +79,11 @@ func Resync(period time.Duration) Option { return func(c *Controller) { c.resync
 // stops. The default is 10 s.
 func Grace(d time.Duration) Option { return func(c *Controller) { c.grace = d } }
 
-// CompleteWorkers makes 0 workers the number that is normal for a controller. Fewer are an
-// error.
-func CompleteWorkers(n *int, normally int) error {
-	if *n < 0 {
-		return fmt.Errorf("%d workers; give 1 or more, or 0 for the default", *n)
+// CheckWorkers returns an error for a number of workers that does no work.
+func CheckWorkers(n int) error {
+	if n < 1 {
+		return fmt.Errorf("%d workers; want 1 or more", n)
 	}
-	*n = cmp.Or(*n, normally)
 	return nil
 }
 

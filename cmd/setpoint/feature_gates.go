@@ -46,14 +46,8 @@ const (
 	stable
 )
 
-// The gates that are asked for below.
-const (
-	releaseOnExit       = "ControllerManagerReleaseLeaderElectionLockOnExit"
-	terminatingReplicas = "DeploymentReplicaSetTerminatingReplicas"
-	deletionCost        = "PodDeletionCost"
-	leaseBreaker        = "NodeControllerLeaseCircuitBreaker"
-	preferSame          = "PreferSameTrafficDistribution"
-)
+// releaseOnExit is the gate that the process itself obeys.
+const releaseOnExit = "ControllerManagerReleaseLeaderElectionLockOnExit"
 
 // gates returns all of them.
 // Source: the uses of utilfeature.DefaultFeatureGate in k8s.io/kubernetes/pkg/controller and
@@ -62,11 +56,11 @@ func gates() []gate {
 	return []gate{
 		// The lease is let go of at the end, so that nobody waits for a process that is gone.
 		{name: releaseOnExit, specs: []gateSpec{{since: 36, stage: alpha}}, apart: new(true)},
-		{name: terminatingReplicas, specs: []gateSpec{{stage: alpha}, {since: 35, on: true, stage: beta}}},
-		{name: leaseBreaker, specs: []gateSpec{{since: 37, on: true, stage: beta}}},
+		{name: "DeploymentReplicaSetTerminatingReplicas", specs: []gateSpec{{stage: alpha}, {since: 35, on: true, stage: beta}}},
+		{name: "NodeControllerLeaseCircuitBreaker", specs: []gateSpec{{since: 37, on: true, stage: beta}}},
 		{name: "OrderedNamespaceDeletion", specs: []gateSpec{{on: true, stage: stable, locked: true}}},
-		{name: deletionCost, specs: []gateSpec{{on: true, stage: beta}}},
-		{name: preferSame, specs: []gateSpec{{on: true, stage: beta}, {since: 35, on: true, stage: stable, locked: true}}},
+		{name: "PodDeletionCost", specs: []gateSpec{{on: true, stage: beta}}},
+		{name: "PreferSameTrafficDistribution", specs: []gateSpec{{on: true, stage: beta}, {since: 35, on: true, stage: stable, locked: true}}},
 		{name: "SeparateTaintEvictionController", specs: []gateSpec{{on: true, stage: stable, locked: true}}},
 		// Whether a ReplicaSet waits for its own writes to be seen, or counts what it expects
 		// to see. From outside both are the same, and so is what is done here in either case.

@@ -8,7 +8,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/controllers/deployment"
+	"github.com/setpoint-io/setpoint/controllers/endpointslice"
+	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
+	"github.com/setpoint-io/setpoint/controllers/replicaset"
+	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
+)
+
+// The gates that several tests are about.
+const (
+	terminatingReplicas = "DeploymentReplicaSetTerminatingReplicas"
+	leaseBreaker        = "NodeControllerLeaseCircuitBreaker"
+	preferSame          = "PreferSameTrafficDistribution"
 )
 
 func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
@@ -63,25 +74,44 @@ func TestAGateThatIsLockedOrNotThereYetIsRefusedWithItsVersion(t *testing.T) {
 }
 
 func TestGatesReachTheOptionsOfTheirControllers(t *testing.T) {
-	for args, get := range map[string]func(registry.Options) bool{
-		"--feature-gates=PodDeletionCost=false":                            func(o registry.Options) bool { return o.IgnorePodDeletionCost },
-		"--feature-gates=" + terminatingReplicas + "=false":                func(o registry.Options) bool { return o.OmitTerminatingReplicas },
-		"--emulated-version=1.34":                                          func(o registry.Options) bool { return o.OmitTerminatingReplicas },
-		"--emulated-version=1.34 --feature-gates=" + preferSame + "=false": func(o registry.Options) bool { return o.OnlyPreferClose },
-		"--emulated-version=1.36":                                          func(o registry.Options) bool { return o.NodeLifecycle.TrustCachedLeases },
-		"--feature-gates=" + leaseBreaker + "=false":                       func(o registry.Options) bool { return o.NodeLifecycle.TrustCachedLeases },
+	for args, get := range map[string]func(*tuning) bool{
+		"--feature-gates=PodDeletionCost=false":                            func(tune *tuning) bool { return options[replicaset.Options](t, tune).IgnoreDeletionCost },
+		"--feature-gates=" + terminatingReplicas + "=false":                func(tune *tuning) bool { return options[deployment.Options](t, tune).OmitTerminating },
+		"--emulated-version=1.34":                                          func(tune *tuning) bool { return options[replicaset.Options](t, tune).OmitTerminating },
+		"--emulated-version=1.34 --feature-gates=" + preferSame + "=false": func(tune *tuning) bool { return options[endpointslice.Options](t, tune).OnlyPreferClose },
+		"--emulated-version=1.36":                                          func(tune *tuning) bool { return options[nodelifecycle.Options](t, tune).TrustCachedLeases },
+		"--feature-gates=" + leaseBreaker + "=false":                       func(tune *tuning) bool { return options[nodelifecycle.Options](t, tune).TrustCachedLeases },
+		"--feature-gates=AllBeta=false":                                    func(tune *tuning) bool { return options[replicationcontroller.Options](t, tune).IgnoreDeletionCost },
 	} {
 		for given, want := range map[string]bool{args: true, "": false} {
 			tune, err := tuned(t, strings.Fields(given)...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var o registry.Options
-			tune.into(&o)
-			if get(o) != want {
-				t.Errorf("%q: %t, want %t", given, get(o), want)
+			if got := get(tune); got != want {
+				t.Errorf("%q: %t, want %t", given, got, want)
 			}
 		}
+	}
+}
+
+// Without a row in the table a gate would be off.
+func TestEveryGateOfAControllerIsInTheTable(t *testing.T) {
+	tune, err := tuned(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obeyed := 0
+	for _, d := range tune.known {
+		for _, g := range d.Gates {
+			obeyed++
+			if _, known := tune.gates[g.Name]; !known {
+				t.Errorf("%s obeys %s, which is not among the gates that are read", d.Name, g.Name)
+			}
+		}
+	}
+	if obeyed == 0 {
+		t.Error("no controller obeys a gate")
 	}
 }
 

@@ -8,7 +8,47 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
+
+// checkedText is a text of a form that its flag checks.
+type checkedText struct {
+	text, kind string
+	check      func(string) error
+}
+
+// String implements pflag.Value.
+func (c *checkedText) String() string { return c.text }
+
+// Type implements pflag.Value.
+func (c *checkedText) Type() string { return c.kind }
+
+// ExplainsItself says that its errors do.
+func (c *checkedText) ExplainsItself() {}
+
+// Set implements pflag.Value.
+func (c *checkedText) Set(text string) error {
+	if err := c.check(text); err != nil {
+		return err
+	}
+	c.text = text
+	return nil
+}
+
+func quantity(text string) error {
+	if _, err := resource.ParseQuantity(text); err != nil {
+		return fmt.Errorf("want a number of bytes, such as 512Ki")
+	}
+	return nil
+}
+
+func fraction(text string) error {
+	if _, err := strconv.ParseFloat(text, 64); err != nil {
+		return errors.New("want a number, such as 0.1")
+	}
+	return nil
+}
 
 // levelsOfFiles checks a list of patterns of source files with levels.
 // Source: k8s.io/component-base/logs/api/v1, VModuleConfigurationPflag.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 
-	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/controllers"
 )
 
 // keyFiles are the files that hold what some controllers need and no API server
@@ -28,30 +28,30 @@ func (k *keyFiles) flags(flags *pflag.FlagSet) {
 	k.signing.flags(flags)
 }
 
-// options reads the files. What stands in them never stands in an error.
-func (k *keyFiles) options(config *rest.Config) (registry.Options, error) {
-	var o registry.Options
+// cluster reads the files. What stands in them never stands in an error.
+func (k *keyFiles) cluster(config *rest.Config) (controllers.Cluster, error) {
+	var c controllers.Cluster
 	var err error
 	if k.serviceAccountKey != "" {
-		if o.ServiceAccountKey, err = os.ReadFile(k.serviceAccountKey); err != nil {
-			return o, fmt.Errorf("--service-account-private-key-file: %w", err)
+		if c.ServiceAccountKey, err = os.ReadFile(k.serviceAccountKey); err != nil {
+			return c, fmt.Errorf("--service-account-private-key-file: %w", err)
 		}
 	}
 	switch {
 	case k.rootCA != "":
-		if o.RootCA, err = os.ReadFile(k.rootCA); err != nil {
-			return o, fmt.Errorf("--root-ca-file: %w", err)
+		if c.RootCA, err = os.ReadFile(k.rootCA); err != nil {
+			return c, fmt.Errorf("--root-ca-file: %w", err)
 		}
-		if _, err := cert.ParseCertsPEM(o.RootCA); err != nil {
-			return o, fmt.Errorf("--root-ca-file: %s: %w", k.rootCA, err)
+		if _, err := cert.ParseCertsPEM(c.RootCA); err != nil {
+			return c, fmt.Errorf("--root-ca-file: %s: %w", k.rootCA, err)
 		}
 	case len(config.CAData) > 0:
-		o.RootCA = config.CAData
+		c.RootCA = config.CAData
 	case config.CAFile != "":
-		if o.RootCA, err = os.ReadFile(config.CAFile); err != nil {
-			return o, fmt.Errorf("the kubeconfig's certificate authority: %w", err)
+		if c.RootCA, err = os.ReadFile(config.CAFile); err != nil {
+			return c, fmt.Errorf("the kubeconfig's certificate authority: %w", err)
 		}
 	}
-	err = k.signing.into(&o)
-	return o, err
+	c.Signing, err = k.signing.files()
+	return c, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/controllers"
 )
 
 // leaderMigration says which controllers belong to another controller manager, while a
@@ -43,9 +43,9 @@ type migrationConfig struct {
 const migrationGroup = "controllermanager.config.k8s.io/"
 
 // of returns those of the chosen controllers that are not somebody else's.
-func (l *leaderMigration) of(entries []registry.Entry) ([]registry.Entry, error) {
+func (l *leaderMigration) of(chosen []*controllers.Descriptor) ([]*controllers.Descriptor, error) {
 	if !l.on || l.file == "" {
-		return entries, nil
+		return chosen, nil
 	}
 	config, err := l.read()
 	if err != nil {
@@ -55,10 +55,10 @@ func (l *leaderMigration) of(entries []registry.Entry) ([]registry.Entry, error)
 	for _, leader := range config.ControllerLeaders {
 		theirs[leader.Name] = leader.Component != "*" && leader.Component != "kube-controller-manager"
 	}
-	var ours []registry.Entry
-	for _, e := range entries {
-		if !theirs[e.Name] && !theirs[e.Alias] {
-			ours = append(ours, e)
+	var ours []*controllers.Descriptor
+	for _, d := range chosen {
+		if !theirs[d.Name] && !theirs[d.Alias] {
+			ours = append(ours, d)
 		}
 	}
 	return ours, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/manager"
@@ -34,12 +35,12 @@ func managerCommand(w *cli.World) *cobra.Command {
 	var (
 		l           cli.Logging
 		t           cli.Target
-		controllers []string
+		choice      []string
 		keys        keyFiles
 		elect       cli.Electing
 		answer      cli.Answering
 		known       authenticating
-		tune        tuning
+		tune        = tuning{known: registry.Known()}
 		limit       rateLimit
 		much        verbosity
 		own         bool
@@ -78,7 +79,7 @@ lack nothing work meanwhile.
 			if err := file.apply(c.Flags()); err != nil {
 				return err
 			}
-			entries, err := registry.Select(controllers)
+			chosen, err := registry.Select(tune.known, choice)
 			if err != nil && !errors.Is(err, registry.ErrNothingSelected) {
 				return err
 			}
@@ -94,12 +95,10 @@ lack nothing work meanwhile.
 			if err != nil {
 				return err
 			}
-			options, err := keys.options(config)
+			cluster, err := keys.cluster(config)
 			if err != nil {
 				return err
 			}
-			tune.into(&options)
-			tune.signing = keys.signing.stopped()
 			hosts := together
 			if own {
 				hosts = ownAccounts(config)
@@ -111,7 +110,8 @@ lack nothing work meanwhile.
 			if !tune.gates[releaseOnExit] {
 				more = append(more, manager.KeepLease())
 			}
-			if entries, err = migrate.of(entries); err != nil {
+			ours, err := migrate.of(chosen)
+			if err != nil {
 				return err
 			}
 			if err := cmp.Or(known.into(&answer), encrypt.into(&answer)); err != nil {
@@ -122,16 +122,16 @@ lack nothing work meanwhile.
 				return err
 			}
 			process.profile(answer.Profiles())
-			sayIdle(log, &idle, &tune, controllers, contentType, metrics.idle()...)
+			sayIdle(log, &idle, &tune, choice, contentType, metrics.idle()...)
 			more = slices.Concat(more, serving, process.options(), metrics.options())
-			m, entries, err := newManager(config, tune.of(entries), options, hosts, log, more...)
+			m, run, err := newManager(config, running(ours), cluster, hosts, log, more...)
 			if err != nil {
 				return err
 			}
-			sayStopped(log, &tune, entries, controllers)
+			sayStopped(log, chosen, run, choice)
 			ctx, stop := w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 			defer stop()
-			log.Info("managing", "server", m.Client().Server(), "controllers", names(entries))
+			log.Info("managing", "server", m.Client().Server(), "controllers", names(run))
 			err = m.Run(ctx)
 			log.Info("stopped")
 			return err
@@ -139,7 +139,7 @@ lack nothing work meanwhile.
 	}
 	t.Flags(c.Flags())
 	t.ServerFlag(c.Flags())
-	controllersFlag(c, &controllers)
+	controllersFlag(c, &choice)
 	keys.flags(c.Flags())
 	elect.Flags(c.Flags(), cli.LeaseDefaults{
 		On: true, Key: defaultLease, Processes: "managers",
@@ -185,8 +185,8 @@ func noArguments(c *cobra.Command, args []string) error {
 func controllersFlag(c *cobra.Command, into *[]string) {
 	c.Flags().StringSliceVar(into, "controllers", []string{"*"}, "controllers to run: '*' is all but those that have to be named, NAME is that one, -NAME is without that one")
 	var known []string
-	for _, e := range registry.Known() {
-		known = append(known, e.Name+"\t"+e.Summary)
+	for _, d := range registry.Known() {
+		known = append(known, d.Name+"\t"+d.Summary)
 	}
 	_ = c.RegisterFlagCompletionFunc("controllers", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -194,45 +194,46 @@ func controllersFlag(c *cobra.Command, into *[]string) {
 func controllerHelp() string {
 	var text strings.Builder
 	text.WriteString("The controllers are")
-	for _, e := range registry.Known() {
-		text.WriteString("\n  " + e.Name + ": " + e.Summary)
+	for _, d := range registry.Known() {
+		text.WriteString("\n  " + d.Name + ": " + d.Summary)
 	}
 	return text.String()
 }
 
-func names(entries []registry.Entry) []string {
+func names(of []*controllers.Descriptor) []string {
 	var all []string
-	for _, e := range entries {
-		all = append(all, e.Name)
+	for _, d := range of {
+		all = append(all, d.Name)
 	}
 	return all
 }
 
 // newManager returns a manager of the chosen controllers, and those that it runs: what lacks
 // something that it cannot work without is left out.
-func newManager(config *rest.Config, entries []registry.Entry, o registry.Options, hosts hosting, log *slog.Logger, more ...manager.Option) (*manager.Manager, []registry.Entry, error) {
+func newManager(config *rest.Config, chosen []*controllers.Descriptor, cluster controllers.Cluster, hosts hosting, log *slog.Logger, more ...manager.Option) (*manager.Manager, []*controllers.Descriptor, error) {
 	m, err := manager.New(config, append(more, manager.Log(log))...)
 	if err != nil {
 		return nil, nil, err
 	}
-	var run []registry.Entry
-	for _, e := range entries {
-		host, err := hosts(m, e)
+	var run []*controllers.Descriptor
+	for _, d := range chosen {
+		d.Learn(cluster)
+		if lacks := d.Lacks(); lacks != "" {
+			log.Info("a controller is not started", "controller", d.Name, "lacks", lacks)
+			continue
+		}
+		host, err := hosts(m, d)
 		if err != nil {
 			return nil, nil, err
 		}
-		c, err := e.New(host, o)
-		if lacks, ok := errors.AsType[*registry.NotConfiguredError](err); ok {
-			log.Info("a controller is not started", "controller", e.Name, "lacks", lacks.Lacks)
-			continue
-		}
+		c, err := d.New(host)
 		if err != nil {
 			return nil, nil, err
 		}
 		if err := m.Add(c); err != nil {
 			return nil, nil, err
 		}
-		run = append(run, e)
+		run = append(run, d)
 	}
 	return m, run, nil
 }

@@ -16,7 +16,16 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/setpoint-io/setpoint/controllers/deployment"
+	"github.com/setpoint-io/setpoint/controllers/endpoints"
+	"github.com/setpoint-io/setpoint/controllers/endpointslice"
+	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
+	"github.com/setpoint-io/setpoint/controllers/legacytokencleaner"
+	"github.com/setpoint-io/setpoint/controllers/namespace"
+	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
+	"github.com/setpoint-io/setpoint/controllers/podgc"
 	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
@@ -64,7 +73,7 @@ func TestEveryFlagOfKubeControllerManagerIsThereWithItsDefault(t *testing.T) {
 // tuned parses flags as "setpoint manager" does.
 func tuned(t *testing.T, args ...string) (*tuning, error) {
 	t.Helper()
-	tune := &tuning{}
+	tune := &tuning{known: registry.Known()}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	tune.flags(flags)
 	if err := flags.Parse(args); err != nil {
@@ -73,45 +82,49 @@ func tuned(t *testing.T, args ...string) (*tuning, error) {
 	return tune, tune.check()
 }
 
+// options returns the options of type O that a controller is made with.
+func options[O any](t *testing.T, tune *tuning) *O {
+	t.Helper()
+	for _, d := range tune.known {
+		if o, ok := d.Options.(*O); ok {
+			return o
+		}
+	}
+	t.Fatalf("no controller has options of type %T", *new(O))
+	return nil
+}
+
 func TestFlagsReachTheOptionsOfTheirControllers(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		args []string
-		get  func(registry.Options) any
+		get  func(*tuning) any
 		want any
 	}{
-		{"workers", []string{"--concurrent-replicaset-syncs=7"}, func(o registry.Options) any { return o.Workers["replicaset-controller"] }, 7},
-		{"workers of another one", []string{"--concurrent-replicaset-syncs=7"}, func(o registry.Options) any { return o.Workers["deployment-controller"] }, 5},
-		{"workers that mirror", []string{"--mirroring-concurrent-service-endpoint-syncs=50"}, func(o registry.Options) any { return o.Workers["endpointslice-mirroring-controller"] }, 50},
-		{"endpoints of a slice", []string{"--max-endpoints-per-slice=1000"}, func(o registry.Options) any { return o.MaxEndpointsPerSlice }, 1000},
-		{"mirrored addresses", []string{"--mirroring-max-endpoints-per-subset=1"}, func(o registry.Options) any { return o.MaxMirroredPerSubset }, 1},
-		{"a period that upstream takes for no pause", []string{"--node-monitor-period=0s"}, func(o registry.Options) any { return o.NodeLifecycle.NodeMonitorPeriod }, time.Millisecond},
-		{"a period above the grace period", []string{"--node-monitor-period=10m"}, func(o registry.Options) any { return o.NodeLifecycle.NodeMonitorPeriod }, 10 * time.Minute},
-		{"no grace", []string{"--node-monitor-grace-period=-1s"}, func(o registry.Options) any { return o.NodeLifecycle.NodeMonitorGracePeriod }, time.Duration(1)},
-		{"no zone is partly down", []string{"--unhealthy-zone-threshold=55"}, func(o registry.Options) any { return o.NodeLifecycle.UnhealthyZoneThreshold }, 1.0},
-		{"a rate that is none", []string{"--node-eviction-rate=NaN"}, func(o registry.Options) any { return o.NodeLifecycle.NodeEvictionRate }, -1.0},
-		{"a batch of Endpoints", []string{"--endpoint-updates-batch-period=1s"}, func(o registry.Options) any { return o.EndpointsBatchPeriod }, time.Second},
-		{"a batch of slices", []string{"--endpointslice-updates-batch-period=2s"}, func(o registry.Options) any { return o.EndpointSliceBatchPeriod }, 2 * time.Second},
-		{"a batch of mirrors", []string{"--mirroring-endpointslice-updates-batch-period=3s"}, func(o registry.Options) any { return o.MirroringBatchPeriod }, 3 * time.Second},
-		{"Namespaces", []string{"--namespace-sync-period=1m"}, func(o registry.Options) any { return o.NamespaceSyncPeriod }, time.Minute},
-		{"ended Pods", nil, func(o registry.Options) any { return o.TerminatedPods }, 12500},
-		{"ended Pods, all", []string{"--terminated-pod-gc-threshold=0"}, func(o registry.Options) any { return o.TerminatedPods }, -1},
-		{"ended Pods, all, written otherwise", []string{"--terminated-pod-gc-threshold=-5"}, func(o registry.Options) any { return o.TerminatedPods }, -1},
-		{"tokens of old", []string{"--legacy-service-account-token-clean-up-period=24h"}, func(o registry.Options) any { return o.LegacyTokenCleanUp }, 24 * time.Hour},
-		{"a period of Nodes", []string{"--node-monitor-grace-period=40s"}, func(o registry.Options) any { return o.NodeLifecycle.NodeMonitorGracePeriod }, 40 * time.Second},
-		{"no evictions", []string{"--node-eviction-rate=0"}, func(o registry.Options) any { return o.NodeLifecycle.NodeEvictionRate }, -1.0},
-		{"few evictions", []string{"--secondary-node-eviction-rate=0.5"}, func(o registry.Options) any { return o.NodeLifecycle.SecondaryNodeEvictionRate }, 0.5},
-		{"every zone is large", []string{"--large-cluster-size-threshold=0"}, func(o registry.Options) any { return o.NodeLifecycle.LargeClusterSizeThreshold }, 1},
-		{"every zone with three is partly down", []string{"--unhealthy-zone-threshold=0"}, func(o registry.Options) any { return o.NodeLifecycle.UnhealthyZoneThreshold > 0 }, true},
+		{"workers", []string{"--concurrent-replicaset-syncs=7"}, func(tune *tuning) any { return options[replicaset.Options](t, tune).Workers }, 7},
+		{"workers of another one", []string{"--concurrent-replicaset-syncs=7"}, func(tune *tuning) any { return options[deployment.Options](t, tune).Workers }, 5},
+		{"workers that mirror", []string{"--mirroring-concurrent-service-endpoint-syncs=50"}, func(tune *tuning) any { return options[endpointslicemirroring.Options](t, tune).Workers }, 50},
+		{"endpoints of a slice", []string{"--max-endpoints-per-slice=1000"}, func(tune *tuning) any { return options[endpointslice.Options](t, tune).MaxEndpointsPerSlice }, 1000},
+		{"mirrored addresses", []string{"--mirroring-max-endpoints-per-subset=1"}, func(tune *tuning) any { return options[endpointslicemirroring.Options](t, tune).MaxEndpointsPerSubset }, 1},
+		{"a period above the grace period", []string{"--node-monitor-period=10m"}, func(tune *tuning) any { return options[nodelifecycle.Options](t, tune).NodeMonitorPeriod }, 10 * time.Minute},
+		{"a batch of Endpoints", []string{"--endpoint-updates-batch-period=1s"}, func(tune *tuning) any { return options[endpoints.Options](t, tune).BatchPeriod }, time.Second},
+		{"a batch of slices", []string{"--endpointslice-updates-batch-period=2s"}, func(tune *tuning) any { return options[endpointslice.Options](t, tune).BatchPeriod }, 2 * time.Second},
+		{"a batch of mirrors", []string{"--mirroring-endpointslice-updates-batch-period=3s"}, func(tune *tuning) any { return options[endpointslicemirroring.Options](t, tune).BatchPeriod }, 3 * time.Second},
+		{"Namespaces", []string{"--namespace-sync-period=1m"}, func(tune *tuning) any { return options[namespace.Options](t, tune).SyncPeriod }, time.Minute},
+		{"ended Pods", nil, func(tune *tuning) any { return options[podgc.Options](t, tune).TerminatedPodThreshold }, 12500},
+		{"tokens of old", []string{"--legacy-service-account-token-clean-up-period=24h"}, func(tune *tuning) any { return options[legacytokencleaner.Options](t, tune).CleanUpPeriod }, 24 * time.Hour},
+		{"a period of Nodes", []string{"--node-monitor-grace-period=40s"}, func(tune *tuning) any { return options[nodelifecycle.Options](t, tune).NodeMonitorGracePeriod }, 40 * time.Second},
+		{"no evictions", []string{"--node-eviction-rate=-1"}, func(tune *tuning) any { return options[nodelifecycle.Options](t, tune).NodeEvictionRate }, -1.0},
+		{"a share that 32 bits do not hold", []string{"--unhealthy-zone-threshold=0.55"}, func(tune *tuning) any { return options[nodelifecycle.Options](t, tune).UnhealthyZoneThreshold }, 0.55},
+		{"ended Pods, all", []string{"--terminated-pod-gc-threshold=-5"}, func(tune *tuning) any { return options[podgc.Options](t, tune).TerminatedPodThreshold }, -5},
+		{"few evictions", []string{"--secondary-node-eviction-rate=0.5"}, func(tune *tuning) any { return options[nodelifecycle.Options](t, tune).SecondaryNodeEvictionRate }, 0.5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tune, err := tuned(t, test.args...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var o registry.Options
-			tune.into(&o)
-			if got := test.get(o); !reflect.DeepEqual(got, test.want) {
+			if got := test.get(tune); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("%v gives %v, want %v", test.args, got, test.want)
 			}
 		})
@@ -123,7 +136,7 @@ func TestTheGarbageCollectorCanBeSwitchedOffByItsOwnFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, left := names(registry.Known()), names(tune.of(registry.Known()))
+	all, left := names(tune.known), names(running(tune.known))
 	if len(left) != len(all)-1 || slices.Contains(left, "garbage-collector-controller") {
 		t.Errorf("left are %v", left)
 	}
@@ -148,15 +161,14 @@ func TestWithoutWorkersAControllerIsLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		flag, _, _ := strings.Cut(args, "=")
-		all, left := names(registry.Known()), names(tune.of(registry.Known()))
-		if len(left) != len(all)-1 || len(tune.stopped()) != 1 {
-			t.Errorf("%s leaves %v", args, left)
+		run := running(tune.known)
+		if len(run) != len(tune.known)-1 {
+			t.Errorf("%s leaves %v", args, names(run))
 		}
-		for name, why := range tune.stopped() {
-			if slices.Contains(left, name) || !strings.HasPrefix(why, flag) {
-				t.Errorf("%s: %s is among those that run: %v, because %s", args, name, left, why)
-			}
+		var log bytes.Buffer
+		sayStopped(slog.New(slog.NewTextHandler(&log, nil)), tune.known, run, nil)
+		if said := log.String(); strings.Count(said, "a controller is not started") != 1 || !strings.Contains(said, "because=\""+args) {
+			t.Errorf("%s: the log says %s", args, said)
 		}
 	}
 }
@@ -241,7 +253,7 @@ func TestWhatHasNoEffectIsSaidOnce(t *testing.T) {
 	var idle idleFlags
 	var log bytes.Buffer
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	tune := &tuning{}
+	tune := &tuning{known: registry.Known()}
 	var controllers []string
 	var contentType string
 	idle.flags(flags)

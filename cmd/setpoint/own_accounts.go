@@ -17,16 +17,16 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 )
 
 // hosting says on what a controller is built.
-type hosting func(*manager.Manager, registry.Entry) (controller.Host, error)
+type hosting func(*manager.Manager, *controllers.Descriptor) (controller.Host, error)
 
 // together has all controllers work with the credentials of the process.
-func together(m *manager.Manager, _ registry.Entry) (controller.Host, error) { return m, nil }
+func together(m *manager.Manager, _ *controllers.Descriptor) (controller.Host, error) { return m, nil }
 
 // tokenSeconds is for how long a token is asked for.
 // Source: k8s.io/controller-manager/pkg/clientbuilder, defaultExpirationSeconds.
@@ -35,17 +35,17 @@ const tokenSeconds = 3600
 // ownAccounts has each controller work, and record events, as its own service account. As
 // upstream's, they share informers, which read with the credentials of the process.
 func ownAccounts(config *rest.Config) hosting {
-	return func(m *manager.Manager, e registry.Entry) (controller.Host, error) {
+	return func(m *manager.Manager, d *controllers.Descriptor) (controller.Host, error) {
 		own := rest.AnonymousClientConfig(config)
-		own.UserAgent = rest.DefaultKubernetesUserAgent() + "/" + e.Account().Name
-		tokens := &accountTokens{account: e.Account(), process: m.Client(), turn: make(chan struct{}, 1)}
+		own.UserAgent = rest.DefaultKubernetesUserAgent() + "/" + d.Account().Name
+		tokens := &accountTokens{account: d.Account(), process: m.Client(), turn: make(chan struct{}, 1)}
 		own.Wrap(tokens.wrap)
 		if config.WrapTransport != nil {
 			own.Wrap(config.WrapTransport)
 		}
 		host, err := m.As(own)
 		if err != nil {
-			return nil, fmt.Errorf("making the client of %s: %w", e.Name, err)
+			return nil, fmt.Errorf("making the client of %s: %w", d.Name, err)
 		}
 		return host, nil
 	}

@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/lease"
 	"github.com/setpoint-io/setpoint/manager"
@@ -18,8 +19,8 @@ import (
 
 // processRights are what a manager itself must be allowed to do, beside its controllers.
 type processRights struct {
-	account     object.Key       // of the process; zero: nobody's
-	controllers []registry.Entry // that work as accounts of their own, for which it reads
+	account     object.Key                // of the process; zero: nobody's
+	controllers []*controllers.Descriptor // that work as accounts of their own, for which it reads
 }
 
 // objects are the roles and bindings, and the account where no controller has it.
@@ -50,8 +51,8 @@ func (p processRights) accountRights() []rbacv1.PolicyRule {
 		return nil
 	}
 	var names []string
-	for _, e := range p.controllers {
-		names = append(names, e.Account().Name)
+	for _, d := range p.controllers {
+		names = append(names, d.Account().Name)
 	}
 	slices.Sort(names)
 	return []rbacv1.PolicyRule{

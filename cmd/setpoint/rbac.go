@@ -49,7 +49,7 @@ reads for all of them and may have their tokens.`,
   setpoint manager rbac --controllers deployment`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			entries, err := registry.Select(controllers)
+			entries, err := registry.Select(registry.Known(), controllers)
 			if err != nil {
 				return err
 			}

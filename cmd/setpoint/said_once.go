@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 )
 
@@ -20,9 +21,9 @@ const nodeIPAM = "node-ipam-controller"
 
 // sayIdle says in one line what of the command line has no effect here. That Nodes get no
 // networks is a warning: without any their Pods get no addresses.
-func sayIdle(log *slog.Logger, idle *idleFlags, tune *tuning, controllers []string, contentType string, more ...any) {
+func sayIdle(log *slog.Logger, idle *idleFlags, tune *tuning, choice []string, contentType string, more ...any) {
 	attributes := append(idle.given(), more...)
-	if absent := registry.Absent(controllers); len(absent) > 0 {
+	if absent := registry.Absent(choice); len(absent) > 0 {
 		attributes = append(attributes, "controllers", strings.Join(absent, " "))
 	}
 	if gates := tune.featureGates.idle(); len(gates) > 0 {
@@ -37,7 +38,7 @@ func sayIdle(log *slog.Logger, idle *idleFlags, tune *tuning, controllers []stri
 	if len(attributes) > 0 {
 		log.Info("accepted without effect", attributes...)
 	}
-	if idle.allocatesNodeCIDRs() && !registry.Excludes(controllers, nodeIPAM) {
+	if idle.allocatesNodeCIDRs() && !registry.Excludes(choice, nodeIPAM) {
 		log.Warn("--allocate-node-cidrs has no effect: "+nodeIPAM+" does not run here, so new Nodes get no podCIDR; "+
 			"run it elsewhere, or let the network plugin allocate addresses", "controller", nodeIPAM)
 	}
@@ -47,18 +48,13 @@ func sayIdle(log *slog.Logger, idle *idleFlags, tune *tuning, controllers []stri
 const jsonForm = "application/json"
 
 // sayStopped names the chosen controllers that flags of theirs stop, and says if none is left.
-func sayStopped(log *slog.Logger, tune *tuning, run []registry.Entry, controllers []string) {
-	chosen, err := registry.Select(controllers)
-	if err != nil {
-		chosen = nil // none is
-	}
-	stopped := tune.stopped()
-	for _, e := range chosen {
-		if flag := stopped[e.Name]; flag != "" {
-			log.Warn("a controller is not started", "controller", e.Name, "because", flag)
+func sayStopped(log *slog.Logger, chosen, run []*controllers.Descriptor, choice []string) {
+	for _, d := range chosen {
+		if flag := d.StoppedBy(); flag != nil && !flag.Switch {
+			log.Warn("a controller is not started", "controller", d.Name, "because", flag.String())
 		}
 	}
 	if len(run) == 0 {
-		log.Warn("no controller is started", "chosen", slices.Clone(controllers))
+		log.Warn("no controller is started", "chosen", slices.Clone(choice))
 	}
 }

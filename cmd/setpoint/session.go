@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/child"
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/object"
@@ -44,7 +44,7 @@ type session struct {
 }
 
 // start starts everything, in the order in which one needs the other.
-func (s *session) start(ctx context.Context, u *up, binary string, entries []registry.Entry, log *slog.Logger) error {
+func (s *session) start(ctx context.Context, u *up, binary string, chosen []*controllers.Descriptor, log *slog.Logger) error {
 	process, err := child.Start(ctx, u.childOptions(binary, func(p child.Progress) {
 		if p.Ready {
 			s.progress.end(u.describe(p.Component))
@@ -61,22 +61,22 @@ func (s *session) start(ctx context.Context, u *up, binary string, entries []reg
 		return err
 	}
 
-	manager := "manager of " + plural(len(entries), "controller")
+	manager := "manager of " + plural(len(chosen), "controller")
 	s.progress.begin(manager)
 	keys := keyFiles{
 		serviceAccountKey: s.ready.ServiceAccountKeyFile, rootCA: s.ready.CAFile,
-		signing: signingFiles{all: authorityFiles{s.ready.CAFile, s.ready.CAKeyFile}},
+		signing: signingFiles{all: controllers.KeyFiles{Cert: s.ready.CAFile, Key: s.ready.CAKeyFile}},
 	}
-	options, err := keys.options(s.config)
+	cluster, err := keys.cluster(s.config)
 	if err != nil {
 		return err
 	}
-	options.OneServer = true
-	m, entries, err := newManager(s.config, entries, options, together, log)
+	cluster.OneServer = true
+	m, run, err := newManager(s.config, chosen, cluster, together, log)
 	if err != nil {
 		return err
 	}
-	if len(entries) == 0 {
+	if len(run) == 0 {
 		return errors.New("none of the chosen controllers can run")
 	}
 	// The manager ends when the session says so, not with ctx: it is to be
@@ -84,7 +84,7 @@ func (s *session) start(ctx context.Context, u *up, binary string, entries []reg
 	managerCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.stopManager = cancel
 	go func() { s.managed <- m.Run(managerCtx) }()
-	if err := s.waitUntilUsable(ctx, u, entries, m.Client()); err != nil {
+	if err := s.waitUntilUsable(ctx, u, run, m.Client()); err != nil {
 		return err
 	}
 	if u.kubeconfig != "" {
@@ -106,11 +106,11 @@ func plural(n int, what string) string {
 
 // waitUntilUsable waits until a Pod could be created and scheduled, as far as the
 // chosen controllers see to that.
-func (s *session) waitUntilUsable(ctx context.Context, u *up, entries []registry.Entry, c *client.Client) error {
+func (s *session) waitUntilUsable(ctx context.Context, u *up, run []*controllers.Descriptor, c *client.Client) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("a minute has passed"))
 	defer cancel()
 	runs := func(name string) bool {
-		return slices.ContainsFunc(entries, func(e registry.Entry) bool { return e.Alias == name })
+		return slices.ContainsFunc(run, func(d *controllers.Descriptor) bool { return d.Alias == name })
 	}
 	for {
 		var err error

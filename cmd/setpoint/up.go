@@ -82,7 +82,7 @@ everything at once.
 }
 
 func (u *up) run(ctx context.Context, command []string) error {
-	entries, err := registry.Select(u.controllers)
+	entries, err := registry.Select(registry.Known(), u.controllers)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func start(t *testing.T) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := clusterroleaggregation.New(mgr, clusterroleaggregation.Options{})
+	c, err := clusterroleaggregation.New(mgr, clusterroleaggregation.Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}

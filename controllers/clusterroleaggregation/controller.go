@@ -19,13 +19,9 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "clusterrole-aggregation-controller"
 
-// defaultWorkers is upstream's number.
-// Source: k8s.io/kubernetes/cmd/kube-controller-manager/app/rbac.go.
-const defaultWorkers = 5
-
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many ClusterRoles are worked on at a time. 0 is 5.
+	// Workers is how many ClusterRoles are worked on at a time.
 	Workers int
 }
 
@@ -40,7 +36,7 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{

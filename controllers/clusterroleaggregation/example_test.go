@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	aggregation, err := clusterroleaggregation.New(mgr, clusterroleaggregation.Options{})
+	aggregation, err := clusterroleaggregation.New(mgr, clusterroleaggregation.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

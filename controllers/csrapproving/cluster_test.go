@@ -85,7 +85,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func start(t *testing.T) *process {
 	t.Helper()
-	return startWith(t, Options{})
+	return startWith(t, Defaults())
 }
 
 func startWith(t *testing.T, o Options) *process {

@@ -25,17 +25,13 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "certificatesigningrequest-approving-controller"
 
-// How much is done at a time, and how soon again after a failure.
-// Source: k8s.io/kubernetes/cmd/kube-controller-manager/app/certificates.go and
-// pkg/controller/certificates/certificate_controller.go.
-const (
-	defaultWorkers = 5
-	firstRetry     = 200 * time.Millisecond
-)
+// firstRetry is how soon a request is looked at again after a failure.
+// Source: k8s.io/kubernetes/pkg/controller/certificates, certificate_controller.go.
+const firstRetry = 200 * time.Millisecond
 
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many requests are worked on at a time. 0 is 5.
+	// Workers is how many requests are worked on at a time.
 	Workers int
 }
 
@@ -55,7 +51,7 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	c, err := csrapproving.New(mgr, csrapproving.Options{})
+	c, err := csrapproving.New(mgr, csrapproving.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -49,7 +49,7 @@ func TestADeniedRequestGoesAfterAnHourWithTheRightsThatAreDeclared(t *testing.T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(mgr, Options{})
+	c, err := New(mgr, Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}

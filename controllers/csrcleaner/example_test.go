@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	c, err := csrcleaner.New(mgr, csrcleaner.Options{})
+	c, err := csrcleaner.New(mgr, csrcleaner.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -50,7 +50,7 @@ func (c *cluster) start() (stop func()) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	cleaner, err := New(mgr, Options{})
+	cleaner, err := New(mgr, Defaults())
 	if err != nil {
 		c.t.Fatal(err)
 	}

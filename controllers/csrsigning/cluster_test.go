@@ -104,7 +104,7 @@ func start(t *testing.T, authorities map[string]Source) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(mgr, Options{Authorities: authorities})
+	c, err := New(mgr, Options{Workers: 5, Longest: LongestLifetime, Authorities: authorities})
 	if err != nil {
 		t.Fatal(err)
 	}

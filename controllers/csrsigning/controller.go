@@ -28,27 +28,23 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "certificatesigningrequest-signing-controller"
 
-// How much is done at a time, and how soon again after a failure.
-// Source: k8s.io/kubernetes/cmd/kube-controller-manager/app/certificates.go and
-// pkg/controller/certificates/certificate_controller.go.
-const (
-	defaultWorkers = 5
-	firstRetry     = 200 * time.Millisecond
-)
+// firstRetry is how soon a request is looked at again after a failure.
+// Source: k8s.io/kubernetes/pkg/controller/certificates, certificate_controller.go.
+const firstRetry = 200 * time.Millisecond
 
 // reasonInvalid is the reason of the condition Failed, which tools read.
 const reasonInvalid = "SignerValidationFailure"
 
-// Options changes how the controller works.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many requests are worked on at a time. 0 is 5.
+	// Workers is how many requests are worked on at a time.
 	Workers int
 	// Authorities says who signs for which signer; [Signers] lists those that can be.
 	// Requests to others are left alone. At least one is needed; [ForAll] makes one
 	// authority that of all.
 	Authorities map[string]Source
 	// Longest is how long a certificate lasts at most, and how long one lasts that
-	// was asked for without a wish. 0 is LongestLifetime.
+	// was asked for without a wish.
 	Longest time.Duration
 }
 
@@ -74,11 +70,8 @@ func Rights() []rbacv1.PolicyRule {
 // New returns the controller, built on h, which runs it. It reads each authority once,
 // so that one that cannot be read is an error now and not when it is needed.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := o.complete(); err != nil {
+	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
-	if o.Longest == 0 {
-		o.Longest = LongestLifetime
 	}
 	r := &reconciler{
 		requests:    cache.Informer[*certificatesv1.CertificateSigningRequest](h),
@@ -95,12 +88,12 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	), nil
 }
 
-func (o *Options) complete() error {
-	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+func (o *Options) check() error {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return err
 	}
-	if o.Longest < 0 {
-		return fmt.Errorf("certificates that last %s; give a duration, or 0 for the default", o.Longest)
+	if o.Longest <= 0 {
+		return fmt.Errorf("certificates that last %s; want more than 0", o.Longest)
 	}
 	if len(o.Authorities) == 0 {
 		return fmt.Errorf("no certificate authority to sign with; give one in Options.Authorities")

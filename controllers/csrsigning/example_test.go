@@ -20,7 +20,9 @@ func Example() {
 		return
 	}
 	authority := csrsigning.Files("no-such-ca.crt", "no-such-ca.key")
-	_, err = csrsigning.New(mgr, csrsigning.Options{Authorities: csrsigning.ForAll(authority)})
+	options := csrsigning.Defaults()
+	options.Authorities = csrsigning.ForAll(authority)
+	_, err = csrsigning.New(mgr, options)
 	fmt.Println(err)
 	// Output: making certificatesigningrequest-signing-controller: for signer kubernetes.io/kube-apiserver-client: reading the certificate authority: open no-such-ca.crt: no such file or directory
 }

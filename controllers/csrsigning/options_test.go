@@ -28,11 +28,11 @@ func TestOptionsThatCannotWorkAreRefusedAtTheStart(t *testing.T) {
 		want string
 	}{
 		"workers":        {Options{Workers: -1, Authorities: ForAll(good)}, "-1 workers"},
-		"a lifetime":     {Options{Longest: -time.Hour, Authorities: ForAll(good)}, "-1h0m0s"},
-		"no authority":   {Options{}, "no certificate authority"},
-		"one is unknown": {Options{Authorities: map[string]Source{"example.com/mine": good}}, "example.com/mine"},
+		"a lifetime":     {Options{Workers: 1, Longest: -time.Hour, Authorities: ForAll(good)}, "-1h0m0s"},
+		"no authority":   {Defaults(), "no certificate authority"},
+		"one is unknown": {Options{Workers: 1, Longest: time.Hour, Authorities: map[string]Source{"example.com/mine": good}}, "example.com/mine"},
 		"one is not there": {
-			Options{Authorities: map[string]Source{certificatesv1.KubeletServingSignerName: broken}},
+			Options{Workers: 1, Longest: time.Hour, Authorities: map[string]Source{certificatesv1.KubeletServingSignerName: broken}},
 			"kubernetes.io/kubelet-serving: the disk is gone",
 		},
 	} {
@@ -42,7 +42,7 @@ func TestOptionsThatCannotWorkAreRefusedAtTheStart(t *testing.T) {
 			}
 		})
 	}
-	if c, err := New(mgr, Options{Authorities: ForAll(good)}); err != nil || c.Name() != Name {
+	if c, err := New(mgr, Options{Workers: 1, Longest: time.Hour, Authorities: ForAll(good)}); err != nil || c.Name() != Name {
 		t.Errorf("New = %v, %v", c, err)
 	}
 }

@@ -27,18 +27,14 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "deployment-controller"
 
-// Options are how the controller works. The zero value is what
-// kube-controller-manager does.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many Deployments are worked on at a time; 0 is 5.
+	// Workers is how many Deployments are worked on at a time.
 	Workers int
 	// OmitTerminating leaves the Pods that terminate out of the status, as upstream
 	// without the feature gate DeploymentReplicaSetTerminatingReplicas.
 	OmitTerminating bool
 }
-
-// defaultWorkers is kube-controller-manager's --concurrent-deployment-syncs.
-const defaultWorkers = 5
 
 // kind is what Deployments are.
 var kind = object.Resource{Group: appsv1.GroupName, Version: "v1", Plural: "deployments", Kind: "Deployment", Namespaced: true}
@@ -59,7 +55,7 @@ type reconciler struct {
 
 // New returns the controller. Its informers are those of h.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{

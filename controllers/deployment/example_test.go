@@ -19,7 +19,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	deployments, err := deployment.New(mgr, deployment.Options{Workers: 10})
+	options := deployment.Defaults()
+	options.Workers = 10
+	deployments, err := deployment.New(mgr, options)
 	if err != nil {
 		fmt.Println(err)
 		return

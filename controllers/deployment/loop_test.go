@@ -31,7 +31,7 @@ func TestNothingIsAdoptedForADeploymentThatIsGoneAndNothingTriedAgain(t *testing
 			t.Fatal(err)
 		}
 		config := fakeapi.Several{deployments, sets, pods}.Config()
-		p := managertest.Run(t, config, managertest.Making(New, Options{}))
+		p := managertest.Run(t, config, managertest.Making(New, Defaults()))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 

@@ -29,7 +29,7 @@ func TestChangesOfPodsWaitForTheBatchPeriodAndAreWrittenTogether(t *testing.T) {
 		if err := services.Add(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}, Spec: corev1.ServiceSpec{Selector: selector, ClusterIP: corev1.ClusterIPNone}}); err != nil {
 			t.Fatal(err)
 		}
-		managertest.Run(t, fakeapi.Several{services, pods, endpoints}.Config(), managertest.Making(New, Options{BatchPeriod: 10 * time.Second}))
+		managertest.Run(t, fakeapi.Several{services, pods, endpoints}.Config(), managertest.Making(New, Options{Workers: 5, BatchPeriod: 10 * time.Second}))
 		synctest.Wait()
 		if got, want := asked.All(), []string{"create /api/v1/namespaces/ns/endpoints"}; !slices.Equal(got, want) {
 			t.Fatalf("for the Service itself the server was asked to %q, want %q at once", got, want)

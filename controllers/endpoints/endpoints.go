@@ -39,9 +39,9 @@ const leaderElection = "control-plane.alpha.kubernetes.io/leader"
 
 var endpointsResource = object.Resource{Version: "v1", Plural: "endpoints", Kind: "Endpoints", Namespaced: true}
 
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many Services are worked on at a time. 0 is 5.
+	// Workers is how many Services are worked on at a time.
 	Workers int
 	// BatchPeriod is how long a Service waits after a change of one of its Pods, so that
 	// the changes that follow are written with it.
@@ -59,7 +59,7 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CompleteWorkers(&o.Workers, 5); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	c, err := endpoints.New(mgr, endpoints.Options{})
+	c, err := endpoints.New(mgr, endpoints.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -35,7 +35,7 @@ func TestChangesOfPodsWaitForTheBatchPeriodAndAreWrittenTogether(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		managertest.Run(t, fakeapi.Several{services, pods, nodes, slices}.Config(), managertest.Making(New, Options{BatchPeriod: 10 * time.Second}))
+		managertest.Run(t, fakeapi.Several{services, pods, nodes, slices}.Config(), managertest.Making(New, Options{Workers: 5, MaxEndpointsPerSlice: 100, BatchPeriod: 10 * time.Second}))
 		time.Sleep(time.Minute) // the Service itself, and the slice that was made for it
 		synctest.Wait()
 		asked.Forget()

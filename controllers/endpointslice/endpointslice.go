@@ -44,19 +44,15 @@ const (
 
 var serviceResource = object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true}
 
-// The bounds of Options.MaxEndpointsPerSlice.
+// mostMaxEndpoints bounds Options.MaxEndpointsPerSlice.
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/app/options, endpointslicecontroller.go.
-const (
-	defaultMaxEndpoints = 100
-	mostMaxEndpoints    = 1000
-)
+const mostMaxEndpoints = 1000
 
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many Services are worked on at a time. 0 is 5.
+	// Workers is how many Services are worked on at a time.
 	Workers int
 	// MaxEndpointsPerSlice is how many endpoints a slice holds at most, 1 to 1000.
-	// 0 is 100.
 	MaxEndpointsPerSlice int
 	// BatchPeriod is how long a Service waits after a change of one of its Pods or slices,
 	// so that the changes that follow are written with it.
@@ -80,14 +76,11 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CompleteWorkers(&o.Workers, 5); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
-	if o.MaxEndpointsPerSlice < 0 || o.MaxEndpointsPerSlice > mostMaxEndpoints {
-		return nil, fmt.Errorf("making %s: %d endpoints a slice; give 1 to %d, or 0 for the default", Name, o.MaxEndpointsPerSlice, mostMaxEndpoints)
-	}
-	if o.MaxEndpointsPerSlice == 0 {
-		o.MaxEndpointsPerSlice = defaultMaxEndpoints
+	if o.MaxEndpointsPerSlice < 1 || o.MaxEndpointsPerSlice > mostMaxEndpoints {
+		return nil, fmt.Errorf("making %s: %d endpoints a slice; want 1 to %d", Name, o.MaxEndpointsPerSlice, mostMaxEndpoints)
 	}
 	r := &reconciler{
 		services: cache.Informer[*corev1.Service](h),

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	c, err := endpointslice.New(mgr, endpointslice.Options{})
+	c, err := endpointslice.New(mgr, endpointslice.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // theController works on one key after the other: what comes later has been worked on,
 // so what came before has been too.
-var theController = managertest.Making(New, Options{Workers: 1})
+var theController = managertest.Making(New, Options{Workers: 1, MaxEndpointsPerSlice: 100})
 
 // settled waits until all that was done so far has been worked on: until a Service that
 // is made now has its slice.
@@ -458,7 +458,7 @@ func TestServerASliceThatTheCacheHasNotSeenYetIsWaitedFor(t *testing.T) {
 	})
 	var c *controller.Controller
 	managertest.Run(t, config, func(mgr *manager.Manager) (_ manager.Runnable, err error) {
-		c, err = New(mgr, Options{})
+		c, err = New(mgr, Defaults())
 		return c, err
 	})
 	// The Pod is known before the Service is: a slice without it would be waited for too.

@@ -29,7 +29,7 @@ func TestChangesOfEndpointsWaitForTheBatchPeriodAndAreMirroredTogether(t *testin
 			t.Fatal(err)
 		}
 		config := fakeapi.Several{endpoints, services, mirrors}.Config()
-		managertest.Run(t, config, managertest.Making(New, Options{BatchPeriod: 10 * time.Second}))
+		managertest.Run(t, config, managertest.Making(New, Options{Workers: 5, MaxEndpointsPerSubset: 1000, BatchPeriod: 10 * time.Second}))
 		time.Sleep(time.Minute)
 		api, err := client.New(config)
 		if err != nil {

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	c, err := endpointslicemirroring.New(mgr, endpointslicemirroring.Options{})
+	c, err := endpointslicemirroring.New(mgr, endpointslicemirroring.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -42,7 +42,7 @@ func TestWhatIsNoAddressIsToldAndTheRestIsMirrored(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		managertest.Run(t, all.Config(), managertest.Making(New, Options{MaxEndpointsPerSubset: 3}))
+		managertest.Run(t, all.Config(), managertest.Making(New, Options{Workers: 5, MaxEndpointsPerSubset: 3}))
 		synctest.Wait()
 
 		api, err := client.New(all.Config())

@@ -42,21 +42,18 @@ const (
 	retryMax  = 100 * time.Second
 )
 
-// The bounds of Options.MaxEndpointsPerSubset: a slice holds no more than the latter.
+// mostMaxEndpoints bounds Options.MaxEndpointsPerSubset: a slice holds no more.
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/app/options, endpointslicemirroringcontroller.go.
-const (
-	defaultMaxEndpoints = 1000
-	mostMaxEndpoints    = 1000
-)
+const mostMaxEndpoints = 1000
 
 var endpointsResource = object.Resource{Version: "v1", Plural: "endpoints", Kind: "Endpoints", Namespaced: true}
 
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many Endpoints are worked on at a time. 0 is 5.
+	// Workers is how many Endpoints are worked on at a time.
 	Workers int
 	// MaxEndpointsPerSubset is how many addresses of a subset are mirrored at most,
-	// 1 to 1000. 0 is 1000.
+	// 1 to 1000.
 	MaxEndpointsPerSubset int
 	// BatchPeriod is how long Endpoints wait after a change of them, of their Service or of
 	// one of their slices, so that the changes that follow are written with it.
@@ -77,14 +74,11 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CompleteWorkers(&o.Workers, 5); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
-	if o.MaxEndpointsPerSubset < 0 || o.MaxEndpointsPerSubset > mostMaxEndpoints {
-		return nil, fmt.Errorf("making %s: %d endpoints a subset; give 1 to %d, or 0 for the default", Name, o.MaxEndpointsPerSubset, mostMaxEndpoints)
-	}
-	if o.MaxEndpointsPerSubset == 0 {
-		o.MaxEndpointsPerSubset = defaultMaxEndpoints
+	if o.MaxEndpointsPerSubset < 1 || o.MaxEndpointsPerSubset > mostMaxEndpoints {
+		return nil, fmt.Errorf("making %s: %d endpoints a subset; want 1 to %d", Name, o.MaxEndpointsPerSubset, mostMaxEndpoints)
 	}
 	r := &reconciler{
 		endpoints: cache.Informer[*corev1.Endpoints](h),

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // theController works on one key after the other: what comes later has been worked on,
 // so what came before has been too.
-var theController = managertest.Making(New, Options{Workers: 1})
+var theController = managertest.Making(New, Options{Workers: 1, MaxEndpointsPerSubset: 1000})
 
 func bare(service *corev1.Service) { service.Spec.Selector = nil }
 

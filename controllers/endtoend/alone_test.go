@@ -233,9 +233,11 @@ func TestAControllerAloneUnderItsManifestThatIsKilledAfterItsWritesMakesEachOfTh
 		t.Run(l.controller, func(t *testing.T) {
 			c := &cluster{Cluster: shared.Get(t), t: t}
 			c.namespace = c.Namespace(t)
-			known := registry.Known()
-			entry := known[slices.IndexFunc(known, func(e registry.Entry) bool { return e.Name == l.controller })]
-			alone := managertest.NewAlone(t, c.Cluster, l.controller, entry.Rights(), l.flags...)
+			chosen, err := registry.Select(registry.Known(), []string{l.controller})
+			if err != nil {
+				t.Fatal(err)
+			}
+			alone := managertest.NewAlone(t, c.Cluster, l.controller, chosen[0].Rights()[""], l.flags...)
 			if l.prepare != nil {
 				l.prepare(c)
 			}

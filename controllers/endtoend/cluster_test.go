@@ -52,11 +52,11 @@ func (c *cluster) manage() {
 }
 
 func replicaSets(mgr *manager.Manager) (manager.Runnable, error) {
-	return replicaset.New(mgr, replicaset.Options{})
+	return replicaset.New(mgr, replicaset.Defaults())
 }
 
 func deployments(mgr *manager.Manager) (manager.Runnable, error) {
-	return deployment.New(mgr, deployment.Options{})
+	return deployment.New(mgr, deployment.Defaults())
 }
 
 // run runs controllers with the credentials of config until the test ends.

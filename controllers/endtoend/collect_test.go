@@ -12,7 +12,7 @@ import (
 )
 
 func garbage(mgr *manager.Manager) (manager.Runnable, error) {
-	return garbagecollector.New(mgr, garbagecollector.Options{})
+	return garbagecollector.New(mgr, garbagecollector.Defaults())
 }
 
 // count says what is missing for there to be so many objects of a kind.

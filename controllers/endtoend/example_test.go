@@ -21,12 +21,12 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	sets, err := replicaset.New(mgr, replicaset.Options{})
+	sets, err := replicaset.New(mgr, replicaset.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	deployments, err := deployment.New(mgr, deployment.Options{})
+	deployments, err := deployment.New(mgr, deployment.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

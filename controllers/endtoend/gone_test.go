@@ -204,7 +204,8 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 	replicationController := fmt.Sprintf(set, "v1", "ReplicationController", 2, `{"app": "web"}`)
 	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"selector": %s, "ports": [{"port": 80}]}}`
 	const node = `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "%s"}, "spec": %s}`
-	hasty := nodelifecycle.Options{NodeMonitorPeriod: 50 * time.Millisecond, NodeStartupGracePeriod: time.Second}
+	hasty := nodelifecycle.Defaults()
+	hasty.NodeMonitorPeriod, hasty.NodeStartupGracePeriod = 50*time.Millisecond, time.Second
 
 	for _, test := range []struct {
 		name       string
@@ -214,17 +215,17 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 		change     func(*cluster) // may have it write again
 	}{
 		{
-			name: "status of a Deployment", controller: managertest.Making(deployment.New, deployment.Options{}),
+			name: "status of a Deployment", controller: managertest.Making(deployment.New, deployment.Defaults()),
 			writes: `PUT .*/NS/deployments/web/status`, begin: func(c *cluster) { c.manifest(deployed) },
 		}, {
-			name: "ReplicaSet of a Deployment", controller: managertest.Making(deployment.New, deployment.Options{}),
+			name: "ReplicaSet of a Deployment", controller: managertest.Making(deployment.New, deployment.Defaults()),
 			writes: `PATCH .*/NS/replicasets/`, begin: func(c *cluster) {
 				c.manifest(deployed)
 				c.eventually(c.count("replicasets", 1))
 			},
 			change: func(c *cluster) { c.kubectl("scale", "deployment/web", "--replicas=3") },
 		}, {
-			name: "Deployment that is rolled back", controller: managertest.Making(deployment.New, deployment.Options{}),
+			name: "Deployment that is rolled back", controller: managertest.Making(deployment.New, deployment.Defaults()),
 			writes: `PUT .*/NS/deployments/web$`, begin: func(c *cluster) {
 				c.manifest(deployed)
 				c.eventually(c.count("replicasets", 1))
@@ -233,42 +234,42 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 			},
 			change: func(c *cluster) { c.kubectl("annotate", "deployment/web", "deprecated.deployment.rollback.to=0") },
 		}, {
-			name: "status of a ReplicaSet", controller: managertest.Making(replicaset.New, replicaset.Options{}),
+			name: "status of a ReplicaSet", controller: managertest.Making(replicaset.New, replicaset.Defaults()),
 			writes: `PUT .*/NS/replicasets/web/status`, begin: func(c *cluster) { c.manifest(replicaSet) },
 		}, {
-			name: "Pod of a ReplicaSet", controller: managertest.Making(replicaset.New, replicaset.Options{}),
+			name: "Pod of a ReplicaSet", controller: managertest.Making(replicaset.New, replicaset.Defaults()),
 			writes: `DELETE .*/NS/pods/web-`, begin: func(c *cluster) {
 				c.manifest(replicaSet)
 				c.eventually(c.count("pods", 2))
 			},
 			change: func(c *cluster) { c.kubectl("scale", "rs/web", "--replicas=0") },
 		}, {
-			name: "Pod that is released", controller: managertest.Making(replicaset.New, replicaset.Options{}),
+			name: "Pod that is released", controller: managertest.Making(replicaset.New, replicaset.Defaults()),
 			writes: `PATCH .*/NS/pods/web-`, begin: func(c *cluster) {
 				c.manifest(replicaSet)
 				c.eventually(c.count("pods", 2))
 			},
 			change: func(c *cluster) { c.kubectl("label", "pods", "--all", "app=quarantine", "--overwrite") },
 		}, {
-			name: "Pod that is adopted", controller: managertest.Making(replicaset.New, replicaset.Options{}),
+			name: "Pod that is adopted", controller: managertest.Making(replicaset.New, replicaset.Defaults()),
 			writes: `PATCH .*/NS/pods/web$`, begin: func(c *cluster) {
 				c.manifest(fmt.Sprintf(webPod, "nowhere"))
 				c.manifest(replicaSet)
 			},
 		}, {
-			name: "status of a ReplicationController", controller: managertest.Making(replicationcontroller.New, replicationcontroller.Options{}),
+			name: "status of a ReplicationController", controller: managertest.Making(replicationcontroller.New, replicationcontroller.Defaults()),
 			writes: `PUT .*/NS/replicationcontrollers/web/status`, begin: func(c *cluster) { c.manifest(replicationController) },
 		}, {
-			name: "conditions of a Namespace", controller: managertest.Making(namespace.New, namespace.Options{Settle: -1}),
+			name: "conditions of a Namespace", controller: managertest.Making(namespace.New, namespace.Options{Workers: 10, Kinds: 16}),
 			writes: `PUT /api/v1/namespaces/NS/status`, begin: func(c *cluster) {
 				c.manifest(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "finalizers": ["example.com/held"]}}`)
 				c.kubectl("delete", "namespace", c.namespace, "--wait=false")
 			},
 		}, {
-			name: "Namespace that is let go", controller: managertest.Making(namespace.New, namespace.Options{Settle: -1}),
+			name: "Namespace that is let go", controller: managertest.Making(namespace.New, namespace.Options{Workers: 10, Kinds: 16}),
 			writes: `PUT /api/v1/namespaces/NS/finalize`, begin: func(c *cluster) { c.kubectl("delete", "namespace", c.namespace, "--wait=false") },
 		}, {
-			name: "taints of a Node", controller: managertest.Making(nodelifecycle.New, nodelifecycle.Options{}),
+			name: "taints of a Node", controller: managertest.Making(nodelifecycle.New, nodelifecycle.Defaults()),
 			writes: `PATCH /api/v1/nodes/goes-taints$`,
 			begin:  func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-taints", `{"unschedulable": true}`)) },
 		}, {
@@ -276,42 +277,42 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 			writes: `PATCH /api/v1/nodes/goes-conditions/status`,
 			begin:  func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-conditions", `{}`)) },
 		}, {
-			name: "annotation of a Node", controller: managertest.Making(nodettl.New, nodettl.Options{}),
+			name: "annotation of a Node", controller: managertest.Making(nodettl.New, nodettl.Defaults()),
 			writes: `PATCH /api/v1/nodes/goes-ttl$`, begin: func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-ttl", `{}`)) },
 		}, {
-			name: "orphan that has failed", controller: managertest.Making(podgc.New, podgc.Options{Period: 50 * time.Millisecond, Quarantine: 50 * time.Millisecond}),
+			name: "orphan that has failed", controller: managertest.Making(podgc.New, podgc.Options{Workers: 16, Period: 50 * time.Millisecond, Quarantine: 50 * time.Millisecond}),
 			writes: `PATCH .*/NS/pods/web/status`, begin: func(c *cluster) { c.manifest(fmt.Sprintf(webPod, "nowhere")) },
 		}, {
-			name: "orphan that is deleted", controller: managertest.Making(podgc.New, podgc.Options{Period: 50 * time.Millisecond, Quarantine: 50 * time.Millisecond}),
+			name: "orphan that is deleted", controller: managertest.Making(podgc.New, podgc.Options{Workers: 16, Period: 50 * time.Millisecond, Quarantine: 50 * time.Millisecond}),
 			writes: `DELETE .*/NS/pods/web$`, begin: func(c *cluster) { c.manifest(fmt.Sprintf(webPod, "nowhere")) },
 		}, {
-			name: "Pod that will be evicted", controller: managertest.Making(tainteviction.New, tainteviction.Options{}),
+			name: "Pod that will be evicted", controller: managertest.Making(tainteviction.New, tainteviction.Defaults()),
 			writes: `PATCH .*/NS/pods/web/status`, begin: func(c *cluster) {
 				c.node("goes-evicted", `{"taints": [{"key": "a", "effect": "NoExecute"}]}`)
 				c.manifest(fmt.Sprintf(webPod, "goes-evicted"))
 			},
 		}, {
-			name: "Pod that is evicted", controller: managertest.Making(tainteviction.New, tainteviction.Options{}),
+			name: "Pod that is evicted", controller: managertest.Making(tainteviction.New, tainteviction.Defaults()),
 			writes: `DELETE .*/NS/pods/web$`, begin: func(c *cluster) {
 				c.node("goes-evicted", `{"taints": [{"key": "a", "effect": "NoExecute"}]}`)
 				c.manifest(fmt.Sprintf(webPod, "goes-evicted"))
 			},
 		}, {
-			name: "Endpoints that change", controller: managertest.Making(endpoints.New, endpoints.Options{}),
+			name: "Endpoints that change", controller: managertest.Making(endpoints.New, endpoints.Defaults()),
 			writes: `PUT .*/NS/endpoints/web`, begin: func(c *cluster) {
 				c.manifest(fmt.Sprintf(service, `{"app": "web"}`))
 				c.eventually(c.count("endpoints", 1))
 			},
 			change: func(c *cluster) { c.runningPod("node-0") },
 		}, {
-			name: "EndpointSlice that changes", controller: managertest.Making(endpointslice.New, endpointslice.Options{}),
+			name: "EndpointSlice that changes", controller: managertest.Making(endpointslice.New, endpointslice.Defaults()),
 			writes: `PUT .*/NS/endpointslices/web-`, begin: func(c *cluster) {
 				c.manifest(fmt.Sprintf(service, `{"app": "web"}`))
 				c.eventually(c.count("endpointslices", 1))
 			},
 			change: func(c *cluster) { c.runningPod("node-0") },
 		}, {
-			name: "mirrored EndpointSlice that changes", controller: managertest.Making(endpointslicemirroring.New, endpointslicemirroring.Options{}),
+			name: "mirrored EndpointSlice that changes", controller: managertest.Making(endpointslicemirroring.New, endpointslicemirroring.Defaults()),
 			writes: `PUT .*/NS/endpointslices/web-`, begin: func(c *cluster) {
 				c.manifest(fmt.Sprintf(service, `{}`))
 				c.manifest(`{"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "web"}, "subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"port": 80}]}]}`)
@@ -321,20 +322,20 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 				c.kubectl("patch", "endpoints/web", "--patch", `{"subsets": [{"addresses": [{"ip": "192.0.2.2"}], "ports": [{"port": 80}]}]}`)
 			},
 		}, {
-			name: "request that is approved", controller: managertest.Making(csrapproving.New, csrapproving.Options{}),
+			name: "request that is approved", controller: managertest.Making(csrapproving.New, csrapproving.Defaults()),
 			writes: `PUT .*/certificatesigningrequests/goes-approved/approval`,
 			begin: func(c *cluster) {
 				c.request("goes-approved", certificatesv1.KubeAPIServerClientKubeletSignerName, false)
 			},
 		}, {
 			name:       "request that is signed",
-			controller: managertest.Making(csrsigning.New, csrsigning.Options{Authorities: csrsigning.ForAll(csrsigning.Files(files.CAFile, files.CAKeyFile))}),
+			controller: managertest.Making(csrsigning.New, csrsigning.Options{Workers: 5, Longest: time.Hour, Authorities: csrsigning.ForAll(csrsigning.Files(files.CAFile, files.CAKeyFile))}),
 			writes:     `PUT .*/certificatesigningrequests/goes-signed/status`,
 			begin: func(c *cluster) {
 				c.request("goes-signed", certificatesv1.KubeAPIServerClientKubeletSignerName, true)
 			},
 		}, {
-			name: "ClusterRole that is a sum", controller: managertest.Making(clusterroleaggregation.New, clusterroleaggregation.Options{}),
+			name: "ClusterRole that is a sum", controller: managertest.Making(clusterroleaggregation.New, clusterroleaggregation.Defaults()),
 			writes: `PATCH .*/clusterroles/goes-sum`, begin: func(c *cluster) {
 				c.manifest(`{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "goes-part", "labels": {"goes": "in"}},
 					"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}`)
@@ -343,7 +344,7 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 			},
 		}, {
 			name:       "token that is filled",
-			controller: managertest.Making(serviceaccounttoken.New, serviceaccounttoken.Options{PrivateKey: key}),
+			controller: managertest.Making(serviceaccounttoken.New, serviceaccounttoken.Options{Workers: 5, PrivateKey: key}),
 			writes:     `PUT .*/NS/secrets/web`,
 			begin: func(c *cluster) {
 				c.manifest(`{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
@@ -351,26 +352,26 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 			},
 		}, {
 			name:       "token of nobody",
-			controller: managertest.Making(serviceaccounttoken.New, serviceaccounttoken.Options{PrivateKey: key}),
+			controller: managertest.Making(serviceaccounttoken.New, serviceaccounttoken.Options{Workers: 5, PrivateKey: key}),
 			writes:     `DELETE .*/NS/secrets/web`,
 			begin: func(c *cluster) {
 				c.manifest(`{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
 					"metadata": {"name": "web", "annotations": {"kubernetes.io/service-account.name": "nobody"}}}`)
 			},
 		}, {
-			name: "certificates that are mended", controller: managertest.Making(rootcapublisher.New, rootcapublisher.Options{RootCA: []byte("a")}),
+			name: "certificates that are mended", controller: managertest.Making(rootcapublisher.New, rootcapublisher.Options{Workers: 1, RootCA: []byte("a")}),
 			writes: `PUT .*/NS/configmaps/kube-root-ca.crt`,
 			begin:  func(c *cluster) { c.eventually(c.count("configmaps", 1)) },
 			change: func(c *cluster) {
 				c.kubectl("patch", "configmap", "kube-root-ca.crt", "--patch", `{"data": {"ca.crt": "b"}}`)
 			},
 		}, {
-			name: "Job that has finished", controller: managertest.Making(ttlafterfinished.New, ttlafterfinished.Options{}),
+			name: "Job that has finished", controller: managertest.Making(ttlafterfinished.New, ttlafterfinished.Defaults()),
 			writes: `DELETE .*/NS/jobs/web`, begin: func(c *cluster) {
 				c.finishedJob("web")
 			},
 		}, {
-			name: "dependent whose owner is gone", controller: managertest.Making(garbagecollector.New, garbagecollector.Options{}),
+			name: "dependent whose owner is gone", controller: managertest.Making(garbagecollector.New, garbagecollector.Defaults()),
 			writes: `DELETE .*/NS/configmaps/web`, begin: func(c *cluster) {
 				c.manifest(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web",
 					"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "8a1d3a7e-0000-4000-8000-000000000000"}]}}`)

@@ -34,11 +34,15 @@ type datacenter struct {
 	eyes      *managertest.Process
 }
 
-// The simulated machines beat every 10 s, and a zone has a third of them in turn. A
-// zone may give up one Node now, and the next in 50 s.
+// The simulated machines beat every 10 s, and a zone has a third of them in turn.
 const machines = 15
 
-var patient = nodelifecycle.Options{NodeMonitorPeriod: 200 * time.Millisecond, NodeMonitorGracePeriod: 14 * time.Second, NodeEvictionRate: 0.02}
+// patient has a zone give up one Node at once, and the next in 50 s.
+func patient() nodelifecycle.Options {
+	o := nodelifecycle.Defaults()
+	o.NodeMonitorPeriod, o.NodeMonitorGracePeriod, o.NodeEvictionRate = 200*time.Millisecond, 14*time.Second, 0.02
+	return o
+}
 
 func newDatacenter(t *testing.T) *datacenter {
 	t.Helper()
@@ -52,12 +56,12 @@ func newDatacenter(t *testing.T) *datacenter {
 func (d *datacenter) manage() (kill func()) {
 	d.t.Helper()
 	processes := []*managertest.Process{
-		managertest.Run(d.t, d.Restricted(d.t, nodelifecycle.Rights()), managertest.Making(nodelifecycle.New, patient)),
-		managertest.Run(d.t, d.Restricted(d.t, tainteviction.Rights()), managertest.Making(tainteviction.New, tainteviction.Options{})),
-		managertest.Run(d.t, d.Restricted(d.t, podgc.Rights()), managertest.Making(podgc.New, podgc.Options{Period: 200 * time.Millisecond, Quarantine: time.Second})),
-		managertest.Run(d.t, d.Restricted(d.t, nodettl.Rights()), managertest.Making(nodettl.New, nodettl.Options{})),
-		managertest.Run(d.t, d.Restricted(d.t, serviceaccount.Rights()), managertest.Making(serviceaccount.New, serviceaccount.Options{})),
-		managertest.Run(d.t, d.Restricted(d.t, replicaset.Rights()), managertest.Making(replicaset.New, replicaset.Options{})),
+		managertest.Run(d.t, d.Restricted(d.t, nodelifecycle.Rights()), managertest.Making(nodelifecycle.New, patient())),
+		managertest.Run(d.t, d.Restricted(d.t, tainteviction.Rights()), managertest.Making(tainteviction.New, tainteviction.Defaults())),
+		managertest.Run(d.t, d.Restricted(d.t, podgc.Rights()), managertest.Making(podgc.New, podgc.Options{Workers: 16, Period: 200 * time.Millisecond, Quarantine: time.Second})),
+		managertest.Run(d.t, d.Restricted(d.t, nodettl.Rights()), managertest.Making(nodettl.New, nodettl.Defaults())),
+		managertest.Run(d.t, d.Restricted(d.t, serviceaccount.Rights()), managertest.Making(serviceaccount.New, serviceaccount.Defaults())),
+		managertest.Run(d.t, d.Restricted(d.t, replicaset.Rights()), managertest.Making(replicaset.New, replicaset.Defaults())),
 	}
 	return func() {
 		for _, p := range processes {

@@ -100,30 +100,30 @@ func TestWhatCannotBeCreatedBecauseTheNamespaceTerminatesIsNoFailure(t *testing.
 		manifests  []string
 	}{
 		{
-			managertest.Making(deployment.New, deployment.Options{}), deployment.Name, "/replicasets",
+			managertest.Making(deployment.New, deployment.Defaults()), deployment.Name, "/replicasets",
 			[]string{fmt.Sprintf(set, "apps/v1", "Deployment", `{"matchLabels": {"app": "web"}}`)},
 		}, {
-			managertest.Making(replicaset.New, replicaset.Options{}), replicaset.Name, "/pods",
+			managertest.Making(replicaset.New, replicaset.Defaults()), replicaset.Name, "/pods",
 			[]string{fmt.Sprintf(set, "apps/v1", "ReplicaSet", `{"matchLabels": {"app": "web"}}`)},
 		}, {
-			managertest.Making(replicationcontroller.New, replicationcontroller.Options{}), replicationcontroller.Name, "/pods",
+			managertest.Making(replicationcontroller.New, replicationcontroller.Defaults()), replicationcontroller.Name, "/pods",
 			[]string{fmt.Sprintf(set, "v1", "ReplicationController", `{"app": "web"}`)},
 		}, {
-			managertest.Making(endpoints.New, endpoints.Options{}), endpoints.Name, "/endpoints",
+			managertest.Making(endpoints.New, endpoints.Defaults()), endpoints.Name, "/endpoints",
 			[]string{fmt.Sprintf(service, `{"app": "web"}`)},
 		}, {
-			managertest.Making(endpointslice.New, endpointslice.Options{}), endpointslice.Name, "/endpointslices",
+			managertest.Making(endpointslice.New, endpointslice.Defaults()), endpointslice.Name, "/endpointslices",
 			[]string{fmt.Sprintf(service, `{"app": "web"}`)},
 		}, {
-			managertest.Making(endpointslicemirroring.New, endpointslicemirroring.Options{}), endpointslicemirroring.Name, "/endpointslices",
+			managertest.Making(endpointslicemirroring.New, endpointslicemirroring.Defaults()), endpointslicemirroring.Name, "/endpointslices",
 			[]string{
 				fmt.Sprintf(service, `{}`),
 				`{"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "web"}, "subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"port": 80}]}]}`,
 			},
 		},
 		// These two act on namespaces themselves.
-		{managertest.Making(serviceaccount.New, serviceaccount.Options{}), serviceaccount.Name, "/serviceaccounts", nil},
-		{managertest.Making(rootcapublisher.New, rootcapublisher.Options{RootCA: []byte("a")}), rootcapublisher.Name, "/configmaps", nil},
+		{managertest.Making(serviceaccount.New, serviceaccount.Defaults()), serviceaccount.Name, "/serviceaccounts", nil},
+		{managertest.Making(rootcapublisher.New, rootcapublisher.Options{Workers: 1, RootCA: []byte("a")}), rootcapublisher.Name, "/configmaps", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := &cluster{Cluster: shared.Get(t), t: t}

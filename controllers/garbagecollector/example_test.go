@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	collector, err := garbagecollector.New(mgr, garbagecollector.Options{})
+	collector, err := garbagecollector.New(mgr, garbagecollector.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

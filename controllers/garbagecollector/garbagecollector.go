@@ -30,10 +30,9 @@ const Name = "garbage-collector-controller"
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/app, core.go.
 const syncTime = 30 * time.Second
 
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many objects are looked at at a time. 0 is 20.
-	// Source: k8s.io/kubernetes/pkg/controller/garbagecollector/config/v1alpha1.
+	// Workers is how many objects are looked at at a time.
 	Workers int
 }
 
@@ -48,7 +47,7 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (controller.Runnable, error) {
-	if err := controller.CompleteWorkers(&o.Workers, 20); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	gc := &garbageCollector{

@@ -47,7 +47,7 @@ func TestTheCollectorIsSeenAsAnyController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := garbagecollector.New(m, garbagecollector.Options{})
+	c, err := garbagecollector.New(m, garbagecollector.Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (s *scene) collect(config ...*rest.Config) (stop func()) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	gc, err := garbagecollector.New(mgr, garbagecollector.Options{})
+	gc, err := garbagecollector.New(mgr, garbagecollector.Defaults())
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -20,7 +20,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	cleaner, err := legacytokencleaner.New(mgr, legacytokencleaner.Options{CleanUpPeriod: 183 * 24 * time.Hour})
+	options := legacytokencleaner.Defaults()
+	options.CleanUpPeriod = 183 * 24 * time.Hour
+	cleaner, err := legacytokencleaner.New(mgr, options)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -42,11 +42,10 @@ const interval = 24 * time.Hour
 // everything is the key of the daily look. No object has it.
 var everything = object.Key{Name: "every token"}
 
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
 	// CleanUpPeriod is how long a token is unused before it is made invalid, and again
-	// before it is deleted. 0 is a year, as upstream's flag
-	// legacy-service-account-token-clean-up-period.
+	// before it is deleted. It must be more than 0.
 	CleanUpPeriod time.Duration
 }
 
@@ -66,11 +65,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 
 // newAt is New with a clock, whose years a test does not wait for.
 func newAt(h controller.Host, o Options, now func() time.Time) (*controller.Controller, error) {
-	if o.CleanUpPeriod < 0 {
-		return nil, fmt.Errorf("making %s: a clean-up period of %s; give more than 0, or 0 for the default", Name, o.CleanUpPeriod)
-	}
-	if o.CleanUpPeriod == 0 {
-		o.CleanUpPeriod = 365 * 24 * time.Hour
+	if o.CleanUpPeriod <= 0 {
+		return nil, fmt.Errorf("making %s: a clean-up period of %s; want more than 0", Name, o.CleanUpPeriod)
 	}
 	r := &reconciler{
 		secrets: cache.Informer[*corev1.Secret](h,

@@ -42,7 +42,7 @@ func start(t *testing.T, ahead time.Duration, wrap func(http.RoundTripper) http.
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newAt(mgr, Options{}, func() time.Time { return time.Now().Add(ahead) })
+	c, err := newAt(mgr, Defaults(), func() time.Time { return time.Now().Add(ahead) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	namespaces, err := namespace.New(mgr, namespace.Options{Settle: -1})
+	options := namespace.Defaults()
+	options.Settle = 0 // there is one API server
+	namespaces, err := namespace.New(mgr, options)
 	if err != nil {
 		fmt.Println(err)
 		return

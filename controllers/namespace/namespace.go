@@ -29,39 +29,25 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "namespace-controller"
 
-// Options changes how the controller works. The zero value is upstream's choice
-// where upstream has one.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many namespaces are worked on at a time. 0 is 10, as upstream's
-	// flag concurrent-namespace-syncs (pkg/controller/namespace/config/v1alpha1).
+	// Workers is how many namespaces are worked on at a time.
 	Workers int
 	// Kinds is how many kinds are emptied at a time, for all namespaces together.
-	// 0 is 16: enough to keep an API server busy, and below what it serves at a time
-	// to one client by default.
 	Kinds int
 	// Settle is how long API servers may take to learn that a namespace terminates.
-	// 0 is 5 s, upstream's namespaceDeletionGracePeriod. A cluster with one API server
-	// needs none; below zero is none.
+	// A cluster with one API server needs none; 0 or less is none.
 	Settle time.Duration
 	// SyncPeriod is how often every namespace that is being deleted is looked at again, beside
 	// the times that its runs have named. 0 or less is never.
 	SyncPeriod time.Duration
 }
 
-func (o Options) complete() (Options, error) {
-	if err := controller.CompleteWorkers(&o.Workers, 10); err != nil {
-		return o, err
+func (o Options) check() error {
+	if o.Kinds < 1 {
+		return fmt.Errorf("%d kinds at a time; want 1 or more", o.Kinds)
 	}
-	if o.Kinds < 0 {
-		return o, fmt.Errorf("%d kinds at a time; give 1 or more, or 0 for the default", o.Kinds)
-	}
-	if o.Kinds == 0 {
-		o.Kinds = 16
-	}
-	if o.Settle == 0 {
-		o.Settle = 5 * time.Second
-	}
-	return o, nil
+	return controller.CheckWorkers(o.Workers)
 }
 
 // Rights returns what the controller must be allowed to do.
@@ -76,8 +62,7 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	o, err := o.complete()
-	if err != nil {
+	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{

@@ -26,7 +26,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, o := range map[string]Options{"-1 workers": {Workers: -1}, "-2 kinds": {Kinds: -2}} {
+	for want, o := range map[string]Options{"-1 workers": {Workers: -1, Kinds: 1}, "-2 kinds": {Workers: 1, Kinds: -2}} {
 		if _, err := New(mgr, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("New(%+v) = %v, want an error that says %q", o, err, want)
 		}

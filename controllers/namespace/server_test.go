@@ -33,6 +33,13 @@ import (
 
 var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 1}}
 
+// atOnce are options that wait for no other API server.
+func atOnce() Options {
+	o := Defaults()
+	o.Settle = 0
+	return o
+}
+
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // running is a manager with nothing but this controller, and how to end it: at once,
@@ -263,7 +270,7 @@ func TestANamespaceOfTwentyKindsSaysWhatHoldsItAndEnds(t *testing.T) {
 	count := objects(t)
 	name := shared.Get(t).Namespace(t)
 	fill(t, name, count)
-	start(t, Options{})
+	start(t, Defaults())
 	began := time.Now()
 	if _, err := shared.Get(t).Kubectl("delete", "namespace", name, "--wait=false"); err != nil {
 		t.Fatal(err)
@@ -290,7 +297,7 @@ func TestPodsGoFirstAndTheConditionsSayThatTheyRemain(t *testing.T) {
 	if _, err := settings.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "settings"}}); err != nil {
 		t.Fatal(err)
 	}
-	start(t, Options{Settle: -1})
+	start(t, atOnce())
 	remove(t, name)
 	awaitCondition(t, name, corev1.NamespaceContentRemaining, "pods. has 1 resource instances")
 	awaitCondition(t, name, corev1.NamespaceFinalizersRemaining, "example.com/hold in 1 resource instances")
@@ -340,7 +347,7 @@ func TestDiscoveryErrorsDoNotStopTheRestButBlockFinalization(t *testing.T) {
 		}
 	}
 	name := cluster.Namespace(t)
-	start(t, Options{Settle: -1})
+	start(t, atOnce())
 	remove(t, name)
 	awaitCondition(t, name, corev1.NamespaceDeletionDiscoveryFailure, "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: away.example.com/v1: stale GroupVersion discovery: away.example.com/v1")
 	if accounts, _, err := client.For[*corev1.ServiceAccount](cluster.Client).List(t.Context(), client.Selection{Namespace: name}); err != nil || len(accounts) > 0 {
@@ -362,7 +369,7 @@ func TestFinalizersOfOthersStay(t *testing.T) {
 	if _, err := namespaces.Sub("finalize").Update(t.Context(), object.KeyOf(ns), ns); err != nil {
 		t.Fatal(err)
 	}
-	start(t, Options{Settle: -1})
+	start(t, atOnce())
 	remove(t, name)
 	ctx, cancel := context.WithTimeout(t.Context(), controlplanetest.Patience)
 	defer cancel()
@@ -444,7 +451,7 @@ func TestKilledInTheMiddleTheNextOneGoesOn(t *testing.T) {
 		w := wires{name, make(chan struct{}), make(chan struct{}, 1), &finalized, &elsewhere, &deletes}
 		config := rest.CopyConfig(rights)
 		config.Wrap(w.wrap)
-		return w, startWith(t, config, Options{Settle: -1, Kinds: 1})
+		return w, startWith(t, config, Options{Workers: 10, Kinds: 1})
 	}
 	remove(t, name)
 	for range 4 {

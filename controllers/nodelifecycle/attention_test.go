@@ -45,7 +45,7 @@ func TestWhenTheClusterGoesDownOrComesBackOnlyNodesWithSomethingToChangeAreAtten
 				t.Fatal(err)
 			}
 		}
-		o, err := Options{}.complete()
+		o, err := Defaults().complete()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	nodes, err := nodelifecycle.New(mgr, nodelifecycle.Options{})
+	nodes, err := nodelifecycle.New(mgr, nodelifecycle.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

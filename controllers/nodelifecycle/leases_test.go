@@ -145,7 +145,7 @@ func TestNodesWhoseRenewalsTheCacheHasMissedAreNotTurnedUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := []string{"a", "b", "c", "d", "e"}
 		c := newLeaseCluster(t, all...)
-		c.start(Options{})
+		c.start(Defaults())
 		c.live(time.Minute, all...)
 		c.leases.HoldWatches(true)
 		c.live(10*time.Minute, all...)
@@ -173,7 +173,7 @@ func TestNodesWhoseRenewalsTheCacheHasMissedAreNotTurnedUnknown(t *testing.T) {
 func TestNobodyIsTurnedUnknownBeforeTheCacheOfLeasesHasCaughtUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newLeaseCluster(t, "alive", "dead")
-		c.start(Options{})
+		c.start(Defaults())
 		c.live(time.Minute, "alive", "dead")
 		c.renew("alive", "dead")
 		pass(5 * time.Second)
@@ -200,7 +200,7 @@ func TestNobodyIsTurnedUnknownBeforeTheCacheOfLeasesHasCaughtUp(t *testing.T) {
 func TestADeadNodeWhoseLeaseIsAnnotatedIsTurnedUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newLeaseCluster(t, "alive", "dead")
-		c.start(Options{})
+		c.start(Defaults())
 		c.live(time.Minute, "alive", "dead")
 		for i := range 12 {
 			annotated := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"round": strings.Repeat("i", i)}}}
@@ -216,7 +216,7 @@ func TestADeadNodeWhoseLeaseIsAnnotatedIsTurnedUnknown(t *testing.T) {
 func TestANodeWithoutLeaseIsTurnedUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newLeaseCluster(t, "alive", "dead")
-		c.start(Options{})
+		c.start(Defaults())
 		if err := client.For[*coordinationv1.Lease](c.client).Delete(t.Context(), leaseOf("dead")); err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestASilentNodeWhoseLeaseCannotBeReadIsNotTurnedUnknownButTainted(t *testin
 			}
 			return c.asked.Note(verb, r)
 		}
-		p := c.start(Options{})
+		p := c.start(Defaults())
 		c.live(3*time.Minute, "alive")
 		c.wantUnknown("while the Lease cannot be read")
 		if !slices.ContainsFunc(p.Warnings(), func(w string) bool {
@@ -264,7 +264,7 @@ func TestNoTaintIsLiftedBecauseTheCacheOfLeasesIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := []string{"a", "b", "c", "dead"}
 		c := newLeaseCluster(t, all...)
-		c.start(Options{})
+		c.start(Defaults())
 		c.live(time.Minute, all...)
 		c.live(2*time.Minute, all[:3]...)
 		if node := c.node("dead"); !hasNoExecute(node.Spec.Taints) {
@@ -285,7 +285,7 @@ func TestNoTaintIsLiftedBecauseTheCacheOfLeasesIsBehind(t *testing.T) {
 func TestWithCachedLeasesTrustedNoneIsReadFromTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newLeaseCluster(t, "a", "b")
-		c.start(Options{TrustCachedLeases: true})
+		c.start(with(func(o *Options) { o.TrustCachedLeases = true }))
 		c.live(time.Minute, "a", "b")
 		c.leases.HoldWatches(true)
 		c.live(2*time.Minute, "a", "b")
@@ -334,7 +334,7 @@ func TestTheWaitForAVersionOfTheLeasesEnds(t *testing.T) {
 }
 
 func TestWithoutJudgementNodesAppearAndGoAndNothingElse(t *testing.T) {
-	o, err := Options{}.complete()
+	o, err := Defaults().complete()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +361,7 @@ func TestWithoutJudgementNodesAppearAndGoAndNothingElse(t *testing.T) {
 
 // The silence of all nodes lifts no taint as long as it is not confirmed.
 func TestTheClusterIsDownWhenTheSilenceOfItsNodesIsConfirmed(t *testing.T) {
-	o, err := Options{}.complete()
+	o, err := Defaults().complete()
 	if err != nil {
 		t.Fatal(err)
 	}

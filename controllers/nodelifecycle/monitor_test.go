@@ -173,7 +173,7 @@ func kill(machines []*machine) {
 
 func TestNodesThatBeatByLeaseOrStatusAreNeverTurnedUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		w.add("a", 2)[1].status = true
 		w.run(time.Hour)
 		if len(w.turned) != 0 || len(w.tainted) != 0 {
@@ -184,7 +184,7 @@ func TestNodesThatBeatByLeaseOrStatusAreNeverTurnedUnknown(t *testing.T) {
 
 func TestASilentNodeIsTurnedUnknownAfterTheGracePeriodByTheLocalClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		machines := w.add("a", 5)
 		w.run(5 * time.Minute)
 		kill(machines[:1])
@@ -210,7 +210,7 @@ func TestASilentNodeIsTurnedUnknownAfterTheGracePeriodByTheLocalClock(t *testing
 // seconds of silence.
 func TestAPeriodAboveTheGracePeriodFindsSilentNodesWithinThePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{NodeMonitorPeriod: 10 * time.Minute, NodeMonitorGracePeriod: 40 * time.Second})
+		w := newWorld(t, with(func(o *Options) { o.NodeMonitorPeriod, o.NodeMonitorGracePeriod = 10*time.Minute, 40*time.Second }))
 		machines := w.add("a", 5)
 		w.run(31 * time.Minute)
 		kill(machines[:1])
@@ -224,7 +224,7 @@ func TestAPeriodAboveTheGracePeriodFindsSilentNodesWithinThePeriod(t *testing.T)
 
 func TestANodeThatNeverPostedAStatusHasTheStartUpTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		w.add("a", 3)
 		starting := w.add("b", 1)[0]
 		starting.node.Status.Conditions, starting.dead = nil, true
@@ -240,7 +240,7 @@ func TestANodeThatNeverPostedAStatusHasTheStartUpTime(t *testing.T) {
 }
 
 func TestNodesThatFallSilentOneAfterTheOtherAreNoticedSoonWithAFewLooks(t *testing.T) {
-	o, err := Options{}.complete()
+	o, err := Defaults().complete()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestNodesThatFallSilentOneAfterTheOtherAreNoticedSoonWithAFewLooks(t *testi
 
 // A run that has failed is tried again with pauses, which attention cuts short.
 func TestASilentNodeThatIsNotTurnedIsAttendedToOnceInAPeriod(t *testing.T) {
-	o, err := Options{}.complete()
+	o, err := Defaults().complete()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestWhatIsWrittenAboutASilentNodeIsNoSignOfLife(t *testing.T) {
 
 func TestAReadyNodeLosesItsNoExecuteTaintAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		machines := w.add("a", 5)
 		w.run(time.Minute)
 		kill(machines[:1])
@@ -353,7 +353,7 @@ func TestAReadyNodeLosesItsNoExecuteTaintAtOnce(t *testing.T) {
 
 func TestNodesAreTaintedNoExecuteOneInTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		machines := w.add("a", 10)
 		w.run(time.Minute)
 		kill(machines[:5]) // half, less than 55 %
@@ -371,7 +371,7 @@ func TestNodesAreTaintedNoExecuteOneInTenSeconds(t *testing.T) {
 
 func TestAHigherRateIsNotHeldUpByTheMonitorPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{NodeEvictionRate: 1})
+		w := newWorld(t, with(func(o *Options) { o.NodeEvictionRate = 1 }))
 		machines := w.add("a", 10)
 		w.run(time.Minute)
 		kill(machines[:5])
@@ -389,7 +389,7 @@ func TestAHigherRateIsNotHeldUpByTheMonitorPeriod(t *testing.T) {
 
 func TestANoExecuteTaintThatSomebodyTookAwayComesBackAtTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		machines := w.add("a", 10)
 		w.run(time.Minute)
 		kill(machines[:2])
@@ -406,7 +406,7 @@ func TestANoExecuteTaintThatSomebodyTookAwayComesBackAtTheRate(t *testing.T) {
 }
 
 func TestAGrantThatWasNotUsedEndsWhenTheNodeIsReady(t *testing.T) {
-	o, err := Options{}.complete()
+	o, err := Defaults().complete()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,7 +437,7 @@ func TestAGrantThatWasNotUsedEndsWhenTheNodeIsReady(t *testing.T) {
 
 func TestWhoHasBeenDownLongestIsTaintedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{NodeEvictionRate: 0.01})
+		w := newWorld(t, with(func(o *Options) { o.NodeEvictionRate = 0.01 }))
 		machines := w.add("a", 20)
 		w.run(time.Minute)
 		for _, i := range []int{0, 5, 3, 4} { // the first has the token that there is, the others wait for the next
@@ -453,7 +453,7 @@ func TestWhoHasBeenDownLongestIsTaintedFirst(t *testing.T) {
 
 func TestASmallZoneThatIsPartlyDownGetsNoNoExecuteTaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		machines := w.add("a", 5)
 		w.run(time.Minute)
 		kill(machines[:3]) // 60 %
@@ -469,7 +469,7 @@ func TestASmallZoneThatIsPartlyDownGetsNoNoExecuteTaints(t *testing.T) {
 
 func TestALargeZoneThatIsPartlyDownGetsNoExecuteTaintsOneInAHundredSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		machines := w.add("a", 60)
 		w.run(time.Minute)
 		for _, m := range machines { // all at one time, so that all fall silent at one look
@@ -490,7 +490,7 @@ func TestALargeZoneThatIsPartlyDownGetsNoExecuteTaintsOneInAHundredSeconds(t *te
 
 func TestAZoneThatIsDownWholeIsTaintedAtTheUsualRateWhileAnotherIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		w.add("a", 3)
 		machines := w.add("b", 3)
 		w.run(time.Minute)
@@ -504,7 +504,7 @@ func TestAZoneThatIsDownWholeIsTaintedAtTheUsualRateWhileAnotherIsUp(t *testing.
 
 func TestWithAllZonesDownNothingIsTaintedAndTaintsAreLifted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		machines := w.add("a", 4)
 		machines = append(machines, w.add("b", 4)...)
 		w.run(time.Minute)
@@ -559,7 +559,7 @@ func TestANoExecuteTaintIsNotSetWithoutLeave(t *testing.T) {
 
 func TestNobodyIsSilentWhileNobodyLooked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		w.add("a", 5)
 		w.run(time.Minute)
 		time.Sleep(10 * time.Minute) // nothing of this process runs, kubelets wait for the server
@@ -575,7 +575,7 @@ func TestNobodyIsSilentWhileNobodyLooked(t *testing.T) {
 
 func TestANodeOfTheSameNameIsAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		machines := w.add("a", 3)
 		w.run(time.Minute)
 		kill(machines[:1])
@@ -595,7 +595,7 @@ func TestANodeOfTheSameNameIsAnotherNode(t *testing.T) {
 
 func TestNodesThatAreGoneAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		w.add("a", 2)
 		w.run(time.Second)
 		w.machines = nil
@@ -608,7 +608,7 @@ func TestNodesThatAreGoneAreForgotten(t *testing.T) {
 
 func TestExcludedNodesDoNotCountForTheStateOfTheirZone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		w := newWorld(t, Defaults())
 		machines := w.add("a", 6)
 		for _, m := range machines[:3] {
 			m.node.Labels[labelExcluded] = ""
@@ -645,7 +645,7 @@ func TestZonesArePartlyDownWithThreeAndMoreThanHalfNotReady(t *testing.T) {
 }
 
 func TestRatesOfZones(t *testing.T) {
-	o, err := Options{}.complete()
+	o, err := Defaults().complete()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -710,7 +710,7 @@ func TestZonesAreNamedByRegionAndZoneTheBetaLabelsFirst(t *testing.T) {
 
 // Nothing can be told of nodes by who is not connected, and nothing written.
 func TestNobodyIsLookedAtWithoutAConnection(t *testing.T) {
-	o, err := Options{}.complete()
+	o, err := Defaults().complete()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -746,7 +746,7 @@ func TestNobodyIsLookedAtWithoutAConnection(t *testing.T) {
 }
 
 func BenchmarkLookAtFiveThousandNodes(b *testing.B) {
-	o, err := Options{}.complete()
+	o, err := Defaults().complete()
 	if err != nil {
 		b.Fatal(err)
 	}

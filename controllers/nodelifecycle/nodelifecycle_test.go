@@ -37,9 +37,9 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 const patience = 30 * time.Second
 
 // hasty has nodes judged in seconds, and every one that may be tainted is.
-var hasty = Options{
-	NodeMonitorPeriod: 50 * time.Millisecond, NodeMonitorGracePeriod: 5 * time.Second, NodeStartupGracePeriod: 5 * time.Second, NodeEvictionRate: 1000,
-}
+var hasty = with(func(o *Options) {
+	o.NodeMonitorPeriod, o.NodeMonitorGracePeriod, o.NodeStartupGracePeriod, o.NodeEvictionRate = 50*time.Millisecond, 5*time.Second, 5*time.Second, 1000
+})
 
 // start runs the controller on the test's cluster, until the test ends.
 func start(t *testing.T, o Options) *manager.Manager {
@@ -220,7 +220,7 @@ func podReady(status corev1.ConditionStatus) func(*corev1.Pod) bool {
 }
 
 func TestTaintsFollowConditionsAndCordonOnARealServer(t *testing.T) {
-	mgr := start(t, Options{})
+	mgr := start(t, Defaults())
 	node := newNode(t, mgr, corev1.ConditionFalse)
 	key := object.KeyOf(node)
 	controlplanetest.Await(t, mgr, key, "the taint of a node that is not ready", tainted("node.kubernetes.io/not-ready:NoSchedule"))
@@ -239,7 +239,7 @@ func TestTaintsFollowConditionsAndCordonOnARealServer(t *testing.T) {
 }
 
 func TestHeartbeatsCostNoRunAndNoWrite(t *testing.T) {
-	mgr := start(t, Options{})
+	mgr := start(t, Defaults())
 	node := newNode(t, mgr, corev1.ConditionTrue)
 	other := newNode(t, mgr, corev1.ConditionTrue)
 	for _, n := range []*corev1.Node{node, other} {
@@ -270,7 +270,7 @@ func TestAProcessThatIsKilledInBetweenWritesNothingTwice(t *testing.T) {
 	}
 	var writes []string
 	for range 3 {
-		p := managertest.Run(t, shared.Get(t).Config, managertest.Making(New, Options{Workers: 1}))
+		p := managertest.Run(t, shared.Get(t).Config, managertest.Making(New, with(func(o *Options) { o.Workers = 1 })))
 		controlplanetest.Eventually(t, "some work done, or all", func() bool {
 			n := len(p.Writes()) // nobody has counted the last one of each that was killed
 			return n >= 5 || len(writes)+n >= nodes-2
@@ -278,7 +278,7 @@ func TestAProcessThatIsKilledInBetweenWritesNothingTwice(t *testing.T) {
 		p.Kill()
 		writes = append(writes, p.Writes()...)
 	}
-	p := managertest.Run(t, shared.Get(t).Config, managertest.Making(New, Options{}))
+	p := managertest.Run(t, shared.Get(t).Config, managertest.Making(New, Defaults()))
 	for write := range want {
 		controlplanetest.Await(t, mgr, object.Key{Name: path.Base(write)}, "taints and labels", func(n *corev1.Node) bool { return tainted()(n) && n.Labels[labelOSBeta] != "" })
 	}

@@ -4,46 +4,68 @@
 package nodelifecycle
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
 )
 
-func TestTheZeroOptionsAreUpstreams(t *testing.T) {
-	got, err := Options{}.complete()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Options{
-		Workers: 8, NodeMonitorPeriod: 5 * time.Second, NodeMonitorGracePeriod: 50 * time.Second, NodeStartupGracePeriod: time.Minute,
-		NodeEvictionRate: 0.1, SecondaryNodeEvictionRate: 0.01, LargeClusterSizeThreshold: 50, UnhealthyZoneThreshold: 0.55,
-	}
-	if got != want {
-		t.Errorf("defaults %+v, want %+v", got, want)
-	}
+// with returns the defaults, changed.
+func with(change func(*Options)) Options {
+	o := Defaults()
+	change(&o)
+	return o
 }
 
-func TestARateBelowZeroIsNone(t *testing.T) {
-	got, err := Options{NodeEvictionRate: -1}.complete()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := bucket{tokens: 1, at: time.Unix(0, 0)}
-	if b.set(got.rate(zoneNormal, 10), time.Unix(1000, 0)); b.take() {
-		t.Error("a token at a rate below zero")
-	}
-}
-
-func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
-	for text, o := range map[string]Options{
-		"-1 workers":               {Workers: -1},
-		"a period below zero":      {NodeMonitorPeriod: -time.Second},
-		"large zones from -1":      {LargeClusterSizeThreshold: -1},
-		"a share, between 0 and 1": {UnhealthyZoneThreshold: 55},
-		"a monitor period of 4ns":  {NodeMonitorPeriod: 4},
-	} {
-		if _, err := o.complete(); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%+v: error %v, want one that says %q", o, err, text)
+func TestARateThatIsNoneGivesNoToken(t *testing.T) {
+	for _, rate := range []float64{0, -1, math.NaN()} {
+		got, err := with(func(o *Options) { o.NodeEvictionRate = rate }).complete()
+		if err != nil {
+			t.Fatal(err)
 		}
+		b := bucket{tokens: 1, at: time.Unix(0, 0)}
+		if b.set(got.rate(zoneNormal, 10), time.Unix(1000, 0)); b.take() {
+			t.Errorf("a token at a rate of %g", rate)
+		}
+	}
+}
+
+// As upstream's flags do, the options take every value.
+func TestPeriodsOfNoTimeAreTheShortestThatCanBe(t *testing.T) {
+	for _, d := range []time.Duration{0, -time.Second} {
+		got, err := with(func(o *Options) { o.NodeMonitorPeriod, o.NodeMonitorGracePeriod, o.NodeStartupGracePeriod = d, d, d }).complete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.NodeMonitorPeriod != time.Millisecond || got.NodeMonitorGracePeriod != 1 || got.NodeStartupGracePeriod != 1 {
+			t.Errorf("%s: %+v", d, got)
+		}
+	}
+}
+
+func TestThresholdsOfAnyValueTellZonesThatArePartlyDown(t *testing.T) {
+	for _, test := range []struct {
+		threshold       float64
+		ready, notReady int
+		want            zoneState
+	}{
+		{0.55, 9, 11, zonePartlyDown}, // the share itself is enough
+		{0.55, 10, 10, zoneNormal},
+		{0, 100, 3, zonePartlyDown},
+		{-1, 100, 3, zonePartlyDown},
+		{0, 100, 2, zoneNormal},
+		{55, 1, 99, zoneNormal},
+		{math.NaN(), 1, 99, zoneNormal},
+		{55, 0, 99, zoneDown},
+	} {
+		if got := stateOf(test.ready, test.notReady, test.threshold); got != test.want {
+			t.Errorf("%d ready and %d not with %g: %v, want %v", test.ready, test.notReady, test.threshold, got, test.want)
+		}
+	}
+}
+
+func TestNoWorkersAreRefused(t *testing.T) {
+	if _, err := (Options{}).complete(); err == nil || !strings.Contains(err.Error(), "0 workers") {
+		t.Errorf("complete() = %v, want an error that names the workers", err)
 	}
 }

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 func TestThereIsNoNeedOfOtherRightsThanThoseDeclared(t *testing.T) {
 	cluster := shared.Get(t)
 	eyes := managertest.Run(t, cluster.Config)
-	managertest.Run(t, cluster.Restricted(t, Rights()), managertest.Making(New, Options{}))
+	managertest.Run(t, cluster.Restricted(t, Rights()), managertest.Making(New, Defaults()))
 	node, err := client.For[*corev1.Node](cluster.Client).Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-"}})
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	ttl, err := nodettl.New(mgr, nodettl.Options{})
+	ttl, err := nodettl.New(mgr, nodettl.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

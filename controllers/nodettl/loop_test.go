@@ -42,7 +42,7 @@ func newCluster(t *testing.T) *cluster {
 
 func (c *cluster) start() *managertest.Process {
 	c.t.Helper()
-	p := managertest.Run(c.t, c.Config(), managertest.Making(New, Options{}))
+	p := managertest.Run(c.t, c.Config(), managertest.Making(New, Defaults()))
 	settle()
 	return p
 }

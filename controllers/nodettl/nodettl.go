@@ -23,18 +23,15 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "ttl-controller"
 
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many Nodes are worked on at a time. 0 is 5, as upstream starts
-	// it (cmd/kube-controller-manager/app/core.go).
+	// Workers is how many Nodes are worked on at a time.
 	Workers int
 }
 
-const defaultWorkers = 5
-
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{

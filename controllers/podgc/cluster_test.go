@@ -27,7 +27,7 @@ var shared controlplanetest.Shared
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // hasty looks often and has short quarantines.
-var hasty = Options{Period: 50 * time.Millisecond, Quarantine: 300 * time.Millisecond}
+var hasty = Options{Workers: 16, Period: 50 * time.Millisecond, Quarantine: 300 * time.Millisecond}
 
 // world is a namespace of a real cluster, and who looks on.
 type world struct {

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	collector, err := podgc.New(mgr, podgc.Options{})
+	collector, err := podgc.New(mgr, podgc.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

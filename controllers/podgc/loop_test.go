@@ -106,7 +106,7 @@ func TestOrphansGoAfterAQuarantineAndALiveGet(t *testing.T) {
 		}
 		c.add(newNode("n1", corev1.ConditionTrue), newNode("n2", corev1.ConditionTrue))
 		c.add(newPod("a", "n1"), newPod("b", "n2"), newPod("c", ""))
-		p := c.start(Options{})
+		p := c.start(Defaults())
 		pass(10 * time.Second)
 		c.removeNode("n1")
 		pass(10 * time.Second) // a look finds that it is missing
@@ -130,7 +130,7 @@ func TestNobodyIsAnOrphanWhoseNodeTheServerKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.add(newPod("a", "n1"))
-		c.start(Options{})
+		c.start(Defaults())
 		pass(10 * time.Second)
 		c.nodes.HoldWatches(true)
 		c.add(newNode("n1", corev1.ConditionTrue))
@@ -150,7 +150,7 @@ func TestNobodyIsAnOrphanWhileTheServerCannotBeAsked(t *testing.T) {
 			return nil
 		}
 		c.add(newPod("a", "n1"))
-		c.start(Options{})
+		c.start(Defaults())
 		pass(10 * time.Minute)
 		c.want("while nobody can be asked", "a")
 		answers.Store(true)
@@ -168,7 +168,7 @@ func TestEndedPodsGoBeyondTheThreshold(t *testing.T) {
 			c.add(newPod(fmt.Sprintf("runs-%d", i), "n1"))
 			pass(time.Second)
 		}
-		c.start(Options{TerminatedPodThreshold: 3})
+		c.start(keeping(3))
 		c.want("at once", "done-2", "done-3", "done-4", "runs-0", "runs-1", "runs-2", "runs-3", "runs-4")
 		c.add(newPod("done-5", "n1", inPhase(corev1.PodFailed)))
 		pass(19 * time.Second)
@@ -178,25 +178,23 @@ func TestEndedPodsGoBeyondTheThreshold(t *testing.T) {
 	})
 }
 
-func TestTheThresholdIs12500AndCanBeSwitchedOff(t *testing.T) {
-	var o Options
-	if err := o.complete(); err != nil || o.TerminatedPodThreshold != 12500 || o.Period != 20*time.Second || o.Quarantine != 40*time.Second {
-		t.Errorf("the defaults are %+v (%v)", o, err)
+func TestTheThresholdCanBeSwitchedOff(t *testing.T) {
+	for _, n := range []int{0, -5} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			c.add(newNode("n1", corev1.ConditionTrue), newPod("done", "n1", inPhase(corev1.PodSucceeded)))
+			c.start(keeping(n))
+			pass(time.Hour)
+			c.want("without a threshold", "done")
+		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		c.add(newNode("n1", corev1.ConditionTrue), newPod("done", "n1", inPhase(corev1.PodSucceeded)))
-		c.start(Options{TerminatedPodThreshold: -1})
-		pass(time.Hour)
-		c.want("without a threshold", "done")
-	})
 }
 
 func TestUnscheduledTerminatingPodsGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.add(newPod("pending", ""), newPod("terminating", "", deletedWith(30)), newPod("held", "", deletedWith(0), held))
-		p := c.start(Options{})
+		p := c.start(Defaults())
 		pass(time.Minute)
 		// No server would delete it: a finalizer holds it, which waits for its end.
 		c.want("after three looks", "held", "pending")
@@ -219,7 +217,7 @@ func TestTerminatingPodsOfANodeOutOfServiceGo(t *testing.T) {
 		for _, node := range []string{"down", "out", "up"} {
 			c.add(newPod("runs-"+node, node), newPod("terminates-"+node, node, deletedWith(30)))
 		}
-		c.start(Options{})
+		c.start(Defaults())
 		pass(time.Minute)
 		c.want("after three looks", "runs-down", "runs-out", "runs-up", "terminates-down", "terminates-up")
 	})
@@ -259,7 +257,7 @@ func TestNoPodIsRemovedOnTheWordOfAnInformerThatLags(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster(t)
 				c.add(newNode("out", corev1.ConditionUnknown, corev1.TaintNodeOutOfService))
-				p := c.start(Options{})
+				p := c.start(Defaults())
 				c.nodes.HoldWatches(true)
 				change(c)
 				c.add(newPod("terminates", "out", deletedWith(30)))
@@ -284,7 +282,7 @@ func TestNoPodIsRemovedWhileTheServerCannotBeAskedForItsNode(t *testing.T) {
 			return nil
 		}
 		c.add(newNode("out", corev1.ConditionUnknown, corev1.TaintNodeOutOfService), newPod("terminates", "out", deletedWith(30)))
-		c.start(Options{})
+		c.start(Defaults())
 		pass(5 * time.Minute)
 		c.want("while nobody can be asked", "terminates")
 		answers.Store(true)
@@ -305,7 +303,7 @@ func TestAnOrphanWhoseNodeIsThereAgainStays(t *testing.T) {
 			return nil
 		}
 		c.add(newPod("a", "n1"))
-		c.start(Options{})
+		c.start(Defaults())
 		c.nodes.HoldWatches(true)
 		c.add(newNode("n1", corev1.ConditionTrue))
 		pass(2 * time.Minute)
@@ -327,7 +325,7 @@ func TestARemovalThatFailsIsTriedAgainBeforeTheNextLook(t *testing.T) {
 			return fakeapi.Unavailable(0)
 		}
 		c.add(newPod("a", "", deletedWith(30)))
-		p := c.start(Options{})
+		p := c.start(Defaults())
 		pass(time.Second)
 		c.want("a second later")
 		if n := len(p.Writes()); n != 2 {
@@ -341,9 +339,20 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []Options{{Workers: -1}, {Period: -1}, {Quarantine: -1}} {
-		if _, err := New(mgr, o); err == nil {
-			t.Errorf("New with %+v is no error", o)
+	for want, o := range map[string]Options{
+		"-1 workers":         {Workers: -1, Period: 1},
+		"a period of 0s":     {Workers: 1},
+		"a quarantine of -1": {Workers: 1, Period: 1, Quarantine: -1},
+	} {
+		if _, err := New(mgr, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("New with %+v: %v, want an error that says %s", o, err, want)
 		}
 	}
+}
+
+// keeping has n Pods stay that have ended.
+func keeping(n int) Options {
+	o := Defaults()
+	o.TerminatedPodThreshold = n
+	return o
 }

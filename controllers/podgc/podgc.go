@@ -31,42 +31,25 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "pod-garbage-collector-controller"
 
-// Options changes how the controller works. The zero value is upstream's choice, where
-// upstream has one.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many Pods are removed at a time. 0 is 16. Upstream removes all
-	// at once that have ended, and the others one by one.
+	// Workers is how many Pods are removed at a time.
 	Workers int
-	// TerminatedPodThreshold is how many Pods that have ended may stay. 0 is 12,500.
-	// Below 0 all may.
-	// Source: k8s.io/kubernetes/pkg/controller/podgc/config/v1alpha1.
+	// TerminatedPodThreshold is how many Pods that have ended may stay. With 0 or
+	// less all may.
 	TerminatedPodThreshold int
-	// Period is how often the controller looks. 0 is 20 s.
-	// Source: k8s.io/kubernetes/pkg/controller/podgc, gcCheckPeriod.
+	// Period is how often the controller looks.
 	Period time.Duration
 	// Quarantine is how long a node must have been missing before the server is
-	// asked if it is gone. 0 is 40 s.
-	// Source: k8s.io/kubernetes/pkg/controller/podgc, quarantineTime.
+	// asked if it is gone.
 	Quarantine time.Duration
 }
 
-func (o *Options) complete() error {
-	if o.Workers < 0 || o.Period < 0 || o.Quarantine < 0 {
-		return fmt.Errorf("%d workers, a period of %s and a quarantine of %s; give 0 for a default, or more", o.Workers, o.Period, o.Quarantine)
+func (o Options) check() error {
+	if o.Period <= 0 || o.Quarantine < 0 {
+		return fmt.Errorf("a period of %s and a quarantine of %s; want more than 0, and 0 or more", o.Period, o.Quarantine)
 	}
-	if o.Workers == 0 {
-		o.Workers = 16
-	}
-	if o.TerminatedPodThreshold == 0 {
-		o.TerminatedPodThreshold = 12500
-	}
-	if o.Period == 0 {
-		o.Period = 20 * time.Second
-	}
-	if o.Quarantine == 0 {
-		o.Quarantine = 40 * time.Second
-	}
-	return nil
+	return controller.CheckWorkers(o.Workers)
 }
 
 // theCluster is the key of the look. No Pod has it.
@@ -84,7 +67,7 @@ const (
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := o.complete(); err != nil {
+	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
@@ -227,7 +210,7 @@ func (r *reconciler) look(ctx context.Context, now time.Time) error {
 // tooMany returns the Pods that have ended and are too many.
 func (r *reconciler) tooMany(pods cache.Snapshot[*corev1.Pod]) ([]*corev1.Pod, error) {
 	threshold := r.options.TerminatedPodThreshold
-	if threshold < 0 {
+	if threshold <= 0 {
 		return nil, nil
 	}
 	for state, n := range pods.IndexValues(states) {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// absent are the controllers of kube-controller-manager 1.34 to 1.37 that are not built in,
-// by all their names. A choice may name them: whoever chooses for kube-controller-manager
-// chooses for us.
+// absent are the full names of the controllers of kube-controller-manager 1.34 to 1.37 that
+// are not built in, by all their names. A choice may name them: whoever chooses for
+// kube-controller-manager chooses for us.
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names and app, the descriptors of
 // the controllers.
 func absent() map[string]string {
@@ -50,6 +50,10 @@ func absent() map[string]string {
 		for each := range strings.FieldsSeq(names) {
 			all[each] = name
 		}
+	}
+	for _, d := range Known() {
+		delete(all, d.Name)
+		delete(all, d.Alias)
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 )
 
@@ -26,13 +27,13 @@ func TestControllersThatAreNotBuiltInMayBeNamed(t *testing.T) {
 		{"deployment,node-ipam-controller,-nodeipam", "deployment-controller", "node-ipam-controller", false},
 	} {
 		choice := strings.Split(test.choice, ",")
-		entries, err := registry.Select(choice)
+		entries, err := registry.Select(registry.Known(), choice)
 		if err != nil {
 			t.Errorf("%s: %v", test.choice, err)
 			continue
 		}
 		name, without := strings.CutPrefix(test.runs, "-")
-		if got := slices.ContainsFunc(entries, func(e registry.Entry) bool { return e.Name == name }); got == without {
+		if got := slices.ContainsFunc(entries, func(d *controllers.Descriptor) bool { return d.Name == name }); got == without {
 			t.Errorf("%s chooses %s: %t", test.choice, name, got)
 		}
 		if got := strings.Join(registry.Absent(choice), " "); got != test.absent {
@@ -42,7 +43,7 @@ func TestControllersThatAreNotBuiltInMayBeNamed(t *testing.T) {
 			t.Errorf("%s excludes node-ipam-controller: %t", test.choice, got)
 		}
 	}
-	if _, err := registry.Select([]string{"job-controller"}); !errors.Is(err, registry.ErrNothingSelected) {
+	if _, err := registry.Select(registry.Known(), []string{"job-controller"}); !errors.Is(err, registry.ErrNothingSelected) {
 		t.Errorf("a choice of none that is here: %v", err)
 	}
 	for _, e := range registry.Known() {

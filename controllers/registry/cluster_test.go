@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/manager"
@@ -49,23 +50,27 @@ func (l *text) String() string {
 func TestEveryControllerStartsAloneWithTheManifestOfItsRightsAndNothingMore(t *testing.T) {
 	cluster := shared.Get(t)
 	files := cluster.Endpoints()
-	options := Options{SigningAuthorities: csrsigning.ForAll(csrsigning.Files(files.CAFile, files.CAKeyFile))}
+	known := controllers.Cluster{Signing: map[string]controllers.KeyFiles{}}
+	for _, signer := range csrsigning.Signers() {
+		known.Signing[signer] = controllers.KeyFiles{Cert: files.CAFile, Key: files.CAKeyFile}
+	}
 	var err error
-	if options.ServiceAccountKey, err = os.ReadFile(files.ServiceAccountKeyFile); err != nil {
+	if known.ServiceAccountKey, err = os.ReadFile(files.ServiceAccountKeyFile); err != nil {
 		t.Fatal(err)
 	}
-	if options.RootCA, err = os.ReadFile(files.CAFile); err != nil {
+	if known.RootCA, err = os.ReadFile(files.CAFile); err != nil {
 		t.Fatal(err)
 	}
-	for _, entry := range Known() {
-		t.Run(entry.Name, func(t *testing.T) {
-			config := as(t, cluster, entry)
+	for _, d := range Known() {
+		t.Run(d.Name, func(t *testing.T) {
+			config := as(t, cluster, d)
 			log := &text{}
 			mgr, err := manager.New(config, manager.Log(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := entry.New(mgr, options)
+			d.Learn(known)
+			c, err := d.New(mgr)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,9 +97,9 @@ func TestEveryControllerStartsAloneWithTheManifestOfItsRightsAndNothingMore(t *t
 // as makes what the manifest of a controller says, and connects as its account, with a
 // token, once it has its rights. The account is none that upstream has: to those the
 // server gives rights of its own.
-func as(t *testing.T, cluster *controlplanetest.Cluster, entry Entry) *rest.Config {
+func as(t *testing.T, cluster *controlplanetest.Cluster, d *controllers.Descriptor) *rest.Config {
 	t.Helper()
-	objects, err := RBAC([]Entry{entry}, object.Key{Namespace: cluster.Namespace(t), Name: "alone"})
+	objects, err := RBAC([]*controllers.Descriptor{d}, object.Key{Namespace: cluster.Namespace(t), Name: "alone"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +125,7 @@ func as(t *testing.T, cluster *controlplanetest.Cluster, entry Entry) *rest.Conf
 	}
 	config := rest.AnonymousClientConfig(cluster.Config)
 	config.BearerToken = strings.TrimSpace(token)
-	for namespace, rules := range entry.rights() {
+	for namespace, rules := range d.Rights() {
 		cluster.AwaitRightsIn(t, config, namespace, rules)
 	}
 	return config

@@ -11,15 +11,15 @@ import (
 )
 
 func Example() {
-	chosen, err := registry.Select([]string{"deployment", "replicaset"})
+	chosen, err := registry.Select(registry.Known(), []string{"deployment", "replicaset"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, entry := range chosen {
-		fmt.Printf("%s %s\n", entry.Name, entry.Summary)
+	for _, d := range chosen {
+		fmt.Printf("%s %s\n", d.Name, d.Summary)
 	}
-	_, err = registry.Select([]string{"deploymnet"})
+	_, err = registry.Select(registry.Known(), []string{"deploymnet"})
 	if unknown, ok := errors.AsType[*registry.UnknownError](err); ok {
 		fmt.Printf("no %s, perhaps %s?\n", unknown.Name, unknown.Nearest)
 	}

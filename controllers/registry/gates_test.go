@@ -15,12 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// scene is a namespace in which controllers work with options.
+// scene is a namespace in which controllers work, with gates, beside one API server.
 type scene struct {
 	t         *testing.T
 	cluster   *controlplanetest.Cluster
@@ -28,7 +29,7 @@ type scene struct {
 	pods      cache.SharedInformer[*corev1.Pod] // that the controllers read
 }
 
-func newScene(t *testing.T, o Options, controllers ...string) *scene {
+func newScene(t *testing.T, gates map[string]bool, names ...string) *scene {
 	t.Helper()
 	s := &scene{t: t, cluster: shared.Get(t)}
 	s.namespace = s.cluster.Namespace(t)
@@ -37,18 +38,29 @@ func newScene(t *testing.T, o Options, controllers ...string) *scene {
 		t.Fatal(err)
 	}
 	s.pods = cache.Informer[*corev1.Pod](mgr)
-	entries, err := Select(controllers)
+	chosen, err := Select(Known(), names)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range entries {
-		c, err := e.New(mgr, o)
+	obeyed := 0
+	for _, d := range chosen {
+		d.Learn(controllers.Cluster{OneServer: true})
+		for _, g := range d.Gates {
+			if on, given := gates[g.Name]; given {
+				g.Set(on)
+				obeyed++
+			}
+		}
+		c, err := d.New(mgr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := mgr.Add(c); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if obeyed < len(gates) {
+		t.Fatalf("nobody obeys one of %v", gates)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -92,7 +104,7 @@ func both(t *testing.T, test func(t *testing.T, on bool)) {
 
 func TestPodsThatTerminateAreInTheStatusUnlessLeftOut(t *testing.T) {
 	both(t, func(t *testing.T, omit bool) {
-		s := newScene(t, Options{OmitTerminatingReplicas: omit}, "deployment", "replicaset")
+		s := newScene(t, map[string]bool{"DeploymentReplicaSetTerminatingReplicas": !omit}, "deployment", "replicaset")
 		want := map[bool]string{false: "0", true: ""}[omit]
 		s.kubectl("create deployment web --image=web --replicas=0")
 		for _, kind := range []string{"deployments", "replicasets"} {
@@ -105,7 +117,7 @@ func TestPodsThatTerminateAreInTheStatusUnlessLeftOut(t *testing.T) {
 }
 
 func TestPodsOfANamespaceThatIsDeletedGoFirst(t *testing.T) {
-	s := newScene(t, Options{OneServer: true}, "namespace")
+	s := newScene(t, nil, "namespace")
 	s.kubectl("run held --image=web")
 	s.kubectl(`patch pod held --type=merge -p {"metadata":{"finalizers":["example.com/held"]}}`)
 	s.kubectl("create configmap kept")
@@ -120,7 +132,7 @@ func TestPodsOfANamespaceThatIsDeletedGoFirst(t *testing.T) {
 
 func TestOfTwoPodsTheCheaperGoesUnlessCostsAreIgnored(t *testing.T) {
 	both(t, func(t *testing.T, ignore bool) {
-		s := newScene(t, Options{IgnorePodDeletionCost: ignore}, "deployment", "replicaset")
+		s := newScene(t, map[string]bool{"PodDeletionCost": !ignore}, "deployment", "replicaset")
 		s.kubectl("create deployment web --image=web --replicas=2")
 		var pods []string
 		s.await("there are two Pods", "get pods -o jsonpath={.items[*].metadata.name}", func(said string) bool {
@@ -150,7 +162,7 @@ func TestOfTwoPodsTheCheaperGoesUnlessCostsAreIgnored(t *testing.T) {
 
 func TestServicesThatPreferTheSameZoneGetHintsUnlessOnlyCloseCounts(t *testing.T) {
 	both(t, func(t *testing.T, onlyClose bool) {
-		s := newScene(t, Options{OnlyPreferClose: onlyClose}, "endpointslice")
+		s := newScene(t, map[string]bool{"PreferSameTrafficDistribution": !onlyClose}, "endpointslice")
 		node := "node-of-" + s.namespace
 		s.apply(`{apiVersion: v1, kind: Node, metadata: {name: ` + node + `, labels: {topology.kubernetes.io/zone: here}}}`)
 		s.apply(`{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {app: a}}, spec: {nodeName: ` + node + `, containers: [{name: a, image: a}]}}`)

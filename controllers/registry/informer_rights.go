@@ -8,15 +8,17 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/setpoint-io/setpoint/controllers"
 )
 
 // InformerRights returns what somebody must be allowed to do who runs the informers of
 // controllers that do all else as accounts of their own: to list and watch what they
 // declare that they do. The caller owns the result.
-func InformerRights(entries []Entry) Rules {
-	all := Rules{}
-	for _, e := range entries {
-		for namespace, rules := range e.rights() {
+func InformerRights(of []*controllers.Descriptor) controllers.Rules {
+	all := controllers.Rules{}
+	for _, d := range of {
+		for namespace, rules := range d.Rights() {
 			for _, rule := range rules {
 				rule.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return verb != "list" && verb != "watch" })
 				same := func(other rbacv1.PolicyRule) bool { return reflect.DeepEqual(rule, other) }

@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -19,54 +20,23 @@ import (
 // controllers that it knows, which begin with "system:controller:".
 const rolePrefix = "setpoint:"
 
-// accounts are the ServiceAccounts of the controllers whose account upstream calls
-// otherwise than the controller. They are in rules and audit logs of many a cluster.
-// Source: k8s.io/kubernetes/cmd/kube-controller-manager/app, NewClient and NewClientConfig.
-var accounts = map[string]string{
-	"bootstrap-signer-controller":                    "bootstrap-signer",
-	"certificatesigningrequest-approving-controller": "certificate-controller",
-	"certificatesigningrequest-cleaner-controller":   "certificate-controller",
-	"certificatesigningrequest-signing-controller":   "certificate-controller",
-	"endpoints-controller":                           "endpoint-controller",
-	"endpointslice-mirroring-controller":             "endpointslicemirroring-controller",
-	"garbage-collector-controller":                   "generic-garbage-collector",
-	"legacy-serviceaccount-token-cleaner-controller": "legacy-service-account-token-cleaner",
-	"node-lifecycle-controller":                      "node-controller",
-	"pod-garbage-collector-controller":               "pod-garbage-collector",
-	"replicationcontroller-controller":               "replication-controller",
-	"root-ca-certificate-publisher-controller":       "root-ca-cert-publisher",
-	"serviceaccount-controller":                      "service-account-controller",
-	"serviceaccount-token-controller":                "tokens-controller",
-	"taint-eviction-controller":                      "node-controller",
-	"token-cleaner-controller":                       "token-cleaner",
-}
-
-// Account is the ServiceAccount that a controller runs as, where each has its own: the
-// one of kube-controller-manager with --use-service-account-credentials.
-func (e Entry) Account() object.Key {
-	key := object.Key{Namespace: metav1.NamespaceSystem, Name: e.Name}
-	if name, other := accounts[e.Name]; other {
-		key.Name = name
-	}
-	return key
-}
-
 // RBAC returns what a cluster must have so that controllers can work with the rights
 // that they declare and no others: for each a ClusterRole and a ClusterRoleBinding, or a
 // Role and a RoleBinding in each namespace in which its rights hold, called "setpoint:" and
 // its name, and the ServiceAccounts that they are bound to. That
 // is account for all of them, or, where account is zero, each one's own. It is an error
 // if one of them does not declare its rights. The caller owns the result.
-func RBAC(entries []Entry, account object.Key) ([]object.Object, error) {
+func RBAC(of []*controllers.Descriptor, account object.Key) ([]object.Object, error) {
 	var serviceAccounts, roles []object.Object
 	var made []object.Key
-	for _, e := range entries {
-		if e.Rights == nil && e.RightsIn == nil {
-			return nil, fmt.Errorf("listing the rights of controllers: %s does not declare which it needs; leave it out", e.Name)
+	for _, d := range of {
+		rights := d.Rights()
+		if len(rights) == 0 {
+			return nil, fmt.Errorf("listing the rights of controllers: %s does not declare which it needs; leave it out", d.Name)
 		}
 		as := account
 		if as.IsZero() {
-			as = e.Account()
+			as = d.Account()
 		}
 		if !slices.Contains(made, as) {
 			made = append(made, as)
@@ -75,29 +45,14 @@ func RBAC(entries []Entry, account object.Key) ([]object.Object, error) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: as.Namespace, Name: as.Name},
 			})
 		}
-		roles = append(roles, Bind(rolePrefix+e.Name, as, e.rights())...)
+		roles = append(roles, Bind(rolePrefix+d.Name, as, rights)...)
 	}
 	return append(serviceAccounts, roles...), nil
 }
 
-// Rules are what somebody may do, by the namespace in which he may; "" is everywhere.
-type Rules map[string][]rbacv1.PolicyRule
-
-// rights are all that an entry declares.
-func (e Entry) rights() Rules {
-	rules := Rules{}
-	if e.RightsIn != nil {
-		maps.Copy(rules, e.RightsIn())
-	}
-	if e.Rights != nil {
-		rules[""] = e.Rights()
-	}
-	return rules
-}
-
 // Bind returns the roles of a name that have these rules, and their bindings to an account:
 // cluster roles first, then by namespace. The caller owns the result.
-func Bind(name string, account object.Key, rules Rules) []object.Object {
+func Bind(name string, account object.Key, rules controllers.Rules) []object.Object {
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
 	kind := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}

@@ -12,31 +12,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 )
 
 func TestEveryControllerDeclaresItsRightsAndAsksForNoWildcardsButToDeleteAnything(t *testing.T) {
-	for _, entry := range Known() {
-		declared := slices.Concat(slices.Collect(maps.Values(entry.rights()))...)
+	for _, d := range Known() {
+		declared := slices.Concat(slices.Collect(maps.Values(d.Rights()))...)
 		if len(declared) == 0 {
-			t.Errorf("%s does not declare which rights it needs", entry.Name)
+			t.Errorf("%s does not declare which rights it needs", d.Name)
 			continue
 		}
 		for _, rule := range declared {
 			if slices.Contains(rule.Verbs, "*") {
-				t.Errorf("%s wants every verb on %v", entry.Name, rule.Resources)
+				t.Errorf("%s wants every verb on %v", d.Name, rule.Resources)
 			}
 			if slices.Contains(rule.Resources, "*") && slices.ContainsFunc(rule.Verbs, func(verb string) bool {
 				return !slices.Contains([]string{"get", "list", "watch", "patch", "update", "delete", "deletecollection"}, verb)
 			}) {
-				t.Errorf("%s wants %v on every resource", entry.Name, rule.Verbs)
+				t.Errorf("%s wants %v on every resource", d.Name, rule.Verbs)
 			}
 		}
 	}
 }
 
 func TestRBACIsAnAccountARoleAndABindingForEachController(t *testing.T) {
-	entries, err := Select([]string{"deployment", "csrcleaner", "csrapproving"})
+	chosen, err := Select(Known(), []string{"deployment", "csrcleaner", "csrapproving"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ ClusterRoleBinding setpoint:deployment-controller of ops/setpoint
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, err := RBAC(entries, c.account)
+			objects, err := RBAC(chosen, c.account)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,11 +96,11 @@ ClusterRoleBinding setpoint:deployment-controller of ops/setpoint
 }
 
 func TestRightsInNamespacesAreRolesThere(t *testing.T) {
-	entries, err := Select([]string{"bootstrapsigner"})
+	chosen, err := Select(Known(), []string{"bootstrapsigner"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := RBAC(entries, object.Key{})
+	objects, err := RBAC(chosen, object.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestRightsInNamespacesAreRolesThere(t *testing.T) {
 }
 
 func TestAControllerThatDoesNotDeclareItsRightsIsNamed(t *testing.T) {
-	_, err := RBAC([]Entry{{Name: "secretive-controller"}}, object.Key{})
+	_, err := RBAC([]*controllers.Descriptor{{Name: "secretive-controller"}}, object.Key{})
 	if err == nil || !strings.Contains(err.Error(), "secretive-controller") {
 		t.Errorf("RBAC = %v, want an error that names it", err)
 	}
@@ -139,11 +140,11 @@ func TestWhoRunsInformersForOthersReadsWhatTheyReadAndWritesNothing(t *testing.T
 	if len(all["kube-system"]) == 0 || len(all[""]) == 0 {
 		t.Errorf("what holds in kube-system alone, and everywhere: %v", all)
 	}
-	entries, err := Select([]string{"csrapproving"})
+	chosen, err := Select(Known(), []string{"csrapproving"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rules := InformerRights(append(entries, entries...))[""]; len(rules) != 1 || !slices.Equal(rules[0].Resources, []string{"certificatesigningrequests"}) {
+	if rules := InformerRights(append(chosen, chosen...))[""]; len(rules) != 1 || !slices.Equal(rules[0].Resources, []string{"certificatesigningrequests"}) {
 		t.Errorf("for a controller that watches one kind: %v", rules)
 	}
 }

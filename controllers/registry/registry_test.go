@@ -11,6 +11,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"math/big"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +21,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
 	"github.com/setpoint-io/setpoint/manager"
 )
@@ -29,9 +33,9 @@ func TestSelectUnderstandsTheSyntaxOfKubeControllerManager(t *testing.T) {
 		r = "replicaset-controller"
 	)
 	var all []string
-	for _, entry := range Known() {
-		if !entry.OffByDefault {
-			all = append(all, entry.Name)
+	for _, d := range Known() {
+		if !d.OffByDefault {
+			all = append(all, d.Name)
 		}
 	}
 	with := func(names ...string) []string { return slices.Sorted(slices.Values(append(names, all...))) }
@@ -57,13 +61,13 @@ func TestSelectUnderstandsTheSyntaxOfKubeControllerManager(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			chosen, err := Select(strings.Split(test.choice, ","))
+			chosen, err := Select(Known(), strings.Split(test.choice, ","))
 			if err != nil {
 				t.Fatal(err)
 			}
 			var names []string
-			for _, entry := range chosen {
-				names = append(names, entry.Name)
+			for _, d := range chosen {
+				names = append(names, d.Name)
 			}
 			if !slices.Equal(names, test.want) {
 				t.Errorf("%s chooses %v, want %v", test.choice, names, test.want)
@@ -81,7 +85,7 @@ func TestSelectNamesTheNearestOfAnUnknownController(t *testing.T) {
 		{"Deployment", "deployment-controller"},
 	}
 	for _, test := range tests {
-		_, err := Select([]string{"*", test.name})
+		_, err := Select(Known(), []string{"*", test.name})
 		var unknown *UnknownError
 		if !errors.As(err, &unknown) {
 			t.Fatalf("%s: %v", test.name, err)
@@ -94,14 +98,14 @@ func TestSelectNamesTheNearestOfAnUnknownController(t *testing.T) {
 
 func TestSelectRefusesToChooseNothing(t *testing.T) {
 	for _, choice := range [][]string{nil, {"-deployment"}, {"-deployment", "-replicaset"}} {
-		if _, err := Select(choice); !errors.Is(err, ErrNothingSelected) {
+		if _, err := Select(Known(), choice); !errors.Is(err, ErrNothingSelected) {
 			t.Errorf("%q: %v", choice, err)
 		}
 	}
 }
 
-// everything are options with which every controller can be made.
-func everything(t *testing.T) Options {
+// everything is what every controller can be made with.
+func everything(t *testing.T) controllers.Cluster {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -111,17 +115,21 @@ func everything(t *testing.T) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+	all := controllers.Cluster{ServiceAccountKey: pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})}
 	ca := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true, IsCA: true}
 	if der, err = x509.CreateCertificate(rand.Reader, ca, ca, key.Public(), key); err != nil {
 		t.Fatal(err)
 	}
-	caPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return Options{
-		ServiceAccountKey:  keyPEM,
-		RootCA:             caPEM,
-		SigningAuthorities: csrsigning.ForAll(func() (csrsigning.Authority, error) { return csrsigning.ParseAuthority(caPEM, keyPEM) }),
+	all.RootCA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	files := controllers.KeyFiles{Cert: filepath.Join(t.TempDir(), "ca.crt"), Key: filepath.Join(t.TempDir(), "ca.key")}
+	if err := errors.Join(os.WriteFile(files.Cert, all.RootCA, 0o600), os.WriteFile(files.Key, all.ServiceAccountKey, 0o600)); err != nil {
+		t.Fatal(err)
 	}
+	all.Signing = map[string]controllers.KeyFiles{}
+	for _, signer := range csrsigning.Signers() {
+		all.Signing[signer] = files
+	}
+	return all
 }
 
 func TestAControllerThatLacksWhatItNeedsSaysSo(t *testing.T) {
@@ -129,52 +137,72 @@ func TestAControllerThatLacksWhatItNeedsSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, entry := range Known() {
-		_, err := entry.New(mgr, Options{})
-		lacks, ok := errors.AsType[*NotConfiguredError](err)
-		if err != nil && (!ok || lacks.Controller != entry.Name || lacks.Lacks == "") {
-			t.Errorf("%s without options: %v, want what is missing", entry.Name, err)
+	lacking := 0
+	for _, d := range Known() {
+		d.Learn(controllers.Cluster{})
+		_, err := d.New(mgr)
+		if (err != nil) != (d.Lacks() != "") {
+			t.Errorf("%s lacks %q, and New says %v", d.Name, d.Lacks(), err)
 		}
+		if err != nil {
+			lacking++
+		}
+	}
+	if lacking != 3 {
+		t.Errorf("%d controllers lack something, want 3", lacking)
 	}
 }
 
-// oneKey are the controllers that have no use for workers.
-var oneKey = []string{"bootstrap-signer-controller", "legacy-serviceaccount-token-cleaner-controller"}
-
-func TestEveryControllerCanBeMadeAndHasTheNameOfItsEntry(t *testing.T) {
+func TestEveryControllerCanBeMadeAndHasTheNameOfItsDescriptor(t *testing.T) {
 	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := everything(t)
-	for _, entry := range Known() {
-		c, err := entry.New(mgr, options)
+	cluster := everything(t)
+	for _, d := range Known() {
+		d.Learn(cluster)
+		c, err := d.New(mgr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Name() != entry.Name {
-			t.Errorf("the entry %s makes %s", entry.Name, c.Name())
+		if c.Name() != d.Name {
+			t.Errorf("the descriptor of %s makes %s", d.Name, c.Name())
 		}
-		if entry.Summary == "" {
-			t.Errorf("%s has no summary", entry.Name)
+		if d.Summary == "" {
+			t.Errorf("%s has no summary", d.Name)
 		}
-		few := options
-		few.Workers = map[string]int{entry.Name: -1}
-		if _, err := entry.New(mgr, few); err == nil && !slices.Contains(oneKey, entry.Name) {
-			t.Errorf("%s can be made with -1 workers", entry.Name)
+		workers := reflect.ValueOf(d.Options).Elem().FieldByName("Workers")
+		if !workers.IsValid() {
+			continue // it has one key
+		}
+		for _, n := range []int64{0, -1} {
+			workers.SetInt(n)
+			if _, err := d.New(mgr); err == nil {
+				t.Errorf("%s can be made with %d workers", d.Name, n)
+			}
 		}
 	}
 }
 
 func TestNoNameIsTwoControllers(t *testing.T) {
 	seen := map[string]string{}
-	for _, entry := range Known() {
-		for _, name := range []string{entry.Name, entry.Alias} {
+	for _, d := range Known() {
+		for _, name := range []string{d.Name, d.Alias} {
 			// A controller that is younger than short names has none.
-			if other, twice := seen[name]; twice && other != entry.Name {
-				t.Errorf("%s is %s and %s", name, other, entry.Name)
+			if other, twice := seen[name]; twice && other != d.Name {
+				t.Errorf("%s is %s and %s", name, other, d.Name)
 			}
-			seen[name] = entry.Name
+			seen[name] = d.Name
+		}
+	}
+}
+
+// A process that changes options does not change those of another list.
+func TestEachListHasOptionsOfItsOwn(t *testing.T) {
+	one, other := Known(), Known()
+	for i := range one {
+		if one[i].Options == other[i].Options && reflect.TypeOf(one[i].Options).Elem().Size() > 0 {
+			t.Errorf("both lists share the options of %s", one[i].Name)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/nearest"
 )
 
@@ -30,16 +31,15 @@ func (e *UnknownError) Error() string {
 // ErrNothingSelected is the error for a choice that leaves no controller.
 var ErrNothingSelected = errors.New("no controller is chosen")
 
-// Select returns the controllers that a list of "*", "name" and "-name" chooses,
-// in the order of their names. A name may be the short one. The error is an
+// Select returns those of known, in its order, that a list of "*", "name" and "-name"
+// chooses. A name may be the short one. The error is an
 // *UnknownError or ErrNothingSelected, wrapped. The names of controllers of
 // kube-controller-manager that are not built in choose nothing, see [Absent].
 //
 // The first mention of a controller counts; "*" is for those that have none and are not
 // off by default.
 // Source: k8s.io/controller-manager/app, IsControllerEnabled.
-func Select(choice []string) ([]Entry, error) {
-	known := Known()
+func Select(known []*controllers.Descriptor, choice []string) ([]*controllers.Descriptor, error) {
 	chosen := map[string]bool{} // by full name
 	all := false
 	elsewhere := absent()
@@ -49,7 +49,7 @@ func Select(choice []string) ([]Entry, error) {
 			continue
 		}
 		name, without := strings.CutPrefix(item, "-")
-		at := slices.IndexFunc(known, func(e Entry) bool { return e.Name == name || e.Alias == name })
+		at := slices.IndexFunc(known, func(d *controllers.Descriptor) bool { return d.Name == name || d.Alias == name })
 		if _, known := elsewhere[name]; at < 0 && known {
 			continue
 		}
@@ -60,9 +60,9 @@ func Select(choice []string) ([]Entry, error) {
 			chosen[known[at].Name] = !without
 		}
 	}
-	selected := slices.DeleteFunc(known, func(e Entry) bool {
-		wanted, mentioned := chosen[e.Name]
-		return mentioned && !wanted || !mentioned && (!all || e.OffByDefault)
+	selected := slices.DeleteFunc(slices.Clone(known), func(d *controllers.Descriptor) bool {
+		wanted, mentioned := chosen[d.Name]
+		return mentioned && !wanted || !mentioned && (!all || d.OffByDefault)
 	})
 	if len(selected) == 0 {
 		return nil, fmt.Errorf("choosing controllers: %w by %q; begin with * to have all but some", ErrNothingSelected, strings.Join(choice, ","))
@@ -70,15 +70,15 @@ func Select(choice []string) ([]Entry, error) {
 	return selected, nil
 }
 
-// unknown finds what may have been meant: the entry whose name or short name is near.
-func unknown(name string, known []Entry) *UnknownError {
+// unknown finds what may have been meant: the controller whose name or short name is near.
+func unknown(name string, known []*controllers.Descriptor) *UnknownError {
 	e := &UnknownError{Name: name}
 	names := map[string]string{} // full ones, by each way to write them
 	var written []string
-	for _, entry := range known {
-		e.Known = append(e.Known, entry.Name)
-		written = append(written, entry.Name, entry.Alias)
-		names[entry.Name], names[entry.Alias] = entry.Name, entry.Name
+	for _, d := range known {
+		e.Known = append(e.Known, d.Name)
+		written = append(written, d.Name, d.Alias)
+		names[d.Name], names[d.Alias] = d.Name, d.Name
 	}
 	e.Nearest = names[nearest.Name(name, written)]
 	return e

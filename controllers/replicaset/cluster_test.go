@@ -197,7 +197,7 @@ func runController(t *testing.T, config *rest.Config) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(mgr, Options{})
+	c, err := New(mgr, Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	replicaSets, err := replicaset.New(mgr, replicaset.Options{})
+	replicaSets, err := replicaset.New(mgr, replicaset.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -185,13 +185,13 @@ func TestNoPodIsEverMadeBeyondWhatIsAskedFor(t *testing.T) {
 					c.want[object.KeyOf(set)] = int(*set.Spec.Replicas)
 					c.server.addSet(set)
 				}
-				stop, kill := start(t, c.server, Options{Burst: 1 + c.random.IntN(40)})
+				stop, kill := start(t, c.server, Options{Workers: 5, Burst: 1 + c.random.IntN(40)})
 				for range 60 {
 					time.Sleep(time.Duration(c.random.ExpFloat64() * float64(200*time.Millisecond)))
 					c.meddle()
 					if c.random.IntN(15) == 0 {
 						kill()
-						stop, kill = start(t, c.server, Options{})
+						stop, kill = start(t, c.server, Defaults())
 					}
 				}
 				c.server.mu.Lock()

@@ -20,7 +20,7 @@ func TestAStatusDoesNotGoOntoAnotherReplicaSetOfTheName(t *testing.T) {
 		s := newServer()
 		s.addSet(webSet(1))
 		s.addPod(webPod("a"))
-		start(t, s, Options{})
+		start(t, s, Defaults())
 		settle()
 		s.lag = func() time.Duration { return 5 * time.Second }
 		s.changeSet(web, func(set *appsv1.ReplicaSet) { set.UID, set.Status = "of-another", appsv1.ReplicaSetStatus{} })

@@ -120,7 +120,7 @@ func run(t *testing.T, prepare func(*server), check func(*testing.T, *server)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		prepare(s)
-		stop, _ := start(t, s, Options{})
+		stop, _ := start(t, s, Defaults())
 		settle()
 		check(t, s)
 		stop()
@@ -177,7 +177,7 @@ func TestABurstIsAtMost500(t *testing.T) {
 		s := newServer()
 		s.lag = func() time.Duration { return time.Second } // holds the second run back
 		s.addSet(webSet(700))
-		start(t, s, Options{})
+		start(t, s, Defaults())
 		time.Sleep(900 * time.Millisecond)
 		synctest.Wait()
 		if n := len(s.allPods()); n != 500 {
@@ -210,7 +210,7 @@ func TestCreatingStartsSlowlyAndStopsWithTheFirstBatchThatFails(t *testing.T) {
 			return fate{}
 		}
 		s.addSet(webSet(100))
-		start(t, s, Options{})
+		start(t, s, Defaults())
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
 		// 1, then 2, then a batch of 4 that is refused, then the status of the run.
@@ -250,7 +250,7 @@ func TestTheFailureConditionGoesWhenPodsCanBeCreated(t *testing.T) {
 			return fate{}
 		}
 		s.addSet(webSet(5))
-		start(t, s, Options{})
+		start(t, s, Defaults())
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
 		if len(s.set(web).Status.Conditions) != 1 {
@@ -459,7 +459,7 @@ func TestNothingIsAdoptedForAReplicaSetThatIsGone(t *testing.T) {
 				s := newServer()
 				s.addSet(webSet(1))
 				s.addPod(webPod("a"))
-				start(t, s, Options{})
+				start(t, s, Defaults())
 				settle()
 				// Watches do not show the change, but they show the Pod.
 				s.lag = func() time.Duration { return 10 * time.Minute }
@@ -532,7 +532,7 @@ func TestAnInvalidSelectorIsNotRetried(t *testing.T) {
 		set := webSet(3)
 		set.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Around"}}}
 		s.addSet(set)
-		c, stop, _ := startController(t, s, Options{})
+		c, stop, _ := startController(t, s, Defaults())
 		settle()
 		if writes := append(s.asked("pods", "create"), s.asked("replicasets/status", "update")...); len(writes) != 0 {
 			t.Errorf("something was written: %v", writes)
@@ -557,7 +557,7 @@ func TestAPodBecomesAvailableAfterMinReadySecondsWithoutAnyEvent(t *testing.T) {
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}}
 			s.addPod(pod)
 		}
-		start(t, s, Options{})
+		start(t, s, Defaults())
 		for _, step := range []struct {
 			at        time.Duration
 			available int32
@@ -583,7 +583,7 @@ func TestAPodThatWasUnreadyUnseenMustBeReadyForAsLongAgain(t *testing.T) {
 		pod := webPod("a")
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
 		s.addPod(pod)
-		stop, _ := start(t, s, Options{})
+		stop, _ := start(t, s, Defaults())
 		settle()
 		// It was unready for a moment: what is seen is ready before and after.
 		s.changePod(podKey("a"), func(pod *corev1.Pod) { pod.Status.Conditions[0].LastTransitionTime = metav1.Now() })
@@ -602,13 +602,13 @@ func TestAStatusThatHasNotChangedIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.addSet(webSet(2))
-		stop, _ := start(t, s, Options{})
+		stop, _ := start(t, s, Defaults())
 		settle()
 		if n := len(s.asked("replicasets/status", "update")); n != 1 {
 			t.Errorf("the status was written %d times for two Pods that were made, want once", n)
 		}
 		stop()
-		start(t, s, Options{}) // looks at everything again
+		start(t, s, Defaults()) // looks at everything again
 		settle()
 		if n := len(s.asked("replicasets/status", "update")); n != 1 {
 			t.Errorf("the status was written %d times, and nothing had changed", n)
@@ -621,7 +621,7 @@ func TestAStatusGoesOntoTheNewestReplicaSetAfterAConflict(t *testing.T) {
 		s := newServer()
 		s.addSet(webSet(1))
 		s.addPod(webPod("a"))
-		start(t, s, Options{})
+		start(t, s, Defaults())
 		settle()
 		s.lag = func() time.Duration { return 5 * time.Second }
 		s.changeSet(web, func(set *appsv1.ReplicaSet) { set.Annotations = map[string]string{"changed": "unseen"} })
@@ -650,7 +650,7 @@ func TestTheStatusFollowsReadinessAndEndOfPods(t *testing.T) {
 		s := newServer()
 		s.addSet(webSet(1))
 		s.addPod(webPod("a"))
-		stop, _ := start(t, s, Options{})
+		stop, _ := start(t, s, Defaults())
 		settle()
 		becomes := func(ready corev1.ConditionStatus) {
 			s.changePod(podKey("a"), func(pod *corev1.Pod) {
@@ -685,7 +685,7 @@ func TestChangesThatDoNotMatterStartNoRun(t *testing.T) {
 		s := newServer()
 		s.addSet(webSet(1))
 		s.addPod(webPod("a"))
-		c, stop, _ := startController(t, s, Options{})
+		c, stop, _ := startController(t, s, Defaults())
 		settle()
 		before := c.Queue().Stats().Adds
 		s.changePod(podKey("a"), func(pod *corev1.Pod) { pod.Spec.NodeName = "node-1" })

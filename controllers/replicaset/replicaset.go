@@ -18,11 +18,11 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "replicaset-controller"
 
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many ReplicaSets are worked on at a time. 0 is 5.
+	// Workers is how many ReplicaSets are worked on at a time.
 	Workers int
-	// Burst is how many Pods are created or deleted in one run. 0 is 500.
+	// Burst is how many Pods are created or deleted in one run.
 	Burst int
 	// IgnoreDeletionCost has the annotation with which users say which Pods to keep count
 	// for nothing, as upstream without the feature gate PodDeletionCost.

@@ -116,7 +116,7 @@ func available(n int32) func(corev1.ReplicationControllerStatus) bool {
 // Under the declared rights and no others.
 func TestAReplicationControllerComesAliveScalesAdoptsAndReleases(t *testing.T) {
 	w := newWorld(t)
-	managertest.Run(t, w.Restricted(t, Rights()), managertest.Making(New, Options{}))
+	managertest.Run(t, w.Restricted(t, Rights()), managertest.Making(New, Defaults()))
 	rc := w.create(3)
 	w.until("three available Pods", available(3))
 	w.kubectl("scale", "rc/web", "--replicas=1")
@@ -152,7 +152,7 @@ func TestAReplicationControllerComesAliveScalesAdoptsAndReleases(t *testing.T) {
 
 func TestARefusalIsReportedInTheWordsOfAReplicationController(t *testing.T) {
 	w := newWorld(t)
-	managertest.Run(t, w.Config, managertest.Making(New, Options{}))
+	managertest.Run(t, w.Config, managertest.Making(New, Defaults()))
 	w.create(3, func(rc *corev1.ReplicationController) { rc.Spec.Template.Spec.ServiceAccountName = "late" })
 	w.until("the condition", func(s corev1.ReplicationControllerStatus) bool {
 		return len(s.Conditions) == 1 && s.Conditions[0].Type == corev1.ReplicationControllerReplicaFailure && s.Conditions[0].Reason == "FailedCreate"
@@ -166,12 +166,12 @@ func TestNoPodTooManyIsMadeOverKilledProcesses(t *testing.T) {
 	w := newWorld(t)
 	w.create(replicas)
 	for round := range rounds {
-		process := managertest.Run(t, w.Config, managertest.Making(New, Options{Burst: 20}))
+		process := managertest.Run(t, w.Config, managertest.Making(New, Options{Workers: 5, Burst: 20}))
 		want := (round + 1) * replicas / (rounds + 1)
 		controlplanetest.Eventually(t, fmt.Sprintf("%d Pods", want), func() bool { return w.made() >= want })
 		process.Kill()
 	}
-	managertest.Run(t, w.Config, managertest.Making(New, Options{}))
+	managertest.Run(t, w.Config, managertest.Making(New, Defaults()))
 	w.until("all Pods", available(replicas))
 	if n := w.made(); n != replicas {
 		t.Errorf("%d Pods were made for %d", n, replicas)
@@ -184,7 +184,7 @@ func TestReplicaSetsAndReplicationControllersAreKeptBesideEachOther(t *testing.T
 	for _, app := range []string{"web", "api"} {
 		w.kubectl("run", "loose-"+app, "--image=nginx", "--labels=app="+app)
 	}
-	managertest.Run(t, w.Config, managertest.Making(New, Options{}), managertest.Making(replicaset.New, replicaset.Options{}))
+	managertest.Run(t, w.Config, managertest.Making(New, Defaults()), managertest.Making(replicaset.New, replicaset.Defaults()))
 	w.create(2)
 	labels := map[string]string{"app": "api"}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "api"}, Spec: appsv1.ReplicaSetSpec{

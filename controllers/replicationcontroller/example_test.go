@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	replicationControllers, err := replicationcontroller.New(mgr, replicationcontroller.Options{})
+	replicationControllers, err := replicationcontroller.New(mgr, replicationcontroller.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

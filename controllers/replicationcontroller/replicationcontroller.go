@@ -24,11 +24,11 @@ const Name = "replicationcontroller-controller"
 // Source: k8s.io/kubernetes/pkg/controller/replication, NewReplicationManager.
 const source = "replication-controller"
 
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many ReplicationControllers are worked on at a time. 0 is 5.
+	// Workers is how many ReplicationControllers are worked on at a time.
 	Workers int
-	// Burst is how many Pods are created or deleted in one run. 0 is 500.
+	// Burst is how many Pods are created or deleted in one run.
 	Burst int
 	// IgnoreDeletionCost has the annotation with which users say which Pods to keep count
 	// for nothing, as upstream without the feature gate PodDeletionCost.

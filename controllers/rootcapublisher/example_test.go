@@ -21,7 +21,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	publisher, err := rootcapublisher.New(mgr, rootcapublisher.Options{RootCA: config.CAData})
+	options := rootcapublisher.Defaults()
+	options.RootCA = config.CAData
+	publisher, err := rootcapublisher.New(mgr, options)
 	if err != nil {
 		fmt.Println(err)
 		return

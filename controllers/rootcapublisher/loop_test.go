@@ -40,7 +40,7 @@ func TestForANamespaceThatIsNotActiveNothingIsAskedFor(t *testing.T) {
 		if err := configMaps.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "wrong-and-going", Name: configMap}}); err != nil {
 			t.Fatal(err)
 		}
-		managertest.Run(t, fakeapi.Several{namespaces, configMaps}.Config(), managertest.Making(New, Options{RootCA: []byte("x")}))
+		managertest.Run(t, fakeapi.Several{namespaces, configMaps}.Config(), managertest.Making(New, Options{Workers: 1, RootCA: []byte("x")}))
 		synctest.Wait()
 		if got, want := asked.All(), []string{"create /api/v1/namespaces/active/configmaps"}; !slices.Equal(got, want) {
 			t.Errorf("the server was asked to %q, want %q", got, want)

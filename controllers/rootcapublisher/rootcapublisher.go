@@ -35,12 +35,11 @@ const (
 		"No other usage is guaranteed across distributions of Kubernetes clusters."
 )
 
-// Options changes how the controller works.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
 	// RootCA are the certificates that are published, in PEM. They are needed.
 	RootCA []byte
-	// Workers is how many namespaces are worked on at a time. 0 is 1, as upstream
-	// starts it (cmd/kube-controller-manager/app/certificates.go).
+	// Workers is how many namespaces are worked on at a time.
 	Workers int
 }
 
@@ -57,7 +56,7 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CompleteWorkers(&o.Workers, 1); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	if len(o.RootCA) == 0 {

@@ -49,7 +49,7 @@ func start(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper) running
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(mgr, Options{RootCA: cluster.Config.CAData})
+	c, err := New(mgr, Options{Workers: 1, RootCA: cluster.Config.CAData})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	if _, err := New(mgr, Options{RootCA: []byte("x"), Workers: -1}); err == nil || !strings.Contains(err.Error(), "-1 workers") {
 		t.Errorf("New with -1 workers = %v, want an error that says so", err)
 	}
-	if _, err := New(mgr, Options{}); !errors.Is(err, errNoCertificates) {
+	if _, err := New(mgr, Defaults()); !errors.Is(err, errNoCertificates) {
 		t.Errorf("New without certificates = %v, want an error that says so", err)
 	}
 }

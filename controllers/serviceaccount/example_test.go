@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	accounts, err := serviceaccount.New(mgr, serviceaccount.Options{})
+	accounts, err := serviceaccount.New(mgr, serviceaccount.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -38,7 +38,7 @@ func TestForANamespaceThatIsNotActiveNothingIsAskedFor(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		managertest.Run(t, fakeapi.Several{namespaces, accounts}.Config(), managertest.Making(serviceaccount.New, serviceaccount.Options{}))
+		managertest.Run(t, fakeapi.Several{namespaces, accounts}.Config(), managertest.Making(serviceaccount.New, serviceaccount.Defaults()))
 		synctest.Wait()
 		if got, want := asked.All(), []string{"create /api/v1/namespaces/active/serviceaccounts"}; !slices.Equal(got, want) {
 			t.Errorf("the server was asked to %q, want %q", got, want)

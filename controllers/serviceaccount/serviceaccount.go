@@ -25,16 +25,15 @@ const Name = "serviceaccount-controller"
 // account is the account that Pods run as that name none.
 const account = "default"
 
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many namespaces are worked on at a time. 0 is 1, as upstream
-	// starts it (cmd/kube-controller-manager/app/core.go).
+	// Workers is how many namespaces are worked on at a time.
 	Workers int
 }
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CompleteWorkers(&o.Workers, 1); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	namespaces := cache.Informer[*corev1.Namespace](h)

@@ -67,7 +67,7 @@ func prepareAs(t *testing.T, config *rest.Config) (*manager.Manager, func(...*co
 func start(t *testing.T) *manager.Manager {
 	t.Helper()
 	mgr, run := prepare(t)
-	c, err := serviceaccount.New(mgr, serviceaccount.Options{})
+	c, err := serviceaccount.New(mgr, serviceaccount.Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestADeletedDefaultAccountComesBack(t *testing.T) {
 func TestThereIsNoNeedOfOtherRightsThanThoseDeclared(t *testing.T) {
 	cluster := shared.Get(t)
 	restricted, run := prepareAs(t, cluster.Restricted(t, serviceaccount.Rights()))
-	c, err := serviceaccount.New(restricted, serviceaccount.Options{})
+	c, err := serviceaccount.New(restricted, serviceaccount.Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestAProcessThatIsKilledInBetweenMakesEachAccountOnce(t *testing.T) {
 	for range 40 {
 		namespaces = append(namespaces, cluster.Namespace(t))
 	}
-	making := managertest.Making(serviceaccount.New, serviceaccount.Options{})
+	making := managertest.Making(serviceaccount.New, serviceaccount.Defaults())
 	var writes []string
 	for range 3 {
 		p := managertest.Run(t, cluster.Config, making)
@@ -178,11 +178,11 @@ func TestATerminatingNamespaceIsLeftAlone(t *testing.T) {
 // what the scheduler asks for before it places one.
 func TestABarePodIsScheduledWithNoOtherControllersThanThisAndNodeLifecycle(t *testing.T) {
 	mgr, run := prepare(t)
-	accounts, err := serviceaccount.New(mgr, serviceaccount.Options{})
+	accounts, err := serviceaccount.New(mgr, serviceaccount.Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := nodelifecycle.New(mgr, nodelifecycle.Options{})
+	nodes, err := nodelifecycle.New(mgr, nodelifecycle.Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	tokens, err := serviceaccounttoken.New(mgr, serviceaccounttoken.Options{PrivateKey: key})
+	options := serviceaccounttoken.Defaults()
+	options.PrivateKey = key
+	tokens, err := serviceaccounttoken.New(mgr, options)
 	if err != nil {
 		fmt.Println(err)
 		return

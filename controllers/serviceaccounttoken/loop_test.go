@@ -40,7 +40,7 @@ func TestASecretThatIsBeingDeletedIsNotFilled(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		managertest.Run(t, fakeapi.Several{secrets, accounts}.Config(), managertest.Making(New, Options{PrivateKey: key}))
+		managertest.Run(t, fakeapi.Several{secrets, accounts}.Config(), managertest.Making(New, Options{Workers: 5, PrivateKey: key}))
 		synctest.Wait()
 		if got, want := asked.All(), []string{"update /api/v1/namespaces/ns/secrets/waiting"}; !slices.Equal(got, want) {
 			t.Errorf("the server was asked to %q, want %q", got, want)

@@ -26,7 +26,7 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "serviceaccount-token-controller"
 
-// Options changes how the controller works.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
 	// PrivateKey signs the tokens: RSA or ECDSA, in PEM. It is needed, and the API
 	// server must know its public half. It is a secret.
@@ -34,8 +34,7 @@ type Options struct {
 	// RootCA are the certificates, in PEM, that stand beside each token. Empty leaves
 	// what a Secret has.
 	RootCA []byte
-	// Workers is how many Secrets are worked on at a time. 0 is 5, as upstream's flag
-	// concurrent-serviceaccount-token-syncs (pkg/controller/serviceaccount/config).
+	// Workers is how many Secrets are worked on at a time.
 	Workers int
 }
 
@@ -50,7 +49,7 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CompleteWorkers(&o.Workers, 5); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	if len(o.PrivateKey) == 0 {

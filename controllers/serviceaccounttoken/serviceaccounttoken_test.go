@@ -79,7 +79,7 @@ func start(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper) running
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(mgr, Options{PrivateKey: key, RootCA: cluster.Config.CAData})
+	c, err := New(mgr, Options{Workers: 5, PrivateKey: key, RootCA: cluster.Config.CAData})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,8 +399,8 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		"-1 workers":                      {Workers: -1},
-		"there is no private key":         {},
-		"neither an RSA nor an ECDSA key": {PrivateKey: []byte("open-sesame")},
+		"there is no private key":         {Workers: 1},
+		"neither an RSA nor an ECDSA key": {Workers: 1, PrivateKey: []byte("open-sesame")},
 	} {
 		if _, err := New(mgr, o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("New = %v, want an error that says %q", err, want)

@@ -61,7 +61,7 @@ func TestPodsOfATaintedNodeGoAndSayWhy(t *testing.T) {
 	cluster := shared.Get(t)
 	namespace, node := cluster.Namespace(t), newNode(t, cluster)
 	eyes := managertest.Run(t, cluster.Config)
-	managertest.Run(t, cluster.Restricted(t, Rights()), managertest.Making(New, Options{}))
+	managertest.Run(t, cluster.Restricted(t, Rights()), managertest.Making(New, Defaults()))
 	atOnce := newPod(t, cluster, namespace, "at-once", node)
 	soon := newPod(t, cluster, namespace, "soon", node, tolerate("gone", 1))
 	hour := newPod(t, cluster, namespace, "hour", node, tolerate("gone", 3600))
@@ -121,7 +121,7 @@ func TestAProcessThatIsKilledInBetweenEvictsEachPodOnce(t *testing.T) {
 		p.Kill()
 		writes = append(writes, p.Writes()...)
 	}
-	p := managertest.Run(t, cluster.Config, managertest.Making(New, Options{}))
+	p := managertest.Run(t, cluster.Config, managertest.Making(New, Defaults()))
 	for _, key := range keys {
 		controlplanetest.Await(t, eyes, key, "the Pod is being deleted", func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 	}

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	evictions, err := tainteviction.New(mgr, tainteviction.Options{})
+	evictions, err := tainteviction.New(mgr, tainteviction.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -55,7 +55,7 @@ func (c *cluster) all() fakeapi.Several { return fakeapi.Several{c.pods, c.nodes
 // start runs the controller.
 func (c *cluster) start() *managertest.Process {
 	c.t.Helper()
-	p := managertest.Run(c.t, c.all().Config(), managertest.Making(New, Options{}))
+	p := managertest.Run(c.t, c.all().Config(), managertest.Making(New, Defaults()))
 	synctest.Wait()
 	return p
 }
@@ -331,7 +331,7 @@ func TestWithoutATaintPodsStartNoRun(t *testing.T) {
 		c.addNode("n2")
 		var made *controller.Controller
 		managertest.Run(t, c.all().Config(), func(mgr *manager.Manager) (_ manager.Runnable, err error) {
-			made, err = New(mgr, Options{})
+			made, err = New(mgr, Defaults())
 			return made, err
 		})
 		for i := range 10 {

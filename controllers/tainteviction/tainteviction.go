@@ -35,14 +35,11 @@ const (
 	eventReason      = "TaintManagerEviction"
 )
 
-// Options changes how the controller works. The zero value is upstream's choice.
+// Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many Pods are worked on at a time. 0 is 8.
-	// Source: k8s.io/kubernetes/pkg/controller/tainteviction, UpdateWorkerSize.
+	// Workers is how many Pods are worked on at a time.
 	Workers int
 }
-
-const defaultWorkers = 8
 
 var podResource = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
 
@@ -51,7 +48,7 @@ const tainted = "tainteviction/no-execute"
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CompleteWorkers(&o.Workers, defaultWorkers); err != nil {
+	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	cleaner, err := tokencleaner.New(mgr, tokencleaner.Options{})
+	cleaner, err := tokencleaner.New(mgr, tokencleaner.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

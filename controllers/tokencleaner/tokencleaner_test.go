@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 // start runs the controller as somebody who has its rights and no others.
 func start(t *testing.T) *managertest.Process {
 	t.Helper()
-	return managertest.Run(t, shared.Get(t).RestrictedIn(t, Rights()), managertest.Making(New, Options{}))
+	return managertest.Run(t, shared.Get(t).RestrictedIn(t, Rights()), managertest.Making(New, Defaults()))
 }
 
 func secrets(t *testing.T) client.Typed[*corev1.Secret] {

@@ -63,7 +63,7 @@ func TestAFinishedJobIsDeletedWithTheRightsThatAreDeclared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ttl, err := New(mgr, Options{})
+	ttl, err := New(mgr, Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	ttl, err := ttlafterfinished.New(mgr, ttlafterfinished.Options{})
+	ttl, err := ttlafterfinished.New(mgr, ttlafterfinished.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

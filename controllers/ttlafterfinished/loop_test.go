@@ -78,7 +78,7 @@ func (c *cluster) start() (stop func()) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	ttl, err := New(mgr, Options{})
+	ttl, err := New(mgr, Defaults())
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -5,7 +5,7 @@
 // with a manager, with the credentials of somebody, and to an end that may be an
 // orderly one or none.
 //
-//	process := managertest.Run(t, cluster.Config, managertest.Making(podgc.New, podgc.Options{}))
+//	process := managertest.Run(t, cluster.Config, managertest.Making(podgc.New, podgc.Defaults()))
 //	...
 //	process.Kill() // in the middle of its work
 //

@@ -22,16 +22,11 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Options changes how a controller works. The zero value is upstream's choice, which
-// is the same for all kinds.
+// Options changes how a controller works.
 type Options struct {
-	// Workers is how many objects are worked on at a time. 0 is 5.
-	// Sources: k8s.io/kubernetes/pkg/controller/replicaset/config/v1alpha1 and
-	// pkg/controller/replication/config/v1alpha1.
+	// Workers is how many objects are worked on at a time.
 	Workers int
-	// Burst is how many Pods are created or deleted in one run. 0 is 500.
-	// Sources: k8s.io/kubernetes/pkg/controller/replicaset and
-	// pkg/controller/replication, BurstReplicas.
+	// Burst is how many Pods are created or deleted in one run.
 	Burst int
 	// IgnoreDeletionCost has the annotation with which users say which Pods to keep count
 	// for nothing, as upstream without the feature gate PodDeletionCost.
@@ -41,24 +36,13 @@ type Options struct {
 	OmitTerminating bool
 }
 
-const (
-	defaultWorkers = 5
-	defaultBurst   = 500
-)
-
 // statusRetries is how often a status is written again after a conflict.
 const statusRetries = 2
 
 // New returns the controller of a kind, built on h, which runs it.
 func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controller.Controller, error) {
-	if o.Workers < 0 || o.Burst < 0 {
-		return nil, fmt.Errorf("making %s: %d workers and a burst of %d; give 1 or more, or 0 for the default", kind.Controller, o.Workers, o.Burst)
-	}
-	if o.Workers == 0 {
-		o.Workers = defaultWorkers
-	}
-	if o.Burst == 0 {
-		o.Burst = defaultBurst
+	if o.Workers < 1 || o.Burst < 1 {
+		return nil, fmt.Errorf("making %s: %d workers and a burst of %d; want 1 or more", kind.Controller, o.Workers, o.Burst)
 	}
 	owners := cache.Informer[T](h)
 	pods := cache.Informer[*corev1.Pod](h)

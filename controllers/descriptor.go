@@ -1,0 +1,162 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"maps"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Definition is what a controller with options of type O says of itself. The functions may
+// be nil. They get the options that the controller is made with, which hold Defaults at first.
+type Definition[O any] struct {
+	Name    string // upstream's, such as "deployment-controller"
+	Alias   string // short for Name, such as "deployment"; the same as Name where there is none
+	Account string // the name of its ServiceAccount; empty is Name
+	Summary string // what it does, in a few words
+
+	// OffByDefault says that "*" does not choose it: it has to be named.
+	OffByDefault bool
+
+	// Rights are what it must be allowed to do everywhere and nothing more, RightsIn what in
+	// single namespaces, by their names.
+	Rights   []rbacv1.PolicyRule
+	RightsIn map[string][]rbacv1.PolicyRule
+
+	// Defaults are the options of a controller that nobody has told anything.
+	Defaults O
+
+	// Flags are the flags that set options, and Gates the feature gates that change them.
+	Flags func(*O) []Flag
+	Gates func(*O) []Gate
+
+	// Cluster takes from what the process knows of its cluster what the controller needs, and
+	// Lacks says what is missing without which it has no work, such as "a private key for
+	// service accounts"; "" is nothing.
+	Cluster func(*O, Cluster)
+	Lacks   func(*O) string
+}
+
+// Gate is a feature gate that a controller obeys. Set is told whether it is on.
+type Gate struct {
+	Name string
+	Set  func(on bool)
+}
+
+// Cluster is what controllers need to know of a cluster and no API server tells.
+type Cluster struct {
+	// ServiceAccountKey is the private key, in PEM, that signs the tokens of service
+	// accounts. It is a secret.
+	ServiceAccountKey []byte
+
+	// RootCA are the certificates, in PEM, by which Pods know the API server.
+	RootCA []byte
+
+	// Signing are the files of the authorities that sign certificates, by signer.
+	Signing map[string]KeyFiles
+
+	// OneServer says that the cluster has one API server: nobody has to be waited for until
+	// all of them know that a namespace terminates.
+	OneServer bool
+}
+
+// KeyFiles are files, in PEM, of a certificate and of its private key.
+type KeyFiles struct{ Cert, Key string }
+
+// Rules are what somebody may do, by the namespace in which he may; "" is everywhere.
+type Rules map[string][]rbacv1.PolicyRule
+
+// Descriptor describes a built-in controller, and holds the options that it will be made
+// with. It is not safe for concurrent use.
+type Descriptor struct {
+	Name, Alias, Summary string
+	OffByDefault         bool
+
+	// Flags and Gates change Options, which points to the Options of the controller's package.
+	Flags   []Flag
+	Gates   []Gate
+	Options any
+
+	account string
+	rights  Rules
+	learn   func(Cluster)
+	lacks   func() string
+	build   func(controller.Host) (controller.Runnable, error)
+}
+
+// Define returns the descriptor of a controller that make makes. It has options of its own:
+// two calls with one definition share none.
+func Define[O any, C controller.Runnable](d Definition[O], make func(controller.Host, O) (C, error)) *Descriptor {
+	o := &d.Defaults
+	made := &Descriptor{
+		Name: d.Name, Alias: d.Alias, Summary: d.Summary, OffByDefault: d.OffByDefault, Options: o,
+		account: cmp.Or(d.Account, d.Name),
+		rights:  Rules{},
+		learn:   func(Cluster) {},
+		lacks:   func() string { return "" },
+		build: func(h controller.Host) (controller.Runnable, error) {
+			c, err := make(h, *o)
+			if err != nil {
+				return nil, err // and not a C that is nil
+			}
+			return c, nil
+		},
+	}
+	maps.Copy(made.rights, d.RightsIn)
+	if d.Rights != nil {
+		made.rights[""] = d.Rights
+	}
+	if d.Flags != nil {
+		made.Flags = d.Flags(o)
+	}
+	if d.Gates != nil {
+		made.Gates = d.Gates(o)
+	}
+	if d.Cluster != nil {
+		made.learn = func(c Cluster) { d.Cluster(o, c) }
+	}
+	if d.Lacks != nil {
+		made.lacks = func() string { return d.Lacks(o) }
+	}
+	return made
+}
+
+// Account is the ServiceAccount that the controller runs as where each has its own: the one
+// of kube-controller-manager with --use-service-account-credentials.
+// Source of the names: k8s.io/kubernetes/cmd/kube-controller-manager/app, NewClient and
+// NewClientConfig. They are in rules and audit logs of many a cluster.
+func (d *Descriptor) Account() object.Key {
+	return object.Key{Namespace: metav1.NamespaceSystem, Name: d.account}
+}
+
+// Rights are what the controller must be allowed to do. The caller owns the map, not the
+// rules.
+func (d *Descriptor) Rights() Rules { return maps.Clone(d.rights) }
+
+// StoppedBy returns the flag whose value keeps the controller from running, or nil.
+func (d *Descriptor) StoppedBy() *Flag {
+	for i := range d.Flags {
+		if d.Flags[i].stops() {
+			return &d.Flags[i]
+		}
+	}
+	return nil
+}
+
+// Learn takes over what the process knows of its cluster.
+func (d *Descriptor) Learn(c Cluster) { d.learn(c) }
+
+// Lacks says what is missing without which the controller has no work, "" if nothing is.
+// A manager leaves such a controller out and runs the others.
+func (d *Descriptor) Lacks() string { return d.lacks() }
+
+// New makes the controller with its options. Its informers, its client and its events are
+// those of h. It does not start it.
+func (d *Descriptor) New(h controller.Host) (controller.Runnable, error) { return d.build(h) }
