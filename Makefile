@@ -35,6 +35,9 @@ TESTFLAGS ?=
 # How many tests that fail may run again, alone: one that passes then is named as
 # flaky and fails nothing.
 RETRIES ?= 0
+# How many packages of the root module are tested at the same time. Most tests wait for a
+# server most of their time.
+PARALLEL ?= 4
 FUZZTIME  ?= 10s
 # How long an input that is new or fails is made smaller: executions, or a time.
 FUZZMINIMIZE ?= 100x
@@ -62,7 +65,7 @@ include kubernetes.mk
 help: ## list the targets
 	@echo 'make TARGET, where TARGET is one of'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sort
-	@echo 'and variables are VERSION, TESTFLAGS, RETRIES (for test), BASE, COUNT, FOR and RUN (for flaky),'
+	@echo 'and variables are VERSION, TESTFLAGS, RETRIES and PARALLEL (for test), BASE, COUNT, FOR and RUN (for flaky),'
 	@echo 'FUZZTIME, FUZZMINIMIZE, and ARGS (for up and bench).'
 
 ## Building and running
@@ -100,7 +103,7 @@ clean: ## remove everything that was built here (Go's own cache stays)
 test: build kubectl kube-controller-manager ## run all tests of all modules, those against a real API server included
 	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
 	$(build-flaky)
-	@$(FLAKY) retry -retries $(RETRIES) -report $(BIN)/flaky.txt -- . $(RACE) -timeout 20m $(TESTFLAGS) \
+	@$(FLAKY) retry -retries $(RETRIES) -report $(BIN)/flaky.txt -- . $(RACE) -p $(PARALLEL) -timeout 20m $(TESTFLAGS) \
 		$(foreach module,$(TESTED),-- $(module) -timeout 20m $(TESTFLAGS))
 
 .PHONY: flaky

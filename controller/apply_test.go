@@ -118,7 +118,7 @@ func (a *applying) await(now *corev1.ConfigMap) {
 }
 
 func TestWhatIsAppliedStands(t *testing.T) {
-	cluster := controlplanetest.Start(t, controlplanetest.Options{})
+	cluster := shared.Get(t)
 
 	t.Run("and costs a request only if something changed", func(t *testing.T) {
 		a := newApplying(t, cluster)

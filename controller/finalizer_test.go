@@ -13,7 +13,6 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -23,7 +22,7 @@ const (
 )
 
 func TestFinalizersHoldUpADeletion(t *testing.T) {
-	cluster := controlplanetest.Start(t, controlplanetest.Options{})
+	cluster := shared.Get(t)
 	maps := client.For[*corev1.ConfigMap](cluster.Client)
 	create := func(t *testing.T) *corev1.ConfigMap {
 		t.Helper()

@@ -21,7 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/servicetest"
 )
 
-var shared = controlplanetest.Shared{Options: controlplanetest.Options{DualStack: true}}
+var shared = controlplanetest.Shared{}
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 

@@ -32,7 +32,7 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-var shared = controlplanetest.Shared{Options: controlplanetest.Options{DualStack: true}}
+var shared = controlplanetest.Shared{}
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 

@@ -31,7 +31,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 1}}
+var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 3}}
 
 // atOnce are options that wait for no other API server.
 func atOnce() Options {

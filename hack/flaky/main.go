@@ -55,6 +55,11 @@ func runRetry(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	end, err := lend(out)
+	if err != nil {
+		return false, err
+	}
+	defer end()
 	return r.run(ctx, modules)
 }
 

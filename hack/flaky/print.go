@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // progress is what the testing package prints only in its verbose mode, which
@@ -25,10 +26,24 @@ func printPackage(w io.Writer, p *packageRun) {
 		fmt.Fprintln(w, lines[len(lines)-1])
 		return
 	}
+	var all strings.Builder // one write: other packages are printed at the same time
 	for _, name := range p.names(failedOrNoResult) {
-		io.WriteString(w, p.outputOf(name)) //nolint:errcheck // as the prints around it
+		all.WriteString(p.outputOf(name))
 	}
-	io.WriteString(w, p.output.String()) //nolint:errcheck // as the prints around it
+	all.WriteString(p.output.String())
+	fmt.Fprint(w, all.String())
+}
+
+// oneByOne is a writer for several goroutines.
+type oneByOne struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (o *oneByOne) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(b)
 }
 
 func failedOrNoResult(t *testRun) bool { return t.result == "fail" || t.result == "" && !t.paused }

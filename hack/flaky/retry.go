@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -38,16 +39,17 @@ func (r *retry) run(ctx context.Context, modules []module) (bool, error) {
 			return false, fmt.Errorf("removing the report of the last run: %w", err)
 		}
 	}
+	r.out = &oneByOne{w: r.out}
+	all, err := r.first(ctx, modules)
+	if err != nil {
+		return false, err
+	}
 	passed := true
 	var suspects []*suspect
-	for _, m := range modules {
-		packages, err := r.tests(ctx, m, append(slices.Clone(m.flags), "./..."))
-		if err != nil {
-			return false, err
-		}
-		again, failed := plan(m.folder, m.flags, packages.all)
+	for i, m := range modules {
+		again, failed := plan(m.folder, m.flags, all[i].all)
 		suspects = append(suspects, again...)
-		passed = passed && len(failed) == 0 && !packages.cut && (packages.exitedWithZero || len(again) > 0)
+		passed = passed && len(failed) == 0 && !all[i].cut && (all[i].exitedWithZero || len(again) > 0)
 	}
 	if len(suspects) == 0 || r.retries == 0 {
 		return passed && len(suspects) == 0, nil
@@ -67,6 +69,18 @@ func (r *retry) run(ctx context.Context, modules []module) (bool, error) {
 		return false, err
 	}
 	return passed && rested, r.summarize(suspects)
+}
+
+// first runs the tests of all modules, at the same time: most of them wait for a server
+// most of their time.
+func (r *retry) first(ctx context.Context, modules []module) ([]results, error) {
+	all, errs := make([]results, len(modules)), make([]error, len(modules))
+	var running sync.WaitGroup
+	for i, m := range modules {
+		running.Go(func() { all[i], errs[i] = r.tests(ctx, m, append(slices.Clone(m.flags), "./...")) })
+	}
+	running.Wait()
+	return all, errors.Join(errs...)
 }
 
 // results are those of one go test.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -54,8 +55,11 @@ func stream(t *testing.T, pkg, result string, tests map[string]string) string {
 // played is a go test that plays streams: the first by "./...", the others by
 // the test that is asked for with -run, or by "rest" where -skip is given.
 func played(t *testing.T, streams map[string]string, calls *[]string) func(context.Context, string, []string, func(event)) error {
+	var mu sync.Mutex // modules are tested at the same time
 	return func(_ context.Context, _ string, args []string, handle func(event)) error {
+		mu.Lock()
 		*calls = append(*calls, strings.Join(args, " "))
+		mu.Unlock()
 		key := args[len(args)-1]
 		if i := slices.Index(args, "-run"); i >= 0 {
 			key = strings.Trim(args[i+1], "^$")
@@ -359,6 +363,27 @@ func TestModulesStandBetweenDoubleDashes(t *testing.T) {
 	for _, bad := range [][]string{nil, {"--"}, {".", "--", "--", "."}} {
 		if got, err := modulesOf(bad); err == nil {
 			t.Errorf("%q gives %v and no error", bad, got)
+		}
+	}
+}
+
+func TestTheTestsOfModulesRunAtTheSameTime(t *testing.T) {
+	folders := []string{".", "other"}
+	var begun sync.WaitGroup
+	begun.Add(len(folders))
+	var out strings.Builder
+	r := retry{out: &out, goTest: func(_ context.Context, folder string, _ []string, handle func(event)) error {
+		begun.Done()
+		begun.Wait() // for the other module, which would begin later if it had to wait for this one
+		return readEvents(strings.NewReader(stream(t, "example.com/"+folder, "pass", map[string]string{"TestA": "pass"})), handle)
+	}}
+	passed, err := r.run(t.Context(), []module{{folder: folders[0]}, {folder: folders[1]}})
+	if err != nil || !passed {
+		t.Errorf("passed = %v, %v; want that all passed:\n%s", passed, err, out.String())
+	}
+	for _, folder := range folders {
+		if !strings.Contains(out.String(), "go test ./..., in "+folder+"\n") {
+			t.Errorf("nothing is printed of %s:\n%s", folder, out.String())
 		}
 	}
 }

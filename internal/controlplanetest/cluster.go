@@ -24,16 +24,13 @@ import (
 const startTimeout = 2 * time.Minute
 
 // Options say which control plane is started. The zero value is one API server
-// without nodes.
+// without nodes. Services that ask for IPv6 addresses get them.
 type Options struct {
 	// Nodes is how many nodes are simulated.
 	Nodes int
 
 	// Servers is how many API servers share the etcd; 0 is one.
 	Servers int
-
-	// DualStack has Services get IPv6 addresses too, where they ask for them.
-	DualStack bool
 
 	// FeatureGates are passed on to Kubernetes.
 	FeatureGates map[string]bool
@@ -63,8 +60,10 @@ type Cluster struct {
 	run     child.Options
 	dir     string // holds Kubeconfig, and the data of a restartable cluster
 
-	mu      sync.Mutex
-	process *child.Process // the latest; after Kill it has ended
+	mu        sync.Mutex
+	process   *child.Process // the latest; after Kill it has ended. Nil if it is borrowed
+	endpoints child.Endpoints
+	pid       int
 }
 
 // Start starts a control plane for one test and stops it when the test ends.
@@ -97,7 +96,7 @@ func start(ctx context.Context, dir string, o Options) (*Cluster, error) {
 			Path:         path,
 			Nodes:        o.Nodes,
 			Servers:      max(o.Servers, 1),
-			DualStack:    o.DualStack,
+			DualStack:    true,
 			FeatureGates: o.FeatureGates,
 		},
 	}
@@ -110,15 +109,18 @@ func start(ctx context.Context, dir string, o Options) (*Cluster, error) {
 	if err := c.launch(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.connect(); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
-	if !o.Bare {
-		if err := c.untaint(ctx); err != nil {
-			return nil, errors.Join(err, c.stop())
-		}
-	}
 	return c, nil
+}
+
+// prepare makes a control plane that runs ready for tests.
+func (c *Cluster) prepare(ctx context.Context) error {
+	if err := c.connect(); err != nil || c.options.Bare {
+		return err
+	}
+	return c.untaint(ctx)
 }
 
 func (c *Cluster) launch(ctx context.Context) error {
@@ -128,14 +130,14 @@ func (c *Cluster) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.process = process
+	c.process, c.endpoints, c.pid = process, process.Endpoints(), process.Pid()
 	return nil
 }
 
 // connect copies the kubeconfig, because the control plane removes its own when
 // it stops, and a client that rereads it should go on trying.
 func (c *Cluster) connect() error {
-	text, err := os.ReadFile(c.process.Endpoints().Kubeconfig)
+	text, err := os.ReadFile(c.endpoints.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig of the control plane: %w", err)
 	}
@@ -156,7 +158,7 @@ func (c *Cluster) connect() error {
 func (c *Cluster) Servers() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.process.Endpoints().Servers
+	return c.endpoints.Servers
 }
 
 // Endpoints says where the control plane has what a controller manager needs: its
@@ -164,17 +166,18 @@ func (c *Cluster) Servers() []string {
 func (c *Cluster) Endpoints() child.Endpoints {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.process.Endpoints()
+	return c.endpoints
 }
 
 // Pid is the process id of the control plane.
 func (c *Cluster) Pid() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.process.Pid()
+	return c.pid
 }
 
-// Kill ends the control plane as a crash would: SIGKILL, nothing is cleaned up.
+// Kill ends the control plane as a crash would: SIGKILL, nothing is cleaned up. Only one
+// that a test has started by Start may be killed.
 func (c *Cluster) Kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

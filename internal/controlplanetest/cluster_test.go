@@ -4,7 +4,6 @@
 package controlplanetest_test
 
 import (
-	"os"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,9 +13,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 2}}
-
-func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+var shared = controlplanetest.SharedCluster
 
 func TestPodsRunWithoutAnyController(t *testing.T) {
 	cluster := shared.Get(t)

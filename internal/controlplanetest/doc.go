@@ -4,8 +4,7 @@
 // Package controlplanetest gives tests a real control plane: kube-apiserver, etcd
 // and kube-scheduler, in a child process, with simulated nodes where asked for.
 //
-// A package starts one, with the first test that needs it, and shares it; each test
-// works in a namespace of its own:
+// The tests of a package share one; each test works in a namespace of its own:
 //
 //	var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 3}}
 //
@@ -17,7 +16,14 @@
 //		...
 //	}
 //
-// A test that kills the control plane has one for itself, by [Start].
+// A package has its control plane for itself, whatever its controllers do to nodes, roles
+// or other people's objects. It starts it with the first test that needs it. Under make
+// test it borrows it instead, from the lender that the environment variable
+// SETPOINT_TEST_LENDER names (package loan), and gives it back when its tests have passed:
+// what they have left is deleted, and where an object that was there before has changed or
+// is gone, nobody gets that control plane again. A package needs to do nothing for that.
+//
+// A test that kills the control plane has one of its own, by [Start].
 //
 // [Cluster.Define] and [Cluster.Undefine] have custom kinds come and go.
 //

@@ -5,40 +5,49 @@ package controlplanetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"testing"
 )
 
-// Shared is the control plane of all tests of a package. It is started by the
-// first test that gets it.
+// Shared is the control plane of all tests of a package, and of no other package at the
+// same time. The first test that gets it borrows it from the lender of the run, or starts
+// it where there is none.
 type Shared struct {
 	Options Options
 
 	once    sync.Once
 	dir     string
 	cluster *Cluster
+	loan    *borrowed // nil: the control plane is our own
 	err     error
 }
 
-// Main runs the tests, stops the control plane if one was started, and returns the
-// exit status. TestMain calls it.
+// Main runs the tests, stops or returns the control plane if there is one, and returns
+// the exit status. TestMain calls it.
 func (s *Shared) Main(m *testing.M) int {
 	status := m.Run()
-	if s.cluster != nil {
-		if err := s.cluster.stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			status = max(status, 1)
-		}
-	}
-	if s.dir != "" {
-		if err := os.RemoveAll(s.dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			status = max(status, 1)
-		}
+	if err := s.end(status == 0); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = max(status, 1)
 	}
 	return status
+}
+
+func (s *Shared) end(passed bool) error {
+	var err error
+	switch {
+	case s.loan != nil:
+		err = s.loan.end(passed)
+	case s.cluster != nil:
+		err = s.cluster.stop()
+	}
+	if s.dir != "" {
+		err = errors.Join(err, os.RemoveAll(s.dir))
+	}
+	return err
 }
 
 // Get returns the control plane.
@@ -46,15 +55,26 @@ func (s *Shared) Get(t testing.TB) *Cluster {
 	t.Helper()
 	need(t)
 	s.once.Do(func() {
-		//nolint:usetesting // the directory outlives the test that happens to be the first
-		if s.dir, s.err = os.MkdirTemp("", "controlplanetest-"); s.err != nil {
-			return
-		}
 		// It outlives the test that happens to be the first.
-		s.cluster, s.err = start(context.WithoutCancel(t.Context()), s.dir, s.Options)
+		s.err = s.get(context.WithoutCancel(t.Context()))
 	})
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
 	return s.cluster
+}
+
+func (s *Shared) get(ctx context.Context) (err error) {
+	if s.dir, err = os.MkdirTemp("", "controlplanetest-"); err != nil {
+		return err
+	}
+	lender := lenderFor(s.Options)
+	if lender == "" {
+		s.cluster, err = start(ctx, s.dir, s.Options)
+		return err
+	}
+	if s.loan, err = borrow(ctx, lender, s.dir, s.Options); err == nil {
+		s.cluster = s.loan.cluster
+	}
+	return err
 }

@@ -1,0 +1,169 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplanetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// pristine is what there is in a cluster before tests use it.
+type pristine map[types.UID]thing
+
+// thing is an object, and what must be the same afterwards.
+type thing struct {
+	resource object.Resource
+	key      object.Key
+	going    bool // it is being deleted: finalizers keep it
+	state    string
+}
+
+func (t thing) String() string { return fmt.Sprintf("%s %s", t.resource, t.key) }
+
+// record lists all objects of all kinds but Events. An object that is served by several
+// groups is found once, by its UID.
+func record(ctx context.Context, c *client.Client) (pristine, error) {
+	kinds, err := c.Discover(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("recording what is in the cluster: %w", err)
+	}
+	all := pristine{}
+	for _, kind := range kinds {
+		if !kind.Can("list") || !kind.Can("delete") {
+			continue
+		}
+		objects, _, err := client.ForResource[*metav1.PartialObjectMetadata](c, kind.Resource).List(ctx, client.Selection{MetadataOnly: true})
+		if apierrors.IsNotFound(err) {
+			continue // a custom kind that went in the meantime
+		}
+		if err != nil {
+			return nil, fmt.Errorf("recording what is in the cluster: %w", err)
+		}
+		for _, o := range objects {
+			all[o.UID] = thing{kind.Resource, object.KeyOf(o), o.DeletionTimestamp != nil, o.ResourceVersion}
+		}
+	}
+	return all, all.looksPast(ctx, c)
+}
+
+// looksPast takes what changes by itself out of the states: simulated machines beat, and
+// the server renews its Lease.
+func (p pristine) looksPast(ctx context.Context, c *client.Client) error {
+	nodes, _, err := client.For[*corev1.Node](c).List(ctx, client.Selection{})
+	if err != nil {
+		return fmt.Errorf("recording what is in the cluster: %w", err)
+	}
+	for _, node := range nodes {
+		spec, err := json.Marshal([]any{node.Labels, node.Annotations, node.Spec})
+		if err != nil {
+			return fmt.Errorf("recording node %s: %w", node.Name, err)
+		}
+		if t, ok := p[node.UID]; ok {
+			t.state = string(spec)
+			p[node.UID] = t
+		}
+	}
+	for uid, t := range p {
+		if t.resource.Plural == "leases" {
+			t.state = ""
+			p[uid] = t
+		}
+	}
+	return nil
+}
+
+// restore deletes whatever has come since, and returns an error if the cluster is not as
+// it was then. An object that was there before is not changed back.
+func (p pristine) restore(ctx context.Context, c *client.Client) error {
+	for {
+		now, err := record(ctx, c)
+		if err != nil {
+			return err
+		}
+		if err := p.unchanged(now); err != nil {
+			return err
+		}
+		maps.DeleteFunc(now, func(uid types.UID, _ thing) bool { _, ok := p[uid]; return ok })
+		if len(now) == 0 {
+			return nil
+		}
+		if err := now.remove(ctx, c); err != nil {
+			return fmt.Errorf("%d objects of the tests are left: %w", len(now), err)
+		}
+	}
+}
+
+// unchanged returns an error that names an object which was there and is not, or has
+// changed.
+func (p pristine) unchanged(now pristine) error {
+	for uid, was := range p {
+		is, ok := now[uid]
+		switch {
+		case !ok:
+			return fmt.Errorf("%s was deleted by a test", was)
+		case is.state != was.state:
+			return fmt.Errorf("%s was changed by a test", was)
+		}
+	}
+	return nil
+}
+
+// remove deletes objects, whatever finalizers keep them. A namespace is deleted first, so
+// that nothing comes anew, and let go when nothing is left in it.
+func (p pristine) remove(ctx context.Context, c *client.Client) error {
+	inhabited := map[string]bool{}
+	for _, t := range p {
+		inhabited[t.key.Namespace] = true
+	}
+	for uid, t := range p {
+		err := t.remove(ctx, c, uid)
+		if err == nil && t.going && !(t.isNamespace() && inhabited[t.key.Name]) {
+			err = t.release(ctx, c)
+		}
+		// One that is gone goes with another; one that has changed is looked at again.
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("deleting %s: %w", t, err)
+		}
+	}
+	return nil
+}
+
+func (t thing) isNamespace() bool { return t.resource.Group == "" && t.resource.Plural == "namespaces" }
+
+func (t thing) remove(ctx context.Context, c *client.Client, uid types.UID) error {
+	if t.going {
+		return nil
+	}
+	return client.ForResource[*metav1.PartialObjectMetadata](c, t.resource).Delete(ctx, t.key,
+		client.IfUID(uid), client.GracePeriod(0), client.Propagation(metav1.DeletePropagationBackground))
+}
+
+// release takes the finalizers away.
+func (t thing) release(ctx context.Context, c *client.Client) error {
+	if t.isNamespace() {
+		body, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": t.key.Name}})
+		if err != nil {
+			return err
+		}
+		_, err = c.Request(http.MethodPut).Resource(t.resource).Key(t.key).Subresource("finalize").Body("application/json", body).Do(ctx)
+		return err
+	}
+	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": nil}})
+	if err != nil {
+		return err
+	}
+	_, err = client.ForResource[*metav1.PartialObjectMetadata](c, t.resource).Patch(ctx, t.key, patch)
+	return err
+}
