@@ -20,24 +20,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest"
 )
 
-var shared = controlplanetest.Shared{}
-
-func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
-
 // fake is a provider on the loopback. What it does with a balancer is decided by the
-// last part of its name, up to a dash. It goes by whole names, with the namespace: Services
-// of the tests before are still there.
+// last part of its name, up to a dash.
 type fake struct {
 	*httptest.Server
 	release func() // ends what hangs
@@ -100,12 +94,13 @@ type scene struct {
 	*fake
 	t         *testing.T
 	namespace string
+	client    *client.Client
 	services  client.Typed[*corev1.Service]
 }
 
 func begin(t *testing.T, timeout time.Duration) *scene {
 	t.Helper()
-	cluster := shared.Get(t)
+	cluster := setpointtest.Cluster(t)
 	text, err := os.ReadFile("rbac.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -114,8 +109,8 @@ func begin(t *testing.T, timeout time.Duration) *scene {
 	if err := yaml.Unmarshal(text, &role); err != nil {
 		t.Fatal(err)
 	}
-	config := cluster.Restricted(t, role.Rules)
-	s := &scene{fake: newFake(t), t: t, namespace: cluster.Namespace(t), services: client.For[*corev1.Service](cluster.Client)}
+	config := setpointtest.Restricted(t, cluster.Config, role.Rules)
+	s := &scene{fake: newFake(t), t: t, namespace: cluster.Namespace(t), client: cluster.Client, services: client.For[*corev1.Service](cluster.Client)}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -156,16 +151,11 @@ func (s *scene) create(name string) {
 // eventually waits for a reason in the condition of a Service.
 func (s *scene) eventually(name, reason string) *corev1.Service {
 	s.t.Helper()
-	var service *corev1.Service
-	controlplanetest.Eventually(s.t, name+" is "+reason, func() bool {
-		var err error
-		if service, err = s.services.Get(s.t.Context(), object.Key{Namespace: s.namespace, Name: name}); err != nil {
-			s.t.Fatal(err)
-		}
+	key := object.Key{Namespace: s.namespace, Name: name}
+	return setpointtest.Await(s.t, s.client, key, name+" is "+reason, func(service *corev1.Service) bool {
 		c := meta.FindStatusCondition(service.Status.Conditions, condition)
 		return c != nil && c.Reason == reason
 	})
-	return service
 }
 
 func message(service *corev1.Service) string {
@@ -182,10 +172,7 @@ func TestAServiceGetsABalancerAndGoesAfterIt(t *testing.T) {
 	if err := s.services.Delete(t.Context(), object.KeyOf(service)); err != nil {
 		t.Fatal(err)
 	}
-	controlplanetest.Eventually(t, "the Service is gone", func() bool {
-		_, err := s.services.Get(t.Context(), object.KeyOf(service))
-		return apierrors.IsNotFound(err)
-	})
+	setpointtest.AwaitGone[*corev1.Service](t, s.client, object.KeyOf(service))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.removed[s.namespace+"/web"] {
@@ -250,7 +237,12 @@ func TestAServiceWhoseCallHangsSaysSoAndIsTriedAgain(t *testing.T) {
 	if m := message(service); !strings.Contains(m, "no answer within 50ms") {
 		t.Errorf("the status says %q", m)
 	}
-	controlplanetest.Eventually(t, "it is tried again", func() bool { return s.askedFor("hanging") >= 2 })
+	setpointtest.Eventually(t, "it is tried again", func() error {
+		if s.askedFor("hanging") < 2 {
+			return errors.New("it was tried once")
+		}
+		return nil
+	})
 }
 
 func TestServicesWhoseCallsHangDelayNoOther(t *testing.T) {
@@ -258,13 +250,13 @@ func TestServicesWhoseCallsHangDelayNoOther(t *testing.T) {
 	for i := range 20 {
 		s.create(fmt.Sprint("hanging-", i))
 	}
-	controlplanetest.Eventually(t, "all of them hang", func() bool {
+	setpointtest.Eventually(t, "all of them hang", func() error {
 		for i := range 20 {
-			if s.askedFor(fmt.Sprint("hanging-", i)) != 1 {
-				return false
+			if asked := s.askedFor(fmt.Sprint("hanging-", i)); asked != 1 {
+				return fmt.Errorf("of hanging-%d there were %d calls", i, asked)
 			}
 		}
-		return true
+		return nil
 	})
 	s.create("web")
 	s.eventually("web", "Ready")

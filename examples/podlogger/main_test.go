@@ -8,23 +8,18 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest"
 )
 
-var shared = controlplanetest.Shared{}
-
-func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
-
 func TestEveryChangeOfAPodIsALine(t *testing.T) {
-	cluster := shared.Get(t)
+	cluster := setpointtest.Cluster(t)
 	namespace := cluster.Namespace(t)
 	pods := client.For[*corev1.Pod](cluster.Client)
 	there, err := pods.Create(t.Context(), pod(namespace, "there"))
@@ -32,7 +27,7 @@ func TestEveryChangeOfAPodIsALine(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	ctx, stop := context.WithTimeout(t.Context(), controlplanetest.Patience)
+	ctx, stop := context.WithTimeout(t.Context(), setpointtest.Patience)
 	defer stop()
 	lines, out := io.Pipe()
 	ended := make(chan error, 1)
@@ -79,8 +74,8 @@ func pod(namespace, name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PodSpec{
-			NodeName:   "nowhere",
-			Containers: []corev1.Container{{Name: "web", Image: "nginx"}},
+			SchedulerName: "nobody", // it does what the test says, and nothing else
+			Containers:    []corev1.Container{{Name: "web", Image: "nginx"}},
 		},
 	}
 }

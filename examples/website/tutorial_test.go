@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -13,13 +12,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/setpointtest"
 )
 
 const tutorial = "../../docs/tutorial.md"
@@ -95,44 +91,24 @@ func normal(output string) string {
 	return age.ReplaceAllString(strings.ReplaceAll(output, " \n", "\n"), "AGE")
 }
 
-// upCluster is what the tutorial's reader has in the other terminal. It returns the
-// kubeconfig.
-func upCluster(t *testing.T) string {
+// findKubectl returns the path of kubectl: of the one that was built with the project, or
+// of any other.
+func findKubectl(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real control plane")
-	}
-	setpoint, err := controlplanetest.Binary("setpoint")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	up := exec.Command(setpoint, "up", "--kubeconfig", kubeconfig)
-	var said bytes.Buffer
-	up.Stderr = &said
-	if err := up.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- up.Wait() }()
-	t.Cleanup(func() {
-		if err := up.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Errorf("stopping the cluster: %v", err)
+	for _, name := range []string{os.Getenv("KUBECTL"), "../../bin/kubectl", "kubectl"} {
+		if path, err := exec.LookPath(name); err == nil {
+			if path, err = filepath.Abs(path); err == nil {
+				return path
+			}
 		}
-		if err := <-ended; err != nil || t.Failed() {
-			t.Logf("the cluster ended with %v and said:\n%s", err, said.String())
-		}
-	})
-	controlplanetest.AwaitFile(t, "there is a cluster", kubeconfig)
-	return kubeconfig
+	}
+	t.Fatal("there is no kubectl: make kubectl builds it")
+	return ""
 }
 
 func TestTheSessionsOfTheTutorialGoAsItSays(t *testing.T) {
-	kubeconfig := upCluster(t)
-	kubectl, err := controlplanetest.Binary("kubectl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := setpointtest.Own(t) // the sessions show what is in it
+	kubeconfig, kubectl := cluster.Kubeconfig, findKubectl(t)
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -143,14 +119,10 @@ func TestTheSessionsOfTheTutorialGoAsItSays(t *testing.T) {
 	if err := errors.Join(os.Mkdir(outside, 0o700), os.Symlink(filepath.Dir(here), filepath.Join(dir, "examples"))); err != nil {
 		t.Fatal(err)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, config, hosts(outside), manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
+		ended <- run(ctx, cluster.Config, hosts(outside), manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
 	}()
 	defer func() {
 		stop()
@@ -174,11 +146,12 @@ func TestTheSessionsOfTheTutorialGoAsItSays(t *testing.T) {
 		want := normal(step.output)
 		last := execute(step.command)
 		if reads.MatchString(step.command) { // a reader is slower than a program
-			controlplanetest.Eventually(t, step.command+" shows\n"+want+"\n", func() bool {
-				if last != want {
-					last = execute(step.command)
+			setpointtest.Eventually(t, step.command+" shows\n"+want+"\n", func() error {
+				if last == want {
+					return nil
 				}
-				return last == want
+				last = execute(step.command)
+				return errors.New("it shows\n" + last)
 			})
 			continue
 		}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -15,20 +16,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest"
 )
-
-var shared = controlplanetest.Shared{}
-
-func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // rights are those that rbac.yaml gives.
 func rights(t *testing.T) []rbacv1.PolicyRule {
@@ -56,14 +52,8 @@ type scene struct {
 
 func begin(t *testing.T) *scene {
 	t.Helper()
-	cluster := shared.Get(t)
-	for _, args := range [][]string{
-		{"apply", "-f", "crd.yaml"}, {"wait", "--for=condition=Established", "crd/websites.example.com"},
-	} {
-		if _, err := cluster.Kubectl(args...); err != nil {
-			t.Fatal(err)
-		}
-	}
+	cluster := setpointtest.Cluster(t)
+	cluster.Apply(t, "", "crd.yaml")
 	c, err := client.New(cluster.Config, client.WithScheme(kinds()))
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +61,7 @@ func begin(t *testing.T) *scene {
 	s := &scene{Client: c, t: t, namespace: cluster.Namespace(t), hosts: hosts(t.TempDir())}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	config := cluster.Restricted(t, rights(t))
+	config := setpointtest.Restricted(t, cluster.Config, rights(t))
 	go func() {
 		ended <- run(ctx, config, s.hosts, manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
 	}()
@@ -101,16 +91,7 @@ func (s *scene) create() *Website {
 // eventually waits until an object of the Website's name is as it should be.
 func eventually[T object.Object](s *scene, what string, holds func(T) bool) T {
 	s.t.Helper()
-	var last T
-	controlplanetest.Eventually(s.t, what, func() bool {
-		o, err := client.For[T](s.Client).Get(s.t.Context(), s.key())
-		if err != nil && !apierrors.IsNotFound(err) {
-			s.t.Fatal(err)
-		}
-		last = o
-		return err == nil && holds(o)
-	})
-	return last
+	return setpointtest.Await(s.t, s.Client, s.key(), what, holds)
 }
 
 func (s *scene) entry() string {
@@ -129,20 +110,20 @@ func (s *scene) eventuallyReady(status metav1.ConditionStatus, reason string) *W
 	})
 }
 
-// start does what the Deployment's controller and nodes would do.
-func (s *scene) start(available int32) {
+// eventuallyEntry waits for the entry of the host that is outside of the cluster.
+func (s *scene) eventuallyEntry(what string, holds func(entry string) bool) {
 	s.t.Helper()
-	deployment := eventually(s, "there is a Deployment", func(*appsv1.Deployment) bool { return true })
-	deployment.Status = appsv1.DeploymentStatus{Replicas: available, ReadyReplicas: available, AvailableReplicas: available}
-	if _, err := client.For[*appsv1.Deployment](s.Client).UpdateStatus(s.t.Context(), deployment); err != nil {
-		s.t.Fatal(err)
-	}
+	setpointtest.Eventually(s.t, what, func() error {
+		if entry := s.entry(); !holds(entry) {
+			return fmt.Errorf("the entry is %q", entry)
+		}
+		return nil
+	})
 }
 
 func TestAWebsiteIsServedAndSaysHowItGoes(t *testing.T) {
 	s := begin(t)
 	site := s.create()
-	s.eventuallyReady(metav1.ConditionFalse, "Starting")
 	page := eventually(s, "there is a page", func(*corev1.ConfigMap) bool { return true })
 	if page.Data["index.html"] != site.Spec.Page {
 		t.Errorf("the page is %q", page.Data)
@@ -150,7 +131,6 @@ func TestAWebsiteIsServedAndSaysHowItGoes(t *testing.T) {
 	if owner := object.ControllerOf(page.OwnerReferences); owner == nil || owner.UID != site.UID || owner.Kind != "Website" {
 		t.Errorf("the page is managed by %v, want the Website", owner)
 	}
-	s.start(2)
 	site = s.eventuallyReady(metav1.ConditionTrue, "Serving")
 	service := eventually(s, "there is a Service", func(*corev1.Service) bool { return true })
 	if site.Status.Address != service.Spec.ClusterIP || site.Status.Available != 2 {
@@ -164,22 +144,22 @@ func TestAWebsiteIsServedAndSaysHowItGoes(t *testing.T) {
 func TestAChangedWebsiteChangesWhatItConsistsOf(t *testing.T) {
 	s := begin(t)
 	s.create()
-	s.start(2)
 	site := s.eventuallyReady(metav1.ConditionTrue, "Serving")
 	site.Spec = WebsiteSpec{Host: "new.example", Page: "<h1>New</h1>", Replicas: 5}
 	if _, err := client.For[*Website](s.Client).Update(t.Context(), site); err != nil {
 		t.Fatal(err)
 	}
-	s.eventuallyReady(metav1.ConditionFalse, "Starting")
 	eventually(s, "the page is new", func(m *corev1.ConfigMap) bool { return m.Data["index.html"] == "<h1>New</h1>" })
 	eventually(s, "there are 5 replicas", func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 5 })
-	controlplanetest.Eventually(t, "the entry is new", func() bool { return strings.HasSuffix(s.entry(), " new.example\n") })
+	s.eventuallyEntry("the entry is new", func(entry string) bool { return strings.HasSuffix(entry, " new.example\n") })
+	eventually(s, "5 replicas are available", func(w *Website) bool {
+		return w.Status.Available == 5 && meta.IsStatusConditionTrue(w.Status.Conditions, ready)
+	})
 }
 
 func TestWhatSomebodyChangesIsChangedBackAndWhatTheyAddStays(t *testing.T) {
 	s := begin(t)
 	s.create()
-	s.start(2)
 	s.eventuallyReady(metav1.ConditionTrue, "Serving")
 	patch, err := client.MergePatch(map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{"team": "a"}},
@@ -200,20 +180,20 @@ func TestWhatSomebodyChangesIsChangedBackAndWhatTheyAddStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := eventually(s, "there is a Service again", func(service *corev1.Service) bool { return service.UID != before.UID })
-	controlplanetest.Eventually(t, "the entry leads to the new Service", func() bool {
-		return s.entry() == after.Spec.ClusterIP+" blog.example\n"
+	s.eventuallyEntry("the entry leads to the new Service", func(entry string) bool {
+		return entry == after.Spec.ClusterIP+" blog.example\n"
 	})
 }
 
 func TestADeletedWebsiteGoesWhenItsEntryIsGone(t *testing.T) {
 	s := begin(t)
 	s.create()
-	controlplanetest.Eventually(t, "there is an entry", func() bool { return s.entry() != "" })
+	s.eventuallyEntry("there is an entry", func(entry string) bool { return entry != "" })
 	// A directory that is not empty stands where the entry was: it cannot be removed.
 	file := filepath.Join(string(s.hosts), s.namespace+"_blog")
-	controlplanetest.Eventually(t, "a directory is there instead", func() bool {
+	setpointtest.Eventually(t, "a directory is there instead", func() error {
 		_ = os.Remove(file) // a run that is late may put it back before the directory is there
-		return os.MkdirAll(filepath.Join(file, "x"), 0o700) == nil
+		return os.MkdirAll(filepath.Join(file, "x"), 0o700)
 	})
 	sites := client.For[*Website](s.Client)
 	if err := sites.Delete(t.Context(), s.key()); err != nil {
@@ -225,10 +205,7 @@ func TestADeletedWebsiteGoesWhenItsEntryIsGone(t *testing.T) {
 	if err := os.RemoveAll(file); err != nil {
 		t.Fatal(err)
 	}
-	controlplanetest.Eventually(t, "the Website is gone", func() bool {
-		_, err := sites.Get(t.Context(), s.key())
-		return apierrors.IsNotFound(err)
-	})
+	setpointtest.AwaitGone[*Website](t, s.Client, s.key())
 	if s.entry() != "" {
 		t.Error("the entry is still there")
 	}

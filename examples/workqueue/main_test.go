@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -21,14 +20,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
-
-var shared = controlplanetest.Shared{}
-
-func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // text is a writer that many may write to and a test reads from.
 type text struct {
@@ -55,6 +50,16 @@ func (w *text) has(words ...string) bool {
 		}
 	}
 	return false
+}
+
+// lacks returns nil once a line has all the words.
+func (w *text) lacks(words ...string) error {
+	if w.has(words...) {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fmt.Errorf("no line has %q:\n%s", words, w.bytes.String())
 }
 
 func TestAKeyThatFailsIsRetriedFiveTimesAndDroppedAndDelaysNobody(t *testing.T) {
@@ -111,7 +116,7 @@ func TestAKeyThatFailsIsRetriedFiveTimesAndDroppedAndDelaysNobody(t *testing.T) 
 }
 
 func TestPodsOfARealServerAreWorkedOn(t *testing.T) {
-	cluster := shared.Get(t)
+	cluster := setpointtest.Cluster(t)
 	namespace := cluster.Namespace(t)
 	pods := client.For[*corev1.Pod](cluster.Client)
 	for name, annotations := range map[string]map[string]string{
@@ -132,14 +137,14 @@ func TestPodsOfARealServerAreWorkedOn(t *testing.T) {
 	go func() { ended <- run(ctx, cluster.Config, out, slog.New(slog.NewTextHandler(log, nil))) }()
 
 	web := object.Key{Namespace: namespace, Name: "web"}
-	controlplanetest.Eventually(t, "the Pod is seen", func() bool { return out.has("there is Pod", web.String()) })
-	controlplanetest.Eventually(t, "the broken Pod is dropped loudly", func() bool {
-		return log.has("level=ERROR", "dropped", namespace+"/broken", "retries=5", "it is meant to")
+	setpointtest.Eventually(t, "the Pod is seen", func() error { return out.lacks("there is Pod", web.String()) })
+	setpointtest.Eventually(t, "the broken Pod is dropped loudly", func() error {
+		return log.lacks("level=ERROR", "dropped", namespace+"/broken", "retries=5", "it is meant to")
 	})
 	if err := pods.Delete(t.Context(), web, client.GracePeriod(0)); err != nil {
 		t.Fatal(err)
 	}
-	controlplanetest.Eventually(t, "its end is seen", func() bool { return out.has("there is no Pod", web.String()) })
+	setpointtest.Eventually(t, "its end is seen", func() error { return out.lacks("there is no Pod", web.String()) })
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -6,18 +6,16 @@ package controlplanetest
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest"
 )
 
-// Patience is how long Await waits. It bounds a test that fails, and says nothing of
-// how long anything takes.
-const Patience = time.Minute
+// Patience is how long Await waits.
+const Patience = setpointtest.Patience
 
 // Await waits until an object is as it should be, as an informer of p sees it, and
 // returns it. The factory of p must be running.
@@ -53,27 +51,16 @@ func Await[T object.Object](t testing.TB, p cache.Provider, key object.Key, what
 // Eventually waits until something holds that no informer shows.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(Patience)
-	defer deadline.Stop()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for !holds() {
-		select {
-		case <-again.C:
-		case <-deadline.C:
-			t.Fatalf("%s: not so after %s", what, Patience)
+	setpointtest.Eventually(t, what, func() error {
+		if !holds() {
+			return errors.New("it does not hold")
 		}
-	}
+		return nil
+	})
 }
 
 // AwaitFile waits until there is a file: what it stands for is so then.
 func AwaitFile(t testing.TB, what, path string) {
 	t.Helper()
-	Eventually(t, what, func() bool {
-		_, err := os.Stat(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
-		return err == nil
-	})
+	setpointtest.Eventually(t, what, func() error { _, err := os.Stat(path); return err })
 }

@@ -28,11 +28,12 @@ type thing struct {
 	key      object.Key
 	going    bool // it is being deleted: finalizers keep it
 	state    string
+	collects bool // all objects of its kind in a namespace can be deleted by one request
 }
 
 func (t thing) String() string { return fmt.Sprintf("%s %s", t.resource, t.key) }
 
-// record lists all objects of all kinds but Events. An object that is served by several
+// record lists all objects of all kinds. An object that is served by several
 // groups is found once, by its UID.
 func record(ctx context.Context, c *client.Client) (pristine, error) {
 	kinds, err := c.Discover(ctx)
@@ -52,7 +53,10 @@ func record(ctx context.Context, c *client.Client) (pristine, error) {
 			return nil, fmt.Errorf("recording what is in the cluster: %w", err)
 		}
 		for _, o := range objects {
-			all[o.UID] = thing{kind.Resource, object.KeyOf(o), o.DeletionTimestamp != nil, o.ResourceVersion}
+			all[o.UID] = thing{
+				resource: kind.Resource, key: object.KeyOf(o),
+				going: o.DeletionTimestamp != nil, collects: kind.Can("deletecollection"), state: o.ResourceVersion,
+			}
 		}
 	}
 	return all, all.looksPast(ctx, c)
@@ -99,7 +103,7 @@ func (p pristine) restore(ctx context.Context, c *client.Client) error {
 		if len(now) == 0 {
 			return nil
 		}
-		if err := now.remove(ctx, c); err != nil {
+		if err := now.remove(ctx, c, p.namespaces()); err != nil {
 			return fmt.Errorf("%d objects of the tests are left: %w", len(now), err)
 		}
 	}
@@ -120,19 +124,29 @@ func (p pristine) unchanged(now pristine) error {
 	return nil
 }
 
-// remove deletes objects, whatever finalizers keep them. A namespace is deleted first, so
-// that nothing comes anew, and let go when nothing is left in it.
-func (p pristine) remove(ctx context.Context, c *client.Client) error {
+// remove deletes objects, whatever finalizers keep them. A namespace is deleted with what
+// is in it, and let go when nothing is left there: no controller may be running that does.
+// old are namespaces that stay, and that others may write to.
+func (p pristine) remove(ctx context.Context, c *client.Client, old map[string]bool) error {
 	inhabited := map[string]bool{}
 	for _, t := range p {
 		inhabited[t.key.Namespace] = true
 	}
+	emptied := map[collection]bool{}
 	for uid, t := range p {
-		err := t.remove(ctx, c, uid)
-		if err == nil && t.going && !(t.isNamespace() && inhabited[t.key.Name]) {
+		var err error
+		switch in := (collection{t.resource, t.key.Namespace}); {
+		case t.going && t.isNamespace() && inhabited[t.key.Name]:
+		case t.going:
 			err = t.release(ctx, c)
+		case emptied[in]:
+		case t.collects && t.key.Namespace != "" && !old[t.key.Namespace]:
+			emptied[in] = true
+			err = client.ForResource[*metav1.PartialObjectMetadata](c, t.resource).DeleteCollection(ctx, client.Selection{Namespace: t.key.Namespace}, atOnce...)
+		default:
+			err = client.ForResource[*metav1.PartialObjectMetadata](c, t.resource).Delete(ctx, t.key, append([]client.DeleteOption{client.IfUID(uid)}, atOnce...)...)
 		}
-		// One that is gone goes with another; one that has changed is looked at again.
+		// One that is gone went with another; one that has changed is looked at again.
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("deleting %s: %w", t, err)
 		}
@@ -140,15 +154,27 @@ func (p pristine) remove(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-func (t thing) isNamespace() bool { return t.resource.Group == "" && t.resource.Plural == "namespaces" }
-
-func (t thing) remove(ctx context.Context, c *client.Client, uid types.UID) error {
-	if t.going {
-		return nil
+// namespaces are the names of those that are among the objects.
+func (p pristine) namespaces() map[string]bool {
+	names := map[string]bool{}
+	for _, t := range p {
+		if t.isNamespace() {
+			names[t.key.Name] = true
+		}
 	}
-	return client.ForResource[*metav1.PartialObjectMetadata](c, t.resource).Delete(ctx, t.key,
-		client.IfUID(uid), client.GracePeriod(0), client.Propagation(metav1.DeletePropagationBackground))
+	return names
 }
+
+// collection is what one request deletes.
+type collection struct {
+	resource  object.Resource
+	namespace string
+}
+
+// atOnce waits for no kubelet.
+var atOnce = []client.DeleteOption{client.GracePeriod(0), client.Propagation(metav1.DeletePropagationBackground)}
+
+func (t thing) isNamespace() bool { return t.resource.Group == "" && t.resource.Plural == "namespaces" }
 
 // release takes the finalizers away.
 func (t thing) release(ctx context.Context, c *client.Client) error {

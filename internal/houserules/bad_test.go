@@ -69,6 +69,7 @@ func TestEachRuleCanFail(t *testing.T) {
 	rules := map[string]func() ([]string, error){
 		"Layers":        func() ([]string, error) { return houserules.Layers(tree, rows), nil },
 		"TestOnly":      func() ([]string, error) { return houserules.TestOnly(tree), nil },
+		"Examples":      func() ([]string, error) { return houserules.Examples(tree), nil },
 		"Peers":         func() ([]string, error) { return houserules.Peers(tree), nil },
 		"Connections":   func() ([]string, error) { return houserules.Connections(tree) },
 		"Process":       func() ([]string, error) { return houserules.Process(tree) },

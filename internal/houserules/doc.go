@@ -11,6 +11,7 @@
 //   - [Layers] reads the table of packages in ARCHITECTURE.md, and so the text
 //     that people read is the one that counts. Imports go only downwards in it,
 //     no controller imports another, and every package stands in it.
+//   - [Examples] has examples import only what everybody can.
 //   - [Peers] keeps out what this project replaces: client-go's caches,
 //     informers, listers and work queue, and all of k8s.io/kubernetes.
 //   - [Connections] lets only the packages that may talk to a network use the

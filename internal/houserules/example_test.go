@@ -25,5 +25,6 @@ func ExampleTable() {
 	// cache [client] false
 	// controllers/<name> [cache] false
 	// watch [] false
+	// examples/<name> [cache] false
 	// cmd/bad [] true
 }

@@ -58,6 +58,10 @@ func TestTestPackagesAreNotShipped(t *testing.T) {
 	keep(t, houserules.TestOnly(load(t)), nil)
 }
 
+func TestExamplesImportNothingInternal(t *testing.T) {
+	keep(t, houserules.Examples(load(t)), nil)
+}
+
 func TestNothingIsBuiltFromWhatItReplaces(t *testing.T) {
 	keep(t, houserules.Peers(load(t)), nil)
 }

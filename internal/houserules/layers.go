@@ -75,7 +75,7 @@ func Layers(tree *Tree, rows []Row) []string {
 	internal := func(importPath string) bool { return under(tree.name(importPath), "internal") }
 	for _, pkg := range tree.Packages {
 		name := tree.name(pkg.ImportPath)
-		if internal(pkg.ImportPath) || !pkg.shipped() {
+		if internal(pkg.ImportPath) {
 			continue
 		}
 		at := slices.IndexFunc(rows, func(r Row) bool { return r.covers(name) })
@@ -130,6 +130,25 @@ func reachable(rows []Row, row Row, to string, seen map[string]bool) bool {
 		}
 	}
 	return false
+}
+
+// Examples holds that examples, and their tests, import nothing that somebody else could not:
+// what an example shows, a reader can copy.
+func Examples(tree *Tree) []string {
+	var found []string
+	for _, pkg := range tree.Packages {
+		name := tree.name(pkg.ImportPath)
+		if !under(name, "examples") {
+			continue
+		}
+		for _, path := range pkg.directImports() {
+			if other := tree.name(path); under(other, "internal") {
+				found = append(found, fmt.Sprintf("%s: imports %s, which nobody else can; use what is public, or make it so", name, other))
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 // TestOnly holds that no package which is shipped imports one that serves tests

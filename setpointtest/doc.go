@@ -1,0 +1,59 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package setpointtest gives tests a real cluster: kube-apiserver, etcd and kube-scheduler,
+// simulated nodes that run Pods in name only, and Setpoint's controllers, so that a
+// Deployment gets its Pods, what has lost its owner is collected, and a namespace that is
+// deleted goes with all that is in it.
+//
+//	func TestMyControllerScalesUp(t *testing.T) {
+//		cluster := setpointtest.Cluster(t)
+//		namespace := cluster.Namespace(t)
+//		cluster.Apply(t, namespace, "crd.yaml", "deployment.yaml")
+//		...
+//		web := object.Key{Namespace: namespace, Name: "web"}
+//		setpointtest.Await(t, cluster.Client, web, "all replicas are available", func(d *appsv1.Deployment) bool {
+//			return d.Status.AvailableReplicas == *d.Spec.Replicas
+//		})
+//	}
+//
+// # One cluster for all tests
+//
+// [Cluster] starts a cluster for the first test that calls it, which takes about five
+// seconds, and returns the same one to all tests of the process. It ends with the process,
+// even one that is killed. Each test works in a [Environment.Namespace] of its own, which is
+// deleted when the test ends; the test waits until it is gone. What is not in a namespace,
+// such as a CustomResourceDefinition, stays until the cluster ends: two tests that make
+// ClusterRoles give them different names.
+//
+// go test makes a process of each package. Where packages should share a cluster, one is
+// started around them, and named by an environment variable:
+//
+//	setpoint up -- sh -c 'SETPOINT_TEST_KUBECONFIG=$KUBECONFIG go test ./...'
+//
+// The variable is one of its own on purpose: KUBECONFIG may well name a cluster that
+// somebody needs.
+//
+// A test that needs other nodes, feature gates or no controllers, or that breaks the
+// cluster, has one for itself: [Own].
+//
+// # The rights of a controller
+//
+// [Environment.Config] is an administrator's. A controller is better tested with the rights
+// that it will have: [Restricted] returns a configuration with those rights and no others.
+//
+// # Waiting
+//
+// [Await] waits for one object, [AwaitGone] for its end, and [Eventually] for anything else.
+// None of them waits for a time. Each fails the test after [Patience], and says what it
+// waited for and what it saw last.
+//
+// # The programs
+//
+// A cluster is the program setpoint, which runs setpoint-controlplane. "make build" in a
+// checkout of Setpoint builds both, into its folder bin. They are looked for at
+// $SETPOINT_BIN, in a folder bin beside the test or above it, up to the root of its
+// module, and in PATH. A test without them fails, and says so: a test that is skipped
+// because something is missing is a test that nobody runs. With -short, tests that need a
+// cluster are skipped.
+package setpointtest
