@@ -32,6 +32,9 @@ const (
 	Settled Verb = "settled"
 )
 
+// Verbs returns the verbs.
+func Verbs() []Verb { return []Verb{Created, Updated, Deleted, Replaced, Existing, Settled} }
+
 // Class says what sort of thing changed. An event may be of several.
 type Class string
 
@@ -45,10 +48,13 @@ const (
 	Status Class = "status"
 	// Heartbeat: somebody says that he is alive: a lease renewed, the time of a
 	// condition moved on. Nothing else changed.
-	Heartbeat Class = "heartbeat"
+	Heartbeat Class = "heartbeats"
 	// Version: nothing that can be seen changed but the resourceVersion.
-	Version Class = "version"
+	Version Class = "versions"
 )
+
+// Classes returns the classes.
+func Classes() []Class { return []Class{Content, Metadata, Status, Heartbeat, Version} }
 
 // Kind is the kind of the object and the resource it is served as.
 type Kind struct {

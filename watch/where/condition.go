@@ -50,13 +50,13 @@ func Compile(expr string) (*Condition, error) {
 	if strings.TrimSpace(expr) == "" {
 		return nil, &CompileError{Message: "it is empty", Hint: `write one, such as event.verb == "deleted"`}
 	}
-	env, provider, err := environment()
+	env, err := environment()
 	if err != nil {
 		return nil, fmt.Errorf("preparing CEL: %w", err)
 	}
 	ast, issues := env.Compile(expr)
 	if issues.Err() != nil {
-		return nil, mistake(expr, issues.Errors(), provider)
+		return nil, mistake(expr, issues.Errors(), env)
 	}
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, &CompileError{
@@ -67,7 +67,11 @@ func Compile(expr string) (*Condition, error) {
 	if err := checkPatterns(expr, ast); err != nil {
 		return nil, err
 	}
-	program, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(prices{}), cel.CostLimit(costLimit))
+	if err := checkValues(expr, ast); err != nil {
+		return nil, err
+	}
+	program, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CustomDecorator(bounded(env)),
+		cel.CostTracking(prices{}), cel.CostLimit(costLimit))
 	if err != nil {
 		return nil, &CompileError{Expr: expr, Line: 1, Message: err.Error()}
 	}
@@ -83,7 +87,7 @@ func (c *Condition) Matches(e *event.Event) (bool, error) {
 	out, _, err := c.program.Eval(&variables{e: e})
 	if err != nil {
 		var stopped interpreter.EvalCancelledError
-		if errors.As(err, &stopped) || errors.Is(err, errTooLarge) {
+		if errors.As(err, &stopped) {
 			return false, fmt.Errorf("asking %q of %s %s: %w", c.text, e.Kind, e.Key, ErrCost)
 		}
 		return false, fmt.Errorf("asking %q of %s %s: %w: %w", c.text, e.Kind, e.Key, ErrAbsent, err)

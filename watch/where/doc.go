@@ -23,18 +23,20 @@
 //     a creation and new for a deletion.
 //   - object: new, or old for a deletion.
 //
-// Beside CEL's own functions there are those of the strings, lists and sets libraries that
-// Kubernetes has: charAt, indexOf, lastIndexOf, join, lowerAscii, upperAscii, replace,
-// split, substring, trim; isSorted, sum, min, max, distinct, flatten, slice;
-// sets.contains, sets.equivalent, sets.intersects. And optional values:
-// object.?spec.replicas.orValue(1) > 2. The pattern of matches() is a literal, so that
-// a mistake in it is found when the condition is compiled.
+// Beside CEL's own functions there are cel-go's extensions for strings (charAt, indexOf,
+// lastIndexOf, join, lowerAscii, upperAscii, replace, split, substring, trim), lists
+// (distinct, flatten, reverse, slice, sort, sortBy, lists.range) and sets (sets.contains,
+// sets.equivalent, sets.intersects); isSorted, sum, min, max, indexOf and lastIndexOf of
+// lists, as Kubernetes' policies have them; and optional values:
+// object.?spec.replicas.orValue(1) > 2. There is no format(): a width in a format can ask
+// for a text of any length. The pattern of matches() is a literal, so that a mistake in it
+// is found when the condition is compiled.
 //
 // # Mistakes
 //
-// Names of variables, functions and fields of event, the types of what is compared, and
-// that it is a condition at all are checked by [Compile]. Its error is a [CompileError],
-// which shows the place:
+// Names of variables, functions and fields of event, the types of what is compared, values
+// that a field of event never has (event.verb == "updatd"), and that it is a condition at
+// all are checked by [Compile]. Its error is a [CompileError], which shows the place:
 //
 //	the condition is wrong: undefined field 'verbs'
 //	    event.verbs == "updated"
@@ -50,5 +52,6 @@
 //
 // An evaluation that would take more than some tenths of a second is stopped with
 // [ErrCost], whatever the condition and the object: neither can hold up the watch. What
-// people write takes microseconds.
+// people write takes microseconds. cel-go counts the cost of an evaluation and stops it; a
+// single call that would cost more than that is not made (prices.go).
 package where

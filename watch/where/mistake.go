@@ -5,6 +5,7 @@ package where
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func printed(s string) string {
 
 // mistake makes an error of the first thing that CEL found wrong. What it found after that
 // is most often because of the first.
-func mistake(expr string, found []*common.Error, known *knownTypes) *CompileError {
+func mistake(expr string, found []*common.Error, env *cel.Env) *CompileError {
 	first := found[0]
 	message, _, _ := strings.Cut(first.Message, " expecting {") // all tokens of the language
 	message = printed(strings.TrimSuffix(message, " (in container '')"))
@@ -75,7 +76,7 @@ func mistake(expr string, found []*common.Error, known *knownTypes) *CompileErro
 	if err.Line < 1 {
 		err.Line = 1
 	}
-	err.Hint = hint(message, known, err.at('('))
+	err.Hint = hint(message, env, err.at('('))
 	return err
 }
 
@@ -95,25 +96,29 @@ var (
 	assignment = regexp.MustCompile(`token recognition error at: '=[^=]`)
 )
 
-// functionsOfCEL are those of the language itself that a condition has use for, macros too.
-// Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md.
-var functionsOfCEL = []string{
-	"startsWith", "endsWith", "contains", "matches", "size", "has", "all", "exists", "exists_one", "map", "filter",
-	"orValue", "hasValue", "value", "optMap", "int", "double", "string", "bool", "type", "duration", "timestamp",
-}
-
 // variableNames are what a condition may begin with.
 var variableNames = []string{"event", "old", "new", "object"}
 
-func hint(message string, known *knownTypes, call bool) string {
+// functionNames returns the functions and macros that a condition can call by name.
+func functionNames(env *cel.Env) []string {
+	all := slices.Collect(maps.Keys(env.Functions()))
+	for _, macro := range env.Macros() {
+		all = append(all, macro.Function())
+	}
+	all = slices.DeleteFunc(all, func(name string) bool { return strings.ContainsAny(name, "_@!?-") && name != "exists_one" }) // operators
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func hint(message string, env *cel.Env, call bool) string {
 	if assignment.MatchString(message) {
 		return "two values are compared with =="
 	}
 	if m := undeclared.FindStringSubmatch(message); m != nil {
-		if fields := sortedKeys(known.shape[eventType]); slices.Contains(fields, m[1]) {
+		if shape[eventType][m[1]] != nil {
 			return fmt.Sprintf("did you mean \"event.%s\"?", m[1])
 		}
-		functions := append(functionNames(), functionsOfCEL...)
+		functions := functionNames(env)
 		if call { // the place of a call is its bracket
 			return meant(m[1], functions)
 		}
@@ -122,7 +127,7 @@ func hint(message string, known *knownTypes, call bool) string {
 	if m := undefined.FindStringSubmatch(message); m != nil {
 		var fields []string
 		for _, name := range []string{eventType, fieldType, authorType} {
-			fields = append(fields, sortedKeys(known.shape[name])...)
+			fields = append(fields, sortedKeys(shape[name])...)
 		}
 		return meant(m[1], fields)
 	}

@@ -4,112 +4,170 @@
 package where
 
 import (
-	"github.com/google/cel-go/common/operators"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
 )
 
-// prices tells what calls cost where CEL's own prices are by the number of arguments and
-// not by their size, or ten times what texts take. With it no call is cheaper than what it
-// takes; together with the bounds in functions.go, which hold before a call, an evaluation
-// ends in time.
+// errTooLarge is the result of a call that is refused before it is made.
+var errTooLarge = errors.New("the arguments are too large")
+
+// prices say what calls cost. cel-go prices most calls by the number of their arguments and
+// not by their size, and every call after it was made. Here the price of a call is the size
+// of its arguments and of its result, and the work of it where that is more.
 type prices struct{}
 
-// CallCost returns the price of a call, or nil for CEL's own.
+// CallCost implements interpreter.ActualCostEstimator.
 func (prices) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
-	left := costLimit + 1 // nothing larger is told apart
-	switch function {
-	case overloads.Size:
-		if s, ok := args[0].(types.String); ok { // it counts the characters
-			left -= weight(s, left)
-		}
-	case overloads.Matches:
-		pattern := len(str(args[1]))/4 + 1
-		left -= min(weight(args[0], left)*pattern, left)
-	case operators.Equals, operators.NotEquals, operators.In, operators.OldIn, operators.Add,
-		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
-		overloads.Contains, overloads.StartsWith, overloads.EndsWith:
-		left -= weights(args, left)
-	case "sets.contains", "sets.equivalent", "sets.intersects":
-		left -= weights(args, left)
-		left -= min(work(args[0], args[1]), left)
-	case "distinct":
-		left -= min(work(args[0], args[0]), left)
-	default:
-		if !isOurs(function) {
-			return nil
-		}
-		left -= weights(args, left)
-		left -= weight(result, left)
+	cost := uint64(1)
+	if !free(function, args) {
+		cost += uint64(before(function, args) + weight(result, costLimit))
 	}
-	cost := 1 + uint64(costLimit+1-left)
 	return &cost
 }
 
-func weights(values []ref.Val, limit int) int {
-	total := 0
-	for _, v := range values {
-		total += weight(v, limit-total)
+// free reports whether a call does not look into its arguments. The size of a text is not
+// free: counting its characters is reading it.
+func free(function string, args []ref.Val) bool {
+	switch function {
+	case overloads.Size:
+		_, isText := args[0].(types.String)
+		return !isText
+	case overloads.TypeConvertType, overloads.TypeConvertDyn, "optional.of", "hasValue", "value", "or", "orValue":
+		return true
 	}
-	return total
+	return false
 }
 
-func length(v ref.Val) int {
-	if l, ok := v.(traits.Sizer); ok {
-		if n, ok := l.Size().(types.Int); ok {
-			return int(n)
+// before is what a call costs without its result, as far as costLimit.
+func before(function string, args []ref.Val) int {
+	price := 0
+	for _, arg := range args {
+		price += weight(arg, costLimit)
+	}
+	if work := works[function]; work != nil && price < costLimit {
+		price += work(args)
+	}
+	return price
+}
+
+// works are the functions that do more than to read their arguments once, or whose result
+// can be far larger than these. Their work has the unit of weight.
+var works = map[string]func(args []ref.Val) int{
+	overloads.Matches: func(args []ref.Val) int { return weight(args[0], costLimit) * (len(text(args[1])) / 4) },
+	"replace": func(args []ref.Val) int {
+		return strings.Count(text(args[0]), text(args[1])) * len(text(args[2])) / bytesOfText
+	},
+	"join": func(args []ref.Val) int {
+		if len(args) < 2 {
+			return 0
 		}
+		return size(args[0]) * len(text(args[1])) / bytesOfText
+	},
+	"indexOf": search, "lastIndexOf": search,
+	"flatten":       func([]ref.Val) int { return 0 }, // what comes out has been in the argument
+	"distinct":      func(args []ref.Val) int { return weight(args[0], costLimit) * size(args[0]) },
+	"sets.contains": pairs, "sets.equivalent": pairs, "sets.intersects": pairs,
+	"lists.range": func(args []ref.Val) int {
+		n, _ := args[0].(types.Int)
+		return int(min(n, costLimit))
+	},
+}
+
+// search is the work of finding a text in another, which cel-go does character by character.
+func search(args []ref.Val) int { return weight(args[0], costLimit) * (len(text(args[1])) / 10) }
+
+// pairs is the work of comparing each element of a list with each of another one.
+func pairs(args []ref.Val) int {
+	return weight(args[0], costLimit)*size(args[1]) + weight(args[1], costLimit)*size(args[0])
+}
+
+// bounded is a decorator of programs: a call of a function in works that alone would cost more
+// than a whole evaluation may is not made, since the limit of cost stops an evaluation only
+// after a call. It does so after one that was not made too.
+func bounded(env *cel.Env) interpreter.InterpretableDecorator {
+	return func(i interpreter.Interpretable) (interpreter.Interpretable, error) {
+		call, ok := i.(interpreter.InterpretableCall)
+		if !ok || works[call.Function()] == nil {
+			return i, nil
+		}
+		do, err := binding(env, call)
+		if err != nil {
+			return nil, err
+		}
+		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
+			if before(call.Function(), args) >= costLimit {
+				return types.WrapErr(fmt.Errorf("calling %s: %w", call.Function(), errTooLarge))
+			}
+			return do(args...)
+		}), nil
+	}
+}
+
+// binding returns what a call calls.
+func binding(env *cel.Env, call interpreter.InterpretableCall) (functions.FunctionOp, error) {
+	all, err := env.Functions()[call.Function()].Bindings()
+	if err != nil {
+		return nil, err
+	}
+	var found *functions.Overload
+	for _, o := range all {
+		if o.Operator == call.OverloadID() || o.Operator == call.Function() && found == nil {
+			found = o
+		}
+	}
+	return func(args ...ref.Val) ref.Val {
+		switch {
+		case found == nil:
+		case len(args) == 1 && found.Unary != nil:
+			return found.Unary(args[0])
+		case len(args) == 2 && found.Binary != nil:
+			return found.Binary(args[0], args[1])
+		case found.Function != nil:
+			return found.Function(args...)
+		}
+		return types.MaybeNoSuchOverloadErr(args[0])
+	}, nil
+}
+
+func text(v ref.Val) string { s, _ := v.(types.String); return string(s) }
+
+func size(v ref.Val) int {
+	if l, ok := v.(traits.Lister); ok {
+		n, _ := l.Size().(types.Int)
+		return int(n)
 	}
 	return 1
 }
 
-// weight is how much work it is to look at all of a value: one for each value in it, and
-// one for a hundred bytes of text. It stops at a limit.
-func weight(v any, limit int) int {
-	if limit <= 0 {
-		return 0
-	}
-	total := 1
-	each := func(v any) bool {
-		total += weight(v, limit-total)
-		return total < limit
-	}
-	switch v := v.(type) {
-	case string:
-		total += len(v) / 100
-	case types.String:
-		total += len(v) / 100
-	case types.Bytes:
-		total += len(v) / 100
-	case map[string]any:
-		for _, value := range v {
-			if !each(value) {
-				break
-			}
-		}
-	case []any:
-		for _, value := range v {
-			if !each(value) {
-				break
-			}
-		}
-	case traits.Iterable: // the lists and maps of CEL
-		total += elements(v, limit-total)
-	}
-	return min(total, limit)
-}
+// bytesOfText is how many bytes of a text weigh as much as one other value.
+const bytesOfText = 100
 
-// elements is the weight of what a list or a map of CEL holds.
-func elements(v traits.Iterable, limit int) int {
-	total := 0
-	m, isMap := v.(traits.Mapper)
-	for it := v.Iterator(); it.HasNext() == types.True && total < limit; {
-		next := it.Next()
-		total += weight(next, limit-total)
-		if isMap {
-			total += weight(m.Get(next), limit-total)
+// weight is how much there is to read in a value: one for each value in it, and one for each
+// bytesOfText of text. It stops at a limit.
+func weight(v ref.Val, limit int) int {
+	total := 1
+	switch v := v.(type) {
+	case types.String:
+		total += len(v) / bytesOfText
+	case types.Bytes:
+		total += len(v) / bytesOfText
+	case traits.Lister:
+		for it := v.Iterator(); it.HasNext() == types.True && total < limit; {
+			total += weight(it.Next(), limit-total)
+		}
+	case traits.Mapper:
+		for it := v.Iterator(); it.HasNext() == types.True && total < limit; {
+			key := it.Next()
+			total += weight(key, limit-total) + weight(v.Get(key), limit-total)
 		}
 	}
 	return total
