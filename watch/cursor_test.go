@@ -316,7 +316,7 @@ func TestAReplayRemembersSoMuch(t *testing.T) {
 	want(t, func() []string { l := b.lines(); return l[min(len(l), replayContents+2):] },
 		"updated configmaps o0 [content] replace data.x:x→y, missed",
 		"updated configmaps "+last+" [content], missed",
-		"updated configmaps "+last+" [heartbeat version], missed",
+		"updated configmaps "+last+" [heartbeats versions], missed",
 		"deleted configmaps o1, missed",
 		"updated configmaps "+last+" [content], missed",
 		"updated configmaps "+last+" [content] replace data.x:z→x, missed",

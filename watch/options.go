@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -98,10 +99,8 @@ func (o *Options) complete() error {
 		errs = append(errs, fmt.Errorf("a window of %s and a settle time of %s; give 0 for none, or more", o.Window, o.Settle))
 	}
 	for _, c := range o.Show {
-		switch c {
-		case event.Content, event.Metadata, event.Status, event.Heartbeat, event.Version:
-		default:
-			errs = append(errs, fmt.Errorf("there is no class %q; the classes are content, metadata, status, heartbeat and version", c))
+		if !slices.Contains(event.Classes(), c) {
+			errs = append(errs, fmt.Errorf("there is no class %q; the classes are %v", c, event.Classes()))
 		}
 	}
 	if (o.Journal == nil) == (o.Tell == nil) {

@@ -143,7 +143,7 @@ func TestClassesThatNobodyAskedForAreHidden(t *testing.T) {
 	}{
 		{nil, []string{"content", "metadata"}},
 		{[]event.Class{event.Status}, []string{"content", "metadata", "status"}},
-		{[]event.Class{event.Heartbeat, event.Version}, []string{"content", "metadata", "heartbeat", "version"}},
+		{[]event.Class{event.Heartbeat, event.Version}, []string{"content", "metadata", "heartbeats", "versions"}},
 	} {
 		d := newDesk(t, 0, Options{Show: c.show})
 		var want []string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/watch/event"
 )
 
 // completionTime is how long somebody who presses Tab waits for a server, at most.
@@ -22,15 +23,11 @@ const completionTime = 2 * time.Second
 
 // complete says how flags can go on.
 func (r *runCommand) complete(c *cobra.Command) {
-	var sorts []string
-	for _, class := range classes {
-		sorts = append(sorts, class.name+"\t"+class.about)
-	}
 	const noFiles = cobra.ShellCompDirectiveNoFileComp
 	for flag, complete := range map[string]cobra.CompletionFunc{
 		"output":            cobra.FixedCompletions([]string{"text\ta line each", "diff\tfield by field", "json\ta line each, for programs", "yaml"}, noFiles),
 		"color":             cobra.FixedCompletions([]string{"auto", "always", "never"}, noFiles),
-		"show":              listed(func(context.Context) ([]string, error) { return sorts, nil }),
+		"show":              listed(sortsOfChanges),
 		"namespace":         listed(r.namespaces),
 		"exclude-namespace": listed(r.namespaces),
 		"context": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -45,6 +42,15 @@ func (r *runCommand) complete(c *cobra.Command) {
 	} {
 		_ = c.RegisterFlagCompletionFunc(flag, complete)
 	}
+}
+
+// sortsOfChanges are the values of --show that add something.
+func sortsOfChanges(context.Context) ([]string, error) {
+	return []string{
+		string(event.Status) + "\twhat somebody reports, such as a Pod that becomes ready",
+		string(event.Heartbeat) + "\tsomebody says that he is alive: leases, times of conditions",
+		string(event.Version) + "\tnothing that can be seen but the resourceVersion",
+	}, nil
 }
 
 // completeKinds says which kinds the server of the kubeconfig has.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,8 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/internal/nearest"
 	"github.com/setpoint-io/setpoint/watch"
 	"github.com/setpoint-io/setpoint/watch/config"
+	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/observe"
 	"github.com/setpoint-io/setpoint/watch/where"
 )
@@ -132,11 +135,10 @@ func (s *selection) options(given func(flag string) bool) (watch.Options, error)
 		return o, err
 	}
 	for _, text := range s.show {
-		class, err := classOf(text)
-		if err != nil {
-			return o, fmt.Errorf("--show=%s: %w", text, err)
+		if err := knownSort(text); err != nil {
+			return o, err
 		}
-		o.Show = append(o.Show, class)
+		o.Show = append(o.Show, event.Class(text))
 	}
 	for _, text := range s.hide {
 		rule, err := observe.ParseRule(text)
@@ -160,6 +162,19 @@ func (s *selection) options(given func(flag string) bool) (watch.Options, error)
 		o.Keep = condition.Matches
 	}
 	return o, nil
+}
+
+// knownSort checks a value of --show.
+func knownSort(name string) error {
+	if slices.Contains(event.Classes(), event.Class(name)) {
+		return nil
+	}
+	var known []string
+	for _, class := range event.Classes() {
+		known = append(known, string(class))
+	}
+	return fmt.Errorf("--show=%s: there is no such sort of change%s There are %s",
+		name, cmp.Or(nearest.Question("%s", name[:min(len(name), 100)], known), "."), strings.Join(known, ", "))
 }
 
 func (s *selection) check(given func(flag string) bool) error {

@@ -5,7 +5,9 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -47,141 +49,87 @@ func (r *rules) condition(path, expr string) *where.Condition {
 }
 
 // locate returns where in a file a place in the text of a scalar is: line from 1 and column
-// from 0 in, both from 1 out. Where the text was written in a way that is not followed
-// here, it is where the scalar begins.
+// from 0 in, both from 1 out. However a text is written, folded or not, its characters that
+// are not blank stand in the file in the same order. Where they do not, the answer is the
+// place where the scalar begins.
 func locate(lines []string, node *yaml.Node, line, column int) (fileLine, fileColumn int) {
-	value := []rune(node.Value)
+	text := []rune(node.Value)
 	offset := 0
-	for i := 1; i < line && offset < len(value); offset++ {
-		if value[offset] == '\n' {
+	for i := 1; i < line && offset < len(text); offset++ {
+		if text[offset] == '\n' {
 			i++
 		}
 	}
-	offset = min(offset+max(column, 0), len(value))
-	s := source{lines: lines, line: node.Line - 1, style: node.Style}
-	if s.open(node.Column - 1) {
-		for i, r := range value[:offset] {
-			if !s.next(r, value[i+1:]) {
-				return node.Line, node.Column
-			}
+	offset += column
+	s := open(lines, node)
+	for i, r := range text {
+		if unicode.IsSpace(r) {
+			continue
 		}
-		return s.line + 1, s.column + 1
+		width := s.next(r)
+		if width == 0 {
+			return node.Line, node.Column
+		}
+		if i >= offset {
+			break
+		}
+		s.skip(width)
 	}
-	return node.Line, node.Column
+	return s.line + 1, s.column + 1
 }
 
 // source is a place in a file, which moves along with the text of a scalar.
 type source struct {
-	lines  []string
-	line   int // from 0
-	row    []rune
-	column int // from 0
-	style  yaml.Style
-	indent int // of a literal or folded text
+	lines        []string // from line on
+	line, column int      // from 0
+	row          []rune   // the rest of the line
+	quote        yaml.Style
 }
 
-// turn goes to the beginning of a line.
-func (s *source) turn(line int) bool {
-	if line < 0 || line >= len(s.lines) {
-		return false
-	}
-	s.line, s.row, s.column = line, []rune(strings.TrimSuffix(s.lines[line], "\r")), 0
-	return true
-}
-
-// open goes to the first character of the text.
-func (s *source) open(column int) bool {
-	if !s.turn(s.line) || column < 0 || column > len(s.row) {
-		return false
-	}
-	s.column = column
-	for s.column < len(s.row) && (s.row[s.column] == '&' || s.row[s.column] == '!') { // anchor, tag
-		for s.column < len(s.row) && s.row[s.column] != ' ' {
-			s.column++
-		}
-		s.blanks()
+// open goes to where the text of a scalar begins, behind an anchor, a tag and a quote.
+func open(lines []string, node *yaml.Node) *source {
+	s := &source{lines: lines[node.Line-1:], line: node.Line - 1, quote: node.Style & (yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle)}
+	s.row = []rune(s.lines[0])
+	s.skip(node.Column - 1)
+	for len(s.row) > 0 && (s.row[0] == '&' || s.row[0] == '!') {
+		s.skip(slices.Index(append(s.row, ' '), ' ') + 1)
 	}
 	switch {
-	case s.block():
-		first := s.line + 1
-		for s.indent == 0 && s.turn(s.line+1) {
-			if s.blanks(); s.column < len(s.row) {
-				s.indent = s.column
-			}
-		}
-		if s.indent == 0 || !s.turn(first) {
-			return false
-		}
-		s.column = min(s.indent, len(s.row)) // empty lines before it are part of the text
-		return true
-	case s.style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
-		s.column++
+	case node.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		s.skip(len(s.row))
+	case s.quote != 0:
+		s.skip(1)
 	}
-	return s.column <= len(s.row)
+	return s
 }
 
-func (s *source) block() bool { return s.style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 }
-
-func (s *source) blanks() {
-	for s.column < len(s.row) && (s.row[s.column] == ' ' || s.row[s.column] == '\t') {
-		s.column++
-	}
+func (s *source) skip(columns int) {
+	columns = min(columns, len(s.row))
+	s.row, s.column = s.row[columns:], s.column+columns
 }
 
-// ended reports whether there is nothing but blanks in the rest of the line.
-func (s *source) ended() bool { return strings.TrimSpace(string(s.row[s.column:])) == "" }
-
-// next goes past a character of the text.
-func (s *source) next(r rune, rest []rune) bool {
-	if r == '\n' && s.style&yaml.LiteralStyle != 0 {
-		if !s.turn(s.line + 1) {
-			return false
-		}
-		s.column = min(s.indent, len(s.row))
-		return true
-	}
-	if (r == ' ' || r == '\n') && s.ended() {
-		return s.fold(r == '\n' && len(rest) > 0 && rest[0] == '\n')
-	}
-	if s.column >= len(s.row) {
-		return false
-	}
-	switch at := s.row[s.column]; {
-	case at == '\\' && s.style&yaml.DoubleQuotedStyle != 0:
-		return s.escape()
-	case at == '\'' && s.style&yaml.SingleQuotedStyle != 0:
-		s.column += 2
-	case at == r:
-		s.column++
-	default:
-		return false
-	}
-	return true
-}
-
-// fold goes past a line break that stands for a space or, with empty lines behind it, for
-// as many breaks; more says that another one follows.
-func (s *source) fold(more bool) bool {
-	for s.turn(s.line + 1) {
-		if more {
-			return true
-		}
-		if s.blanks(); s.column < len(s.row) {
-			if s.block() { // what is further in is part of the text
-				s.column = min(s.indent, s.column)
-			}
-			return true
+// next goes to the next character that is not blank, and returns how many columns it takes;
+// 0 if it is not r.
+func (s *source) next(r rune) (width int) {
+	for {
+		switch {
+		case len(s.row) == 0 && len(s.lines) < 2:
+			return 0
+		case len(s.row) == 0:
+			s.lines, s.line, s.column = s.lines[1:], s.line+1, 0
+			s.row = []rune(s.lines[0])
+		case unicode.IsSpace(s.row[0]):
+			s.skip(1)
+		case s.quote == yaml.SingleQuotedStyle && s.row[0] == '\'':
+			return 2
+		case s.quote == yaml.DoubleQuotedStyle && s.row[0] == '\\' && (len(s.row) == 1 || strings.ContainsRune("nrtvf \r", s.row[1])):
+			s.skip(2) // a blank, or the end of a line that goes on
+		case s.quote == yaml.DoubleQuotedStyle && s.row[0] == '\\':
+			return 2 + map[rune]int{'x': 2, 'u': 4, 'U': 8}[s.row[1]]
+		case s.row[0] == r:
+			return 1
+		default:
+			return 0
 		}
 	}
-	return false
-}
-
-// escape goes past what stands behind a backslash.
-func (s *source) escape() bool {
-	if s.column+1 >= len(s.row) {
-		return false // a line that goes on
-	}
-	width := map[rune]int{'x': 2, 'u': 4, 'U': 8}[s.row[s.column+1]]
-	s.column += 2 + width
-	return s.column <= len(s.row)
 }

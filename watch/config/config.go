@@ -134,34 +134,18 @@ func (c *Config) Warnings() []*Finding { return c.warnings }
 func (w Watch) Shown() []event.Class {
 	shown := []event.Class{event.Content, event.Metadata}
 	for _, name := range w.Show {
-		if class, ok := classOf(name); ok && class != event.Content && class != event.Metadata {
+		if class := event.Class(name); class != event.Content && class != event.Metadata {
 			shown = append(shown, class)
 		}
 	}
 	return shown
 }
 
-// classNames are the words for classes, in the order of their constants.
-var classNames = []struct {
-	name  string
-	class event.Class
-}{
-	{"content", event.Content},
-	{"metadata", event.Metadata},
-	{"status", event.Status},
-	{"heartbeats", event.Heartbeat},
-	{"versions", event.Version},
-}
-
-// classOf takes the names of classes in the singular as well, since events have them so.
-func classOf(name string) (event.Class, bool) {
-	for _, c := range classNames {
-		if name == c.name || name == string(c.class) {
-			return c.class, true
-		}
+// words are names as texts.
+func words[T ~string](names []T) []string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
 	}
-	return "", false
+	return texts
 }
-
-// verbs are those of events.
-var verbs = []event.Verb{event.Created, event.Updated, event.Deleted, event.Replaced, event.Existing, event.Settled}

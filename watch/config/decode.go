@@ -60,9 +60,16 @@ func (d *decoder) at(path, format string, args ...any) *Finding {
 	return found
 }
 
-// wrong notes a mistake at the node of a path.
+// wrong notes a mistake at the node of a path, unless there is one already that this one may
+// follow from.
 func (d *decoder) wrong(path, format string, args ...any) {
-	d.spoil(path)
+	if d.spoilt(path) {
+		return
+	}
+	d.bad[path] = true
+	for up := path; up != "" && !d.around[up]; up = parent(up) {
+		d.around[up] = true
+	}
 	d.findings.add(d.at(path, format, args...))
 }
 
@@ -71,13 +78,6 @@ func (d *decoder) wrongAt(node *yaml.Node, path, format string, args ...any) {
 	found := d.at(path, format, args...)
 	found.Line, found.Column = node.Line, node.Column
 	d.findings.add(found)
-}
-
-func (d *decoder) spoil(path string) {
-	d.bad[path] = true
-	for up := path; up != "" && !d.around[up]; up = parent(up) {
-		d.around[up] = true
-	}
 }
 
 // spoilt reports whether there is a mistake at a path, in what it is in, or inside of it; or
@@ -157,7 +157,7 @@ func (d *decoder) mapping(node *yaml.Node, path string, into reflect.Value) {
 		return
 	}
 	if node.Kind != yaml.MappingNode {
-		d.wrong(path, "want keys and values, such as \"%s: …\", not %s", strings.Join(first(keys(into.Type()), 1), ""), sortOf(node))
+		d.wrong(path, "want keys and values, such as \"%s: …\", not %s", keys(into.Type())[0], sortOf(node))
 		return
 	}
 	seen := map[string]int{}
@@ -184,11 +184,7 @@ func (d *decoder) mapping(node *yaml.Node, path string, into reflect.Value) {
 		field, ok := fieldOf(into, key.Value)
 		if !ok {
 			d.partial[path] = true
-			if d.findings.full() {
-				d.findings.more++ // without looking for what was meant
-				continue
-			}
-			d.wrongAt(key, path, "%s", unknownKey(key.Value, keys(into.Type())))
+			d.wrongAt(key, path, "there is no key %q here%s", clip(key.Value), d.meant(key.Value, keys(into.Type())))
 			continue
 		}
 		d.read(value, join(path, key.Value), field)
@@ -336,31 +332,29 @@ func fieldOf(into reflect.Value, key string) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// unknownKey says that a key is not known, and which are.
-func unknownKey(key string, known []string) string {
-	return fmt.Sprintf("there is no key %q here%s", clip(key), meant(key, known))
-}
-
 // longestName is the longest name that somebody may have misspelt: finding what is nearest
 // to it takes time and memory that grow with it.
 const longestName = 100
 
-// meant says what somebody may have meant, and what else there is.
-func meant(name string, known []string) string {
-	all := strings.Join(known, ", ")
-	if len(name) > longestName {
-		return "; there are " + all
+// meant says what somebody may have meant, and what else there is. It looks for nothing that
+// nobody will read.
+func (d *decoder) meant(name string, known []string) string {
+	if d.findings.full() {
+		return ""
 	}
-	question := nearest.Question("%q", name, known)
+	question := ""
+	if len(name) <= longestName {
+		question = nearest.Question("%q", name, known)
+	}
 	switch {
-	case question == "" && len(known) == 1:
-		return fmt.Sprintf("; there is only %q", known[0])
-	case question == "":
-		return "; there are " + all
-	case len(known) == 1:
+	case len(known) > 1 && question != "":
+		return question + " There are " + strings.Join(known, ", ")
+	case len(known) > 1:
+		return "; there are " + strings.Join(known, ", ")
+	case question != "":
 		return question
 	}
-	return question + " There are " + all
+	return fmt.Sprintf("; there is only %q", known[0])
 }
 
 // clip shortens what is quoted in an error.
@@ -371,8 +365,6 @@ func clip(text string) string {
 	}
 	return text
 }
-
-func first(names []string, most int) []string { return names[:min(len(names), most)] }
 
 // index is the path of an element of a list.
 func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

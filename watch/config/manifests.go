@@ -5,15 +5,17 @@ package config
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -43,8 +45,12 @@ const (
 	defaultPort    = 10270
 	configDir      = "/config" // a folder that nobody mounts a secret below
 	configFile     = "config.yaml"
-	portName       = "https"
 )
+
+// The files of the base are templates, whose data is a plan.
+//
+//go:embed manifests
+var manifestFiles embed.FS
 
 // Manifests returns the files of a kustomize base that runs the configuration in a cluster,
 // by name. All but kustomization.yaml hold objects, and can be applied without kustomize too.
@@ -59,54 +65,85 @@ func Manifests(c *Config, o Options) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the manifests of %s: %w", c.file, err)
 	}
+	var all *template.Template
+	part := func(name string, p *plan) (string, error) {
+		var b strings.Builder
+		err := all.ExecuteTemplate(&b, name, p)
+		return b.String(), err
+	}
+	all, err = template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+		"part": part, "yaml": block, "flow": flow, "indent": indent, "join": strings.Join,
+	}).ParseFS(manifestFiles, "manifests/*")
+	if err != nil {
+		return nil, fmt.Errorf("reading the templates of manifests: %w", err)
+	}
 	files := map[string][]byte{}
-	var names []string
-	for _, file := range []struct {
-		name, about string
-		objects     []runtime.Object
-	}{
-		{"account.yaml", "Who the watch is.", p.account()},
-		{"configuration.yaml", "The configuration, as it was read.", p.configuration()},
-		{"rbac.yaml", "What it may do: read what the configuration watches, and no more than its sinks and replicas need.", p.rights()},
-		{"storage.yaml", "One volume for all replicas: the storage class must let several nodes write, and lock files between them.", p.storage()},
-		{"workload.yaml", p.about(), p.workload()},
-		{"service.yaml", "Where metrics are read.", p.service()},
-	} {
-		if len(file.objects) == 0 {
+	for _, file := range all.Templates() {
+		name := file.Name()
+		if !strings.HasSuffix(name, ".yaml") || name == "storage.yaml" && !p.Shared() {
 			continue
 		}
-		text, err := documents(file.about, file.objects)
+		text, err := part(name, p)
 		if err != nil {
-			return nil, fmt.Errorf("making %s: %w", file.name, err)
+			return nil, fmt.Errorf("making %s: %w", name, err)
 		}
-		files[file.name] = text
-		names = append(names, file.name)
+		files[name] = []byte(text)
 	}
-	text, err := p.kustomization(names)
-	if err != nil {
-		return nil, fmt.Errorf("making kustomization.yaml: %w", err)
-	}
-	files["kustomization.yaml"] = text
 	return files, nil
 }
 
-// plan is what the manifests have in common.
+// block returns a text as it stands behind a key in YAML.
+func block(text string) (string, error) {
+	out, err := yaml.Marshal(text)
+	return strings.TrimSpace(string(out)), err
+}
+
+// flow returns a text, or a list of texts, as it stands within brackets in YAML.
+func flow(value any) (string, error) {
+	text, isText := value.(string)
+	if isText {
+		value = []string{text}
+	}
+	var list yaml.Node
+	if err := list.Encode(value); err != nil {
+		return "", err
+	}
+	list.Style = yaml.FlowStyle
+	out, err := yaml.Marshal(&list)
+	line := strings.TrimSpace(string(out))
+	if isText {
+		line = strings.TrimSuffix(strings.TrimPrefix(line, "["), "]")
+	}
+	return line, err
+}
+
+func indent(by int, text string) string {
+	margin := strings.Repeat(" ", by)
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = margin + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// plan is what the templates say: the options, completed, and what follows from the
+// configuration.
 type plan struct {
-	config *Config
 	Options
-	size     resource.Quantity // of the volume
-	port     int32
-	args     []string
-	lease    string // namespace/name; empty for one replica
-	state    []string
-	secrets  []secretDir
-	env      []string
-	metadata metav1.ObjectMeta
-	labels   map[string]string
+
+	config  *Config
+	Port    uint16
+	Args    []string
+	Lease   string      // namespace/name; empty for one replica
+	State   []string    // folders that are kept
+	Secrets []secretDir // folders with secrets
+	Env     []string    // variables with secrets
 }
 
 func newPlan(c *Config, o Options) (*plan, error) {
-	p := &plan{config: c, Options: o, port: defaultPort}
+	p := &plan{config: c, Options: o, Port: defaultPort, Args: []string{"-f", configDir + "/" + configFile}}
 	if p.Name == "" {
 		p.Name = defaultName
 	}
@@ -129,28 +166,23 @@ func newPlan(c *Config, o Options) (*plan, error) {
 	if o.Replicas < 0 {
 		wrong("%d replicas: want 1 or more", o.Replicas)
 	}
-	var err error
-	if p.size, err = resource.ParseQuantity(p.Storage); err != nil || p.size.Sign() <= 0 {
+	if size, err := resource.ParseQuantity(p.Storage); err != nil || size.Sign() <= 0 {
 		wrong("storage %q: want a size such as 1Gi", p.Storage)
 	}
-	p.args = []string{"-f", configDir + "/" + configFile}
 	if err := p.listen(); err != nil {
 		errs = append(errs, err)
 	}
-	if p.lease = c.Lease; p.lease == "" && p.Replicas > 1 {
-		p.lease = p.Namespace + "/" + p.Name
-		p.args = append(p.args, "--leader-elect", "--leader-elect-resource-namespace="+p.Namespace, "--leader-elect-resource-name="+p.Name)
+	if p.Lease = c.Lease; p.Lease == "" && p.Replicas > 1 {
+		p.Lease = p.Namespace + "/" + p.Name
+		p.Args = append(p.Args, "--leader-elect", "--leader-elect-resource-namespace="+p.Namespace, "--leader-elect-resource-name="+p.Name)
 	}
-	errs = append(errs, p.folders()...)
-	p.labels = map[string]string{"app.kubernetes.io/name": defaultName, "app.kubernetes.io/instance": p.Name}
-	p.metadata = metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Labels: p.labels}
-	return p, errors.Join(errs...)
+	return p, errors.Join(append(errs, p.folders()...)...)
 }
 
 // listen finds the port of probes and metrics.
 func (p *plan) listen() error {
 	if p.config.Listen == "" {
-		p.args = append(p.args, "--secure-port="+strconv.Itoa(defaultPort))
+		p.Args = append(p.Args, "--secure-port="+strconv.Itoa(defaultPort))
 		return nil
 	}
 	at, err := addressOf(p.config.Listen)
@@ -160,71 +192,50 @@ func (p *plan) listen() error {
 	if !at.Addr().IsUnspecified() {
 		return fmt.Errorf("listen %q: probes come from outside of the Pod; leave the address out, as in \":%d\"", p.config.Listen, at.Port())
 	}
-	p.port = int32(at.Port())
+	p.Port = at.Port()
 	return nil
 }
 
-// documents encodes objects as YAML, one document each. What a server fills in is left out.
-func documents(about string, objects []runtime.Object) ([]byte, error) {
+// Alone reports whether the watch is a StatefulSet: with something to keep and one replica.
+func (p *plan) Alone() bool { return len(p.State) > 0 && p.Replicas == 1 }
+
+// Shared reports whether all replicas have one volume. Whoever is chosen goes on where the
+// last one stopped only if it has the last one's cursor.
+func (p *plan) Shared() bool { return len(p.State) > 0 && p.Replicas > 1 }
+
+// Needed returns the Secrets that must be there: those in folders, and the one that
+// variables come from.
+func (p *plan) Needed() []secretDir {
+	var all []secretDir
+	add := func(name string, keys []string) {
+		for i := range all {
+			if all[i].Name == name {
+				all[i].Keys = sorted(append(all[i].Keys, keys...))
+				return
+			}
+		}
+		all = append(all, secretDir{Name: name, Keys: sorted(keys)})
+	}
+	for _, s := range p.Secrets {
+		add(s.Name, s.Keys)
+	}
+	if len(p.Env) > 0 {
+		add(p.Name, p.Env)
+	}
+	return all
+}
+
+// Data is the content of the ConfigMap, as YAML.
+func (p *plan) Data() (string, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n# Made from the configuration by setpoint watch manifests; make it anew when that changes.\n", about)
-	for i, object := range objects {
-		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-		if err != nil {
-			return nil, err
-		}
-		delete(tree, "status")
-		prune(tree)
-		if i > 0 {
-			b.WriteString("---\n")
-		}
-		if err := encode(&b, tree); err != nil {
-			return nil, err
-		}
-	}
-	return b.Bytes(), nil
-}
-
-func encode(b *bytes.Buffer, value any) error {
-	e := yaml.NewEncoder(b)
+	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
-	if err := e.Encode(value); err != nil {
-		return err
-	}
-	return e.Close()
+	err := errors.Join(e.Encode(map[string]string{configFile: string(p.config.text)}), e.Close())
+	return b.String(), err
 }
 
-// prune takes out creation times and empty structs that Go's encoding writes and nobody means.
-func prune(tree map[string]any) {
-	for key, value := range tree {
-		switch value := value.(type) {
-		case nil:
-			delete(tree, key)
-		case map[string]any:
-			if prune(value); key == "status" && len(value) == 0 {
-				delete(tree, key)
-			}
-			if key == "resources" && len(value) == 0 {
-				delete(tree, key)
-			}
-		case []any:
-			for _, item := range value {
-				if item, ok := item.(map[string]any); ok {
-					prune(item)
-				}
-			}
-		}
-	}
-}
-
-// kustomization lists the files.
-func (p *plan) kustomization(names []string) ([]byte, error) {
-	b := bytes.NewBufferString("# Made from the configuration by setpoint watch manifests, for kubectl apply -k.\n" +
-		"# No namespace is set here, because that would move the roles in watched namespaces too.\n")
-	err := encode(b, struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string
-		Resources  []string
-	}{"kustomize.config.k8s.io/v1beta1", "Kustomization", names})
-	return b.Bytes(), err
+// Hash is of the configuration.
+func (p *plan) Hash() string {
+	sum := sha256.Sum256(p.config.text)
+	return hex.EncodeToString(sum[:8])
 }

@@ -15,8 +15,8 @@ import (
 
 // secretDir is a folder that a Secret is mounted at.
 type secretDir struct {
-	dir, secret string
-	keys        []string // that are read, in their order
+	Dir, Name string   // of the Secret
+	Keys      []string // that are read, in their order
 }
 
 // systemDirs are folders of an image that must not be covered by a volume.
@@ -46,11 +46,10 @@ func (p *plan) stateFolders(c *claims) {
 			keep(join(index("sinks", i), "file.path"), s.File.Path)
 		}
 	}
-	slices.Sort(all)
-	for _, dir := range slices.Compact(all) {
+	for _, dir := range sorted(all) {
 		// A folder in another one is in its volume.
-		if !slices.ContainsFunc(p.state, func(outer string) bool { return within(dir, outer) }) {
-			p.state = append(p.state, dir)
+		if !slices.ContainsFunc(p.State, func(outer string) bool { return within(dir, outer) }) {
+			p.State = append(p.State, dir)
 		}
 	}
 }
@@ -64,7 +63,7 @@ func (p *plan) secretFolders(c *claims) {
 			if len(validation.IsEnvVarName(need.env)) > 0 || len(validation.IsConfigMapKey(need.env)) > 0 {
 				c.wrong("%q cannot be the name of an environment variable of a container", need.env)
 			}
-			p.env = append(p.env, need.env)
+			p.Env = append(p.Env, need.env)
 			continue
 		}
 		key, secret := path.Base(need.file), path.Base(path.Dir(need.file))
@@ -77,11 +76,9 @@ func (p *plan) secretFolders(c *claims) {
 			keys[dir] = append(keys[dir], key)
 		}
 	}
-	slices.Sort(p.env)
-	p.env = slices.Compact(p.env)
+	p.Env = sorted(p.Env)
 	for _, dir := range slices.Sorted(maps.Keys(keys)) {
-		slices.Sort(keys[dir])
-		p.secrets = append(p.secrets, secretDir{dir: dir, secret: path.Base(dir), keys: slices.Compact(keys[dir])})
+		p.Secrets = append(p.Secrets, secretDir{Dir: dir, Name: path.Base(dir), Keys: sorted(keys[dir])})
 	}
 }
 
@@ -127,3 +124,6 @@ func (c *claims) claim(key, file, what string) (dir string, ok bool) {
 func within(dir, outer string) bool {
 	return dir == outer || strings.HasPrefix(dir, strings.TrimSuffix(outer, "/")+"/")
 }
+
+// sorted returns the texts in their order, each once.
+func sorted(all []string) []string { return slices.Compact(slices.Sorted(slices.Values(all))) }

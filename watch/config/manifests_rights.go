@@ -8,19 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
-
-func (p *plan) account() []runtime.Object {
-	return []runtime.Object{&corev1.ServiceAccount{TypeMeta: typeMeta("v1", "ServiceAccount"), ObjectMeta: p.metadata}}
-}
-
-func typeMeta(version, kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: version, Kind: kind}
-}
 
 // rules by namespace; those of the cluster are at "".
 type rulesIn map[string][]rbacv1.PolicyRule
@@ -31,31 +21,36 @@ func (in rulesIn) add(namespace string, rules ...rbacv1.PolicyRule) {
 	}
 }
 
-// rights returns roles and their bindings: first those of the cluster, then those of
-// namespaces in their order.
-func (p *plan) rights() []runtime.Object {
+// role is a Role with its binding, or a ClusterRole if it has no namespace.
+type role struct {
+	Namespace string
+	Rules     []rbacv1.PolicyRule
+}
+
+// Roles returns first the one of the cluster, then those of namespaces in their order.
+func (p *plan) Roles() []role {
 	in := rulesIn{}
 	p.reading(in)
 	in.add("", servingRights()...)
 	p.writingEvents(in)
 	p.leasing(in)
-	var objects []runtime.Object
+	var roles []role
 	for _, namespace := range slices.Sorted(maps.Keys(in)) {
-		objects = append(objects, p.role(namespace, in[namespace])...)
+		roles = append(roles, role{namespace, in[namespace]})
 	}
-	return objects
+	return roles
 }
 
 // reading is the right to read what is watched.
 func (p *plan) reading(in rulesIn) {
 	w := p.config.Watch
-	everything := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: readVerbs()}
+	everything := to("*", "*", "get", "list", "watch")
 	switch {
 	case w.All && len(w.Namespaces) == 0:
 		in.add("", everything)
 	case w.All:
 		// A role of the cluster with wildcards would be one for all namespaces.
-		in.add("", readable(append(builtinInCluster(), p.ClusterScoped...))...)
+		in.add("", readable(append(inClusterKinds(), p.ClusterScoped...))...)
 		for _, namespace := range unique(w.Namespaces) {
 			in.add(namespace, everything)
 		}
@@ -85,17 +80,10 @@ func (p *plan) kinds() []string {
 	return unique(p.config.Watch.Kinds)
 }
 
-func builtinInCluster() []string {
-	var all []string
-	for _, kind := range builtin.all {
-		if scopeOf(kind) == inCluster {
-			all = append(all, kind)
-		}
-	}
-	return all
+// to is the right to do something with one resource.
+func to(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
-
-func readVerbs() []string { return []string{"get", "list", "watch"} }
 
 // readable returns the rules to read kinds, one for each group.
 func readable(kinds []string) []rbacv1.PolicyRule {
@@ -106,8 +94,9 @@ func readable(kinds []string) []rbacv1.PolicyRule {
 	}
 	var rules []rbacv1.PolicyRule
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		slices.Sort(groups[group])
-		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: slices.Compact(groups[group]), Verbs: readVerbs()})
+		rule := to(group, "", "get", "list", "watch")
+		rule.Resources = sorted(groups[group])
+		rules = append(rules, rule)
 	}
 	return rules
 }
@@ -115,7 +104,7 @@ func readable(kinds []string) []rbacv1.PolicyRule {
 // writingEvents is the right that the sink of Kubernetes Events needs: an Event is in the
 // namespace of what it is about.
 func (p *plan) writingEvents(in rulesIn) {
-	create := rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create"}}
+	create := to("events.k8s.io", "events", "create")
 	var namespaces []string
 	for _, s := range p.config.Sinks {
 		if s.KubernetesEvents == nil {
@@ -142,46 +131,18 @@ func (p *plan) writingEvents(in rulesIn) {
 // whether he may.
 func servingRights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
-		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
+		to("authentication.k8s.io", "tokenreviews", "create"),
+		to("authorization.k8s.io", "subjectaccessreviews", "create"),
 	}
 }
 
 // leasing is the right to hold the Lease. Creating one cannot be allowed by name.
 func (p *plan) leasing(in rulesIn) {
-	if p.lease == "" {
+	if p.Lease == "" {
 		return
 	}
-	const group, resource = "coordination.k8s.io", "leases"
-	namespace, name, _ := strings.Cut(p.lease, "/")
-	in.add(namespace,
-		rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"create"}},
-		rbacv1.PolicyRule{
-			APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: []string{name},
-			Verbs: []string{"get", "watch", "update"},
-		})
-}
-
-// role returns a role and its binding. They have the namespace of the watch in their name:
-// a second watch may read the same namespaces.
-func (p *plan) role(namespace string, rules []rbacv1.PolicyRule) []runtime.Object {
-	version := rbacv1.SchemeGroupVersion.String()
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: p.Namespace + ":" + p.Name, Labels: p.labels}
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: p.Namespace, Name: p.Name}}
-	if namespace == "" {
-		return []runtime.Object{
-			&rbacv1.ClusterRole{TypeMeta: typeMeta(version, "ClusterRole"), ObjectMeta: meta, Rules: rules},
-			&rbacv1.ClusterRoleBinding{
-				TypeMeta: typeMeta(version, "ClusterRoleBinding"), ObjectMeta: meta, Subjects: subjects,
-				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
-			},
-		}
-	}
-	return []runtime.Object{
-		&rbacv1.Role{TypeMeta: typeMeta(version, "Role"), ObjectMeta: meta, Rules: rules},
-		&rbacv1.RoleBinding{
-			TypeMeta: typeMeta(version, "RoleBinding"), ObjectMeta: meta, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
-		},
-	}
+	namespace, name, _ := strings.Cut(p.Lease, "/")
+	named := to("coordination.k8s.io", "leases", "get", "watch", "update")
+	named.ResourceNames = []string{name}
+	in.add(namespace, to("coordination.k8s.io", "leases", "create"), named)
 }

@@ -201,7 +201,7 @@ func TestRightsAreThoseToReadWhatIsWatched(t *testing.T) {
 }
 
 func TestRightsOfTheProcessAreThoseThatItsPackagesAskFor(t *testing.T) {
-	p := plan{lease: "ops/watch"}
+	p := plan{Lease: "ops/watch"}
 	in := rulesIn{}
 	p.leasing(in)
 	if got, want := fmt.Sprint(in["ops"]), fmt.Sprint(lease.Config{Key: object.Key{Namespace: "ops", Name: "watch"}}.Rights()); got != want {
@@ -291,5 +291,38 @@ func TestWhatCannotRunInAPodIsSaid(t *testing.T) {
 				t.Errorf("got %v\nwant %s", err, want)
 			}
 		})
+	}
+}
+
+// What a template inserts is a text to YAML, whatever it looks like.
+func TestNamesThatYAMLReadsOtherwiseAreQuoted(t *testing.T) {
+	o := Options{Image: "example.com/a,b:v1", Namespace: "2024", Name: "null", Replicas: 2, StorageClass: "yes"}
+	long := "/" + strings.Repeat("long/", 60) + "a, b: {c} #d/e"
+	c := parse(t, "watch: {namespaces: ['1e3']}\ncursor: '"+long+"'\nsinks: [{name: n, webhook: {urlFrom: {env: Y}, signingKey: {file: '/s/[x], y/true/007'}}}]")
+	objects := decode(t, manifests(t, c, o))
+	for _, object := range objects {
+		accessor, err := meta.Accessor(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := accessor.GetName(); name != "null" && name != "2024:null" {
+			t.Errorf("a %T is called %q", object, name)
+		}
+		switch object := object.(type) {
+		case *corev1.PersistentVolumeClaim:
+			if *object.Spec.StorageClassName != "yes" {
+				t.Errorf("the storage class is %q", *object.Spec.StorageClassName)
+			}
+		case *appsv1.Deployment:
+			pod := object.Spec.Template.Spec
+			var mounts []string
+			for _, m := range pod.Containers[0].VolumeMounts {
+				mounts = append(mounts, m.MountPath)
+			}
+			want := []string{"/config", "/tmp", strings.TrimSuffix(long, "/e"), "/s/[x], y/true"}
+			if !slices.Equal(mounts, want) || pod.Containers[0].Image != o.Image || pod.Containers[0].Env[0].Name != "Y" {
+				t.Errorf("mounts %q, want %q; image %q, env %v", mounts, want, pod.Containers[0].Image, pod.Containers[0].Env)
+			}
+		}
 	}
 }

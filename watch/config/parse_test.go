@@ -54,7 +54,7 @@ routes:
 		{"kinds", fmt.Sprint(c.Watch.Kinds), "[pods widgets.example.com]"},
 		{"namespaces", fmt.Sprint(c.Watch.Namespaces), "[2024]"},
 		{"window", c.Watch.Window.String(), "1.5s"},
-		{"classes", fmt.Sprint(c.Watch.Shown()), "[content metadata heartbeat status]"},
+		{"classes", fmt.Sprint(c.Watch.Shown()), "[content metadata heartbeats status]"},
 		{"condition", c.Where().String(), `event.verb == "deleted"`},
 		{"an alias", fmt.Sprint(c.Routes[0].Match.Kinds), "[pods widgets.example.com]"},
 		{"sorts", c.Sinks[0].Sort() + " " + c.Sinks[1].Sort(), "kubernetesEvents webhook"},
@@ -229,6 +229,8 @@ func TestTheCaretStandsUnderTheMistakeHoweverItIsWritten(t *testing.T) {
 		{"single quotes", "watch: {where: 'event.name == \"it''s\" || vreb'}", 2, "vreb"},
 		{"double quotes", `watch: {where: "event.name == \"\u00e4\x41\" || vreb"}`, 2, "vreb"},
 		{"double quotes, over lines", "watch:\n  where: \"event.name ==\n\n    vreb\"", 5, "vreb"},
+		{"double quotes, with breaks in them", `watch: {where: "event.name ==\n\tvreb"}`, 2, "vreb"},
+		{"double quotes, over lines that go on", "watch:\n  where: \"event.name ==\\\n    vreb\"", 4, "vreb"},
 		{"literal", "watch:\n  where: |\n\n    event.verb ==\n      vreb", 6, "vreb"},
 		{"literal with a tag, an anchor and an indicator", "watch:\n  where: !!str &x |-\n    event.verb ==\n      vreb", 5, "vreb"},
 		{"folded", "watch:\n  where: >\n    event.verb ==\n\n\n    vreb\n", 7, "vreb"},
@@ -363,14 +365,6 @@ func TestOptionsAreNotChangedByBeingChecked(t *testing.T) {
 	}
 	if o.Webhook.Mode != "x" || o.Webhook.Headers[0].Name != "a b" || !o.Webhook.URL.IsZero() {
 		t.Errorf("%+v", o.Webhook)
-	}
-}
-
-func TestNamesOfClassesAreThoseOfEventsToo(t *testing.T) {
-	for _, class := range []event.Class{event.Content, event.Metadata, event.Status, event.Heartbeat, event.Version} {
-		if got, ok := classOf(string(class)); !ok || got != class {
-			t.Errorf("%s is %s, %v", class, got, ok)
-		}
 	}
 }
 

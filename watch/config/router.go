@@ -53,8 +53,7 @@ func newRouter(c *Config) *Router {
 			to.verbs[event.Verb(verb)] = true
 		}
 		for _, name := range m.Classes {
-			class, _ := classOf(name)
-			to.classes = append(to.classes, class)
+			to.classes = append(to.classes, event.Class(name))
 		}
 		if to.kinds = patternsOf(m.Kinds); to.kinds != nil {
 			to.kindSet = map[groupPlural]bool{}

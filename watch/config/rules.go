@@ -6,6 +6,7 @@ package config
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -15,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/setpoint-io/setpoint/internal/nearest"
+	"github.com/setpoint-io/setpoint/watch/event"
 )
 
 // rules are what a configuration must meet beyond its form.
@@ -27,14 +28,15 @@ type rules struct {
 }
 
 func (r *rules) warn(path, format string, args ...any) {
-	r.warnings.add(r.at(path, format, args...))
+	if !r.spoilt(path) {
+		r.warnings.add(r.at(path, format, args...))
+	}
 }
 
 func (r *rules) check() {
 	c := r.config
 	switch {
-	case r.spoilt("apiVersion"):
-	case c.APIVersion == "" && r.nodes["apiVersion"] == nil:
+	case c.APIVersion == "" && r.nodes["apiVersion"] == nil && !r.spoilt("apiVersion"):
 		r.findings.add(&Finding{File: r.file, Line: 1, Text: "there is no apiVersion; write \"apiVersion: " + Version + "\" at the top"})
 	case c.APIVersion != Version:
 		r.wrong("apiVersion", "%q: this program reads %s", clip(c.APIVersion), Version)
@@ -52,14 +54,14 @@ func (r *rules) check() {
 
 // filled refuses an empty text, which is most often a placeholder that nobody filled in.
 func (r *rules) filled(path, value string) {
-	if value == "" && r.nodes[path] != nil && !r.spoilt(path) {
+	if value == "" && r.nodes[path] != nil {
 		r.wrong(path, "is empty; write a text, or leave the key out")
 	}
 }
 
 // some refuses an empty list, which looks like nothing and would mean everything.
 func some[T any](r *rules, path string, list []T) {
-	if len(list) == 0 && r.nodes[path] != nil && !r.spoilt(path) {
+	if len(list) == 0 && r.nodes[path] != nil {
 		r.wrong(path, "is empty; name some, or leave the key out")
 	}
 }
@@ -89,7 +91,7 @@ func (r *rules) watch(w *Watch) {
 		}
 	}
 	for i, name := range w.Show {
-		r.class(index("watch.show", i), name)
+		r.one(index("watch.show", i), "sort of change", name, words(event.Classes()))
 	}
 	r.labels("watch.labels", w.Labels)
 	if _, err := fields.ParseSelector(w.Fields); len(w.Fields) > longestSelector {
@@ -112,58 +114,41 @@ func (r *rules) watch(w *Watch) {
 func (r *rules) kind(path, name string) {
 	plural, group := splitKind(name)
 	switch {
-	case r.spoilt(path):
-	case group == "" && scopeOf(plural) == unknownScope && r.findings.full():
-		r.findings.more++ // without looking for what was meant
 	case strings.Contains(plural, "/"):
 		r.wrong(path, "%q: subresources cannot be watched; name the kind, such as pods", clip(name))
 	case len(validation.IsDNS1035Label(strings.ToLower(plural))) > 0 || strings.HasSuffix(name, "."):
 		r.wrong(path, "%q is no kind; write the plural and the group, such as pods or deployments.apps", clip(name))
 	case strings.ToLower(name) != name:
-		r.wrong(path, "%q: want the plural in lower case%s", clip(name), didYouMean(plural, group))
+		r.wrong(path, "%q: want the plural in lower case%s", clip(name), r.nearKind(plural, group))
+	case group == "" && scopeOf(plural) == unknownScope:
+		r.wrong(path, "%q is no kind without a group%s A kind of your own is named with its group, as in widgets.example.com", clip(name), cmp.Or(r.nearKind(plural, group), "."))
 	case group == "":
-		if ok, _ := known(plural); !ok {
-			r.wrong(path, "%q is no kind without a group%s A kind of your own is named with its group, as in widgets.example.com", clip(name), cmp.Or(didYouMean(plural, group), "."))
-		}
 	case versioned.MatchString(group):
 		version, rest, _ := strings.Cut(group, ".")
 		r.wrong(path, "%q: leave the version out: %q. It is watched in the version that the server prefers to %s", clip(name), strings.TrimSuffix(plural+"."+rest, "."), version)
 	case len(validation.IsDNS1123Subdomain(group)) > 0:
 		r.wrong(path, "%q: %q cannot be a group; write a kind such as deployments.apps", clip(name), clip(group))
-	case builtin.groups[group] && scopeOf(name) == unknownScope:
-		r.warn(path, "%q: Kubernetes has no such kind in the group %s that is known here%s", clip(name), group, didYouMean(plural, group))
+	case builtin.groups[group] != nil && scopeOf(name) == unknownScope:
+		r.warn(path, "%q: Kubernetes has no such kind in the group %s that is known here%s", clip(name), group, r.nearKind(plural, group))
 	}
 }
 
 // versioned are groups with a version before them: deployments.v1.apps.
 var versioned = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?(\.|$)`)
 
-func didYouMean(plural, group string) string {
-	var same []string
-	for _, name := range builtin.all {
-		if p, g := splitKind(name); g == group {
-			same = append(same, p)
-		}
-	}
-	if len(same) == 0 || len(plural) > longestName {
+// nearKind asks for the kind that is near, if one is.
+func (r *rules) nearKind(plural, group string) string {
+	if r.findings.full() || len(plural) > longestName {
 		return ""
 	}
-	lower := strings.ToLower(plural)
-	_, meant := known(lower)
-	if group != "" {
-		if meant = nearest.Name(lower, same); meant != "" {
-			meant += "." + group
-		}
+	if near := nearKind(plural, group); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
 	}
-	if meant == "" {
-		return ""
-	}
-	return "; did you mean \"" + meant + "\"?"
+	return ""
 }
 
 func (r *rules) namespace(path, name string) {
 	switch {
-	case r.spoilt(path):
 	case strings.Contains(name, "*"):
 		r.wrong(path, "%q: what is watched is asked of the server by name; write the namespaces out, or use * in the match of a route", clip(name))
 	case len(validation.IsDNS1123Label(name)) > 0:
@@ -173,7 +158,7 @@ func (r *rules) namespace(path, name string) {
 
 // pattern checks a name in which * stands for anything.
 func (r *rules) pattern(path, name string, allowed *regexp.Regexp, what string) {
-	if !r.spoilt(path) && !allowed.MatchString(name) {
+	if !allowed.MatchString(name) {
 		r.wrong(path, "%q cannot be %s, and no pattern for some", clip(name), what)
 	}
 }
@@ -194,28 +179,17 @@ func (r *rules) twice(path string, list []string) {
 	}
 }
 
-func (r *rules) class(path, name string) {
-	if r.spoilt(path) {
-		return
-	}
-	if _, ok := classOf(name); !ok {
-		var names []string
-		for _, c := range classNames {
-			names = append(names, c.name)
-		}
-		r.wrong(path, "there is no sort of change %q%s", clip(name), meant(name, names))
+// one checks a name that must be one of few.
+func (r *rules) one(path, what, name string, known []string) {
+	if !slices.Contains(known, name) {
+		r.wrong(path, "there is no %s %q%s", what, clip(name), r.meant(name, known))
 	}
 }
 
 func (r *rules) labels(path, selector string) {
-	switch {
-	case r.spoilt(path):
-		return
-	case len(selector) > longestSelector:
+	if len(selector) > longestSelector {
 		r.wrong(path, "is of %d bytes, and no more than %d are sent to a server", len(selector), longestSelector)
-		return
-	}
-	if _, err := labels.Parse(selector); err != nil {
+	} else if _, err := labels.Parse(selector); err != nil {
 		r.wrong(path, "%q is no selector: %v; write one such as tier=web,env in (a, b)", clip(selector), clip(err.Error()))
 	}
 }
@@ -226,9 +200,6 @@ const longestSelector = 4 << 10
 
 // hide checks the form of a rule for values that are not shown. Whoever watches reads it.
 func (r *rules) hide(path, rule string) {
-	if r.spoilt(path) {
-		return
-	}
 	kind, way, ok := strings.Cut(rule, ":")
 	if !ok || kind == "" || way == "" {
 		r.wrong(path, "%q: want a kind, a colon and the path of a field, such as configmaps:data.password", clip(rule))
@@ -242,12 +213,12 @@ func (r *rules) hide(path, rule string) {
 // place checks where the process answers, and what replicas choose one of them by.
 func (r *rules) place() {
 	c := r.config
-	if r.filled("listen", c.Listen); c.Listen != "" && !r.spoilt("listen") {
+	if r.filled("listen", c.Listen); c.Listen != "" {
 		if _, err := addressOf(c.Listen); err != nil {
 			r.wrong("listen", "%q: want an address and a port, such as :8080 or 127.0.0.1:8080", clip(c.Listen))
 		}
 	}
-	if r.filled("lease", c.Lease); c.Lease != "" && !r.spoilt("lease") {
+	if r.filled("lease", c.Lease); c.Lease != "" {
 		namespace, name, _ := strings.Cut(c.Lease, "/")
 		if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
 			r.wrong("lease", "%q: want a namespace and a name, such as monitoring/setpoint-watch", clip(c.Lease))

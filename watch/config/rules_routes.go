@@ -60,9 +60,7 @@ func (m *Match) empty() bool {
 func (r *rules) leads(path string, route *Route, names []string) {
 	at := join(path, "sinks")
 	switch {
-	case r.spoilt(at):
-		return
-	case r.nodes[at] == nil:
+	case r.nodes[at] == nil && !r.spoilt(at):
 		r.wrong(path, "a route leads to sinks; name them, as in \"sinks: [%s]\", or write \"sinks: []\" to tell nobody of what it matches", exampleSink(names))
 		return
 	case len(route.Sinks) == 0 && route.Continue:
@@ -75,7 +73,7 @@ func (r *rules) leads(path string, route *Route, names []string) {
 		case len(names) == 0:
 			r.wrong(index(at, i), "there is no sink %q, nor any other; write it under sinks", clip(name))
 		default:
-			r.wrong(index(at, i), "there is no sink %q%s", clip(name), meant(name, unique(names)))
+			r.wrong(index(at, i), "there is no sink %q%s", clip(name), r.meant(name, unique(names)))
 		}
 	}
 }
@@ -120,7 +118,7 @@ func (r *rules) match(path string, m *Match) {
 		r.verb(index(join(path, "verbs"), i), name, m.Verbs)
 	}
 	for i, name := range m.Classes {
-		r.class(index(join(path, "classes"), i), name)
+		r.one(index(join(path, "classes"), i), "sort of change", name, words(event.Classes()))
 	}
 	r.filled(join(path, "labels"), m.Labels)
 	r.labels(join(path, "labels"), m.Labels)
@@ -129,7 +127,7 @@ func (r *rules) match(path string, m *Match) {
 // watched warns of what is matched and not watched. A file that does not say what is watched
 // leaves it to the command line.
 func (r *rules) watched(path, name string, all []string, what string) {
-	if len(all) == 0 || r.spoilt(path) {
+	if len(all) == 0 {
 		return
 	}
 	if one := newPatterns([]string{name}); !slices.ContainsFunc(all, one.match) {
@@ -139,14 +137,8 @@ func (r *rules) watched(path, name string, all []string, what string) {
 
 func (r *rules) verb(path, name string, all []string) {
 	w := &r.config.Watch
+	r.one(path, "verb", name, words(event.Verbs()))
 	switch {
-	case r.spoilt(path):
-	case !slices.Contains(verbs, event.Verb(name)):
-		var names []string
-		for _, verb := range verbs {
-			names = append(names, string(verb))
-		}
-		r.wrong(path, "there is no verb %q%s", clip(name), meant(name, names))
 	case event.Verb(name) == event.Existing && r.nodes["watch.initial"] != nil && !w.Initial:
 		r.warn(path, "matches nothing: watch.initial is false")
 	case event.Verb(name) == event.Updated && w.Settle > 0 && !slices.Contains(all, string(event.Settled)):

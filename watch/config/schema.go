@@ -8,9 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
+	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
@@ -73,31 +73,22 @@ func schemaOf(of reflect.Type, key string) jsonSchema {
 		return schema
 	default:
 		schema := jsonSchema{"type": "string"}
-		if words := words(key); words != nil {
-			schema["enum"] = words
+		if allowed := allowed(key); allowed != nil {
+			schema["enum"] = allowed
 		}
 		return schema
 	}
 }
 
-// words are the texts that may stand at a key, or in its list; nil if they cannot be listed.
-func words(key string) []string {
+// allowed are the texts that may stand at a key, or in its list; nil if they cannot be listed.
+func allowed(key string) []string {
 	switch key {
 	case "apiVersion":
 		return []string{Version}
 	case "show", "classes":
-		var names []string
-		for _, c := range classNames {
-			names = append(names, c.name, string(c.class))
-		}
-		slices.Sort(names)
-		return slices.Compact(names)
+		return words(event.Classes())
 	case "verbs":
-		var names []string
-		for _, verb := range verbs {
-			names = append(names, string(verb))
-		}
-		return names
+		return words(event.Verbs())
 	case "form":
 		return []string{"text", "diff", "json", "yaml", "cloudevents"}
 	case "mode":

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func TestTheTableOfKindsIsWhatAServerServes(t *testing.T) {
 			t.Errorf("%s: the scope is %d here, and %d on the server", name, got, want)
 		}
 		for _, short := range s.Short {
-			if meant, ok := shortNames[short]; ok && meant != name && s.Group != "events.k8s.io" {
+			if meant, ok := builtin.short[short]; ok && meant != name && s.Group != "events.k8s.io" {
 				t.Errorf("%s is short for %s here, and for %s on the server", short, meant, name)
 			}
 		}
@@ -110,11 +111,11 @@ func TestAServerTakesTheManifests(t *testing.T) {
 	}
 
 	pod := podOf(t, decode(t, files), o.Namespace)
-	text, err := documents("", []runtime.Object{pod})
+	text, err := json.Marshal(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "pod.yaml")
+	file := filepath.Join(dir, "pod.json")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -128,8 +129,8 @@ func podOf(t *testing.T, objects []runtime.Object, namespace string) *corev1.Pod
 		if !ok {
 			continue
 		}
-		pod := &corev1.Pod{TypeMeta: typeMeta("v1", "Pod"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pod"}, Spec: set.Spec.Template.Spec}
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: stateVolume}) // as its controller adds it
+		pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pod"}, Spec: set.Spec.Template.Spec}
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "state"}) // as its controller adds it
 		return pod
 	}
 	t.Fatal("there is no StatefulSet")

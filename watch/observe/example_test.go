@@ -41,5 +41,5 @@ func Example() {
 	// configmaps team-a/web updated [content]
 	// data.mode slow → fast
 	// data.password (hidden 80dc95) → (hidden efb09f)
-	// [heartbeat version]
+	// [heartbeats versions]
 }
