@@ -86,8 +86,7 @@ func (c *Condition) String() string { return c.text }
 func (c *Condition) Matches(e *event.Event) (bool, error) {
 	out, _, err := c.program.Eval(&variables{e: e})
 	if err != nil {
-		var stopped interpreter.EvalCancelledError
-		if errors.As(err, &stopped) {
+		if _, stopped := errors.AsType[interpreter.EvalCancelledError](err); stopped {
 			return false, fmt.Errorf("asking %q of %s %s: %w", c.text, e.Kind, e.Key, ErrCost)
 		}
 		return false, fmt.Errorf("asking %q of %s %s: %w: %w", c.text, e.Kind, e.Key, ErrAbsent, err)
