@@ -37,8 +37,8 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// notOurs are flags of other programs that the pages name: kubectl and git.
-var notOurs = map[string]bool{"from-file": true, "format": true, "parse-format": true}
+// notOurs are flags of other programs that the pages name: kubectl and base64.
+var notOurs = map[string]bool{"from-file": true, "decode": true}
 
 func TestTheFlagsInTheDocumentsAreThere(t *testing.T) {
 	world, _ := testWorld(nil)
