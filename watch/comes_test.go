@@ -20,6 +20,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/internal/discovery"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
@@ -100,7 +101,7 @@ func TestAnotherVersionOfAKindIsNoNewKind(t *testing.T) {
 			s.gadget("delete", "goes", "")
 			s.gadget("create", "new", "0")
 			served, unknown := s.discover()
-			if err := w.follow(t.Context(), served, unknown, false); err != nil {
+			if err := discovered(t, w, served, unknown, false); err != nil {
 				t.Fatal(err)
 			}
 			begun(t, w, 1)
@@ -141,6 +142,9 @@ func TestAKindThatWasNotKnownAtFirstIsNoNewKind(t *testing.T) {
 	_, w := watching(t, s.Config, Options{Kinds: []string{"secrets"}, Namespaces: []string{s.namespace}, Tell: b.tell})
 	begun(t, w, 1)
 	served, _ := s.discover()
+	w.mu.Lock()
+	w.kinds = discovery.Set{} // what follows are the first discoveries
+	w.mu.Unlock()
 	w.options.Kinds = append(w.options.Kinds, "configmaps")
 	core := map[schema.GroupVersion]error{{Version: "v1"}: errors.New("away")}
 	var rest []client.Served
@@ -153,7 +157,7 @@ func TestAKindThatWasNotKnownAtFirstIsNoNewKind(t *testing.T) {
 		served  []client.Served
 		unknown *client.DiscoveryError
 	}{{rest, &client.DiscoveryError{Failed: core}}, {served, nil}} {
-		if err := w.follow(t.Context(), found.served, found.unknown, false); err != nil {
+		if err := discovered(t, w, found.served, found.unknown, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,14 +166,29 @@ func TestAKindThatWasNotKnownAtFirstIsNoNewKind(t *testing.T) {
 	want(t, b.lines, "created configmaps new")
 }
 
+// discovered has a Watch follow what a discovery has found. The server has one more kind,
+// which nobody can watch.
+func discovered(t *testing.T, w *Watch, served []client.Served, unknown *client.DiscoveryError, first bool) error {
+	t.Helper()
+	var err error
+	if unknown != nil {
+		err = unknown
+	}
+	kinds, ok := w.with(append(slices.Clone(served), client.Served{Resource: object.Resource{Version: "v1", Plural: "bindings", Kind: "Binding"}}), err)
+	if !ok {
+		t.Fatal("the discovery says nothing")
+	}
+	return w.follow(t.Context(), kinds, first)
+}
+
 // That a kind is not there can be said when it is known what is there.
 func TestAKindIsAMistakeOnlyOnceAllIsKnown(t *testing.T) {
 	w := &Watch{options: Options{Kinds: []string{"podmetrics"}}, waiting: map[string]bool{}, log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	away := &client.DiscoveryError{Failed: map[schema.GroupVersion]error{{Group: "metrics.k8s.io", Version: "v1beta1"}: errors.New("away")}}
-	if err := w.follow(t.Context(), nil, away, true); err != nil {
+	if err := discovered(t, w, nil, away, true); err != nil {
 		t.Errorf("while a part is unknown: %v", err)
 	}
-	if err := w.follow(t.Context(), nil, nil, false); !errors.As(err, new(*UnknownKindError)) {
+	if err := discovered(t, w, nil, nil, false); !errors.As(err, new(*UnknownKindError)) {
 		t.Errorf("the error is %v, want one that names the kind", err)
 	}
 }
@@ -195,7 +214,7 @@ func TestWhatHappenedBeforeAKindWentIsTold(t *testing.T) {
 	}
 	f := w.all()[0]
 	controlplanetest.Eventually(t, "all are there", func() bool { return f.informer.Snapshot().Len() == len(lines) })
-	if err := w.follow(t.Context(), nil, nil, false); err != nil {
+	if err := discovered(t, w, nil, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	close(gate)
@@ -236,7 +255,7 @@ func TestAKindThatAppearsIsKnownAtOnce(t *testing.T) {
 	s.create("a")
 	served, unknown := s.discover()
 	w.options.Kinds = append(w.options.Kinds, "configmaps")
-	if err := w.follow(t.Context(), served, unknown, false); err != nil {
+	if err := discovered(t, w, served, unknown, false); err != nil {
 		t.Fatal(err)
 	}
 	if name := w.selection(configMaps, s.namespace); !slices.Contains(n.Selections(), name) {
@@ -262,7 +281,7 @@ func TestNothingOfAWatchIsLeft(t *testing.T) {
 	}
 	<-blocked
 	all := w.all()
-	if err := w.follow(t.Context(), nil, nil, false); err != nil { // some are to finish just then
+	if err := discovered(t, w, nil, nil, false); err != nil { // some are to finish just then
 		t.Fatal(err)
 	}
 	p.Stop()

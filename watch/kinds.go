@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/discovery"
 	"github.com/setpoint-io/setpoint/internal/nearest"
 )
 
@@ -74,14 +75,7 @@ func nearestKind(served []client.Served, name string) string {
 	return nearest.Name(name, known)
 }
 
-// everyKind returns the kinds that can be followed, each object in one of them: the
-// Events of the core group are those of events.k8s.io.
+// everyKind returns the kinds that can be followed, each object in one of them.
 func everyKind(served []client.Served) []client.Served {
-	var all []client.Served
-	for _, s := range served {
-		if watchable(s) && (s.Group != "events.k8s.io" || s.Plural != "events") {
-			all = append(all, s)
-		}
-	}
-	return all
+	return slices.DeleteFunc(discovery.Once(served), func(s client.Served) bool { return !watchable(s) })
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/discovery"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
@@ -41,11 +42,11 @@ type Watch struct {
 
 	mu        sync.Mutex
 	followers map[place]*follower
-	gone      map[place]*legacy      // of kinds that are not served any more
-	unsure    *client.DiscoveryError // what the last discovery did not find out
-	sure      bool                   // there was one that found out everything
-	waiting   map[string]bool        // names of kinds that are not served, and whether the journal knows that
-	found     chan struct{}          // closed when the kinds of the first discovery are followed
+	gone      map[place]*legacy // of kinds that are not served any more
+	kinds     discovery.Set     // as of the last discovery
+	sure      bool              // there was one that found out everything
+	waiting   map[string]bool   // names of kinds that are not served, and whether the journal knows that
+	found     chan struct{}     // closed when the kinds of the first discovery are followed
 	tasks     sync.WaitGroup
 	counts    counts
 }
@@ -102,20 +103,20 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 	first, well := true, time.Now()
 	for pause := min(250*time.Millisecond, w.patience); ; {
 		served, err := w.host.Client().Discover(ctx)
-		switch partial := (*client.DiscoveryError)(nil); {
+		switch kinds, ok := w.with(served, err); {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // it was asked to end
-		case err != nil && !errors.As(err, &partial):
+		case !ok:
 			if w.options.Once && time.Since(well) > w.patience {
 				return &unseenError{what: "finding out which kinds there are", err: err}
 			}
 			w.log.Warn("cannot find out which kinds there are; trying again until it works", "error", err)
 			pause = min(2*pause, discoverEvery)
 		default:
-			if partial != nil && first {
+			if kinds.Unknown() != nil && first {
 				w.log.Warn("some kinds are not known, since their server is away; they are followed when it is back", "error", err)
 			}
-			if err := w.follow(ctx, served, partial, first); err != nil {
+			if err := w.follow(ctx, kinds, first); err != nil {
 				return err
 			}
 			if first {
@@ -132,6 +133,13 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// with returns the kinds after a discovery.
+func (w *Watch) with(found []client.Served, err error) (now discovery.Set, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.kinds.With(found, err)
 }
 
 // awaitLook waits until the server is to be asked again: soon, if a kind that it does not
@@ -153,15 +161,13 @@ func (w *Watch) awaitLook(ctx context.Context) {
 
 // follow begins to follow the kinds that are wanted, and ends it for those that the
 // server has no longer. What a discovery could not find out stays as it is.
-func (w *Watch) follow(ctx context.Context, served []client.Served, unknown *client.DiscoveryError, first bool) error {
-	wanted, err := w.wanted(served, first, unknown == nil)
+func (w *Watch) follow(ctx context.Context, kinds discovery.Set, first bool) error {
+	whole := kinds.Unknown() == nil
+	wanted, err := w.wanted(kinds.Served(), first, whole)
 	if err != nil {
 		return err
 	}
-	w.sure = w.sure || unknown == nil
-	unsure := func(r object.Resource, e *client.DiscoveryError) bool {
-		return e != nil && e.Failed[r.GroupVersion()] != nil
-	}
+	w.sure = w.sure || whole
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	places := map[place]client.Served{}
@@ -171,7 +177,7 @@ func (w *Watch) follow(ctx context.Context, served []client.Served, unknown *cli
 		}
 	}
 	for p, f := range w.followers {
-		if _, still := places[p]; still || unsure(f.resource, unknown) {
+		if _, still := places[p]; still {
 			continue
 		}
 		w.log.Info("a kind is gone, and followed no longer", "kind", f.kind.String(), "namespace", p.namespace)
@@ -183,14 +189,14 @@ func (w *Watch) follow(ctx context.Context, served []client.Served, unknown *cli
 		s := places[p]
 		before, appeared := w.gone[p], false
 		switch f := w.followers[p]; {
-		case f != nil && (f.resource == s.Resource || unsure(f.resource, unknown)):
+		case f != nil && f.resource == s.Resource:
 			continue
 		case f != nil:
 			w.log.Info("a kind is served otherwise now, and followed anew", "kind", f.kind.String(), "version", s.Version)
 			f.stop()
 			before = f.legacy
 		case !first:
-			if appeared = !unsure(s.Resource, w.unsure); appeared {
+			if appeared = !w.kinds.IsUnknown(s.GroupVersion()); appeared {
 				if err := w.cursor.empty("", w.selection(s.Resource, p.namespace)); err != nil {
 					return err
 				}
@@ -200,7 +206,7 @@ func (w *Watch) follow(ctx context.Context, served []client.Served, unknown *cli
 		delete(w.gone, p)
 		w.followers[p] = w.newFollower(ctx, s.Resource, p.namespace, appeared, before)
 	}
-	w.unsure = unknown
+	w.kinds = kinds
 	return nil
 }
 

@@ -4,15 +4,14 @@
 package garbagecollector
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/discovery"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -31,7 +30,7 @@ func said(of map[schema.GroupKind]object.Resource) []string {
 
 func TestKindsThatCanBeDeletedListedAndWatchedAreWatchedButForEvents(t *testing.T) {
 	all := []string{"get", "list", "watch", "delete"}
-	got := planOf([]client.Served{
+	set, ok := discovery.Set{}.With([]client.Served{
 		served("", "v1", "Pod", all...),
 		served("", "v1", "Event", all...),
 		served("events.k8s.io", "v1", "Event", all...),
@@ -39,36 +38,14 @@ func TestKindsThatCanBeDeletedListedAndWatchedAreWatchedButForEvents(t *testing.
 		served("", "v1", "ComponentStatus", "get", "list"),
 		served("authorization.k8s.io", "v1", "SubjectAccessReview", "create"),
 		served("metrics.k8s.io", "v1", "Pod", "get", "list"),
-	}, nil, plan{})
-	if want := []string{"example.org/v1/Event", "v1/Pod"}; !slices.Equal(said(got.watched), want) {
-		t.Errorf("watched are %v, want %v", said(got.watched), want)
+	}, nil)
+	watched, read := set.Where(isCollected), set.Where(isRead)
+	if want := []string{"example.org/v1/Event", "v1/Pod"}; !ok || !slices.Equal(said(watched), want) {
+		t.Errorf("watched are %v, want %v", said(watched), want)
 	}
 	want := []string{"events.k8s.io/v1/Event", "example.org/v1/Event", "metrics.k8s.io/v1/Pod", "v1/ComponentStatus", "v1/Event", "v1/Pod"}
-	if !slices.Equal(said(got.served), want) {
-		t.Errorf("served are %v, want %v", said(got.served), want)
-	}
-}
-
-func TestPartialDiscoveryKeepsWhatIsWatchedAlready(t *testing.T) {
-	all := []string{"get", "list", "watch", "delete"}
-	before := planOf([]client.Served{
-		served("", "v1", "Pod", all...), served("away.org", "v1", "Far", all...), served("gone.org", "v1", "Gone", all...),
-	}, nil, plan{})
-	away := &client.DiscoveryError{Failed: map[schema.GroupVersion]error{{Group: "away.org", Version: "v1"}: errors.New("away")}}
-	found := []client.Served{
-		served("", "v1", "Pod", all...),
-		served("away.org", "v1beta1", "Far", all...), // an older version is no reason to change
-		served("new.org", "v1", "New", all...),
-	}
-	for name, err := range map[string]error{"alone": away, "wrapped": fmt.Errorf("discovering: %w", away)} {
-		now := planOf(found, err, before)
-		if want := []string{"away.org/v1/Far", "new.org/v1/New", "v1/Pod"}; !slices.Equal(said(now.watched), want) || !maps.Equal(now.watched, now.served) {
-			t.Errorf("%s: watched are %v and served %v, want %v", name, said(now.watched), said(now.served), want)
-		}
-	}
-	now := planOf(found, nil, before)
-	if want := []string{"away.org/v1beta1/Far", "new.org/v1/New", "v1/Pod"}; !slices.Equal(said(now.watched), want) {
-		t.Errorf("after a whole discovery, watched are %v, want %v", said(now.watched), want)
+	if !slices.Equal(said(read), want) {
+		t.Errorf("served are %v, want %v", said(read), want)
 	}
 }
 

@@ -12,10 +12,12 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/discovery"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
@@ -52,10 +54,10 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	}
 	gc := &garbageCollector{
 		host: h, log: h.Logger().With("controller", Name), recorder: h.Recorder(Name),
-		kinds:      &kinds{},
-		syncTime:   syncTime,
-		rediscover: make(chan struct{}, 1),
+		kinds:    &kinds{},
+		syncTime: syncTime,
 	}
+	gc.discovery = discovery.NewFollower(h.Client().Discover, gc.log, discoverSoon, discoverAgain)
 	gc.collector = &collector{
 		world: server{client: h.Client(), kinds: gc.kinds},
 		graph: newGraph(), add: gc.add, report: gc.report, each: someAtOnce,
@@ -68,17 +70,16 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 // garbageCollector is a loop whose keys are UIDs of nodes of the graph, and what
 // feeds the graph.
 type garbageCollector struct {
-	host       controller.Host
-	log        *slog.Logger
-	recorder   *controller.Recorder
-	loop       *controller.Controller
-	collector  *collector
-	kinds      *kinds
-	rediscover chan struct{}
-	syncTime   time.Duration // syncTime, or what a test waits
+	host      controller.Host
+	log       *slog.Logger
+	recorder  *controller.Recorder
+	loop      *controller.Controller
+	collector *collector
+	kinds     *kinds
+	discovery *discovery.Follower
+	syncTime  time.Duration // syncTime, or what a test waits
 
-	now     plan   // used by whoever discovers, one at a time
-	trouble string // of discovery, as it was logged last
+	watched map[schema.GroupKind]object.Resource // used by follow
 }
 
 // Name returns the controller's name.
@@ -116,7 +117,7 @@ func (gc *garbageCollector) Run(ctx context.Context) error {
 		return nil
 	}
 	var discovering sync.WaitGroup
-	discovering.Go(func() { gc.discoverForEver(ctx) })
+	discovering.Go(func() { gc.discovery.Run(ctx, gc.follow) })
 	err := gc.loop.Run(ctx)
 	discovering.Wait()
 	return err

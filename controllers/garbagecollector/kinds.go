@@ -40,6 +40,15 @@ func (k *kinds) shown(t target) (object.Meta, bool) {
 	return m.informer.Handle().Meta(t.key)
 }
 
+// serve notes what the server serves, and reports whether that is new.
+func (k *kinds) serve(served map[schema.GroupKind]object.Resource) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before := k.served
+	k.served = served
+	return !maps.Equal(before, served)
+}
+
 // set changes who watches what.
 func (k *kinds) set(change func(*kinds)) {
 	k.mu.Lock()

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/discovery"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
@@ -246,15 +246,10 @@ func (r *reconciler) empty(ctx context.Context, namespace string, age time.Durat
 	return found
 }
 
-// deletable returns the kinds whose objects are in namespaces and can be deleted, each
-// once: Events are served in two groups, and two requests to delete all of them would
-// only be in each other's way.
+// deletable returns the kinds whose objects are in namespaces and can be deleted, each object
+// in one of them: two requests to delete all Events would only be in each other's way.
 func deletable(kinds []client.Served) []client.Served {
-	events := func(k client.Served, group string) bool { return k.Plural == "events" && k.Group == group }
-	twice := slices.ContainsFunc(kinds, func(k client.Served) bool { return events(k, "") })
-	return slices.DeleteFunc(kinds, func(k client.Served) bool {
-		return !k.Namespaced || !k.Can("delete") || twice && events(k, eventsv1.GroupName)
-	})
+	return slices.DeleteFunc(discovery.Once(kinds), func(k client.Served) bool { return !k.Namespaced || !k.Can("delete") })
 }
 
 func isPods(k client.Served) bool { return k.Group == "" && k.Plural == "pods" }

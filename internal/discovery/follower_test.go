@@ -1,0 +1,84 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/setpoint-io/setpoint/client"
+)
+
+// asked is a server that notes when it is asked.
+type asked struct {
+	began time.Time
+	at    []time.Duration
+	fail  error
+}
+
+func (a *asked) discover(context.Context) ([]client.Served, error) {
+	a.at = append(a.at, time.Since(a.began))
+	if a.fail != nil {
+		return nil, a.fail
+	}
+	return []client.Served{served("", "v1", "Pod")}, nil
+}
+
+func TestAFollowerAsksSoonerAfterAChangeAndAtFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &asked{began: time.Now(), fail: errors.New("connection refused")}
+		var log bytes.Buffer
+		f := NewFollower(server.discover, slog.New(slog.NewTextHandler(&log, nil)), time.Second, 30*time.Second)
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(5*time.Second, func() { server.fail = nil })
+		if !f.First(ctx, func(_ context.Context, s Set) bool { return len(s.Served()) == 1 }) {
+			t.Fatal("it ended without kinds")
+		}
+		// After 0, 1, 1+2, 1+2+4 s.
+		if want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}; !slices.Equal(server.at, want) {
+			t.Errorf("the server was asked at %v, want %v", server.at, want)
+		}
+		if n := strings.Count(log.String(), "not all kinds are known"); n != 1 {
+			t.Errorf("the trouble was logged %d times: %s", n, &log)
+		}
+
+		server.began, server.at = time.Now(), nil
+		seen, ended := 0, make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.Run(ctx, func(context.Context, Set) { seen++ })
+		}()
+		time.Sleep(40 * time.Second)
+		f.Soon()
+		f.Soon()
+		time.Sleep(25 * time.Second)
+		stop()
+		<-ended
+		// Every 30 s, and 1, 1+2, … s after the call.
+		want := []time.Duration{30 * time.Second, 41 * time.Second, 43 * time.Second, 47 * time.Second, 55 * time.Second}
+		if !slices.Equal(server.at, want) || seen != len(want) {
+			t.Errorf("the server was asked at %v, want %v; %d calls", server.at, want, seen)
+		}
+	})
+}
+
+func TestAFollowerEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &asked{began: time.Now(), fail: errors.New("connection refused")}
+		f := NewFollower(server.discover, slog.New(slog.DiscardHandler), time.Second, 30*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if f.First(ctx, func(context.Context, Set) bool { return true }) {
+			t.Error("it has kinds without an answer")
+		}
+		f.Run(ctx, func(context.Context, Set) { t.Error("a server that is away says something") })
+	})
+}
