@@ -74,7 +74,7 @@ func TestAWatchThatBreaksIsRetriedAfterAPause(t *testing.T) {
 				var sources []*breakingSource
 				for range informers {
 					source := &breakingSource{scripted: scripted{t: t}, after: after, most: most}
-					informer := SharedInformer[*corev1.Pod]{newInformer("pods", source, podContent(), slog.New(slog.DiscardHandler))}
+					informer := SharedInformer[*corev1.Pod]{informer: newInformer("pods", source, podContent(), slog.New(slog.DiscardHandler))}
 					informer.informer.reflect.server = &server
 					defer start(t, informer)()
 					sources = append(sources, source)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cache keeps a local, always current copy of the objects of a kind, and
-// tells handlers what changes.
+// tells handlers what changes. Its handle of a kind writes to the server too.
 //
 // # The way of a change
 //
@@ -35,11 +35,24 @@
 // A [Snapshot] is the state of a kind at one resourceVersion. Taking one costs
 // nothing, reading from it takes no lock, and it never changes: readers and the
 // writer do not wait for each other. [SharedInformer.Get] reads from the newest.
-// Objects are found by key, namespace, owner, label, field, and by indexes that users
-// add, and [Snapshot.Since] tells what differs from an earlier one.
+// Objects are found by key, namespace, owner, label, and by the indexes that users add
+// ([NewIndex]), and [Snapshot.Since] tells what differs from an earlier one.
 //
 // Objects in a snapshot are shared by all readers. They are read-only: call
 // DeepCopy before you change one. [Factory.DetectMutation] finds who did not.
+//
+// # Writes
+//
+// A [SharedInformer] is the one handle of a kind. What it reads comes from the cache, and
+// what it writes goes to the server, with the client of whoever it was asked of:
+//
+//	pods := cache.Informer[*corev1.Pod](mgr)
+//	pod, err := pods.Get(key)              // from the cache
+//	_, err = pods.UpdateStatus(ctx, next)  // to the server
+//	pod, err = pods.Server().Get(ctx, key) // from the server
+//
+// The cache shows a write some milliseconds later, when the server has sent it. Reconciles
+// of the controller package begin after it does.
 //
 // # Handlers
 //

@@ -16,18 +16,11 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// One life of an informer: it is asked for, started, read, told of a change, and
-// stopped.
+// One life of an informer: it is asked for, indexed, started, read, told of a change, and
+// stopped. The same handle creates the Pods.
 func Example() {
 	server := fakeapi.Start(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
 	defer server.Close()
-	add := func(name string) {
-		if err := server.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name}}); err != nil {
-			fmt.Println(err)
-		}
-	}
-	add("web-1")
-
 	c, err := client.New(server.Config())
 	if err != nil {
 		fmt.Println(err)
@@ -35,6 +28,20 @@ func Example() {
 	}
 	factory := cache.NewFactory(c, nil)
 	pods := cache.Informer[*corev1.Pod](factory)
+	byNode := cache.NewIndex(pods, func(pod cache.Item[*corev1.Pod]) ([]string, error) {
+		o, err := pod.Object()
+		if err != nil {
+			return nil, err
+		}
+		return []string{o.Spec.NodeName}, nil
+	})
+	add := func(name string) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name}, Spec: corev1.PodSpec{NodeName: "node-1"}}
+		if _, err := pods.Create(context.Background(), pod); err != nil {
+			fmt.Println(err)
+		}
+	}
+	add("web-1")
 
 	events := make(chan string)
 	_, err = pods.AddHandler(func(e cache.Event[*corev1.Pod]) {
@@ -60,6 +67,9 @@ func Example() {
 
 	add("web-2")
 	fmt.Println(<-events)
+	for node, count := range byNode.Values(pods.Snapshot()) {
+		fmt.Println(node, "has", count, "Pods")
+	}
 
 	cancel()
 	server.Close()
@@ -68,5 +78,6 @@ func Example() {
 	// Added team-a/web-1
 	// there is team-a/web-1
 	// Added team-a/web-2
+	// node-1 has 2 Pods
 	// stopped: <nil>
 }

@@ -57,11 +57,20 @@ func NewFactory(c *client.Client, log *slog.Logger) *Factory {
 	return &Factory{client: c, log: log, informers: map[selection]*informer{}}
 }
 
-// Provider is what has a factory: a manager, or a factory itself.
-type Provider interface{ Informers() *Factory }
+// Provider is what informers are asked of: a manager, the host of a controller, or a
+// factory.
+type Provider interface {
+	// Informers returns the factory, whose client reads.
+	Informers() *Factory
+	// Client returns the client that writes.
+	Client() *client.Client
+}
 
 // Informers makes a Factory a Provider.
 func (f *Factory) Informers() *Factory { return f }
+
+// Client returns the client that the factory's informers read with.
+func (f *Factory) Client() *client.Client { return f.client }
 
 // InformerOption chooses which objects an informer holds, and how. Options are given when
 // it is asked for and never after: client-go's errors for a transform or an error handler
@@ -124,7 +133,7 @@ func Transform[T object.Object](f func(T) (T, error)) InformerOption {
 }
 
 // Informer returns the informer of the kind whose objects are T, and takes a reference
-// to it. It panics if the kind of T cannot be told, which is a mistake in the program:
+// to it. Its writes are those of the provider's client. It panics if the kind of T cannot be told, which is a mistake in the program:
 // a type that is in no scheme, or no OfKind where the type alone does not say.
 //
 // T may be *metav1.PartialObjectMetadata, for metadata alone. Where the same selection
@@ -136,6 +145,10 @@ func Informer[T object.Object](p Provider, options ...InformerOption) SharedInfo
 		option(&c)
 	}
 	sample := object.New[T]()
+	server := client.For[T](p.Client())
+	if !c.kind.Empty() {
+		server = client.ForKind[T](p.Client(), c.kind)
+	}
 	if _, metadata := any(sample).(*metav1.PartialObjectMetadata); metadata {
 		c.selection.MetadataOnly = true
 	}
@@ -147,7 +160,7 @@ func Informer[T object.Object](p Provider, options ...InformerOption) SharedInfo
 		c.kind = kind
 	}
 	c.selection.JSONOnly = !wire.SpeaksProtobuf(sample)
-	return SharedInformer[T]{f.informer(c, reflect.TypeFor[T](), func() object.Object { return object.New[T]() })}
+	return SharedInformer[T]{f.informer(c, reflect.TypeFor[T](), func() object.Object { return object.New[T]() }), &server}
 }
 
 func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Object) *informer {

@@ -85,7 +85,7 @@ func TestWhoAsksForTheSameGetsTheSameInformer(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		first := cache.Informer[*corev1.Pod](w.factory)
 		for name, same := range map[string]bool{
-			"once more":             cache.Informer[*corev1.Pod](w.factory) == first,
+			"once more":             cache.Informer[*corev1.Pod](w.factory).Handle() == first.Handle(),
 			"metadata of the whole": cache.Informer[*metav1.PartialObjectMetadata](w.factory, cache.OfKind(corev1.SchemeGroupVersion.WithKind("Pod"))).Handle() == first.Handle(),
 		} {
 			if !same {

@@ -220,7 +220,7 @@ func podContent() *content {
 // newTestInformer returns an informer of Pods that reads from a script.
 func newTestInformer(t *testing.T, answers ...any) (*scripted, SharedInformer[*corev1.Pod]) {
 	s := &scripted{t: t, answers: answers}
-	return s, SharedInformer[*corev1.Pod]{newInformer("pods", s, podContent(), slog.New(slog.DiscardHandler))}
+	return s, SharedInformer[*corev1.Pod]{informer: newInformer("pods", s, podContent(), slog.New(slog.DiscardHandler))}
 }
 
 // start runs an informer until the test ends, and checks that nothing of it is
@@ -297,7 +297,7 @@ func want(t *testing.T, what, got, want string) {
 
 // newInformerOf returns an informer of Pods that reads from a source.
 func newInformerOf(s source) SharedInformer[*corev1.Pod] {
-	return SharedInformer[*corev1.Pod]{newInformer("pods", s, podContent(), slog.New(slog.DiscardHandler))}
+	return SharedInformer[*corev1.Pod]{informer: newInformer("pods", s, podContent(), slog.New(slog.DiscardHandler))}
 }
 
 // historySource sends what follows a version, in each watch; of a watch list, with -1.

@@ -109,15 +109,13 @@ func TestAKindThatGrowsGetsADictionaryAndWhatWasThereBeforeIsWrittenAnew(t *test
 			synctest.Test(t, func(t *testing.T) {
 				w := watching(events()...)
 				_, informer := newTestInformer(t, w)
-				if err := informer.AddIndex("node", func(i Item[*corev1.Pod]) ([]string, error) {
+				byNode := NewIndex(informer, func(i Item[*corev1.Pod]) ([]string, error) {
 					o, err := i.Object()
 					if err != nil {
 						return nil, err
 					}
 					return []string{o.Spec.NodeName}, nil
-				}); err != nil {
-					t.Fatal(err)
-				}
+				})
 				var held []Item[*corev1.Pod] // states that a handler keeps, made before there was a dictionary
 				add(t, informer, func(e Event[*corev1.Pod]) { held = append(held, e.New) }, HandlerOptions{EveryStep: true})
 				defer start(t, informer)()
@@ -135,11 +133,11 @@ func TestAKindThatGrowsGetsADictionaryAndWhatWasThereBeforeIsWrittenAnew(t *test
 					}
 					stored += len(item.entry.body())
 				}
-				for range informer.Snapshot().Index("node", "node-7") {
+				for range byNode.Find("node-7") {
 					onNode++
 				}
 				// What was written anew stands in the indexes too, and nothing else does.
-				for key, item := range informer.Snapshot().Index("node", "node-0") {
+				for key, item := range byNode.Find("node-0") {
 					if item.entry != informer.Snapshot().Get(key).entry {
 						t.Errorf("the index has another entry of %s", key)
 					}

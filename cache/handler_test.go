@@ -95,14 +95,12 @@ func TestTheStoreIsAsFarAsWhatHandlersAreToldOf(t *testing.T) {
 	second := add(t, informer, func(Event[*corev1.Pod]) {}, HandlerOptions{})
 	// An index function is called before anybody is told.
 	var hold atomic.Bool
-	if err := informer.AddIndex("held", func(Item[*corev1.Pod]) ([]string, error) {
+	NewIndex(informer, func(Item[*corev1.Pod]) ([]string, error) {
 		if hold.CompareAndSwap(true, false) {
 			second.queue.mu.Lock()
 		}
 		return nil, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	defer start(t, informer)()
 	want(t, "at first", <-stores, "Added: a@1")
 	hold.Store(true)

@@ -4,12 +4,6 @@
 package cache
 
 import (
-	"fmt"
-	"iter"
-	"maps"
-	"slices"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -20,25 +14,6 @@ import (
 // only their metadata, is better served by [Snapshot.Select].
 func (s SharedInformer[T]) List(selector labels.Selector) ([]T, error) {
 	return Objects(s.Snapshot().Select("", selector))
-}
-
-// ByIndex decodes the objects that an index has under a value. That there is no such
-// index is an error.
-func (s SharedInformer[T]) ByIndex(name, value string) ([]T, error) {
-	items, err := s.Snapshot().byIndex(name, value)
-	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", s.informer.name, err)
-	}
-	return Objects(items)
-}
-
-func (s Snapshot[T]) byIndex(name, value string) (iter.Seq2[object.Key, Item[T]], error) {
-	if number, ok := s.state.numbers[name]; !ok || number == relations {
-		known := slices.Sorted(maps.Keys(s.state.numbers))
-		known = slices.DeleteFunc(known, func(n string) bool { return n == relationsName })
-		return nil, fmt.Errorf("there is no index %q; added are: %s", name, strings.Join(known, ", "))
-	}
-	return s.Index(name, value), nil
 }
 
 // Namespaced reads the objects of one namespace.

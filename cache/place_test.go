@@ -135,9 +135,7 @@ func TestASnapshotSaysUpToWhichVersionItIsComplete(t *testing.T) {
 		check("7", "5")
 		w.events <- added(pod("c", "9"))
 		check("9", "7")
-		if err := informer.AddIndex("any", func(Item[*corev1.Pod]) ([]string, error) { return nil, nil }); err != nil {
-			t.Fatal(err)
-		}
+		NewIndex(informer, func(Item[*corev1.Pod]) ([]string, error) { return nil, nil })
 		check("9", "7")
 		w.events <- bookmark("9")
 		check("9", "9")

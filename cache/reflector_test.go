@@ -529,7 +529,7 @@ func TestTroubleIsLoggedOnceForEachReason(t *testing.T) {
 		}
 		source := &scripted{t: t, answers: append(answers, watching(added(pod("a", "6"))))}
 		var log bytes.Buffer
-		informer := SharedInformer[*corev1.Pod]{newInformer("pods", source, podContent(), slog.New(slog.NewTextHandler(&log, nil)))}
+		informer := SharedInformer[*corev1.Pod]{informer: newInformer("pods", source, podContent(), slog.New(slog.NewTextHandler(&log, nil)))}
 		stop := start(t, informer)
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
@@ -554,7 +554,7 @@ func TestWhoReachesTheServerWakesThoseWhoWaitForIt(t *testing.T) {
 		back := make([]time.Duration, 5)
 		for n := range back {
 			source := &outageSource{scripted: scripted{t: t}, until: began.Add(outage)}
-			informer := SharedInformer[*corev1.Pod]{newInformer("pods", source, podContent(), slog.New(slog.DiscardHandler))}
+			informer := SharedInformer[*corev1.Pod]{informer: newInformer("pods", source, podContent(), slog.New(slog.DiscardHandler))}
 			informer.informer.reflect.server = &server
 			// Each one is deep in backoff, at a moment of its own.
 			informer.informer.reflect.backoff.random = func() float64 { return 0.9 - 0.1*float64(n) }

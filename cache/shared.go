@@ -16,13 +16,17 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// SharedInformer is the typed view of an informer: a current copy of the objects
-// of a kind, and a place to add handlers. It is a small value that may be copied;
-// all methods are safe for concurrent use.
+// SharedInformer is one handle for all that a program does with a kind. It reads from a
+// current copy of the objects, which an informer keeps and whoever asks for the kind shares.
+// Handlers and indexes are added to it, and it writes to the server. It is a small value that
+// may be copied; all methods are safe for concurrent use.
 //
 // Each call of [Informer] takes a reference to the informer that it returns;
 // [SharedInformer.Release] gives it back.
-type SharedInformer[T object.Object] struct{ informer *informer }
+type SharedInformer[T object.Object] struct {
+	informer *informer
+	server   *client.Typed[T]
+}
 
 // Snapshot returns the newest state.
 func (s SharedInformer[T]) Snapshot() Snapshot[T] {
@@ -49,30 +53,6 @@ func (s SharedInformer[T]) AddHandler(h Handler[T], o HandlerOptions) (*Registra
 	return s.informer.addHandler(typed(h), o)
 }
 
-// AddIndex adds an index, over the objects that are there already too. f returns
-// the values under which an object is found; it must be quick, return the same
-// values for the same object, and change nothing. It is called once for each change;
-// one that needs the content of the object has it decoded for that. Objects for
-// which f fails or panics stand in no value of the index, and the failure is logged.
-// The error is [ErrIndexTaken] if there is an index of that name.
-func (s SharedInformer[T]) AddIndex(name string, f func(Item[T]) ([]string, error)) error {
-	return s.informer.store.addIndex(name, func(e *entry) ([]string, error) { return f(Item[T]{e}) })
-}
-
-// IndexLabels has [Snapshot.Select] find objects by the values of labels. A label that
-// is indexed already is passed over.
-func (s SharedInformer[T]) IndexLabels(labels ...string) {
-	for _, label := range labels {
-		// The error is that there is such an index.
-		_ = s.informer.store.addIndex(labelIndex(label), func(e *entry) ([]string, error) {
-			if value, ok := e.family.labels.Lookup(label); ok {
-				return []string{value}, nil
-			}
-			return nil, nil
-		})
-	}
-}
-
 // Release gives the informer back. With the last reference it stops: its handlers
 // are told nothing more, its readers keep what they read, and who asks the factory
 // for its kind gets a new one. Who releases an informer uses it no longer.
@@ -84,19 +64,21 @@ func (s SharedInformer[T]) Synced() <-chan struct{} { return s.informer.synced }
 
 // WaitForSync waits until the informer has had a whole state of its kind. When
 // ctx ends first, the error is a [NotSyncedError] that says what is in the way.
-func (s SharedInformer[T]) WaitForSync(ctx context.Context) error {
+func (s SharedInformer[T]) WaitForSync(ctx context.Context) error { return s.informer.waitForSync(ctx) }
+
+func (i *informer) waitForSync(ctx context.Context) error {
 	select {
-	case <-s.informer.synced:
+	case <-i.synced:
 		return nil
 	case <-ctx.Done():
-	case <-s.informer.ended:
+	case <-i.ended:
 	}
 	select {
-	case <-s.informer.synced:
+	case <-i.synced:
 		return nil
 	default:
 	}
-	err := s.informer.whyNot()
+	err := i.whyNot()
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w (%w)", err, ctx.Err())
 	}
@@ -114,16 +96,18 @@ func (s SharedInformer[T]) Kind() string { return s.informer.name }
 
 // Trouble returns what keeps the informer from being current, or nil: why it cannot watch,
 // or an object that its transform fails for.
-func (s SharedInformer[T]) Trouble() error {
-	if p := s.informer.problem.Load(); p != nil {
+func (s SharedInformer[T]) Trouble() error { return s.informer.inTheWay() }
+
+func (i *informer) inTheWay() error {
+	if p := i.problem.Load(); p != nil {
 		return p.err
 	}
-	return s.informer.faultsError()
+	return i.faultsError()
 }
 
 // Handle returns the informer without its type, for code that treats informers of
 // all kinds alike.
-func (s SharedInformer[T]) Handle() Handle { return Handle(s) }
+func (s SharedInformer[T]) Handle() Handle { return Handle{s.informer} }
 
 // Handle is an informer whose type is not known. It is comparable: two Handles are
 // equal if they are of one informer.
@@ -140,7 +124,7 @@ func (h Handle) Synced() <-chan struct{} { return h.informer.synced }
 
 // WaitForSync is as [SharedInformer.WaitForSync].
 func (h Handle) WaitForSync(ctx context.Context) error {
-	return SharedInformer[*metav1.PartialObjectMetadata](h).WaitForSync(ctx)
+	return h.informer.waitForSync(ctx)
 }
 
 // Observed is as [SharedInformer.Observed].
@@ -172,7 +156,12 @@ func (h Handle) Meta(key object.Key) (object.Meta, bool) {
 }
 
 // Trouble is as [SharedInformer.Trouble].
-func (h Handle) Trouble() error { return SharedInformer[*metav1.PartialObjectMetadata](h).Trouble() }
+func (h Handle) Trouble() error { return h.informer.inTheWay() }
+
+// Metadata returns the metadata of all objects in the newest state.
+func (h Handle) Metadata() Snapshot[*metav1.PartialObjectMetadata] {
+	return Snapshot[*metav1.PartialObjectMetadata]{h.informer.store.current.Load()}
+}
 
 // notFoundError is made often, by reconciles of objects that are gone, and seldom
 // read: its text is put together when somebody asks.

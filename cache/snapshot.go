@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"k8s.io/apimachinery/pkg/labels"
-	operator "k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -79,30 +78,6 @@ func items[T object.Object](members trie[*entry]) iter.Seq2[object.Key, Item[T]]
 	}
 }
 
-// Index returns the objects that an index has under a value. An index that was not
-// added has none.
-func (s Snapshot[T]) Index(name, value string) iter.Seq2[object.Key, Item[T]] {
-	return items[T](s.state.under(name, value))
-}
-
-// under returns what an index has under a value.
-func (s *state) under(name, value string) trie[*entry] {
-	number, ok := s.numbers[name]
-	if !ok || number == relations {
-		return trie[*entry]{}
-	}
-	return s.indexes[number].find(value)
-}
-
-// IndexValues returns the values that an index has objects under, and how many.
-func (s Snapshot[T]) IndexValues(name string) iter.Seq2[string, int] {
-	return func(yield func(string, int) bool) {
-		if number, ok := s.state.numbers[name]; ok && number != relations {
-			s.state.indexes[number].all(func(g *group) bool { return yield(g.value, g.members.len) })
-		}
-	}
-}
-
 // OwnedBy returns the objects that have an owner reference to the UID, of the
 // managing controller or another.
 func (s Snapshot[T]) OwnedBy(uid types.UID) iter.Seq2[object.Key, Item[T]] {
@@ -125,48 +100,12 @@ func (s Snapshot[T]) Orphans(namespace string) iter.Seq2[object.Key, Item[T]] {
 }
 
 // Select returns the objects of a namespace, or of all if it is empty, that a label
-// selector matches. Where the selector asks for the value of a label that
-// [SharedInformer.IndexLabels] names, only objects with that value are looked at.
+// selector matches. It compares each object of the namespace.
 func (s Snapshot[T]) Select(namespace string, selector labels.Selector) iter.Seq2[object.Key, Item[T]] {
-	return func(yield func(object.Key, Item[T]) bool) {
-		each := func(e *entry) bool {
-			if (namespace != "" && e.family.namespace != namespace) || !selector.Matches(e.family.labels) {
-				return true
-			}
-			return yield(e.key(), Item[T]{e})
-		}
-		if members, ok := s.state.labelled(selector); ok {
-			members.all(each)
-		} else if namespace != "" {
-			s.state.spaces.find(namespace).all(each)
-		} else {
-			s.state.all(each)
-		}
+	if namespace == "" {
+		return Matching(s.All(), selector)
 	}
-}
-
-// labelIndex is the name of the index of a label. A label's key cannot begin so.
-func labelIndex(label string) string { return "=" + label }
-
-// labelled returns the smallest set of an index in which all that a selector matches
-// must be.
-func (s *state) labelled(selector labels.Selector) (smallest trie[*entry], ok bool) {
-	requirements, selectable := selector.Requirements()
-	if !selectable {
-		return trie[*entry]{}, true
-	}
-	for _, r := range requirements {
-		equal := r.Operator() == operator.Equals || r.Operator() == operator.DoubleEquals ||
-			r.Operator() == operator.In && r.Values().Len() == 1
-		if _, indexed := s.numbers[labelIndex(r.Key())]; !equal || !indexed {
-			continue
-		}
-		value, _ := r.Values().PopAny()
-		if members := s.under(labelIndex(r.Key()), value); !ok || members.len < smallest.len {
-			smallest, ok = members, true
-		}
-	}
-	return smallest, ok
+	return Matching(s.Namespace(namespace), selector)
 }
 
 // Matching leaves those out that a label selector does not match.

@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -22,9 +21,9 @@ type state struct {
 	// complete is the version up to which no change can be missing: see Snapshot.Complete.
 	complete object.Version
 	len      int
-	spaces   groups         // by namespace: where the objects are
-	indexes  []groups       // by value
-	numbers  map[string]int // of the indexes, by name
+	spaces   groups      // by namespace: where the objects are
+	indexes  []groups    // by value
+	numbers  map[any]int // of the indexes that users add, by their identity
 }
 
 // group is the objects that have something in common: their namespace, or a value in
@@ -125,9 +124,6 @@ func (s *state) since(before *state, each func(was, is *entry) bool) {
 // orphans of their namespace.
 const relations = 0
 
-// relationsName cannot be the name of an index that a user adds.
-const relationsName = ""
-
 func orphansOf(namespace string) string { return "orphans/" + namespace }
 
 func (f *family) relate() {
@@ -168,48 +164,47 @@ type store struct {
 
 func newStore(report func(error)) *store {
 	s := &store{report: report, funcs: []indexFunc{nil}}
-	s.current.Store(&state{indexes: make([]groups, 1), numbers: map[string]int{relationsName: relations}})
+	s.current.Store(&state{indexes: make([]groups, 1)})
 	return s
 }
 
-// ErrIndexTaken says that there is an index of that name already. Those who share an
-// informer and agree on what a name stands for share the index, too.
-var ErrIndexTaken = errors.New("there is one of that name")
-
-// addIndex adds an index, over the objects that are there already too.
-func (s *store) addIndex(name string, f indexFunc) error {
+// addIndex adds an index, over the objects that are there already too, unless there is one
+// of that identity.
+func (s *store) addIndex(id any, f indexFunc) {
 	edit := s.begin()
-	if _, taken := edit.numbers[name]; taken {
+	if _, there := edit.numbers[id]; there {
 		edit.abandon()
-		return fmt.Errorf("adding index %q: %w", name, ErrIndexTaken)
+		return
 	}
 	number := len(s.funcs)
 	s.funcs = append(s.funcs, f)
 	edit.numbers = maps.Clone(edit.numbers)
-	edit.numbers[name] = number
+	if edit.numbers == nil {
+		edit.numbers = map[any]int{}
+	}
+	edit.numbers[id] = number
 	edit.indexes = append(edit.indexes, groups{})
 	s.current.Load().all(func(e *entry) bool {
-		for _, value := range s.values(name, f, e) {
+		for _, value := range s.values(f, e) {
 			edit.place(e, placement{number, value})
 		}
 		return true
 	})
 	edit.commit(edit.version)
-	return nil
 }
 
 // values calls an index function. One that panics is an error like any other: the
 // writer must go on.
-func (s *store) values(name string, f indexFunc, e *entry) (values []string) {
+func (s *store) values(f indexFunc, e *entry) (values []string) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.report(fmt.Errorf("index %q of %s: panic: %v", name, e.key(), p))
+			s.report(fmt.Errorf("indexing %s: panic: %v", e.key(), p))
 			values = nil
 		}
 	}()
 	values, err := f(e)
 	if err != nil {
-		s.report(fmt.Errorf("index %q of %s: %w", name, e.key(), err))
+		s.report(fmt.Errorf("indexing %s: %w", e.key(), err))
 		return nil
 	}
 	return values
@@ -264,11 +259,12 @@ func (e *edit) put(n *entry) (old *entry) {
 	if old != nil {
 		e.displace(old)
 	}
-	for name, number := range e.numbers {
-		if f := e.store.funcs[number]; f != nil {
-			for _, value := range e.store.values(name, f, n) {
-				e.place(n, placement{number, value})
-			}
+	for number, f := range e.store.funcs {
+		if number == relations {
+			continue
+		}
+		for _, value := range e.store.values(f, n) {
+			e.place(n, placement{number, value})
 		}
 	}
 	return old

@@ -57,6 +57,10 @@ func set(s *store, pods ...*corev1.Pod) {
 	e.commit("")
 }
 
+func informerOf(s *store) SharedInformer[*corev1.Pod] {
+	return SharedInformer[*corev1.Pod]{informer: &informer{store: s}}
+}
+
 func snapshot(s *store) Snapshot[*corev1.Pod] { return Snapshot[*corev1.Pod]{s.current.Load()} }
 
 func in(namespace string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Namespace = namespace } }
@@ -92,21 +96,51 @@ func TestSnapshotDoesNotChange(t *testing.T) {
 func TestIndexAddedLateCoversWhatIsThere(t *testing.T) {
 	s := testStore()
 	set(s, pod("a", "1"), pod("b", "1"))
-	byName := func(e *entry) ([]string, error) { return []string{e.nameText()}, nil }
-	if err := s.addIndex("name", byName); err != nil {
-		t.Fatal(err)
+	informer, before := informerOf(s), snapshot(s)
+	byName := NewIndex(informer, func(i Item[*corev1.Pod]) ([]string, error) { return []string{i.Key().Name}, nil })
+	want(t, "in the newest state", names(byName.Find("b")), "ns/b")
+	want(t, "of another value", names(byName.Find("c")), "")
+	want(t, "in a snapshot that is older than the index", names(byName.In(before, "b")), "")
+	for value := range byName.Values(before) {
+		t.Errorf("the older snapshot has %q", value)
 	}
-	want(t, "index", names(snapshot(s).Index("name", "b")), "ns/b")
-	if err := s.addIndex("name", byName); !errors.Is(err, ErrIndexTaken) {
-		t.Errorf("a second index of one name: %v, want ErrIndexTaken", err)
+	s2 := testStore()
+	set(s2, pod("b", "1"))
+	want(t, "in a snapshot of another informer", names(byName.In(snapshot(s2), "b")), "")
+}
+
+func TestAnIndexIsSharedByWhoNamesTheSameID(t *testing.T) {
+	type id struct{ n int }
+	type others struct{ n int }
+	s := testStore()
+	set(s, pod("a", "1"))
+	calls := 0
+	add := func(id any, value string) Index[*corev1.Pod] {
+		return SharedIndex(informerOf(s), id, func(Item[*corev1.Pod]) ([]string, error) {
+			calls++
+			return []string{value}, nil
+		})
+	}
+	first, second := add(id{1}, "first"), add(id{1}, "second")
+	want(t, "the second handle", names(second.Find("first")), "ns/a")
+	want(t, "the second function", names(first.Find("second")), "")
+	if calls != 1 {
+		t.Errorf("the functions were called %d times for one object", calls)
+	}
+	for _, other := range []any{id{2}, others{1}} {
+		want(t, "another id", names(add(other, "other").Find("other")), "ns/a")
+	}
+	always := func(Item[*corev1.Pod]) ([]string, error) { return []string{"v"}, nil }
+	if one, two := NewIndex(informerOf(s), always), NewIndex(informerOf(s), always); one == two {
+		t.Error("two indexes of their own are one")
 	}
 }
 
 func TestIndexFunctionThatFailsOrPanicsIsReportedAndStopsNothing(t *testing.T) {
 	var reports []string
 	s := newStore(func(err error) { reports = append(reports, err.Error()) })
-	err := s.addIndex("bad", func(e *entry) ([]string, error) {
-		switch e.nameText() {
+	bad := NewIndex(informerOf(s), func(i Item[*corev1.Pod]) ([]string, error) {
+		switch i.Key().Name {
 		case "fails":
 			return nil, errors.New("no")
 		case "panics":
@@ -114,11 +148,8 @@ func TestIndexFunctionThatFailsOrPanicsIsReportedAndStopsNothing(t *testing.T) {
 		}
 		return []string{"v"}, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	set(s, pod("fails", "1"), pod("panics", "1"), pod("works", "1"))
-	want(t, "index", names(snapshot(s).Index("bad", "v")), "ns/works")
+	want(t, "index", names(bad.Find("v")), "ns/works")
 	if snapshot(s).Len() != 3 || len(reports) != 2 {
 		t.Errorf("%d objects, reports %q", snapshot(s).Len(), reports)
 	}
@@ -180,15 +211,13 @@ func TestMatchingFiltersByLabels(t *testing.T) {
 func TestStoreIsAMapWithIndexes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := testStore()
-		if err := s.addIndex("node", func(e *entry) ([]string, error) {
-			o, err := objectOf[*corev1.Pod](e)
+		byNode := NewIndex(informerOf(s), func(item Item[*corev1.Pod]) ([]string, error) {
+			o, err := objectOf[*corev1.Pod](item.entry)
 			if err != nil || o.Spec.NodeName == "" {
 				return nil, err
 			}
 			return []string{o.Spec.NodeName, "any"}, nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		})
 		model, archive := map[object.Key]*corev1.Pod{}, newArchive(podContent())
 		older, olderModel := snapshot(s), maps.Clone(model)
 		pods := rapid.IntRange(1, 200).Draw(t, "pods")
@@ -222,14 +251,14 @@ func TestStoreIsAMapWithIndexes(t *testing.T) {
 			}
 			e.commit(object.Version(fmt.Sprint(step + 1)))
 			if step%50 == 0 {
-				compare(t, older, olderModel)
+				compare(t, byNode, older, olderModel)
 				differences(t, snapshot(s), older, model, olderModel)
 				differences(t, older, snapshot(s), olderModel, model)
 				older, olderModel = snapshot(s), maps.Clone(model)
 			}
 		}
-		compare(t, older, olderModel)
-		compare(t, snapshot(s), model)
+		compare(t, byNode, older, olderModel)
+		compare(t, byNode, snapshot(s), model)
 		differences(t, snapshot(s), Snapshot[*corev1.Pod]{}, model, nil)
 		families := map[*family]int{}
 		for _, item := range snapshot(s).All() {
@@ -273,7 +302,7 @@ func differences(t *rapid.T, now, before Snapshot[*corev1.Pod], model, modelBefo
 }
 
 // compare holds a snapshot against a map of what it should be.
-func compare(t *rapid.T, now Snapshot[*corev1.Pod], model map[object.Key]*corev1.Pod) {
+func compare(t *rapid.T, byNode Index[*corev1.Pod], now Snapshot[*corev1.Pod], model map[object.Key]*corev1.Pod) {
 	if now.Len() != len(model) {
 		t.Fatalf("%d objects, want %d", now.Len(), len(model))
 	}
@@ -315,13 +344,13 @@ func compare(t *rapid.T, now Snapshot[*corev1.Pod], model map[object.Key]*corev1
 		count("namespace "+namespace, now.Namespace(namespace))
 	}
 	for _, node := range []string{"n1", "n2", "any"} {
-		count("node "+node, now.Index("node", node))
+		count("node "+node, byNode.In(now, node))
 	}
 	count("all", now.All())
 	if !maps.Equal(have, want) {
 		t.Fatalf("found %v, want %v", have, want)
 	}
-	for value, n := range now.IndexValues("node") {
+	for value, n := range byNode.Values(now) {
 		if n == 0 || n != want["node "+value] {
 			t.Fatalf("index value %q is said to have %d", value, n)
 		}

@@ -13,16 +13,17 @@ import (
 
 func TestATextIsReadAndIndexedWithoutADecode(t *testing.T) {
 	s := testStore()
-	informer := SharedInformer[*corev1.Pod]{&informer{store: s}}
-	informer.IndexText(wire.NodeName)
-	informer.IndexText(wire.NodeName) // shared by all who need it
+	byNode := TextIndex(informerOf(s), wire.NodeName)
+	if byNode.id != TextIndex(informerOf(s), wire.NodeName).id {
+		t.Error("two who need the index do not share it")
+	}
 	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
 	set(s, pod("a", "1", on("n1")), pod("b", "2", on("n2")), pod("c", "3"))
 	set(s, pod("b", "4", on("n1")))
-	want(t, "on n1", names(snapshot(s).WithText(wire.NodeName, "n1")), "ns/a ns/b")
-	want(t, "on n2", names(snapshot(s).WithText(wire.NodeName, "n2")), "")
-	want(t, "on none", names(snapshot(s).WithText(wire.NodeName, "")), "")
-	for _, item := range snapshot(s).WithText(wire.NodeName, "n1") {
+	want(t, "on n1", names(byNode.Find("n1")), "ns/a ns/b")
+	want(t, "on n2", names(byNode.Find("n2")), "")
+	want(t, "on none", names(byNode.Find("")), "")
+	for _, item := range byNode.Find("n1") {
 		if node, err := item.Text(wire.NodeName); err != nil || node != "n1" {
 			t.Errorf("%s is on %q, %v", item.Key(), node, err)
 		}
@@ -30,7 +31,7 @@ func TestATextIsReadAndIndexedWithoutADecode(t *testing.T) {
 			t.Errorf("%s was decoded", item.Key())
 		}
 	}
-	for node, n := range snapshot(s).TextValues(wire.NodeName) {
+	for node, n := range byNode.Values(snapshot(s)) {
 		if node != "n1" || n != 2 {
 			t.Errorf("%d on %q", n, node)
 		}

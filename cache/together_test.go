@@ -36,13 +36,10 @@ func TestReadersIndexesAndHandlersMeetAWriter(t *testing.T) {
 	}
 	tasks.Go(func() {
 		for n := 0; !over.Load(); n++ {
-			err := pods.AddIndex(fmt.Sprint("node ", n%5), func(item Item[*corev1.Pod]) ([]string, error) {
+			SharedIndex(pods, n%5, func(item Item[*corev1.Pod]) ([]string, error) {
 				o, err := item.Object()
 				return []string{o.Spec.NodeName}, err
 			})
-			if (err == nil) != (n < 5) {
-				t.Errorf("index %d: %v", n, err)
-			}
 			r, err := pods.AddHandler(func(e Event[*corev1.Pod]) { _, _ = e.Item().Object() }, HandlerOptions{EveryStep: n%2 == 0, Limit: 1 << 30})
 			if err != nil {
 				t.Error(err)

@@ -22,8 +22,9 @@ import (
 // use and cheap to make; make one where it is needed.
 type Typed[T object.Object] struct {
 	client   *Client
-	resource object.Resource // zero: found by T's kind
-	options  []WriteOption   // of all writes
+	resource object.Resource         // zero: found by the kind
+	kind     schema.GroupVersionKind // zero: T's
+	options  []WriteOption           // of all writes
 }
 
 // For returns the view of the kind whose objects are T, for example
@@ -37,6 +38,11 @@ func ForResource[T object.Object](c *Client, r object.Resource) Typed[T] {
 	return Typed[T]{client: c, resource: r}
 }
 
+// ForKind is as [ForResource], for a kind whose resource the server is asked for.
+func ForKind[T object.Object](c *Client, kind schema.GroupVersionKind) Typed[T] {
+	return Typed[T]{client: c, kind: kind}
+}
+
 // With returns a view that writes with these options, before those of a single write.
 func (t Typed[T]) With(options ...WriteOption) Typed[T] {
 	t.options = slices.Concat(t.options, options)
@@ -47,6 +53,9 @@ func (t Typed[T]) With(options ...WriteOption) Typed[T] {
 func (t Typed[T]) Resource(ctx context.Context) (object.Resource, error) {
 	if t.resource != (object.Resource{}) {
 		return t.resource, nil
+	}
+	if !t.kind.Empty() {
+		return t.client.Resolve(ctx, t.kind)
 	}
 	known, err := knownOf[T](t.client)
 	if err != nil {

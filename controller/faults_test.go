@@ -137,9 +137,7 @@ func TestPanicsAreContainedCountedAndNamed(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.add("other")
 		synctest.Wait()
-		if err := b.pods.AddIndex("broken", func(cache.Item[*corev1.Pod]) ([]string, error) { panic("index") }); err != nil {
-			t.Fatal(err)
-		}
+		cache.NewIndex(b.pods, func(cache.Item[*corev1.Pod]) ([]string, error) { panic("index") })
 		runs := map[object.Key]int{}
 		c := controller.New("test", func(_ context.Context, req controller.Request) (controller.Result, error) {
 			if runs[req.Key]++; req.Key.Name == "other" && runs[req.Key] == 1 {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
@@ -180,7 +179,7 @@ func (w *unseenWrite) askForAll(ctx context.Context, c *Controller) ([]unseenWri
 	ctx, cancel := context.WithTimeout(ctx, 4*askAfter)
 	defer cancel()
 	// What the informer shows that the list does not was deleted, if it is read before.
-	shown := cache.SharedInformer[*metav1.PartialObjectMetadata](w.informer).Snapshot()
+	shown := w.informer.Metadata()
 	var newest object.Meta
 	there := map[types.UID]bool{}
 	_, err := w.list(ctx, c, client.Selection{Namespace: w.Key.Namespace}, 0, func(live object.Meta) {

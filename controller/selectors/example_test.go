@@ -36,18 +36,10 @@ func Example() {
 	factory := cache.NewFactory(c, nil)
 	serviceInformer, podInformer := cache.Informer[*corev1.Service](factory), cache.Informer[*corev1.Pod](factory)
 
-	selecting, err := selectors.NewIndex(serviceInformer, func(s *corev1.Service) (labels.Selector, error) {
+	selecting := selectors.NewIndex(serviceInformer, func(s *corev1.Service) (labels.Selector, error) {
 		return labels.SelectorFromSet(s.Spec.Selector), nil
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	labelled, err := selectors.NewLabelled(podInformer)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	labelled := selectors.NewLabelled(podInformer)
 
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)

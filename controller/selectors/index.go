@@ -4,8 +4,6 @@
 package selectors
 
 import (
-	"errors"
-	"fmt"
 	"iter"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,11 +15,12 @@ import (
 // Index finds objects by the selectors that they have. It is safe for concurrent use.
 type Index[S object.Object] struct {
 	informer cache.SharedInformer[S]
+	index    cache.Index[S]
 	selector func(S) (labels.Selector, error)
 }
 
-// selectorIndex is the name of the index in an informer.
-const selectorIndex = "selectors/selector"
+// selectorIndex is the identity of the index in an informer.
+type selectorIndex struct{}
 
 // NewIndex indexes the objects of an informer by their selectors. selector returns the
 // selector of an object, labels.Nothing() if it selects nothing. It must return the same
@@ -30,19 +29,16 @@ const selectorIndex = "selectors/selector"
 //
 // An informer has one index of selectors. Controllers that share the informer share the
 // index too, and must pass functions that return the same selectors.
-func NewIndex[S object.Object](informer cache.SharedInformer[S], selector func(S) (labels.Selector, error)) (*Index[S], error) {
-	x := &Index[S]{informer, selector}
-	err := informer.AddIndex(selectorIndex, func(item cache.Item[S]) ([]string, error) {
+func NewIndex[S object.Object](informer cache.SharedInformer[S], selector func(S) (labels.Selector, error)) *Index[S] {
+	x := &Index[S]{informer: informer, selector: selector}
+	x.index = cache.SharedIndex(informer, selectorIndex{}, func(item cache.Item[S]) ([]string, error) {
 		s, err := x.of(item)
 		if err != nil {
 			return nil, err
 		}
 		return places(item.Meta().Namespace, s), nil
 	})
-	if err != nil && !errors.Is(err, cache.ErrIndexTaken) {
-		return nil, fmt.Errorf("indexing %s by selector: %w", informer.Kind(), err)
-	}
-	return x, nil
+	return x
 }
 
 func (x *Index[S]) of(item cache.Item[S]) (labels.Selector, error) {
@@ -57,9 +53,9 @@ func (x *Index[S]) of(item cache.Item[S]) (labels.Selector, error) {
 // once and in no particular order. It reads the newest state of the informer.
 func (x *Index[S]) Selecting(namespace string, set object.Labels) iter.Seq2[object.Key, cache.Item[S]] {
 	return func(yield func(object.Key, cache.Item[S]) bool) {
-		snapshot := x.informer.Snapshot()
+		snapshot := x.informer.Snapshot() // an object that changes meanwhile is in it once
 		w := walk[cache.Item[S]]{
-			at:    func(place string) iter.Seq2[object.Key, cache.Item[S]] { return snapshot.Index(selectorIndex, place) },
+			at:    func(place string) iter.Seq2[object.Key, cache.Item[S]] { return x.index.In(snapshot, place) },
 			match: func(item cache.Item[S]) bool { return x.matches(item, set) },
 			yield: yield,
 		}

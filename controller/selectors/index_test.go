@@ -54,15 +54,7 @@ func newWorld(t testing.TB, prepare func(pods, budgets *fakeapi.Server)) *world 
 		writesPods: client.For[*corev1.Pod](api), writesBudgets: client.For[*policyv1.PodDisruptionBudget](api),
 	}
 	informer := cache.Informer[*policyv1.PodDisruptionBudget](factory)
-	if w.budgets, err = NewIndex(informer, selectorOf); err != nil {
-		t.Fatal(err)
-	}
-	if w.all, err = NewLabelled(w.pods); err != nil {
-		t.Fatal(err)
-	}
-	if w.orphans, err = NewOrphans(w.pods); err != nil {
-		t.Fatal(err)
-	}
+	w.budgets, w.all, w.orphans = NewIndex(informer, selectorOf), NewLabelled(w.pods), NewOrphans(w.pods)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- factory.Run(ctx) }()

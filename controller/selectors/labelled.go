@@ -4,8 +4,6 @@
 package selectors
 
 import (
-	"errors"
-	"fmt"
 	"iter"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,28 +14,31 @@ import (
 
 // Labelled finds objects by the selectors that match them. It is safe for concurrent use.
 type Labelled[T object.Object] struct {
-	name string
+	index cache.Index[T]
 	// rest returns all indexed objects of a namespace.
 	rest func(cache.Snapshot[T], string) iter.Seq2[object.Key, cache.Item[T]]
 }
 
 // NewLabelled indexes the objects of an informer by their labels. Where that has been
 // done before, the index is shared.
-func NewLabelled[T object.Object](informer cache.SharedInformer[T]) (*Labelled[T], error) {
-	return newLabelled(informer, "selectors/label", func(object.Meta) bool { return true }, cache.Snapshot[T].Namespace)
+func NewLabelled[T object.Object](informer cache.SharedInformer[T]) *Labelled[T] {
+	return newLabelled(informer, labelIndex{}, func(object.Meta) bool { return true }, cache.Snapshot[T].Namespace)
 }
 
 // NewOrphans indexes those objects of an informer by their labels that have no managing
 // controller. They are the ones that a controller may adopt, and usually few: the index
 // costs little memory. Where that has been done before, the index is shared.
-func NewOrphans[T object.Object](informer cache.SharedInformer[T]) (*Labelled[T], error) {
-	return newLabelled(informer, "selectors/orphan-label", func(m object.Meta) bool { return m.Controller() == nil }, cache.Snapshot[T].Orphans)
+func NewOrphans[T object.Object](informer cache.SharedInformer[T]) *Labelled[T] {
+	return newLabelled(informer, labelIndex{orphans: true}, func(m object.Meta) bool { return m.Controller() == nil }, cache.Snapshot[T].Orphans)
 }
 
-func newLabelled[T object.Object](informer cache.SharedInformer[T], name string, indexed func(object.Meta) bool,
+// labelIndex is the identity of an index in an informer.
+type labelIndex struct{ orphans bool }
+
+func newLabelled[T object.Object](informer cache.SharedInformer[T], id labelIndex, indexed func(object.Meta) bool,
 	rest func(cache.Snapshot[T], string) iter.Seq2[object.Key, cache.Item[T]],
-) (*Labelled[T], error) {
-	err := informer.AddIndex(name, func(item cache.Item[T]) ([]string, error) {
+) *Labelled[T] {
+	index := cache.SharedIndex(informer, id, func(item cache.Item[T]) ([]string, error) {
 		m := item.Meta()
 		if !indexed(m) {
 			return nil, nil
@@ -48,10 +49,7 @@ func newLabelled[T object.Object](informer cache.SharedInformer[T], name string,
 		}
 		return values, nil
 	})
-	if err != nil && !errors.Is(err, cache.ErrIndexTaken) {
-		return nil, fmt.Errorf("indexing %s by label: %w", informer.Kind(), err)
-	}
-	return &Labelled[T]{name, rest}, nil
+	return &Labelled[T]{index, rest}
 }
 
 // pair is the value of the index under which objects with a label are.
@@ -80,7 +78,7 @@ func (l *Labelled[T]) Selected(snapshot cache.Snapshot[T], namespace string, sel
 func (l *Labelled[T]) having(snapshot cache.Snapshot[T], namespace, key string, values []string) iter.Seq2[object.Key, cache.Item[T]] {
 	return func(yield func(object.Key, cache.Item[T]) bool) {
 		for _, value := range values {
-			for key, item := range snapshot.Index(l.name, pair(namespace, key, value)) {
+			for key, item := range l.index.In(snapshot, pair(namespace, key, value)) {
 				if !yield(key, item) {
 					return
 				}

@@ -43,38 +43,32 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		roles:  cache.Informer[*rbacv1.ClusterRole](h),
 		writer: client.For[*rbacv1.ClusterRole](h.Client()).With(client.MetadataAnswer()),
 	}
-	if err := r.roles.AddIndex(sums, isSum); err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
+	r.sums = cache.NewIndex(r.roles, isSum)
 	return controller.New(Name, r.reconcile,
 		controller.Watches(r.roles, r.sumsWith),
 		controller.Workers(o.Workers),
 	), nil
 }
 
-// The index sums has the roles with an aggregationRule, under one value.
-const (
-	sums = "clusterroleaggregation/sums"
-	aSum = "sum"
-)
-
+// isSum indexes the roles with an aggregationRule.
 func isSum(item cache.Item[*rbacv1.ClusterRole]) ([]string, error) {
 	role, err := item.Object()
 	if err != nil || role.AggregationRule == nil {
 		return nil, err
 	}
-	return []string{aSum}, nil
+	return []string{""}, nil
 }
 
 type reconciler struct {
 	roles  cache.SharedInformer[*rbacv1.ClusterRole]
+	sums   cache.Index[*rbacv1.ClusterRole] // under one value
 	writer client.Typed[*rbacv1.ClusterRole]
 }
 
 // sumsWith adds the sums that a change can concern: the role itself, and those that
 // it is or was part of.
 func (r *reconciler) sumsWith(e cache.Event[*rbacv1.ClusterRole], add func(object.Key)) {
-	for key, item := range r.roles.Snapshot().Index(sums, aSum) {
+	for key, item := range r.sums.Find("") {
 		if key == e.Key() {
 			add(key)
 			continue

@@ -69,10 +69,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 
 		omitTerminating: o.OmitTerminating,
 	}
-	var err error
-	if r.selecting, err = selectors.NewIndex(r.deployments, selectorOf); err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
+	r.selecting = selectors.NewIndex(r.deployments, selectorOf)
 	return controller.New(Name, r.reconcile,
 		controller.For(r.deployments),
 		controller.Owns(r.sets),

@@ -69,10 +69,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		writer:    client.For[*corev1.Endpoints](h.Client()).With(client.MetadataAnswer()),
 		events:    h.Recorder(source),
 	}
-	var err error
-	if r.selection, err = serviceendpoints.NewSelection(r.services, r.pods); err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
+	r.selection = serviceendpoints.NewSelection(r.services, r.pods)
 	return controller.New(Name, r.reconcile,
 		controller.For(r.services),
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.pods, r.selection.Wakes)),

@@ -14,19 +14,14 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// balanced is the index of the Services that ask for their endpoints to be shared out
-// to the zones. They stand under one value.
-const (
-	balanced    = Name + "/balanced"
-	balancedAll = "all"
-)
-
+// wantsBalance indexes the Services that ask for their endpoints to be shared out to the
+// zones.
 func wantsBalance(item cache.Item[*corev1.Service]) ([]string, error) {
 	service, err := item.Object()
 	if err != nil || !asksForBalance(service.Annotations) {
 		return nil, err
 	}
-	return []string{balancedAll}, nil
+	return []string{""}, nil
 }
 
 // asksForBalance reports whether a Service's annotations ask for its endpoints to be
@@ -46,7 +41,7 @@ func (r *reconciler) balancedServices(e cache.Event[*corev1.Node], add func(obje
 		return
 	}
 	looked := false
-	for key := range r.services.Snapshot().Index(balanced, balancedAll) {
+	for key := range r.balanced.Find("") {
 		if !looked && e.Kind == cache.Updated && !weighsOtherwise(e) {
 			return
 		}

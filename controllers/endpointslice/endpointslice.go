@@ -93,16 +93,9 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 
 		onlyPreferClose: o.OnlyPreferClose,
 	}
-	var err error
-	if r.selection, err = serviceendpoints.NewSelection(r.services, r.pods); err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
-	if r.owned, err = endpointslices.NewOwned(r.slices, Manager); err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
-	if err = r.services.AddIndex(balanced, wantsBalance); err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
+	r.selection = serviceendpoints.NewSelection(r.services, r.pods)
+	r.owned = endpointslices.NewOwned(r.slices, Manager)
+	r.balanced = cache.NewIndex(r.services, wantsBalance)
 	return controller.New(Name, r.reconcile,
 		controller.For(r.services),
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.pods, r.selection.Wakes)),
@@ -122,7 +115,8 @@ type reconciler struct {
 	slices    endpointslices.Informer
 	writer    client.Typed[*discoveryv1.EndpointSlice]
 	events    *controller.Recorder
-	most      int // endpoints a slice
+	most      int                          // endpoints a slice
+	balanced  cache.Index[*corev1.Service] // those that ask for it, under one value
 	selection *serviceendpoints.Selection
 	owned     *endpointslices.Owned
 	triggers  serviceendpoints.Triggers

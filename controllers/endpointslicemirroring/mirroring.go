@@ -88,10 +88,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		events:    h.Recorder(source),
 		most:      o.MaxEndpointsPerSubset,
 	}
-	var err error
-	if r.owned, err = endpointslices.NewOwned(r.slices, Manager); err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
+	r.owned = endpointslices.NewOwned(r.slices, Manager)
 	return controller.New(Name, r.reconcile,
 		controller.Delayed(o.BatchPeriod, controller.For(r.endpoints)),
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.services, selectorCameOrWent)),

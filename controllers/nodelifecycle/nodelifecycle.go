@@ -20,8 +20,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/podindex"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -60,7 +60,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		leaseReader: client.For[*coordinationv1.Lease](h.Client()),
 		trustLeases: o.TrustCachedLeases,
 	}
-	podindex.ByNode(r.pods)
+	r.onNode = cache.TextIndex(r.pods, wire.NodeName)
 	c := controller.New(Name, r.reconcile,
 		controller.For(r.nodes, r.notAsItShouldBe),
 		controller.Watches(r.pods, r.unknownNodeOfPod),
@@ -78,6 +78,7 @@ type reconciler struct {
 	nodes      cache.SharedInformer[*corev1.Node]
 	leases     cache.SharedInformer[*coordinationv1.Lease]
 	pods       cache.SharedInformer[*corev1.Pod]
+	onNode     cache.Index[*corev1.Pod] // by the name of the node
 	nodeWriter client.Typed[*corev1.Node]
 	podWriter  client.Typed[*corev1.Pod]
 	events     *controller.Recorder

@@ -15,7 +15,6 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/podindex"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
@@ -59,7 +58,7 @@ func notReadyPatch(pod *corev1.Pod, now time.Time) (client.Patch, bool, error) {
 // nothing. Errors of single Pods do not stop the rest; they are joined.
 func (r *reconciler) markPods(ctx context.Context, node string) error {
 	var errs []error
-	for key, item := range podindex.OnNode(r.pods.Snapshot(), node) {
+	for key, item := range r.onNode.Find(node) {
 		pod, err := item.Object()
 		if err != nil {
 			errs = append(errs, err)

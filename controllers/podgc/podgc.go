@@ -5,7 +5,6 @@ package podgc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -20,7 +19,6 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/podindex"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
@@ -55,14 +53,11 @@ func (o Options) check() error {
 // theCluster is the key of the look. No Pod has it.
 var theCluster = object.Key{}
 
-// The indexes.
+// The states of Pods that may have to go for what they are themselves.
 const (
-	// states has the Pods that may have to go for what they are themselves.
-	states          = "podgc/state"
-	stateEnded      = "ended"
-	stateNotPlaced  = "unscheduled"
-	stateHalfway    = "halfway"
-	outOfServiceSet = "podgc/out-of-service" // of Nodes; it has one value
+	stateEnded     = "ended"
+	stateNotPlaced = "unscheduled"
+	stateHalfway   = "halfway"
 )
 
 // New returns the controller, built on h, which runs it.
@@ -79,11 +74,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		log:        h.Logger().With("controller", Name),
 		quarantine: quarantine{time: o.Quarantine},
 	}
-	podindex.ByNode(r.pods)
-	err := errors.Join(r.pods.AddIndex(states, stateOf), r.nodes.AddIndex(outOfServiceSet, whetherOutOfService))
-	if err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
+	r.onNode = cache.TextIndex(r.pods, wire.NodeName)
+	r.states, r.outOfService = cache.NewIndex(r.pods, stateOf), cache.NewIndex(r.nodes, whetherOutOfService)
 	c := controller.New(Name, r.reconcile,
 		controller.Periodically(o.Period, theCluster),
 		controller.Reads(r.pods),
@@ -136,10 +128,15 @@ func whetherOutOfService(item cache.Item[*corev1.Node]) ([]string, error) {
 }
 
 type reconciler struct {
-	options    Options
-	pods       cache.SharedInformer[*corev1.Pod]
-	nodes      cache.SharedInformer[*corev1.Node]
-	writer     client.Typed[*corev1.Pod]
+	options Options
+	pods    cache.SharedInformer[*corev1.Pod]
+	nodes   cache.SharedInformer[*corev1.Node]
+	onNode  cache.Index[*corev1.Pod] // by the name of the node
+	states  cache.Index[*corev1.Pod]
+	writer  client.Typed[*corev1.Pod]
+
+	outOfService cache.Index[*corev1.Node] // under one value
+
 	nodeReader client.Typed[*corev1.Node]
 	log        *slog.Logger
 	attend     func(object.Key) // asks for a run of a Pod
@@ -188,19 +185,19 @@ func (r *reconciler) look(ctx context.Context, now time.Time) error {
 		r.attend(object.KeyOf(pod))
 	}
 	for _, state := range []string{stateNotPlaced, stateHalfway} {
-		for key := range pods.Index(states, state) {
+		for key := range r.states.In(pods, state) {
 			r.attend(key)
 		}
 	}
-	for key := range nodes.Index(outOfServiceSet, "") {
-		for pod, item := range podindex.OnNode(pods, key.Name) {
+	for key := range r.outOfService.In(nodes, "") {
+		for pod, item := range r.onNode.In(pods, key.Name) {
 			if item.Meta().Deleting() {
 				r.attend(pod)
 			}
 		}
 	}
 	for node := range gone {
-		for pod := range podindex.OnNode(pods, node) {
+		for pod := range r.onNode.In(pods, node) {
 			r.attend(pod)
 		}
 	}
@@ -213,11 +210,11 @@ func (r *reconciler) tooMany(pods cache.Snapshot[*corev1.Pod]) ([]*corev1.Pod, e
 	if threshold <= 0 {
 		return nil, nil
 	}
-	for state, n := range pods.IndexValues(states) {
+	for state, n := range r.states.Values(pods) {
 		if state != stateEnded || n <= threshold {
 			continue
 		}
-		all, err := cache.Objects(pods.Index(states, stateEnded))
+		all, err := cache.Objects(r.states.In(pods, stateEnded))
 		if err != nil {
 			return nil, err
 		}
@@ -232,7 +229,7 @@ func (r *reconciler) tooMany(pods cache.Snapshot[*corev1.Pod]) ([]*corev1.Pod, e
 // informer for long enough, and not known to the server.
 func (r *reconciler) goneNodes(ctx context.Context, pods cache.Snapshot[*corev1.Pod], nodes cache.Snapshot[*corev1.Node], now time.Time) map[string]bool {
 	gone := map[string]bool{}
-	for _, name := range r.quarantine.look(missing(pods, nodes), now) {
+	for _, name := range r.quarantine.look(r.missing(pods, nodes), now) {
 		_, err := r.nodeReader.Get(ctx, object.Key{Name: name})
 		if apierrors.IsNotFound(err) {
 			gone[name] = true
@@ -247,9 +244,9 @@ func (r *reconciler) goneNodes(ctx context.Context, pods cache.Snapshot[*corev1.
 }
 
 // missing returns the nodes that Pods are bound to and that are not there.
-func missing(pods cache.Snapshot[*corev1.Pod], nodes cache.Snapshot[*corev1.Node]) iter.Seq[string] {
+func (r *reconciler) missing(pods cache.Snapshot[*corev1.Pod], nodes cache.Snapshot[*corev1.Node]) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for name := range podindex.Nodes(pods) {
+		for name := range r.onNode.Values(pods) {
 			if !nodes.Get(object.Key{Name: name}).Exists() && !yield(name) {
 				return
 			}

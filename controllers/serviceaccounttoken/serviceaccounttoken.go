@@ -69,9 +69,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		rootCA:        o.RootCA,
 		log:           h.Logger().With("controller", Name),
 	}
-	if err := r.secrets.AddIndex(ofAccount, accountOf); err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
+	r.ofAccount = cache.NewIndex(r.secrets, accountOf)
 	return controller.New(Name, r.reconcile,
 		controller.Watches(r.secrets, r.secretChanged),
 		controller.Watches(r.accounts, r.accountChanged),
@@ -81,9 +79,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 
 var errNoKey = errors.New("there is no private key to sign tokens with; give the one whose public half the API server knows")
 
-// ofAccount is the index of Secrets by the account that they name.
-const ofAccount = "token secrets of a service account"
-
+// accountOf indexes Secrets by the account that they name.
 func accountOf(secret cache.Item[*corev1.Secret]) ([]string, error) {
 	annotations, err := secret.Annotations()
 	name := annotations[corev1.ServiceAccountNameKey]
@@ -95,6 +91,7 @@ func accountOf(secret cache.Item[*corev1.Secret]) ([]string, error) {
 
 type reconciler struct {
 	secrets       cache.SharedInformer[*corev1.Secret]
+	ofAccount     cache.Index[*corev1.Secret]
 	accounts      cache.SharedInformer[*corev1.ServiceAccount]
 	secretWriter  client.Typed[*corev1.Secret]
 	accountWriter client.Typed[*corev1.ServiceAccount]
@@ -122,7 +119,7 @@ func (r *reconciler) accountChanged(e cache.Event[*corev1.ServiceAccount], add f
 	if e.Kind != cache.Deleted && e.Kind != cache.Replaced {
 		return
 	}
-	for key := range r.secrets.Snapshot().Index(ofAccount, e.Key().String()) {
+	for key := range r.ofAccount.Find(e.Key().String()) {
 		add(key)
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/podindex"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -43,9 +42,6 @@ type Options struct {
 
 var podResource = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
 
-// tainted is the index of nodes that have a NoExecute taint. It has one value.
-const tainted = "tainteviction/no-execute"
-
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
 	if err := controller.CheckWorkers(o.Workers); err != nil {
@@ -57,17 +53,14 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		writer: client.For[*corev1.Pod](h.Client()).With(client.MetadataAnswer()),
 		events: h.Recorder(Name),
 	}
-	podindex.ByNode(r.pods)
-	err := r.nodes.AddIndex(tainted, func(item cache.Item[*corev1.Node]) ([]string, error) {
+	r.onNode = cache.TextIndex(r.pods, wire.NodeName)
+	r.tainted = cache.NewIndex(r.nodes, func(item cache.Item[*corev1.Node]) ([]string, error) {
 		node, err := item.Object()
 		if err != nil || len(noExecute(node)) == 0 {
 			return nil, err
 		}
 		return []string{""}, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
-	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.pods, r.concerns),
 		controller.Watches(r.nodes, r.podsOf),
@@ -76,11 +69,13 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 }
 
 type reconciler struct {
-	pods   cache.SharedInformer[*corev1.Pod]
-	nodes  cache.SharedInformer[*corev1.Node]
-	writer client.Typed[*corev1.Pod]
-	events *controller.Recorder
-	clocks clocks
+	pods    cache.SharedInformer[*corev1.Pod]
+	nodes   cache.SharedInformer[*corev1.Node]
+	onNode  cache.Index[*corev1.Pod]  // by the name of the node
+	tainted cache.Index[*corev1.Node] // those with a NoExecute taint, under one value
+	writer  client.Typed[*corev1.Pod]
+	events  *controller.Recorder
+	clocks  clocks
 }
 
 // taints returns the NoExecute taints of a node. A node that is not known has none.
@@ -94,7 +89,7 @@ func (r *reconciler) taints(node string) []corev1.Taint {
 
 // anyTainted reports whether a node has a NoExecute taint.
 func (r *reconciler) anyTainted() bool {
-	for range r.nodes.Snapshot().Index(tainted, "") {
+	for range r.tainted.Find("") {
 		return true
 	}
 	return false
@@ -134,7 +129,7 @@ func (r *reconciler) podsOf(e cache.Event[*corev1.Node], add func(object.Key)) {
 	if slices.EqualFunc(before, now, func(a, b corev1.Taint) bool { return a.Key == b.Key && a.Value == b.Value }) {
 		return
 	}
-	for key := range podindex.OnNode(r.pods.Snapshot(), e.Key().Name) {
+	for key := range r.onNode.Find(e.Key().Name) {
 		add(key)
 	}
 }

@@ -4,7 +4,6 @@
 package endpointslices
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,18 +19,18 @@ type Informer = cache.SharedInformer[*discoveryv1.EndpointSlice]
 
 // Owned finds the slices that a controller manages, by Service.
 type Owned struct {
-	informer Informer
-	manager  string
+	byService cache.Index[*discoveryv1.EndpointSlice]
+	manager   string
 }
 
-// byService is the index of slices by manager and Service. Controllers that share an
-// informer share it, too.
-const byService = "endpointslices/service"
+// serviceIndex is the identity of the index of slices by manager and Service. Controllers
+// that share an informer share the index.
+type serviceIndex struct{}
 
 // NewOwned adds the index that it needs to an informer. manager is what stands in the
 // label managed-by of the slices.
-func NewOwned(informer Informer, manager string) (*Owned, error) {
-	err := informer.AddIndex(byService, func(item cache.Item[*discoveryv1.EndpointSlice]) ([]string, error) {
+func NewOwned(informer Informer, manager string) *Owned {
+	byService := cache.SharedIndex(informer, serviceIndex{}, func(item cache.Item[*discoveryv1.EndpointSlice]) ([]string, error) {
 		m := item.Meta()
 		name, manager := m.Labels.Get(discoveryv1.LabelServiceName), m.Labels.Get(discoveryv1.LabelManagedBy)
 		if name == "" || manager == "" {
@@ -39,10 +38,7 @@ func NewOwned(informer Informer, manager string) (*Owned, error) {
 		}
 		return []string{place(manager, object.Key{Namespace: m.Namespace, Name: name})}, nil
 	})
-	if err != nil && !errors.Is(err, cache.ErrIndexTaken) {
-		return nil, fmt.Errorf("indexing EndpointSlices by Service: %w", err)
-	}
-	return &Owned{informer, manager}, nil
+	return &Owned{byService, manager}
 }
 
 func place(manager string, service object.Key) string { return manager + "/" + service.String() }
@@ -61,7 +57,7 @@ func (o *Owned) service(m object.Meta) object.Key {
 // are being deleted. They are shared and read-only.
 func (o *Owned) Of(service object.Key) ([]*discoveryv1.EndpointSlice, error) {
 	var all []*discoveryv1.EndpointSlice
-	for _, item := range o.informer.Snapshot().Index(byService, place(o.manager, service)) {
+	for _, item := range o.byService.Find(place(o.manager, service)) {
 		if item.Meta().Deleting() {
 			continue
 		}

@@ -46,14 +46,7 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 	}
 	owners := cache.Informer[T](h)
 	pods := cache.Informer[*corev1.Pod](h)
-	selecting, err := selectors.NewIndex(owners, kind.selector)
-	if err != nil {
-		return nil, fmt.Errorf("making %s: %w", kind.Controller, err)
-	}
-	orphans, err := selectors.NewOrphans(pods)
-	if err != nil {
-		return nil, fmt.Errorf("making %s: %w", kind.Controller, err)
-	}
+	selecting := selectors.NewIndex(owners, kind.selector)
 	r := &reconciler[T]{
 		kind:   kind,
 		owners: owners,
@@ -61,7 +54,7 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 		keeper: keeper{
 			client:  h.Client(),
 			pods:    pods,
-			orphans: orphans,
+			orphans: selectors.NewOrphans(pods),
 			events:  h.Recorder(kind.Source),
 			burst:   o.Burst,
 			now:     time.Now,

@@ -24,16 +24,8 @@ type Selection struct {
 }
 
 // NewSelection adds the indexes that it needs to the informers.
-func NewSelection(services cache.SharedInformer[*corev1.Service], pods cache.SharedInformer[*corev1.Pod]) (*Selection, error) {
-	index, err := selectors.NewIndex(services, selectorOf)
-	if err != nil {
-		return nil, err
-	}
-	byLabel, err := selectors.NewLabelled(pods)
-	if err != nil {
-		return nil, err
-	}
-	return &Selection{index, pods, byLabel}, nil
+func NewSelection(services cache.SharedInformer[*corev1.Service], pods cache.SharedInformer[*corev1.Pod]) *Selection {
+	return &Selection{selectors.NewIndex(services, selectorOf), pods, selectors.NewLabelled(pods)}
 }
 
 func selectorOf(service *corev1.Service) (labels.Selector, error) {

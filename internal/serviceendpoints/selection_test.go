@@ -98,10 +98,7 @@ func newWorld(t testing.TB) *world {
 		services: newStore[*corev1.Service](t, object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true}),
 		pods:     newStore[*corev1.Pod](t, object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}),
 	}
-	var err error
-	if w.selection, err = NewSelection(w.services.SharedInformer, w.pods.SharedInformer); err != nil {
-		t.Fatal(err)
-	}
+	w.selection = NewSelection(w.services.SharedInformer, w.pods.SharedInformer)
 	return w
 }
 

@@ -1,0 +1,78 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"iter"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
+)
+
+// Index finds the objects of an informer by values that a function makes of them. It is a
+// small value that may be copied; all methods are safe for concurrent use.
+type Index[T object.Object] struct {
+	informer SharedInformer[T]
+	id       any
+}
+
+// NewIndex adds an index to an informer, at any time: the objects that are there already
+// are in it too. values returns the values under which an object is found. It must be quick,
+// return the same values for the same object, and change nothing. It is called once for each
+// change, and holds up all changes of the kind meanwhile; a function that needs the content
+// of the object has it decoded for that. Objects for which values fails or panics are under
+// no value, and the failure is logged.
+func NewIndex[T object.Object](of SharedInformer[T], values func(Item[T]) ([]string, error)) Index[T] {
+	return SharedIndex(of, new(unshared), values)
+}
+
+// unshared is the identity of an index of which there is one handle. It has a size, so that
+// no two have one address.
+type unshared struct{ _ byte }
+
+// SharedIndex is as [NewIndex], for several users of an informer that need the same index:
+// whoever names an equal id shares the index of the first, and the function of the first is
+// the one that is called. An id is comparable and of a type of its own, as the keys of a
+// context are, so that those of two packages are not equal.
+func SharedIndex[T object.Object](of SharedInformer[T], id any, values func(Item[T]) ([]string, error)) Index[T] {
+	of.informer.store.addIndex(id, func(e *entry) ([]string, error) { return values(Item[T]{e}) })
+	return Index[T]{of, id}
+}
+
+// TextIndex is the index of a text, such as that of Pods by [wire.NodeName]. It reads the
+// one field, at a tenth of what a decode costs. All who need it of one informer share it.
+// Objects without that text are under no value.
+func TextIndex[T object.Object](of SharedInformer[T], p wire.Path) Index[T] {
+	return SharedIndex(of, p, func(item Item[T]) ([]string, error) {
+		value, err := item.entry.textAt(p)
+		if err != nil || value == "" {
+			return nil, err
+		}
+		return []string{value}, nil
+	})
+}
+
+// Find returns the objects under a value in the newest state.
+func (x Index[T]) Find(value string) iter.Seq2[object.Key, Item[T]] {
+	return x.In(x.informer.Snapshot(), value)
+}
+
+// In returns the objects under a value in a snapshot of the informer. One that is older
+// than the index has none.
+func (x Index[T]) In(s Snapshot[T], value string) iter.Seq2[object.Key, Item[T]] {
+	if number, ok := s.state.numbers[x.id]; ok {
+		return items[T](s.state.indexes[number].find(value))
+	}
+	return items[T](trie[*entry]{})
+}
+
+// Values returns the values that have objects in a snapshot of the informer, and how many
+// objects each has.
+func (x Index[T]) Values(s Snapshot[T]) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		if number, ok := s.state.numbers[x.id]; ok {
+			s.state.indexes[number].all(func(g *group) bool { return yield(g.value, g.members.len) })
+		}
+	}
+}
