@@ -21,24 +21,24 @@ import (
 type asked struct {
 	began time.Time
 	at    []time.Duration
-	fail  error
+	down  time.Duration // for so long it fails
 }
 
 func (a *asked) discover(context.Context) ([]client.Served, error) {
 	a.at = append(a.at, time.Since(a.began))
-	if a.fail != nil {
-		return nil, a.fail
+	if time.Since(a.began) < a.down {
+		return nil, errors.New("connection refused")
 	}
 	return []client.Served{served("", "v1", "Pod")}, nil
 }
 
 func TestAFollowerAsksSoonerAfterAChangeAndAtFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &asked{began: time.Now(), fail: errors.New("connection refused")}
+		server := &asked{began: time.Now(), down: 5 * time.Second}
 		var log bytes.Buffer
 		f := NewFollower(server.discover, slog.New(slog.NewTextHandler(&log, nil)), time.Second, 30*time.Second)
 		ctx, stop := context.WithCancel(t.Context())
-		time.AfterFunc(5*time.Second, func() { server.fail = nil })
+		defer stop()
 		if !f.First(ctx, func(_ context.Context, s Set) bool { return len(s.Served()) == 1 }) {
 			t.Fatal("it ended without kinds")
 		}
@@ -50,7 +50,7 @@ func TestAFollowerAsksSoonerAfterAChangeAndAtFirst(t *testing.T) {
 			t.Errorf("the trouble was logged %d times: %s", n, &log)
 		}
 
-		server.began, server.at = time.Now(), nil
+		server.began, server.at, server.down = time.Now(), nil, 0
 		seen, ended := 0, make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -72,7 +72,7 @@ func TestAFollowerAsksSoonerAfterAChangeAndAtFirst(t *testing.T) {
 
 func TestAFollowerEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &asked{began: time.Now(), fail: errors.New("connection refused")}
+		server := &asked{began: time.Now(), down: time.Hour}
 		f := NewFollower(server.discover, slog.New(slog.DiscardHandler), time.Second, 30*time.Second)
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
