@@ -142,7 +142,7 @@ func TestFollowTellsOnceThatTheServerIsAwayAndOnceThatItIsBack(t *testing.T) {
 		s.turns = append(s.turns, turn{events: []string{"+a@6"}}, turn{})
 		begun := time.Now()
 		log := s.run()
-		if n := strings.Count(log, "level=WARN"); n != 1 {
+		if n := strings.Count(log, "does not answer"); n != 1 {
 			t.Errorf("told %d times that the server is away:\n%s", n, log)
 		}
 		if n := strings.Count(log, "is back"); n != 1 {
