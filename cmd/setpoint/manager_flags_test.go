@@ -248,16 +248,16 @@ func TestWhatIsWrongAboutWhoIsBelievedIsSaid(t *testing.T) {
 
 // The log says in one line what has no effect, and the names are all in it.
 func TestWhatHasNoEffectIsSaidOnce(t *testing.T) {
-	args := "--allocate-node-cidrs --cluster-cidr=10.0.0.0/8 --concurrent-job-syncs=7 --cloud-provider=external --vmodule=a=1 " +
-		"--feature-gates=JobPodReplacementPolicy=false,PodDeletionCost=true --controllers=*,job,-statefulset --kube-api-content-type=text/plain"
+	args := "--allocate-node-cidrs --cluster-cidr=10.0.0.0/8 --route-reconciliation-period=7s --cloud-provider=external --vmodule=a=1 " +
+		"--feature-gates=JobPodReplacementPolicy=false,PodDeletionCost=true --controllers=*,node-route-controller,-service --kube-api-content-type=text/plain"
 	var idle idleFlags
 	var log bytes.Buffer
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	tune := &tuning{known: registry.Known()}
 	var controllers []string
 	var contentType string
-	idle.flags(flags)
 	tune.flags(flags)
+	idle.flags(flags)
 	flags.StringSliceVar(&controllers, "controllers", nil, "")
 	flags.StringVar(&contentType, "kube-api-content-type", protobuf, "")
 	if err := flags.Parse(strings.Fields(args)); err != nil {
@@ -272,8 +272,8 @@ func TestWhatHasNoEffectIsSaidOnce(t *testing.T) {
 		t.Fatalf("%d lines, want that of what has no effect and the warning about networks of Nodes:\n%s", len(lines), log.String())
 	}
 	for _, want := range []string{
-		"accepted without effect", `controllersNotHere="--allocate-node-cidrs --cluster-cidr --concurrent-job-syncs"`, "cloudProviders=--cloud-provider",
-		"logging=--vmodule", "controllers=job-controller", "featureGates=JobPodReplacementPolicy", "contentType=",
+		"accepted without effect", `controllersNotHere="--allocate-node-cidrs --cluster-cidr --route-reconciliation-period"`, "cloudProviders=--cloud-provider",
+		"logging=--vmodule", "controllers=node-route-controller", "featureGates=JobPodReplacementPolicy", "contentType=",
 	} {
 		if !strings.Contains(lines[0], want) {
 			t.Errorf("%s\nis missing in\n%s", want, lines[0])

@@ -21,8 +21,8 @@ func TestControllersThatAreNotBuiltInMayBeNamed(t *testing.T) {
 		excludesNodeIP bool
 	}{
 		{"*", "deployment-controller", "", false},
-		{"*,-nodeipam,job", "deployment-controller", "job-controller", true},
-		{"-deployment,*,statefulset,cronjob-controller,-statefulset", "-deployment-controller", "cronjob-controller statefulset-controller", false},
+		{"*,-nodeipam,route", "deployment-controller", "node-route-controller", true},
+		{"-deployment,*,service,cloud-node-lifecycle-controller,-service", "-deployment-controller", "cloud-node-lifecycle-controller service-lb-controller", false},
 		{"deployment", "deployment-controller", "", true},
 		{"deployment,node-ipam-controller,-nodeipam", "deployment-controller", "node-ipam-controller", false},
 	} {
@@ -43,7 +43,7 @@ func TestControllersThatAreNotBuiltInMayBeNamed(t *testing.T) {
 			t.Errorf("%s excludes node-ipam-controller: %t", test.choice, got)
 		}
 	}
-	if _, err := registry.Select(registry.Known(), []string{"job-controller"}); !errors.Is(err, registry.ErrNothingSelected) {
+	if _, err := registry.Select(registry.Known(), []string{"node-route-controller"}); !errors.Is(err, registry.ErrNothingSelected) {
 		t.Errorf("a choice of none that is here: %v", err)
 	}
 	for _, e := range registry.Known() {
