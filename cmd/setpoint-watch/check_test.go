@@ -34,12 +34,12 @@ func TestCheckSaysWhatAConfigurationMeans(t *testing.T) {
 }
 
 func TestCheckReadsSecretsAndShowsNone(t *testing.T) {
-	file := written(t, "sinks:\n- name: a\n  notify:\n    urlFrom: {env: TEAM}\n")
+	file := written(t, "sinks:\n- name: a\n  webhook:\n    urlFrom: {env: TEAM}\n")
 	w, said := testWorld(nil)
 	if status := run(t.Context(), w, []string{"check", "-f", file}); status != 1 || !strings.Contains(said.String(), file+":5:") || !strings.Contains(said.String(), "TEAM") {
 		t.Errorf("status %d: %s", status, said)
 	}
-	w, said = testWorld(map[string]string{"TEAM": "discord://s3cret@1"})
+	w, said = testWorld(map[string]string{"TEAM": "https://discord.com/s3cret"})
 	if status := run(t.Context(), w, []string{"check", "-f", file}); status != 0 || strings.Contains(said.String(), "s3cret") {
 		t.Errorf("status %d: %s", status, said)
 	}

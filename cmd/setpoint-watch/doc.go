@@ -9,9 +9,8 @@
 //	setpoint watch check -f FILE      is this configuration right?
 //	setpoint watch manifests -f FILE  what a cluster must have to run it
 //
-// It is a program of its own because of what it is built with: conditions in CEL and the
-// notifiers for chat and mail cost 16 MB of binary and 7 MB of memory that a manager of
-// controllers should not pay.
+// It is a program of its own because of what it is built with: conditions in CEL cost 15 MB of
+// binary and 7 MB of memory that a manager of controllers should not pay.
 //
 // Like setpoint it is thin: it reads flags, a file, the environment and signals, makes
 // options of them and calls package watch. Where a flag and the file say different things

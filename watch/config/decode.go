@@ -184,6 +184,10 @@ func (d *decoder) mapping(node *yaml.Node, path string, into reflect.Value) {
 		field, ok := fieldOf(into, key.Value)
 		if !ok {
 			d.partial[path] = true
+			if instead, had := gone[key.Value]; had {
+				d.wrongAt(key, path, "there is no key %q any more; write %s", key.Value, instead)
+				continue
+			}
 			d.wrongAt(key, path, "there is no key %q here%s", clip(key.Value), d.meant(key.Value, keys(into.Type())))
 			continue
 		}
@@ -330,6 +334,11 @@ func fieldOf(into reflect.Value, key string) (reflect.Value, bool) {
 		}
 	}
 	return reflect.Value{}, false
+}
+
+// gone are the keys that this format had once, with what takes their place.
+var gone = map[string]string{
+	"notify": "webhook with a body for a chat service, or mail, as docs/watch-sinks.md says",
 }
 
 // longestName is the longest name that somebody may have misspelt: finding what is nearest

@@ -19,7 +19,7 @@ sinks:
   - name: everything
     file: {path: /var/log/setpoint-watch/changes.json}
   - name: team-a
-    notify: {urlFrom: {env: TEAM_A_URL}}
+    webhook: {urlFrom: {env: TEAM_A_URL}}
 routes:
   - match: {namespaces: ['team-a-*'], verbs: [deleted]}
     sinks: [team-a]
@@ -48,7 +48,7 @@ routes:
 	// tells of creations, deletions, and changes of content, metadata
 	// has no cursor: what happens while it is not running is not told
 	// sink everything (file: /var/log/setpoint-watch/changes.json) gets everything (routes[1])
-	// sink team-a (notify: the URL in the environment variable TEAM_A_URL) gets events in team-a-*, deleted (routes[0])
+	// sink team-a (webhook: the URL in the environment variable TEAM_A_URL) gets events in team-a-*, deleted (routes[0])
 }
 
 func ExampleParse_mistakes() {

@@ -276,10 +276,10 @@ func TestWhatCannotRunInAPodIsSaid(t *testing.T) {
 		{"cursor in the root", "cursor: /x.db", nil, `cursor: "/x.db": a volume at / would cover what is there; use a folder below it`},
 		{"file in the system", sinks + "- {name: f, file: {path: /etc/x}}", nil, `sinks[0].file.path: "/etc/x": a volume at /etc would cover what is there; use a folder below it`},
 		{"file among temporary ones", sinks + "- {name: f, file: {path: /tmp/x}}", nil, `sinks[0].file.path: "/tmp/x": /tmp is for temporary files; use another folder`},
-		{"cursor among secrets", "cursor: /s/a/c\n" + sinks + "- {name: n, notify: {urlFrom: {file: /s/a/url}}}", nil, `sinks[0].notify.urlFrom: "/s/a/url": /s/a is for the cursor and files; use another folder`},
-		{"secret in a secret", sinks + "- {name: n, notify: {urlFrom: {file: /s/a/url}}}\n- {name: m, notify: {urlFrom: {file: /s/a/b/url}}}", nil, `sinks[1].notify.urlFrom: "/s/a/b/url": /s/a is for secrets; use another folder`},
-		{"secret that cannot be called so", sinks + "- {name: n, notify: {urlFrom: {file: /s/A_B/url}}}", nil, `sinks[0].notify.urlFrom: "/s/A_B/url": the Secret is called as the folder and its key as the file, and A_B/url cannot be called so`},
-		{"variable that cannot be", sinks + "- {name: n, notify: {urlFrom: {env: a=b}}}", nil, `"a=b" cannot be the name of an environment variable of a container`},
+		{"cursor among secrets", "cursor: /s/a/c\n" + sinks + "- {name: n, webhook: {urlFrom: {file: /s/a/url}}}", nil, `sinks[0].webhook.urlFrom: "/s/a/url": /s/a is for the cursor and files; use another folder`},
+		{"secret in a secret", sinks + "- {name: n, webhook: {urlFrom: {file: /s/a/url}}}\n- {name: m, webhook: {urlFrom: {file: /s/a/b/url}}}", nil, `sinks[1].webhook.urlFrom: "/s/a/b/url": /s/a is for secrets; use another folder`},
+		{"secret that cannot be called so", sinks + "- {name: n, webhook: {urlFrom: {file: /s/A_B/url}}}", nil, `sinks[0].webhook.urlFrom: "/s/A_B/url": the Secret is called as the folder and its key as the file, and A_B/url cannot be called so`},
+		{"variable that cannot be", sinks + "- {name: n, webhook: {urlFrom: {env: a=b}}}", nil, `"a=b" cannot be the name of an environment variable of a container`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := inMonitoring

@@ -108,11 +108,11 @@ func TestEachMistakeHasAPlaceAndAnAdvice(t *testing.T) {
 		{"sink without name", "sinks: [{terminal: {}}]", `w.yaml:2:9: sinks[0].name: a sink needs a name, by which routes lead to it`},
 		{"name of a sink", "sinks: [{name: A b, terminal: {}}]", `w.yaml:2:16: sinks[0].name: "A b" cannot be a name: want lower case letters, digits and dashes, at most 63`},
 		{"name twice", aSink + "- {name: a, terminal: {}}", `w.yaml:5:10: sinks[1].name: "a" is the name of the sink in line 3 too; give each its own`},
-		{"sink without sort", "sinks: [{name: a}]", `w.yaml:2:9: sinks[0]: a sink is of a sort; write one of the keys terminal, file, webhook, kubernetesEvents, notify`},
+		{"sink without sort", "sinks: [{name: a}]", `w.yaml:2:9: sinks[0]: a sink is of a sort; write one of the keys terminal, file, webhook, kubernetesEvents, mail`},
 		{"sink of two sorts", "sinks: [{name: a, terminal: {}, file: {path: x}}]", `w.yaml:2:39: sinks[0].file: a sink is of one sort, and this one is of terminal and file; make them sinks of their own`},
-		{"misspelt sort", "sinks: [{name: a, wbhook: {}}]", `w.yaml:2:19: sinks[0]: there is no key "wbhook" here; did you mean "webhook"? There are name, terminal, file, webhook, kubernetesEvents, notify, delivery`},
-		{"URL where there is none", "sinks: [{name: a, notify: {url: 'slack://secret'}}]", `w.yaml:2:28: sinks[0].notify: there is no key "url" here; did you mean "urlFrom"? There are urlFrom, title, template`},
-		{"secret in two places", "sinks: [{name: a, notify: {urlFrom: {file: x, env: y}}}]", `w.yaml:2:37: sinks[0].notify.urlFrom: names a file and an environment variable: set file or env, not both`},
+		{"misspelt sort", "sinks: [{name: a, wbhook: {}}]", `w.yaml:2:19: sinks[0]: there is no key "wbhook" here; did you mean "webhook"? There are name, terminal, file, webhook, kubernetesEvents, mail, delivery`},
+		{"a sort that is gone", "sinks: [{name: a, notify: {urlFrom: {env: X}}}]", `w.yaml:2:19: sinks[0]: there is no key "notify" any more; write webhook with a body for a chat service, or mail, as docs/watch-sinks.md says`},
+		{"secret in two places", "sinks: [{name: a, webhook: {urlFrom: {file: x, env: y}}}]", `w.yaml:2:38: sinks[0].webhook.urlFrom: names a file and an environment variable: set file or env, not both`},
 		{"route to nowhere", "routes: [{match: {}}]", `w.yaml:2:10: routes[0]: a route leads to sinks; name them, as in "sinks: […]", or write "sinks: []" to tell nobody of what it matches`},
 		{"sink that is not there", aSink + "routes: [{sinks: [b]}]", `w.yaml:5:19: routes[0].sinks[0]: there is no sink "b"; there is only "a"`},
 		{"no sinks at all", "routes: [{sinks: [b]}]", `w.yaml:2:19: routes[0].sinks[0]: there is no sink "b", nor any other; write it under sinks`},
@@ -329,12 +329,12 @@ sinks:
 - {name: f, file: {path: /x, form: json, objects: true, source: x, maxSizeMB: 1, maxAgeDays: 1, maxBackups: 1, compress: true}}
 - name: w
   webhook:
-    {urlFrom: {file: /x}, mode: batch, objects: true, source: x, signingKey: {env: X}, headers: [{name: a, value: b}, {name: b, from: {env: C}}], caFile: /x}
+    {urlFrom: {file: /x}, mode: batch, objects: true, source: x, signingKey: {env: X}, headers: [{name: a, value: b}, {name: b, from: {env: C}}], caFile: /x, body: "{}", markup: slack}
 - {name: w2, webhook: {url: "https://example.com"}}
 - {name: w3, webhook: {urlFrom: {env: X}, signingKey: {file: /x}, headers: [{name: a, from: {file: /x}}]}}
-- {name: n2, notify: {urlFrom: {env: X}}}
+- {name: n2, mail: {server: "x:25", from: a@b.c, to: [a@b.c], username: x, passwordFrom: {env: X}}}
 - {name: k, kubernetesEvents: {instance: x, clusterNamespace: kube-system}}
-- {name: n, notify: {urlFrom: {file: /x}, title: x, template: "{{.Verb}}"}, delivery: {batch: 1, timeout: 1s, minWait: 1s, maxWait: 2s, maxAge: 1h}}
+- {name: n, mail: {server: "x:25", from: a@b.c, to: [a@b.c], subject: x, username: x, passwordFrom: {file: /x}, template: "{{.Verb}}"}, delivery: {batch: 1, timeout: 1s, minWait: 1s, maxWait: 2s, maxAge: 1h}}
 `)
 	missing := map[string]bool{}
 	for _, path := range schemaPaths(t) {

@@ -212,8 +212,8 @@ func target(o sink.Options) string {
 			return "the URL in the " + o.Webhook.URLFrom.String()
 		}
 		return hostOf(o.Webhook.URL)
-	case o.Notify != nil:
-		return "the URL in the " + o.Notify.URLFrom.String()
+	case o.Mail != nil:
+		return strings.Join(o.Mail.To, ", ")
 	default:
 		return ""
 	}

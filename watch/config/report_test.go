@@ -44,7 +44,7 @@ func TestAReportSaysWhatTheFileMeans(t *testing.T) {
 }
 
 func TestAnErrorOfAReaderMayHoldWhatItRead(t *testing.T) {
-	c := parse(t, "sinks: [{name: a, notify: {urlFrom: {file: /x}}}]")
+	c := parse(t, "sinks: [{name: a, webhook: {urlFrom: {file: /x}}}]")
 	report := Check(c, func(string) ([]byte, error) { return nil, errors.New("SECRET") }, nil)
 	if len(report.Errors) != 1 || strings.Contains(report.Errors[0].Error(), "SECRET") {
 		t.Error(report.Errors)

@@ -38,7 +38,7 @@ var required = map[reflect.Type][]string{
 	reflect.TypeFor[Sink]():        {"name"},
 	reflect.TypeFor[Route]():       {"sinks"},
 	reflect.TypeFor[sink.File]():   {"path"},
-	reflect.TypeFor[sink.Notify](): {"urlFrom"},
+	reflect.TypeFor[sink.Mail]():   {"server", "from", "to"},
 	reflect.TypeFor[sink.Header](): {"name"},
 }
 
@@ -93,6 +93,8 @@ func allowed(key string) []string {
 		return []string{"text", "diff", "json", "yaml", "cloudevents"}
 	case "mode":
 		return []string{sink.ModeStructured, sink.ModeBatch}
+	case "markup":
+		return []string{sink.MarkupMarkdown, sink.MarkupSlack, sink.MarkupPlain, sink.MarkupNone}
 	}
 	return nil
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package sink takes events to where people and programs read them: a terminal, a file, a
-// webhook, Kubernetes Events, chat and mail.
+// webhook of a program or a chat service, Kubernetes Events, mail.
 //
 //	s, err := sink.New(ctx, "audit", options, deps)
 //	runner, err := sink.NewRunner(sink.RunnerOptions{

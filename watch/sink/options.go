@@ -6,6 +6,8 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/mail"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -24,7 +26,7 @@ type Options struct {
 	File             *File             `yaml:"file,omitempty"`
 	Webhook          *Webhook          `yaml:"webhook,omitempty"`
 	KubernetesEvents *KubernetesEvents `yaml:"kubernetesEvents,omitempty"`
-	Notify           *Notify           `yaml:"notify,omitempty"`
+	Mail             *Mail             `yaml:"mail,omitempty"`
 
 	// Delivery is how often and how long it is tried.
 	Delivery Delivery `yaml:"delivery,omitempty"`
@@ -36,7 +38,7 @@ const (
 	SortFile             = "file"
 	SortWebhook          = "webhook"
 	SortKubernetesEvents = "kubernetesEvents"
-	SortNotify           = "notify"
+	SortMail             = "mail"
 )
 
 // Sort returns which sort of sink is described: one of the Sort constants, or "" if none
@@ -58,7 +60,7 @@ func (o Options) sorts() []string {
 		{o.File != nil, SortFile},
 		{o.Webhook != nil, SortWebhook},
 		{o.KubernetesEvents != nil, SortKubernetesEvents},
-		{o.Notify != nil, SortNotify},
+		{o.Mail != nil, SortMail},
 	} {
 		if s.set {
 			sorts = append(sorts, s.name)
@@ -72,7 +74,7 @@ func (o Options) sorts() []string {
 func (o Options) Validate() error {
 	switch sorts := o.sorts(); len(sorts) {
 	case 0:
-		return fmt.Errorf("a sink needs one of %s, %s, %s, %s and %s", SortTerminal, SortFile, SortWebhook, SortKubernetesEvents, SortNotify)
+		return fmt.Errorf("a sink needs one of %s, %s, %s, %s and %s", SortTerminal, SortFile, SortWebhook, SortKubernetesEvents, SortMail)
 	case 1:
 	default:
 		return fmt.Errorf("a sink is of one sort, and this is of %d (%s): make them sinks of their own", len(sorts), strings.Join(sorts, ", "))
@@ -87,8 +89,8 @@ func (o Options) Validate() error {
 		err = within(SortWebhook, o.Webhook.Validate())
 	case o.KubernetesEvents != nil:
 		err = within(SortKubernetesEvents, o.KubernetesEvents.Validate())
-	case o.Notify != nil:
-		err = within(SortNotify, o.Notify.Validate())
+	case o.Mail != nil:
+		err = within(SortMail, o.Mail.Validate())
 	}
 	if err != nil {
 		return err
@@ -152,7 +154,7 @@ const (
 	ModeBatch = "batch"
 )
 
-// Webhook describes a sink that sends CloudEvents over HTTP.
+// Webhook describes a sink that sends events over HTTP: as CloudEvents, or in a body of one's own.
 type Webhook struct {
 	// URL is where to, http or https. It is treated as a secret, since many have a token
 	// in their path.
@@ -172,6 +174,21 @@ type Webhook struct {
 	// CAFile is a file of certificates, in PEM, that the server's is checked against
 	// instead of those of the system. There is no way to switch the check off.
 	CAFile string `yaml:"caFile,omitempty"`
+	// Body is a template of the request's body, which must make JSON, over the events in it:
+	// one, or several in mode batch. Default: CloudEvents.
+	Body string `yaml:"body,omitempty"`
+	// Markup is what the receiver acts on in a text, so that words and escape in Body can
+	// escape it: markdown, slack, plain or none. Default: markdown.
+	Markup string `yaml:"markup,omitempty"`
+}
+
+// template returns the template of the body, or nil if there is none.
+func (w Webhook) template() (*template.Template, error) {
+	t, err := parseTemplate(w.Body, orDefault(w.Markup, MarkupMarkdown))
+	if err != nil || w.Body == "" {
+		return nil, err
+	}
+	return t, tryBody(t)
 }
 
 // Header is a header of a request.
@@ -238,6 +255,12 @@ func (w Webhook) Validate() error {
 			return within("signingKey", err)
 		}
 	}
+	if _, known := markups[orDefault(w.Markup, MarkupMarkdown)]; !known {
+		return wrong("markup", "%q is none of %s, %s, %s and %s", w.Markup, MarkupMarkdown, MarkupSlack, MarkupPlain, MarkupNone)
+	}
+	if _, err := w.template(); err != nil {
+		return within("body", err)
+	}
 	for i, h := range w.Headers {
 		if err := h.Validate(); err != nil {
 			return within(fmt.Sprintf("headers[%d]", i), err)
@@ -285,38 +308,63 @@ func (k KubernetesEvents) Validate() error {
 		k.ClusterNamespace, metav1.NamespaceDefault, metav1.NamespaceSystem)
 }
 
-// Notify describes a sink that writes to people: chat and mail.
-type Notify struct {
-	// URLFrom says where the URL of the service is, as shoutrrr has them, such as
-	// slack://hook:…@webhook. There is no place for the URL itself: it is the password.
-	URLFrom SecretRef `yaml:"urlFrom"`
-	// Title is the title of messages, or the subject of mails. Default: the service's.
-	Title string `yaml:"title,omitempty"`
+// Mail describes a sink that sends mails.
+type Mail struct {
+	// Server is the mail server, host:port. On port 465 the connection is encrypted from the
+	// start, on others as soon as the server offers it.
+	Server string `yaml:"server"`
+	// From is the sender, To are the receivers: addresses, with or without a name.
+	From string   `yaml:"from"`
+	To   []string `yaml:"to"`
+	// Subject is that of all mails. Default: setpoint watch.
+	Subject string `yaml:"subject,omitempty"`
+	// Username and PasswordFrom are for the server. Default: nobody logs in.
+	Username     string    `yaml:"username,omitempty"`
+	PasswordFrom SecretRef `yaml:"passwordFrom,omitempty"`
 	// Template is the text of one event, as text/template has it, over a *event.Event.
-	// {{words .}} is the line that is sent where there is no template.
+	// Default: {{words .}}, a line that says what happened.
 	Template string `yaml:"template,omitempty"`
 }
 
 // Validate reports the first field that is wrong.
-func (n Notify) Validate() error {
-	if err := n.URLFrom.Validate(); err != nil {
-		return within("urlFrom", err)
+func (m Mail) Validate() error {
+	if _, _, err := net.SplitHostPort(m.Server); err != nil {
+		return wrong("server", "%q is not a host and a port, such as mail.example.com:587", m.Server)
 	}
-	if strings.ContainsAny(n.Title, "\r\n") {
-		return wrong("title", "has a line break")
+	if _, err := mail.ParseAddress(m.From); err != nil {
+		return wrong("from", "%q is not an address", m.From)
 	}
-	_, err := n.template()
+	if len(m.To) == 0 {
+		return wrong("to", "is empty; name at least one address")
+	}
+	for i, to := range m.To {
+		if _, err := mail.ParseAddress(to); err != nil {
+			return wrong(fmt.Sprintf("to[%d]", i), "%q is not an address", to)
+		}
+	}
+	if strings.ContainsAny(m.Subject, "\r\n") {
+		return wrong("subject", "has a line break")
+	}
+	switch {
+	case m.Username == "" && !m.PasswordFrom.IsZero():
+		return wrong("username", "is empty, and there is a password")
+	case m.Username != "":
+		if err := m.PasswordFrom.Validate(); err != nil {
+			return within("passwordFrom", err)
+		}
+	}
+	_, err := m.template()
 	return within("template", err)
 }
 
-func (n Notify) template() (*template.Template, error) {
-	return template.New("message").Option("missingkey=error").Funcs(templateFuncs(asIs)).Parse(n.Template)
+func (m Mail) template() (*template.Template, error) {
+	return parseTemplate(orDefault(m.Template, "{{words .}}"), MarkupNone)
 }
 
 // Delivery says how often and how long a Runner tries. A zero field is its default.
 type Delivery struct {
 	// Batch is how many events are given to the sink at once, at most. Default: 100 for
-	// terminals, files and webhooks in batch mode, 20 for chat and mail, otherwise 1.
+	// terminals, files, mail and webhooks in batch mode, 20 for those with a body, otherwise 1.
 	Batch int `yaml:"batch,omitempty"`
 	// Timeout is for one attempt. Default: 30s.
 	Timeout time.Duration `yaml:"timeout,omitempty"`
@@ -359,13 +407,16 @@ func (d Delivery) withDefaults(batch int) Delivery {
 }
 
 // batches are how many events a sort of sink takes at once by default; 1 for others.
-var batches = map[string]int{SortTerminal: 100, SortFile: 100, SortNotify: 20}
+var batches = map[string]int{SortTerminal: 100, SortFile: 100, SortMail: 100}
 
 // Effective returns Delivery with the defaults of the sort of sink.
 func (o Options) Effective() Delivery {
 	batch := max(batches[o.Sort()], 1)
 	if o.Webhook != nil && o.Webhook.Mode == ModeBatch {
 		batch = 100
+		if o.Webhook.Body != "" {
+			batch = 20 // a message that people read
+		}
 	}
 	return o.Delivery.withDefaults(batch)
 }

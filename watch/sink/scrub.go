@@ -12,98 +12,52 @@ import (
 	"unicode/utf8"
 )
 
-// scrubber takes secrets out of texts that others wrote: errors of a library, answers of
-// a server. Such a text can hold a secret in another form than we know it: within an
-// address that was made of it, quoted, escaped, in parts. So it is compared word by word, a
-// word being letters and digits: each word that is one of a secret's, or has one within, is
-// hidden, and so is each URL.
+// scrubber takes secrets out of texts that others wrote, such as the answer of a server: it
+// hides the words of each secret, a word being letters and digits, however they are quoted,
+// escaped or put together, and every URL.
 type scrubber struct {
-	whole map[string]bool // words that are hidden where they are the whole word
-	parts []string        // words that are hidden within words as well
+	words   []string // as regular expressions
+	pattern *regexp.Regexp
 }
 
-// shortest is the length of a word from which it is hidden within others. Below, it is
+// shortest is the length of a word from which on it is hidden within others. Below, it is
 // hidden where it stands alone.
 const shortest = 4
 
-// add makes all words of a secret hidden.
+// add hides all words of a secret.
 func (s *scrubber) add(secret string) {
-	for _, form := range []string{secret, unescaped(secret)} {
+	plain, _ := url.PathUnescape(secret)
+	for _, form := range []string{secret, plain} {
 		for _, word := range strings.FieldsFunc(form, notOfWord) {
-			s.addWord(strings.ToLower(word))
+			s.addWord(word)
 		}
 	}
 }
 
 func (s *scrubber) addWord(word string) {
-	if s.whole == nil {
-		s.whole = map[string]bool{}
+	if quoted := regexp.QuoteMeta(word); utf8.RuneCountInString(word) < shortest {
+		s.words = append(s.words, `\b`+quoted+`\b`)
+	} else {
+		s.words = append(s.words, `[\pL\pN]*`+quoted+`[\pL\pN]*`)
 	}
-	if s.whole[word] {
-		return
-	}
-	s.whole[word] = true
-	if utf8.RuneCountInString(word) >= shortest {
-		s.parts = append(s.parts, word)
-	}
+	s.pattern = regexp.MustCompile("(?i)" + strings.Join(s.words, "|"))
 }
 
-// addUser makes a name and a password hidden, and the header that is made of them.
-func (s *scrubber) addUser(user *url.Userinfo) {
-	if user == nil {
-		return
+// addURL hides what can be secret in a URL: a name with a password, and the header that is made
+// of them, the query, and what looks like a token in the path.
+func (s *scrubber) addURL(u *url.URL) {
+	if u.User != nil {
+		password, _ := u.User.Password()
+		s.add(u.User.Username())
+		s.add(password)
+		s.add(base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password)))
 	}
-	password, _ := user.Password()
-	s.add(user.Username())
-	s.add(password)
-	s.add(base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password)))
-}
-
-// addPath makes hidden what looks like a token in a path: "hooks" does not.
-func (s *scrubber) addPath(path string) {
-	for _, word := range strings.FieldsFunc(path, notOfWord) {
+	s.add(u.RawQuery)
+	for _, word := range strings.FieldsFunc(u.Path, notOfWord) {
 		if len(word) >= 16 || len(word) >= 8 && strings.ContainsAny(word, "0123456789") {
-			s.addWord(strings.ToLower(word))
+			s.addWord(word)
 		}
 	}
-}
-
-// addService makes everything of the URL of a service hidden but its scheme and the names
-// of its options: where the token is depends on the service.
-func (s *scrubber) addService(raw string) {
-	u, err := url.Parse(raw)
-	if err != nil {
-		s.add(raw)
-		return
-	}
-	s.addUser(u.User)
-	s.add(u.Opaque)
-	s.add(u.Fragment)
-	for _, part := range strings.FieldsFunc(u.Host+" "+u.Path, notOfWord) {
-		if utf8.RuneCountInString(part) >= shortest && !ordinary[strings.ToLower(part)] {
-			s.addWord(strings.ToLower(part))
-		}
-	}
-	for _, values := range u.Query() {
-		for _, value := range values {
-			if utf8.RuneCountInString(value) >= shortest && !ordinary[strings.ToLower(value)] {
-				s.add(value)
-			}
-		}
-	}
-}
-
-// ordinary are words that stand in the place of a host or of a token in the URLs of services.
-var ordinary = map[string]bool{
-	"telegram": true, "webhook": true, "slack": true, "https": true, "http": true, "hooks": true, "services": true,
-	"localhost": true, "shoutrrr": true,
-}
-
-func unescaped(s string) string {
-	if plain, err := url.PathUnescape(s); err == nil {
-		return plain
-	}
-	return s
 }
 
 func notOfWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
@@ -116,44 +70,17 @@ const longest = 200
 
 // clean returns a text without secrets, on one line, and not long.
 func (s *scrubber) clean(text string) string {
-	text = strings.ToValidUTF8(text, "")
-	text = anyURL.ReplaceAllString(text, "(url)")
-	var b strings.Builder
-	for text != "" {
-		size := strings.IndexFunc(text, notOfWord)
-		if size < 0 {
-			size = len(text)
-		}
-		if word := text[:size]; s.hides(strings.ToLower(word)) {
-			b.WriteString(hidden)
-		} else {
-			b.WriteString(word)
-		}
-		text = text[size:]
-		if text == "" {
-			break
-		}
-		r, size := utf8.DecodeRuneInString(text)
+	text = anyURL.ReplaceAllString(strings.ToValidUTF8(text, ""), "(url)")
+	if s.pattern != nil {
+		text = s.pattern.ReplaceAllString(text, hidden)
+	}
+	text = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteByte(' ')
+			return r
 		}
-		text = text[size:]
-	}
-	return cut(strings.TrimSpace(b.String()), longest)
-}
-
-func (s *scrubber) hides(word string) bool {
-	if s.whole[word] {
-		return true
-	}
-	for _, part := range s.parts {
-		if strings.Contains(word, part) {
-			return true
-		}
-	}
-	return false
+		return ' '
+	}, text)
+	return cut(strings.TrimSpace(text), longest)
 }
 
 // cut shortens a text to a number of bytes, and marks it. It does not cut letters in two.

@@ -119,7 +119,7 @@ func New(_ context.Context, name string, o Options, d Deps) (Sink, error) {
 	case o.KubernetesEvents != nil:
 		s, err = newKubernetesEvents(*o.KubernetesEvents, d)
 	default:
-		s, err = newNotify(*o.Notify, d)
+		s, err = newMail(*o.Mail, d)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("sink %s: %w", name, within(o.Sort(), err))

@@ -8,12 +8,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"text/template"
 	"time"
 
 	"github.com/setpoint-io/setpoint/watch/event"
@@ -26,7 +28,7 @@ const (
 	typeBatch      = "application/cloudevents-batch+json; charset=UTF-8"
 )
 
-// webhook sends CloudEvents over HTTP.
+// webhook sends events over HTTP.
 type webhook struct {
 	url     *url.URL
 	headers http.Header
@@ -34,6 +36,7 @@ type webhook struct {
 	batch   bool
 	objects bool
 	source  string
+	text    *template.Template // of the body; nil: CloudEvents
 	clock   func() time.Time
 	http    *http.Client
 	scrub   scrubber
@@ -53,9 +56,7 @@ func newWebhook(o Webhook, d Deps) (Sink, error) {
 	if w.url, err = parseURL(raw.Reveal()); err != nil {
 		return nil, within(field, err)
 	}
-	w.scrub.addUser(w.url.User)
-	w.scrub.addPath(w.url.Path)
-	w.scrub.add(w.url.RawQuery)
+	w.scrub.addURL(w.url)
 	if !o.SigningKey.IsZero() {
 		if w.key, err = d.secret(o.SigningKey); err != nil {
 			return nil, within("signingKey", err)
@@ -75,6 +76,9 @@ func newWebhook(o Webhook, d Deps) (Sink, error) {
 		}
 		w.headers.Add(h.Name, value.Reveal())
 		w.scrub.add(value.Reveal())
+	}
+	if w.text, err = o.template(); err != nil {
+		return nil, within("body", err)
 	}
 	transport, err := newTransport(o.CAFile)
 	if err != nil {
@@ -169,6 +173,9 @@ func (w *webhook) sendSome(ctx context.Context, events []*event.Event, r *Result
 // body returns the body for as many of the events as come before one that cannot be
 // encoded, and how many those are. The error is that event's.
 func (w *webhook) body(events []*event.Event) (body []byte, n int, err error) {
+	if w.text != nil {
+		return w.message(events)
+	}
 	var list [][]byte
 	for _, e := range events {
 		data, failed := event.CloudEvent(e, w.source, w.objects)
@@ -183,6 +190,21 @@ func (w *webhook) body(events []*event.Event) (body []byte, n int, err error) {
 	}
 	body = append([]byte("["), bytes.Join(list, []byte(","))...)
 	return append(body, ']'), len(list), err
+}
+
+// message is the body by the template. An event of which it makes no JSON is sent to nobody.
+func (w *webhook) message(events []*event.Event) (body []byte, n int, err error) {
+	var b bytes.Buffer
+	err = w.text.Execute(&b, events)
+	switch {
+	case err == nil && json.Valid(b.Bytes()):
+		return b.Bytes(), len(events), nil
+	case len(events) > 1: // one of them may be the reason
+		return w.message(events[:len(events)/2])
+	case err == nil:
+		err = errors.New("it is not JSON")
+	}
+	return nil, 0, fmt.Errorf("making the body of the template: %w", err)
 }
 
 // answer is what a receiver said to a request.
@@ -200,7 +222,10 @@ func (w *webhook) post(ctx context.Context, body []byte) answer {
 	}
 	request.Header = w.headers.Clone()
 	request.Header.Set("Content-Type", typeStructured)
-	if w.batch {
+	switch {
+	case w.text != nil:
+		request.Header.Set("Content-Type", "application/json; charset=UTF-8")
+	case w.batch:
 		request.Header.Set("Content-Type", typeBatch)
 	}
 	if request.Header.Get("User-Agent") == "" {
