@@ -54,9 +54,6 @@ type Event[T object.Object] struct {
 	// Stale marks a deletion that was noticed by the object's absence from a
 	// list: Old may not be the last state that the object had.
 	Stale bool
-
-	// known is the state that the handler knew, where Old is a later one.
-	known Item[T]
 }
 
 // Item returns New, or Old for a deletion.

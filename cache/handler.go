@@ -263,33 +263,7 @@ func typed[T object.Object](h Handler[T]) func(*delta) {
 		// The last state of another object, which came and went unseen under the
 		// name, says nothing of the one that the handler knew.
 		if e.Kind == Deleted && d.last != nil && d.last.identity() == d.old.identity() {
-			e.Old, e.known = Item[T]{d.last}, e.Old
-		}
-		h(e)
-	}
-}
-
-// Filtered has a handler see only the objects that keep holds for: one that comes to
-// be kept is added to it, one that is kept no longer is deleted, whatever happened to
-// the object itself. keep must say the same of the same state each time.
-func Filtered[T object.Object](keep func(Item[T]) bool, h Handler[T]) Handler[T] {
-	return func(e Event[T]) {
-		known := e.Old
-		if e.known.Exists() { // what h was told before went by it
-			known = e.known
-		}
-		old, now := known.Exists() && keep(known), e.New.Exists() && keep(e.New)
-		switch {
-		case old && now:
-		case old:
-			e.Kind, e.New = Deleted, Item[T]{}
-			if !keep(e.Old) {
-				e.Old = known
-			}
-		case now:
-			e.Kind, e.Old = Added, Item[T]{}
-		default:
-			return
+			e.Old = Item[T]{d.last}
 		}
 		h(e)
 	}

@@ -268,10 +268,11 @@ func TestEveryKindOfARealServerIsFollowedByItsMetadata(t *testing.T) {
 		}
 	}
 	events := make(chan string, 100)
-	if _, err := maps.AddHandler(cache.Filtered(
-		func(i cache.Item[*metav1.PartialObjectMetadata]) bool { return i.Key().Namespace == namespace },
-		func(e cache.Event[*metav1.PartialObjectMetadata]) { events <- fmt.Sprint(e.Kind, " ", e.Key().Name) },
-	), cache.HandlerOptions{}); err != nil {
+	if _, err := maps.AddHandler(func(e cache.Event[*metav1.PartialObjectMetadata]) {
+		if e.Key().Namespace == namespace {
+			events <- fmt.Sprint(e.Kind, " ", e.Key().Name)
+		}
+	}, cache.HandlerOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	before := maps.Handle().Status().Raw

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -42,6 +43,13 @@ func (s SharedInformer[T]) Get(key object.Key) (T, error) {
 		return none, &notFoundError{kind: s.informer.name, key: key}
 	}
 	return item.Object()
+}
+
+// List decodes the objects of the newest state that a label selector matches. They are
+// shared and read-only, and in no particular order. Who needs only some of many, or
+// only their metadata, is better served by [Snapshot.Select].
+func (s SharedInformer[T]) List(selector labels.Selector) ([]T, error) {
+	return Objects(s.Snapshot().Select("", selector))
 }
 
 // All returns every object of the newest state.
@@ -118,9 +126,6 @@ func (h Handle) Kind() string { return h.informer.name }
 
 // GroupKind returns the kind's group and kind.
 func (h Handle) GroupKind() (group, kind string) { return h.informer.kind.Group, h.informer.kind.Kind }
-
-// Synced is as [SharedInformer.Synced].
-func (h Handle) Synced() <-chan struct{} { return h.informer.synced }
 
 // WaitForSync is as [SharedInformer.WaitForSync].
 func (h Handle) WaitForSync(ctx context.Context) error {

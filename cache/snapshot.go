@@ -59,13 +59,6 @@ func (s Snapshot[T]) Since(before Snapshot[T]) iter.Seq2[Item[T], Item[T]] {
 	}
 }
 
-// Namespaces returns the namespaces that have objects, and how many each has.
-func (s Snapshot[T]) Namespaces() iter.Seq2[string, int] {
-	return func(yield func(string, int) bool) {
-		s.state.spaces.all(func(g *group) bool { return yield(g.value, g.members.len) })
-	}
-}
-
 // Namespace returns the objects of a namespace. It costs nothing for the objects of
 // others.
 func (s Snapshot[T]) Namespace(namespace string) iter.Seq2[object.Key, Item[T]] {
@@ -76,12 +69,6 @@ func items[T object.Object](members trie[*entry]) iter.Seq2[object.Key, Item[T]]
 	return func(yield func(object.Key, Item[T]) bool) {
 		members.all(func(e *entry) bool { return yield(e.key(), Item[T]{e}) })
 	}
-}
-
-// OwnedBy returns the objects that have an owner reference to the UID, of the
-// managing controller or another.
-func (s Snapshot[T]) OwnedBy(uid types.UID) iter.Seq2[object.Key, Item[T]] {
-	return items[T](s.state.indexes[relations].find(string(uid)))
 }
 
 // ControlledBy returns the objects whose managing controller has the UID.

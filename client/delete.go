@@ -45,11 +45,6 @@ func GracePeriod(d time.Duration) DeleteOption {
 	return func(o *metav1.DeleteOptions) { o.GracePeriodSeconds = &seconds }
 }
 
-// DryRunDelete has the server check the deletion and delete nothing.
-func DryRunDelete() DeleteOption {
-	return func(o *metav1.DeleteOptions) { o.DryRun = []string{metav1.DryRunAll} }
-}
-
 // Propagation says what happens to the objects that this one owns.
 func Propagation(p metav1.DeletionPropagation) DeleteOption {
 	return func(o *metav1.DeleteOptions) { o.PropagationPolicy = &p }

@@ -249,19 +249,4 @@ func TestDryRunsAreNotRecordedAndReachTheServerAsSuch(t *testing.T) {
 			})
 		}
 	}
-	t.Run("an option of the delete", func(t *testing.T) {
-		c := within(t, func(*http.Request) (*http.Response, error) { return answer(http.StatusOK, storedPod()), nil })
-		var r recorder
-		ctx := client.WithRecorder(t.Context(), &r)
-		view := client.For[*corev1.Pod](c)
-		if err := view.Delete(ctx, object.KeyOf(storedPod()), client.DryRunDelete()); err != nil {
-			t.Error(err)
-		}
-		if err := view.DeleteCollection(ctx, client.Selection{Namespace: "ns"}, client.DryRunDelete()); err != nil {
-			t.Error(err)
-		}
-		if len(r) != 0 {
-			t.Errorf("recorded: %+v", r)
-		}
-	})
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -91,16 +90,6 @@ func (s Subresource[S]) Patch(ctx context.Context, key object.Key, patch Patch, 
 	}
 	request.Body(string(patch.Type), patch.Data)
 	return view.write(ctx, request, Write{Verb: "patch", Key: key}, "", options)
-}
-
-// Apply is as [Typed.Apply], of a subresource.
-func (s Subresource[S]) Apply(ctx context.Context, key object.Key, manager string, config any, options ...WriteOption) (S, error) {
-	patch, err := applyPatch(key, config)
-	if err != nil {
-		var none S
-		return none, err
-	}
-	return s.Patch(ctx, key, patch, append(slices.Clip(options), FieldManager(manager))...)
 }
 
 func (s Subresource[S]) put(ctx context.Context, method string, key object.Key, o S, options []WriteOption) (S, error) {

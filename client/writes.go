@@ -27,8 +27,8 @@ func FieldManager(name string) WriteOption {
 	return func(r *Request) { r.Param("fieldManager", name) }
 }
 
-// DryRun has the server check the write and store nothing. For deletes there is
-// [DryRunDelete]; a view made by With(DryRun()) deletes nothing either.
+// DryRun has the server check the write and store nothing. A view
+// made by With(DryRun()) deletes nothing either.
 func DryRun() WriteOption { return func(r *Request) { r.Param("dryRun", "All") } }
 
 // Force takes over fields that other managers own. For Apply.

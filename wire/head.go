@@ -11,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -219,31 +218,6 @@ func (h *Head) appendWithout(dst []byte, cut []span) []byte {
 		from = s.to
 	}
 	return append(dst, h.raw[from:]...)
-}
-
-// Meta returns all of the metadata that an [object.Meta] has, as a copy: what
-// [object.MetaOf] says of the decoded object.
-func (h *Head) Meta() (object.Meta, error) {
-	owners, err := h.Owners()
-	if err != nil {
-		return object.Meta{}, err
-	}
-	finalizers, err := h.Finalizers()
-	if err != nil {
-		return object.Meta{}, err
-	}
-	version, _ := object.ParseVersion(string(h.ResourceVersion))
-	return object.Meta{
-		Key:             object.Key{Namespace: string(h.Namespace), Name: string(h.Name)},
-		UID:             types.UID(h.UID),
-		Version:         version,
-		Generation:      h.Generation,
-		Labels:          object.Labels(h.AppendLabels(nil)),
-		OwnerReferences: owners,
-		Finalizers:      finalizers,
-		Created:         h.Created,
-		Deleted:         h.Deleted,
-	}, nil
 }
 
 // grow appends a span, and makes the last one longer where it reaches to the new.

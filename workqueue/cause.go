@@ -6,7 +6,6 @@ package workqueue
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -66,14 +65,6 @@ type Causes struct {
 	first causeList
 }
 
-// Len returns how many causes All yields, at most MaxCauses.
-func (c Causes) Len() (n int) {
-	for node := c.first; node != nil; node = node.next {
-		n++
-	}
-	return n
-}
-
 // Dropped returns how many causes there was no room for.
 func (c Causes) Dropped() int {
 	if c.first == nil {
@@ -92,9 +83,6 @@ func (c Causes) All() iter.Seq[Cause] {
 		}
 	}
 }
-
-// Slice returns a copy of the causes, which the caller owns, or nil if there are none.
-func (c Causes) Slice() []Cause { return slices.Collect(c.All()) }
 
 // String joins the causes with commas and says how many are missing.
 func (c Causes) String() string {

@@ -29,8 +29,8 @@ func because(q *workqueue.Queue[string], key string, causes ...workqueue.Cause) 
 
 func wantCauses(t *testing.T, got workqueue.Causes, dropped int, want ...workqueue.Cause) {
 	t.Helper()
-	if s := got.Slice(); !slices.Equal(s, want) || got.Len() != len(want) || got.Dropped() != dropped {
-		t.Errorf("causes are\n%v, %d and %d dropped; want\n%v and %d dropped", s, got.Len(), got.Dropped(), want, dropped)
+	if s := slices.Collect(got.All()); !slices.Equal(s, want) || got.Dropped() != dropped {
+		t.Errorf("causes are\n%v and %d dropped; want\n%v and %d dropped", s, got.Dropped(), want, dropped)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestCausesBelongToOneRun(t *testing.T) {
 func TestSliceOfCausesOutlivesDone(t *testing.T) {
 	q := newQueue(t, workqueue.Options[string]{})
 	because(q, "a", podCause("web-1", "1"))
-	kept := get(t, q, "a").Causes.Slice()
+	kept := slices.Collect(get(t, q, "a").Causes.All())
 	q.Done("a")
 	because(q, "b", podCause("web-2", "2"))
 	if kept[0] != podCause("web-1", "1") {

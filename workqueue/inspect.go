@@ -3,7 +3,10 @@
 
 package workqueue
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Inspection shows single keys of a queue, for people: a debug page, a test that
 // failed. It is a copy that the caller owns.
@@ -85,7 +88,7 @@ func (q *Queue[K]) inspectRunning(e *entry[K]) Running[K] {
 		Priority: e.runningPriority,
 		Since:    q.at(e.started),
 		Failures: q.failures[e.key],
-		Causes:   Causes{e.runningCauses}.Slice(),
+		Causes:   slices.Collect(Causes{e.runningCauses}.All()),
 		Dropped:  Causes{e.runningCauses}.Dropped(),
 	}
 	if e.waits != notWaiting {
@@ -103,7 +106,7 @@ func (q *Queue[K]) pendingRun(e *entry[K]) Pending {
 	p := Pending{
 		Priority: e.priority,
 		Adds:     int(e.adds),
-		Causes:   Causes{e.causes}.Slice(),
+		Causes:   slices.Collect(Causes{e.causes}.All()),
 		Dropped:  Causes{e.causes}.Dropped(),
 	}
 	if e.waits == untilDue {

@@ -336,7 +336,7 @@ func checkModel(fair bool, ageStep time.Duration, steps []step) {
 		want := m.get()
 		item, ok := q.Get()
 		run := m.keys[want].running
-		got := fmt.Sprintf("%v %q %d %d %v %d %v %d", ok, item.Key, item.Priority, item.Adds, item.Causes.Slice(), item.Causes.Dropped(), item.Waited, item.Attempt)
+		got := fmt.Sprintf("%v %q %d %d %v %d %v %d", ok, item.Key, item.Priority, item.Adds, slices.Collect(item.Causes.All()), item.Causes.Dropped(), item.Waited, item.Attempt)
 		spec := fmt.Sprintf("%v %q %d %d %v %d %v %d", true, want, run.priority, run.adds, run.causes, run.dropped, m.now-run.when, m.keys[want].failures)
 		if got != spec {
 			differ("Get returned %s\nwant         %s", got, spec)
@@ -354,7 +354,7 @@ func checkModel(fair bool, ageStep time.Duration, steps []step) {
 			return
 		}
 		key := running[i%len(running)]
-		if got := held[key].Causes.Slice(); !slices.Equal(got, m.keys[key].running.causes) {
+		if got := slices.Collect(held[key].Causes.All()); !slices.Equal(got, m.keys[key].running.causes) {
 			differ("the causes of %s changed while it was processed: %v", key, got)
 		}
 		m.done(key)

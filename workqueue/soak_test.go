@@ -6,6 +6,7 @@ package workqueue_test
 import (
 	"math/rand/v2"
 	"strconv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -43,7 +44,7 @@ func TestSoakLosesNoAddAndRepeatsNone(t *testing.T) {
 			t.Errorf("key %d has two workers", item.Key)
 		}
 		s.seen.Store(s.version.Load())
-		if n := item.Causes.Len() + item.Causes.Dropped(); n > item.Adds {
+		if n := len(slices.Collect(item.Causes.All())) + item.Causes.Dropped(); n > item.Adds {
 			t.Errorf("key %d has %d causes from %d adds", item.Key, n, item.Adds)
 		}
 		s.run.Add(int64(item.Adds))
