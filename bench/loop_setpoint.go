@@ -48,7 +48,7 @@ func newSetpointLoop[T object.Object](s *sideSpec, config *rest.Config, work loo
 			l.fail(err)
 		}
 		return controller.Result{}, err
-	}, controller.For(objects.SharedInformer), controller.Client(c), controller.Workers(s.Workers),
+	}, controller.For(objects.SharedInformer), controller.Workers(s.Workers),
 		controller.Log(slog.New(slog.DiscardHandler)))
 	l.run = func(ctx context.Context) error {
 		// The informers outlive who reads them.

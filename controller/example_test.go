@@ -54,7 +54,7 @@ func Example() {
 			_, err = client.For[*corev1.Pod](c).Update(ctx, pod)
 			return controller.Result{}, err
 		},
-		controller.For(pods), controller.Client(c), controller.Workers(2))
+		controller.For(pods), controller.Workers(2))
 
 	done := make(chan error)
 	go func() { done <- factory.Run(ctx) }()

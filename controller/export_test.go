@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/setpoint-io/setpoint/cache"
@@ -16,9 +17,9 @@ func Impatient(c *Controller, d time.Duration) { c.own.patience = d }
 
 // Ask reads once from the server what became of a write, and returns what the informer must
 // show then.
-func Ask(ctx context.Context, c *Controller, informer cache.Handle, write client.Write) ([]client.Write, error) {
+func Ask(ctx context.Context, informer cache.Handle, write client.Write) ([]client.Write, error) {
 	w := unseenWrite{Write: write, informer: informer}
-	now, err := w.ask(ctx, c)
+	now, err := w.ask(ctx)
 	var all []client.Write
 	for _, one := range now {
 		all = append(all, one.Write)
@@ -28,7 +29,28 @@ func Ask(ctx context.Context, c *Controller, informer cache.Handle, write client
 
 // NeedNot reads once from the server whether an informer may be used though it has not seen a
 // write.
-func NeedNot(ctx context.Context, c *Controller, informer cache.Handle, write client.Write) bool {
+func NeedNot(ctx context.Context, informer cache.Handle, write client.Write) bool {
 	w := unseenWrite{Write: write, informer: informer}
-	return w.needNot(ctx, c)
+	return w.needNot(ctx)
 }
+
+// Waiting returns the keys that are held back, and the write of each that the informers have
+// not seen yet, in words.
+func (c *Keyed[K]) Waiting() map[K]string {
+	c.own.mu.Lock()
+	defer c.own.mu.Unlock()
+	return maps.Clone(c.own.waiting)
+}
+
+// Failures returns the keys whose last run failed, and how many runs have failed in all.
+func (c *Keyed[K]) Failures() (last map[K]Failure, total uint64) {
+	c.failures.mu.Lock()
+	defer c.failures.mu.Unlock()
+	return maps.Clone(c.failures.last), c.failures.total
+}
+
+// GivenUp returns how many times keys have been given up.
+func (c *Keyed[K]) GivenUp() uint64 { return c.Status(0).GivenUp }
+
+// Panics returns the panics that have been contained.
+func (c *core) Panics() map[string]Panic { return c.panics.all() }

@@ -146,7 +146,7 @@ func TestPanicsAreContainedCountedAndNamed(t *testing.T) {
 			return controller.Result{}, nil
 		},
 			controller.For(b.pods, func(e cache.Event[*corev1.Pod]) bool { panic("predicate") }),
-			controller.Watches(b.pods, func(e cache.Event[*corev1.Pod], add func(object.Key)) {
+			controller.Watches(b.pods, func(e cache.Item[*corev1.Pod], add func(object.Key)) {
 				if e.Key().Name == "other" {
 					panic("mapping")
 				}

@@ -8,36 +8,33 @@ import (
 	"sync"
 	"time"
 
-	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// Feed has f run in a goroutine of its own for as long as the controller works, to
-// add keys for reasons that no informer knows: what comes from a channel, say. name
-// says in the causes of a run where its key came from. f returns when its context
-// ends. One that panics is logged, with its stack, and begun anew a second later.
-func Feed(name string, f func(ctx context.Context, add func(object.Key))) Option {
-	return func(c *Controller) {
-		c.sources = append(c.sources, func(c *Controller) (func(), error) {
-			ctx, cancel := context.WithCancel(context.Background())
-			how := workqueue.Add{Cause: workqueue.Cause{Source: name, Verb: "Fed"}}
-			add := func(key object.Key) { c.queue.AddWith(how, key) }
-			var task sync.WaitGroup
-			task.Go(func() {
-				for !c.feed(ctx, name, f, add) {
-					select {
-					case <-time.After(time.Second):
-					case <-ctx.Done():
-					}
+// Feed has f run in a goroutine of its own for as long as the loop works, to add keys for
+// reasons that no informer knows: what comes from a channel, say. name says in the causes of
+// a run where its key came from. f returns when its context ends. One that panics is logged,
+// with its stack, and begun anew a second later. Feed must not be called after Run.
+func (c *Keyed[K]) Feed(name string, f func(ctx context.Context, add func(K))) {
+	c.sources = append(c.sources, func() (func(), error) {
+		ctx, cancel := context.WithCancel(context.Background())
+		how := workqueue.Add{Cause: workqueue.Cause{Source: name, Verb: "Fed"}}
+		add := func(key K) { c.queue.AddWith(how, key) }
+		var task sync.WaitGroup
+		task.Go(func() {
+			for !c.feed(ctx, name, f, add) {
+				select {
+				case <-time.After(time.Second):
+				case <-ctx.Done():
 				}
-			})
-			return func() { cancel(); task.Wait() }, nil
+			}
 		})
-	}
+		return func() { cancel(); task.Wait() }, nil
+	})
 }
 
 // feed calls f once and reports whether it came to its end.
-func (c *Controller) feed(ctx context.Context, name string, f func(context.Context, func(object.Key)), add func(object.Key)) (ended bool) {
+func (c *Keyed[K]) feed(ctx context.Context, name string, f func(context.Context, func(K)), add func(K)) (ended bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.contain("the feed "+name, "it begins anew", "", p)
@@ -48,10 +45,10 @@ func (c *Controller) feed(ctx context.Context, name string, f func(context.Conte
 	return true
 }
 
-// Periodically has keys looked at when the controller starts and then in each
-// period, changed or not.
-func Periodically(period time.Duration, keys ...object.Key) Option {
-	return Feed("every "+period.String(), func(ctx context.Context, add func(object.Key)) {
+// Periodically has keys looked at when the loop starts and then in each period, changed or
+// not. It must not be called after Run.
+func (c *Keyed[K]) Periodically(period time.Duration, keys ...K) {
+	c.Feed("every "+period.String(), func(ctx context.Context, add func(K)) {
 		ticker := time.NewTicker(period)
 		defer ticker.Stop()
 		for {

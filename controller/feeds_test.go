@@ -26,15 +26,15 @@ func TestFeedsAddKeysUntilTheControllerStopsAndSurviveAPanic(t *testing.T) {
 					fed.Add(1)
 				}
 				return controller.Result{}, nil
-			},
-			controller.Periodically(time.Minute, object.Key{Name: "tick"}),
-			controller.Feed("channel", func(ctx context.Context, add func(object.Key)) {
-				if begun.Add(1) == 1 {
-					panic("the first time")
-				}
-				add(object.Key{Name: "fed"})
-				<-ctx.Done()
-			}))
+			})
+		c.Periodically(time.Minute, object.Key{Name: "tick"})
+		c.Feed("channel", func(ctx context.Context, add func(object.Key)) {
+			if begun.Add(1) == 1 {
+				panic("the first time")
+			}
+			add(object.Key{Name: "fed"})
+			<-ctx.Done()
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()

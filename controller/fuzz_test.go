@@ -178,7 +178,7 @@ func FuzzAnswersToALookUp(f *testing.F) {
 		}
 		a := fuzzedAnswer{code, contentType, retryAfter, body}
 		// ask has one server answer all requests, or with forbidden only those that list.
-		ask := func(forbidden bool, do func(context.Context, *controller.Controller, client.Write)) {
+		ask := func(forbidden bool, do func(context.Context, client.Write)) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			c, err := client.New(&rest.Config{Host: "http://in-memory", Transport: &between{answer: func(r *http.Request) *http.Response {
@@ -193,13 +193,11 @@ func FuzzAnswersToALookUp(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			nothing := func(context.Context, controller.Request) (controller.Result, error) { return controller.Result{}, nil }
-			do(ctx, controller.New("fuzz", nothing, controller.Reads(informer), controller.Client(c), quiet()),
-				client.Write{Client: c, Resource: podsResource, Key: child, Verb: "create", Unknown: true})
+			do(ctx, client.Write{Client: c, Resource: podsResource, Key: child, Verb: "create", Unknown: true})
 		}
 		for _, forbidden := range []bool{false, true} {
-			ask(forbidden, func(ctx context.Context, c *controller.Controller, w client.Write) {
-				now, err := controller.Ask(ctx, c, informer.Handle(), w)
+			ask(forbidden, func(ctx context.Context, w client.Write) {
+				now, err := controller.Ask(ctx, informer.Handle(), w)
 				switch {
 				case err != nil:
 				case len(now) != 1 || now[0].Key != child || now[0].Unknown:
@@ -215,17 +213,17 @@ func FuzzAnswersToALookUp(f *testing.F) {
 			})
 		}
 		for _, verb := range []string{"create", "deletecollection"} {
-			ask(false, func(ctx context.Context, c *controller.Controller, w client.Write) {
+			ask(false, func(ctx context.Context, w client.Write) {
 				w.Key, w.Verb = collection, verb
-				now, err := controller.Ask(ctx, c, informer.Handle(), w)
+				now, err := controller.Ask(ctx, informer.Handle(), w)
 				if err == nil && !a.lists() && !a.forbids() {
 					t.Errorf("the %s became %+v", verb, now)
 				}
 			})
 		}
-		ask(false, func(ctx context.Context, c *controller.Controller, w client.Write) {
+		ask(false, func(ctx context.Context, w client.Write) {
 			w.Unknown, w.Version = false, "100000"
-			if controller.NeedNot(ctx, c, informer.Handle(), w) && !a.denies(child.Name) && !a.forbids() {
+			if controller.NeedNot(ctx, informer.Handle(), w) && !a.denies(child.Name) && !a.forbids() {
 				t.Error("the write is believed to be lost")
 			}
 		})
@@ -243,17 +241,21 @@ func FuzzAnswersToAController(f *testing.F) {
 		a := fuzzedAnswer{code, contentType, retryAfter, body}
 		inBubble(t, func(t *testing.T, b *bubble) {
 			honest := false
-			asked, err := client.New(&rest.Config{Host: "http://in-memory", Transport: &between{next: b.line, answer: func(*http.Request) *http.Response {
-				b.line.mu.Lock()
-				defer b.line.mu.Unlock()
-				if honest {
-					return nil
+			fuzzed := func(writes bool) *client.Client {
+				c, err := client.New(&rest.Config{Host: "http://in-memory", Transport: &between{next: b.line, answer: func(r *http.Request) *http.Response {
+					b.line.mu.Lock()
+					defer b.line.mu.Unlock()
+					if honest || !writes && r.Method != http.MethodGet {
+						return nil
+					}
+					return a.response()
+				}}})
+				if err != nil {
+					t.Fatal(err)
 				}
-				return a.response()
-			}}})
-			if err != nil {
-				t.Fatal(err)
+				return c
 			}
+			asked, writer := fuzzed(true), fuzzed(false)
 			orphan := pod("orphan")
 			orphan.Labels = map[string]string{"app": "web"}
 			if err := b.line.to().Add(orphan); err != nil {
@@ -265,9 +267,9 @@ func FuzzAnswersToAController(f *testing.F) {
 			recorded := make(chan struct{})
 			go func() { defer close(recorded); events.Run(recording, time.Minute) }()
 			saw := false
-			w := b.writing(func(ctx context.Context, p client.Typed[*corev1.Pod]) error {
+			w := b.writing(func(ctx context.Context, _ client.Typed[*corev1.Pod]) error {
 				b.loseCreate()
-				_, err := p.Create(ctx, pod("child"))
+				_, err := client.For[*corev1.Pod](writer).Create(ctx, pod("child"))
 				ctx, cancel := context.WithTimeout(ctx, time.Minute)
 				defer cancel()
 				requests(ctx, t, a, asked, b.pods)
@@ -275,7 +277,7 @@ func FuzzAnswersToAController(f *testing.F) {
 					events.Normal(orphan, podsResource, "Fuzzed", "Fuzz", "an answer of %d", code)
 				}
 				return err
-			}, func() { saw = names(b.pods)["child"] }, controller.Client(asked))
+			}, func() { saw = names(b.pods)["child"] })
 			time.Sleep(20 * time.Minute)
 			synctest.Wait()
 			if len(w.runs) < 2 {

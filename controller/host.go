@@ -9,8 +9,6 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/object"
-	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 // Host is what a controller is built on: a manager, or what stands for one in a
@@ -29,24 +27,6 @@ type Host interface {
 type Runnable interface {
 	Name() string
 	Run(context.Context) error
-}
-
-// Loop is what can be seen of a loop from outside: a *[Controller] is one.
-type Loop interface {
-	Name() string
-	Queue() *workqueue.Queue[object.Key]
-	Waiting() map[object.Key]string
-	Failures() (map[object.Key]Failure, uint64)
-	GivenUp() uint64
-	Panics() map[string]Panic
-	Informers() []cache.Handle
-}
-
-// Looping is a Runnable with loops inside. A manager shows each of them wherever it shows a
-// controller, by a name that no other loop has.
-type Looping interface {
-	Runnable
-	Loops() []Loop
 }
 
 type catchUpKey struct{}

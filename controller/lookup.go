@@ -16,29 +16,19 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// reader is the client that reads what became of the write: the controller's own where it
-// has one for the server that was written to, or else the one that wrote. So there always
-// is one, whether somebody thought of giving the controller a client or not.
-func (w *unseenWrite) reader(c *Controller) *client.Client {
-	if c.client != nil && sameServer(c.client, w.Client) {
-		return c.client
-	}
-	return w.Client
-}
-
 // read gets the object's metadata from the server. That it is not there is believed of an
 // answer that says so of this object, and of no other 404: a proxy without a server behind
 // it answers with one too, and so does a server that does not serve the kind. Credentials
 // that may write need not have the right to get, so without it the object is listed.
-func (w *unseenWrite) read(ctx context.Context, c *Controller) (m object.Meta, exists bool, err error) {
+func (w *unseenWrite) read(ctx context.Context) (m object.Meta, exists bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askAfter)
 	defer cancel()
-	o, err := client.ForResource[*metav1.PartialObjectMetadata](w.reader(c), w.Resource).Get(ctx, w.Key)
+	o, err := client.ForResource[*metav1.PartialObjectMetadata](w.Client, w.Resource).Get(ctx, w.Key)
 	switch {
 	case client.AbsentAt(err, w.Key):
 		return m, false, nil
 	case apierrors.IsForbidden(err):
-		return w.readByList(ctx, c)
+		return w.readByList(ctx)
 	case err != nil:
 		return m, false, err
 	case object.KeyOf(o) != w.Key:
@@ -49,9 +39,9 @@ func (w *unseenWrite) read(ctx context.Context, c *Controller) (m object.Meta, e
 }
 
 // readByList finds the object in a list of those with its name.
-func (w *unseenWrite) readByList(ctx context.Context, c *Controller) (m object.Meta, exists bool, err error) {
+func (w *unseenWrite) readByList(ctx context.Context) (m object.Meta, exists bool, err error) {
 	named := client.Selection{Namespace: w.Key.Namespace, Fields: fields.OneTermEqualSelector("metadata.name", w.Key.Name).String()}
-	_, err = w.list(ctx, c, named, 0, func(live object.Meta) {
+	_, err = w.list(ctx, named, 0, func(live object.Meta) {
 		if live.Key == w.Key {
 			m, exists = live, true
 		}
@@ -62,9 +52,9 @@ func (w *unseenWrite) readByList(ctx context.Context, c *Controller) (m object.M
 // list hands out the metadata of the objects of the write's kind, and returns the version
 // of the whole. Where the credentials lack the right, those of the informer have it: it
 // lists the same kind.
-func (w *unseenWrite) list(ctx context.Context, c *Controller, s client.Selection, page int64, each func(object.Meta)) (object.Version, error) {
-	version, err := list(ctx, w.reader(c), w.Resource, s, page, each)
-	if informers := w.informer.Client(); apierrors.IsForbidden(err) && informers != nil && informers != w.reader(c) {
+func (w *unseenWrite) list(ctx context.Context, s client.Selection, page int64, each func(object.Meta)) (object.Version, error) {
+	version, err := list(ctx, w.Client, w.Resource, s, page, each)
+	if informers := w.informer.Client(); apierrors.IsForbidden(err) && informers != nil && informers != w.Client {
 		return list(ctx, informers, w.Resource, s, page, each)
 	}
 	return version, err

@@ -76,11 +76,11 @@ func TestA404OfSomebodyElseDoesNotUndoAWriteWhoseAnswerWasLost(t *testing.T) {
 					t.Fatal(err)
 				}
 				saw := false
-				w := b.writing(func(ctx context.Context, p client.Typed[*corev1.Pod]) error {
+				w := b.writing(func(ctx context.Context, _ client.Typed[*corev1.Pod]) error {
 					b.loseCreate()
-					_, err := p.Create(ctx, pod("child"))
+					_, err := client.For[*corev1.Pod](asked).Create(ctx, pod("child"))
 					return err
-				}, func() { saw = names(b.pods)["child"] }, controller.Client(asked))
+				}, func() { saw = names(b.pods)["child"] })
 				defer w.stop()
 				time.Sleep(time.Minute)
 				synctest.Wait()
@@ -128,7 +128,7 @@ func TestALostAnswerIsLookedUpWithoutTheRightToGet(t *testing.T) {
 					if !names(b.pods)["child"] {
 						t.Error("the second run does not see what the first one made")
 					}
-				}, controller.Client(nil))
+				})
 				defer w.stop()
 				time.Sleep(10 * time.Second) // far less than the bound
 				synctest.Wait()

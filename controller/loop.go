@@ -14,13 +14,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 // worker takes keys until the queue has shut down. ctx ends when no further key
 // is to be taken, work when the runs under way must end.
-func (c *Controller) worker(ctx, work context.Context) {
+func (c *Keyed[K]) worker(ctx, work context.Context) {
 	for {
 		item, ok := c.queue.Get()
 		if !ok {
@@ -35,8 +34,8 @@ func (c *Controller) worker(ctx, work context.Context) {
 }
 
 // run works on one key.
-func (c *Controller) run(ctx context.Context, item workqueue.Item[object.Key]) {
-	writes := &writes{controller: c}
+func (c *Keyed[K]) run(ctx context.Context, item workqueue.Item[K]) {
+	writes := &writes{loop: &c.core}
 	runCtx := ctx
 	if !c.staleReads {
 		runCtx = client.WithRecorder(runCtx, writes)
@@ -46,7 +45,7 @@ func (c *Controller) run(ctx context.Context, item workqueue.Item[object.Key]) {
 		runCtx, cancel = context.WithTimeout(runCtx, c.timeout)
 		defer cancel()
 	}
-	req := Request{Key: item.Key, Causes: item.Causes, Attempt: item.Attempt, Unseen: c.own.overdueOf(item.Key)}
+	req := RequestOf[K]{Key: item.Key, Causes: item.Causes, Attempt: item.Attempt, Unseen: c.own.overdueOf(item.Key), loop: c}
 	result, err := c.call(runCtx, req)
 	c.after(ctx, req, result, err)
 	// The key is done when the informers have seen what was written. Until then
@@ -56,18 +55,18 @@ func (c *Controller) run(ctx context.Context, item workqueue.Item[object.Key]) {
 }
 
 // call contains panics.
-func (c *Controller) call(ctx context.Context, req Request) (result Result, err error) {
+func (c *Keyed[K]) call(ctx context.Context, req RequestOf[K]) (result Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.contain("the reconciler", "the run has failed", req.Key.String(), p)
-			err = fmt.Errorf("reconciling %s: panic: %v", req.Key, p)
+			c.contain("the reconciler", "the run has failed", textOf(req.Key), p)
+			err = fmt.Errorf("reconciling %v: panic: %v", req.Key, p)
 		}
 	}()
 	return c.reconcile(ctx, req)
 }
 
 // after decides when the key comes again.
-func (c *Controller) after(ctx context.Context, req Request, result Result, err error) {
+func (c *Keyed[K]) after(ctx context.Context, req RequestOf[K], result Result, err error) {
 	key := req.Key
 	row := c.failures.note(key, err)
 	switch {
@@ -79,12 +78,12 @@ func (c *Controller) after(ctx context.Context, req Request, result Result, err 
 			c.queue.AddWith(workqueue.Add{After: result.After, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Timer}}, key)
 		}
 	case ctx.Err() != nil:
-		c.log.Warn("a run was ended by the stop", "object", key.String(), "error", err)
+		c.log.Warn("a run was ended by the stop", "object", textOf(key), "error", err)
 	case isTerminal(err):
-		c.log.Warn("giving up until something changes", "object", key.String(), "error", err)
+		c.log.Warn("giving up until something changes", "object", textOf(key), "error", err)
 		c.giveUp(req, err)
 	case c.maxRetries > 0 && row > c.maxRetries:
-		c.log.Error("giving up until something changes: too many failures", "object", key.String(), "retries", row-1, "error", err)
+		c.log.Error("giving up until something changes: too many failures", "object", textOf(key), "retries", row-1, "error", err)
 		c.giveUp(req, err)
 	default:
 		c.report(key, row, err)
@@ -93,7 +92,7 @@ func (c *Controller) after(ctx context.Context, req Request, result Result, err 
 }
 
 // giveUp leaves a key alone until something changes.
-func (c *Controller) giveUp(req Request, err error) {
+func (c *Keyed[K]) giveUp(req RequestOf[K], err error) {
 	c.queue.Forget(req.Key)
 	c.failures.givenUp(req.Key)
 	if c.givingUp == nil {
@@ -101,7 +100,7 @@ func (c *Controller) giveUp(req Request, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			c.contain("what is called when a key is given up", "it may not have done all", req.Key.String(), p)
+			c.contain("what is called when a key is given up", "it may not have done all", textOf(req.Key), p)
 		}
 	}()
 	c.givingUp(req, err)
@@ -110,16 +109,16 @@ func (c *Controller) giveUp(req Request, err error) {
 // report logs a failure that will be retried: conflicts are everyday life, a
 // missing right is said once, and of a row of failures of one key the first, the
 // second, the fourth, the eighth and so on are.
-func (c *Controller) report(key object.Key, failures int, err error) {
+func (c *Keyed[K]) report(key K, failures int, err error) {
 	switch {
 	case apierrors.IsConflict(err):
-		c.log.Debug("conflict, trying again", "object", key.String(), "error", err)
+		c.log.Debug("conflict, trying again", "object", textOf(key), "error", err)
 	case lacksRight(err):
 		if c.refusals.first(err) {
-			c.log.Error("the credentials lack a right; trying again until they have it", "object", key.String(), "error", err)
+			c.log.Error("the credentials lack a right; trying again until they have it", "object", textOf(key), "error", err)
 		}
 	case bits.OnesCount(uint(failures)) == 1:
-		c.log.Warn("failed, trying again", "object", key.String(), "failures", failures, "error", err)
+		c.log.Warn("failed, trying again", "object", textOf(key), "failures", failures, "error", err)
 	}
 }
 

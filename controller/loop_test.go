@@ -167,7 +167,7 @@ func TestRunSeesWhatTheRunBeforeWrote(t *testing.T) {
 			}
 		}
 		return controller.Result{}, nil
-	}, controller.For(f.pods), controller.Workers(4), controller.Client(f.client), quiet())
+	}, controller.For(f.pods), controller.Workers(4), quiet())
 	f.run(c)
 
 	for want := range 4 {
@@ -229,7 +229,7 @@ func TestWriteWhoseAnswerWasLostIsFoundOut(t *testing.T) {
 				}
 				_, err := children.Create(ctx, child)
 				return controller.Result{}, err
-			}, controller.For(f.pods), controller.Client(f.client), quiet()))
+			}, controller.For(f.pods), quiet()))
 			if have := receive(t, seen, "the first run"); have != 0 {
 				t.Fatalf("the first run saw %d", have)
 			}
@@ -262,7 +262,7 @@ func TestRunSeesItsOwnDeletes(t *testing.T) {
 		f.server.HoldWatches(true)
 		c.Queue().Add(req.Key)
 		return controller.Result{}, client.For[*corev1.Pod](f.client).Delete(ctx, key("victim"), client.IfUID(item.Meta().UID))
-	}, controller.For(f.pods), controller.Client(f.client), quiet())
+	}, controller.For(f.pods), quiet())
 	f.run(c)
 	if !receive(t, seen, "the first run") {
 		t.Fatal("the first run did not see the victim")
@@ -524,7 +524,7 @@ func TestWriteThatTheInformerDoesNotSelectIsNotWaitedForForEver(t *testing.T) {
 				_, err := client.For[*corev1.Pod](f.client).Create(ctx,
 					&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "other", GenerateName: "child-"}})
 				return controller.Result{After: time.Millisecond}, err
-			}, controller.For(elsewhere), controller.Client(f.client), quiet())
+			}, controller.For(elsewhere), quiet())
 			controller.Impatient(c, 20*time.Millisecond)
 			f.run(c)
 			waitFor(t, "two runs", func() bool { return len(runs) > 1 })

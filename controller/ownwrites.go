@@ -5,14 +5,12 @@ package controller
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/object"
 )
 
 // How long a key is held back for own writes.
@@ -33,7 +31,7 @@ const (
 // writes collects what one run wrote, for each informer that should show it. A run may
 // write from many goroutines.
 type writes struct {
-	controller *Controller
+	loop *core
 
 	mu  sync.Mutex
 	all []unseenWrite
@@ -45,7 +43,7 @@ func (w *writes) Record(write client.Write) {
 	answered := write.Object
 	write.Object = nil // it is the caller's
 	if write.Verb == verbDelete && write.UID == "" {
-		for _, informer := range w.controller.informers {
+		for _, informer := range w.loop.informers {
 			if m, shown := informer.Meta(write.Key); shown && shows(informer, write) && sameServer(informer.Client(), write.Client) {
 				write.UID = m.UID
 			}
@@ -53,7 +51,7 @@ func (w *writes) Record(write client.Write) {
 	}
 	var unseen []unseenWrite
 	elsewhere := false
-	for _, informer := range w.controller.informers {
+	for _, informer := range w.loop.informers {
 		switch {
 		case !shows(informer, write):
 		case !sameServer(informer.Client(), write.Client):
@@ -67,7 +65,7 @@ func (w *writes) Record(write client.Write) {
 		}
 	}
 	if elsewhere && len(unseen) == 0 {
-		w.controller.own.saysElsewhere(write)
+		w.loop.saysElsewhere(write)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,40 +89,38 @@ func (w *writes) take() []unseenWrite {
 
 // ownWrites holds back keys whose last run wrote something that the informers
 // have not seen.
-type ownWrites struct {
-	controller *Controller
-	patience   time.Duration // askAfter, or what a test waits
-	bound      time.Duration
-	tasks      sync.WaitGroup
+type ownWrites[K comparable] struct {
+	loop     *Keyed[K]
+	patience time.Duration // askAfter, or what a test waits
+	bound    time.Duration
+	tasks    sync.WaitGroup
 
 	mu      sync.Mutex
-	waiting map[object.Key]string
+	waiting map[K]string
 	// overdue are the writes of keys that were let go at the bound. They are waited
 	// for again after the run that follows: what could not be seen for minutes costs
 	// one run in each bound that knows of it, and not one run after the other.
-	overdue map[object.Key][]unseenWrite
-
-	elsewhere sync.Once // a log line
+	overdue map[K][]unseenWrite
 }
 
-func (o *ownWrites) init(c *Controller) {
-	o.controller = c
+func (o *ownWrites[K]) init(c *Keyed[K]) {
+	o.loop = c
 	o.patience = askAfter
 	o.bound = c.writeWait
-	o.waiting = map[object.Key]string{}
-	o.overdue = map[object.Key][]unseenWrite{}
+	o.waiting = map[K]string{}
+	o.overdue = map[K][]unseenWrite{}
 }
 
 // settle marks the key done once the informers have seen the writes: now, or from
 // a goroutine of its own.
-func (o *ownWrites) settle(ctx context.Context, key object.Key, all []unseenWrite) {
+func (o *ownWrites[K]) settle(ctx context.Context, key K, all []unseenWrite) {
 	unseen := left(append(o.takeOverdue(key), all...))
 	if len(unseen) == 0 {
-		o.controller.queue.Done(key)
+		o.loop.queue.Done(key)
 		return
 	}
 	o.tasks.Go(func() {
-		defer o.controller.queue.Done(key)
+		defer o.loop.queue.Done(key)
 		defer o.note(key, "")
 		bounded, cancel := context.WithTimeout(ctx, o.bound)
 		defer cancel()
@@ -132,8 +128,8 @@ func (o *ownWrites) settle(ctx context.Context, key object.Key, all []unseenWrit
 		if len(unseen) == 0 || ctx.Err() != nil { // seen, or stopping
 			return
 		}
-		o.controller.log.Error("own writes have not appeared within the bound; the next run is told of them",
-			"object", key.String(), "bound", o.bound.String(), "writes", len(unseen),
+		o.loop.log.Error("own writes have not appeared within the bound; the next run is told of them",
+			"object", textOf(key), "bound", o.bound.String(), "writes", len(unseen),
 			"newest", unseen[len(unseen)-1].String(), "trouble", unseen[len(unseen)-1].informer.Trouble())
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -155,16 +151,16 @@ func sameServer(a, b *client.Client) bool {
 
 // saysElsewhere logs once that there are writes that no informer shows, because it reads
 // from another address: a mistake, if the addresses are of one server.
-func (o *ownWrites) saysElsewhere(write client.Write) {
-	o.elsewhere.Do(func() {
-		o.controller.log.Info("the controller writes to another server than its informers read from, and does not wait for such writes to appear",
+func (c *core) saysElsewhere(write client.Write) {
+	c.elsewhere.Do(func() {
+		c.log.Info("the controller writes to another server than its informers read from, and does not wait for such writes to appear",
 			"kind", write.Resource.String(), "server", write.Client.Server())
 	})
 }
 
 // await waits for writes until ctx ends, and returns those that are still unseen. They are
 // waited for together: of each the server is asked when the first has not appeared in time.
-func (o *ownWrites) await(ctx context.Context, key object.Key, list []unseenWrite) []unseenWrite {
+func (o *ownWrites[K]) await(ctx context.Context, key K, list []unseenWrite) []unseenWrite {
 	began := time.Now()
 	for i := 0; i < len(list); {
 		w := &list[i]
@@ -173,7 +169,7 @@ func (o *ownWrites) await(ctx context.Context, key object.Key, list []unseenWrit
 			continue
 		}
 		o.note(key, w.String())
-		outcome, known := w.outcome(ctx, o.controller)
+		outcome, known := w.outcome(ctx, o.loop.log)
 		if !known {
 			return list
 		}
@@ -191,7 +187,7 @@ func (o *ownWrites) await(ctx context.Context, key object.Key, list []unseenWrit
 
 // appears waits until an informer has seen a write that is waited for since began, or need
 // not. It returns false if ctx ended first.
-func (o *ownWrites) appears(ctx context.Context, key object.Key, w *unseenWrite, began time.Time) bool {
+func (o *ownWrites[K]) appears(ctx context.Context, key K, w *unseenWrite, began time.Time) bool {
 	o.note(key, w.String())
 	patience := o.patience
 	first := patience - time.Since(began)
@@ -202,12 +198,12 @@ func (o *ownWrites) appears(ctx context.Context, key object.Key, w *unseenWrite,
 		if ctx.Err() != nil {
 			return false
 		}
-		if w.needNot(ctx, o.controller) {
+		if w.needNot(ctx) {
 			return true
 		}
 		if !said {
 			said = true
-			o.controller.log.Warn("an own write has not appeared yet", "object", key.String(), "waiting", w.String(), "trouble", w.informer.Trouble())
+			o.loop.log.Warn("an own write has not appeared yet", "object", textOf(key), "waiting", w.String(), "trouble", w.informer.Trouble())
 		}
 		o.note(key, w.String()) // which the answer may have changed
 		patience = min(2*patience, max(askSeldom, o.patience))
@@ -215,7 +211,7 @@ func (o *ownWrites) appears(ctx context.Context, key object.Key, w *unseenWrite,
 }
 
 // within waits some time for an informer to see a write, and reports whether it has.
-func (o *ownWrites) within(ctx context.Context, w *unseenWrite, wait time.Duration) bool {
+func (o *ownWrites[K]) within(ctx context.Context, w *unseenWrite, wait time.Duration) bool {
 	seen, giveUp := w.seen()
 	defer giveUp()
 	timer := time.NewTimer(max(wait, 0))
@@ -234,7 +230,7 @@ func (o *ownWrites) within(ctx context.Context, w *unseenWrite, wait time.Durati
 	}
 }
 
-func (o *ownWrites) note(key object.Key, what string) {
+func (o *ownWrites[K]) note(key K, what string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if what == "" {
@@ -244,7 +240,7 @@ func (o *ownWrites) note(key object.Key, what string) {
 	o.waiting[key] = what
 }
 
-func (o *ownWrites) takeOverdue(key object.Key) []unseenWrite {
+func (o *ownWrites[K]) takeOverdue(key K) []unseenWrite {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	list := o.overdue[key]
@@ -253,7 +249,7 @@ func (o *ownWrites) takeOverdue(key object.Key) []unseenWrite {
 }
 
 // overdueOf returns what a run of the key is to be told of.
-func (o *ownWrites) overdueOf(key object.Key) []client.Write {
+func (o *ownWrites[K]) overdueOf(key K) []client.Write {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var all []client.Write
@@ -261,14 +257,6 @@ func (o *ownWrites) overdueOf(key object.Key) []client.Write {
 		all = append(all, w.Write)
 	}
 	return all
-}
-
-// Waiting returns the keys that are held back, and the write of each that the
-// informers have not seen yet, in words. It is safe for concurrent use.
-func (c *Controller) Waiting() map[object.Key]string {
-	c.own.mu.Lock()
-	defer c.own.mu.Unlock()
-	return maps.Clone(c.own.waiting)
 }
 
 // left leaves out what has been seen, and puts in order what has not: deletes first,

@@ -51,7 +51,7 @@ func (b *bubble) writing(write func(context.Context, client.Typed[*corev1.Pod]) 
 		w.failed = write(ctx, client.For[*corev1.Pod](b.client))
 		w.Queue().Add(req.Key)
 		return controller.Result{}, nil
-	}, append([]controller.Option{controller.For(b.pods), controller.Client(b.client), b.logger()}, options...)...)
+	}, append([]controller.Option{controller.For(b.pods), b.logger()}, options...)...)
 	w.stop = b.start(w.Controller)
 	return w
 }
@@ -391,7 +391,7 @@ func TestNothingIsMadeTwiceWhateverIsLostOrLate(t *testing.T) {
 						c.Queue().Add(req.Key)
 					}
 					return controller.Result{After: time.Second}, errors.Join(errs...)
-				}, controller.For(b.pods), controller.Client(b.client), controller.Workers(3), b.logger())
+				}, controller.For(b.pods), controller.Workers(3), b.logger())
 				stop := b.start(c)
 				for range 100 {
 					time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
@@ -431,7 +431,7 @@ func TestWithoutAClientTheOneThatWroteIsAsked(t *testing.T) {
 			if !names(b.pods)["child"] {
 				t.Error("the second run does not see what the first one made")
 			}
-		}, controller.Client(nil))
+		})
 		defer w.stop()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()

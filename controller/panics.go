@@ -5,7 +5,6 @@ package controller
 
 import (
 	"fmt"
-	"maps"
 	"math/bits"
 	"runtime/debug"
 	"sync"
@@ -42,7 +41,7 @@ func (p *panics) note(who, object, text string) (times uint64) {
 // on of one part, with the stack and what follows from it: a mapping that panics may do so
 // for every object there is. It is called while the panic is recovered from, which is when
 // the stack is still that of the panic.
-func (c *Controller) contain(who, so, object string, panicked any) {
+func (c *core) contain(who, so, object string, panicked any) {
 	text := fmt.Sprint(panicked)
 	n := c.panics.note(who, object, text)
 	if bits.OnesCount64(n) != 1 {
@@ -54,13 +53,4 @@ func (c *Controller) contain(who, so, object string, panicked any) {
 	}
 	c.log.Error("a panic was contained", "of", who, "so", so, "object", object, "times", n,
 		"panic", text, "stack", string(stack))
-}
-
-// Panics returns the panics that have been contained, by what panicked: the reconciler, a
-// predicate or a mapping of a source, a feed. What else the controller's informers call,
-// their index functions, say, is theirs to contain and to log. It is safe for concurrent use.
-func (c *Controller) Panics() map[string]Panic {
-	c.panics.mu.Lock()
-	defer c.panics.mu.Unlock()
-	return maps.Clone(c.panics.by)
 }

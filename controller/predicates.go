@@ -62,6 +62,17 @@ func DeletionBegan[T object.Object](e cache.Event[T]) bool {
 	return e.Kind != cache.Updated || e.New.Meta().Deleting() && !e.Old.Meta().Deleting()
 }
 
+// Stays chooses whatever leaves an object to look at: all but deletions.
+func Stays[T object.Object](e cache.Event[T]) bool { return e.Kind != cache.Deleted }
+
+// Gone chooses the end of an object: it was deleted, or another took its place.
+func Gone[T object.Object](e cache.Event[T]) bool {
+	return e.Kind == cache.Deleted || e.Kind == cache.Replaced
+}
+
+// Later leaves out the objects that were there when the controller started.
+func Later[T object.Object](e cache.Event[T]) bool { return !e.Initial }
+
 // Selected returns a predicate that chooses events of objects whose labels match, or did
 // so before: the update that makes an object match no longer is chosen, and those that
 // follow are not.

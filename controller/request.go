@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -14,8 +15,11 @@ import (
 )
 
 // Request asks for an object to be looked at.
-type Request struct {
-	Key object.Key
+type Request = RequestOf[object.Key]
+
+// RequestOf asks for what belongs to a key to be looked at.
+type RequestOf[K comparable] struct {
+	Key K
 	// Causes says why. It is valid during the run.
 	Causes workqueue.Causes
 	// Attempt counts the runs for this key that failed or asked to come again, since the
@@ -27,7 +31,24 @@ type Request struct {
 	// reads from the server then, or leaves it for later: what it finds missing in the
 	// informers may be there.
 	Unseen []client.Write
+
+	loop *Keyed[K] // nil: nobody runs it
 }
+
+// Enqueue has the loop look at other keys, or at the key of this very run once more when it
+// has ended. They carry the run as their cause. It may be called from any goroutine, also
+// after the run; a loop that stops takes no further keys. A request that no loop has made, as
+// a test may, enqueues nothing.
+func (r RequestOf[K]) Enqueue(keys ...K) {
+	if r.loop == nil {
+		return
+	}
+	cause := workqueue.Cause{Source: r.loop.name + " for " + textOf(r.Key), Verb: workqueue.Enqueued}
+	r.loop.queue.AddWith(workqueue.Add{Cause: cause}, keys...)
+}
+
+// textOf is a key for people.
+func textOf[K comparable](key K) string { return fmt.Sprint(key) }
 
 // Result says what comes next after a run without error. The zero Result is
 // nothing until something changes.

@@ -54,23 +54,18 @@ func TestAStuckMappingHoldsUpItsOwnControllerAlone(t *testing.T) {
 		synctest.Wait()
 		stuck := make(chan struct{})
 		var stuckRuns, otherRuns runs
-		belongs := func(i cache.Item[*corev1.Pod], add func(object.Key)) {
-			notes, err := i.Annotations()
-			if i.Exists() && err == nil && notes["of"] != "" {
-				add(key("of-" + notes["of"]))
-			}
-		}
+		initial := false
+		noted := func(e cache.Event[*corev1.Pod]) bool { initial = e.Initial; return true }
 		one := controller.New("stuck", stuckRuns.reconcile, b.logger(), controller.For(b.pods),
-			controller.Watches(b.pods, func(e cache.Event[*corev1.Pod], add func(object.Key)) {
-				if !e.Initial {
+			controller.Watches(b.pods, func(pod cache.Item[*corev1.Pod], add func(object.Key)) {
+				if !initial {
 					<-stuck
 				}
-				belongs(e.Old, add)
-				belongs(e.New, add)
-				if e.Kind == cache.Deleted {
-					add(key("after-" + e.Key().Name))
+				if notes, err := pod.Annotations(); err == nil && notes["of"] != "" {
+					add(key("of-" + notes["of"]))
 				}
-			}))
+				add(key("after-" + pod.Key().Name))
+			}, noted))
 		other := controller.New("other", otherRuns.reconcile, b.logger(), controller.For(b.pods))
 		defer b.start(one)()
 		defer b.start(other)()

@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -76,11 +77,11 @@ func (w *unseenWrite) isSeen() bool {
 // seen the write: because it shows of the object just what the server has, or because
 // it does not select the object. Where it does neither, what is waited for becomes
 // what the server has.
-func (w *unseenWrite) needNot(ctx context.Context, c *Controller) bool {
+func (w *unseenWrite) needNot(ctx context.Context) bool {
 	// Where only fields that are not known here say whether an object is selected, one
 	// that is not shown may be. An informer that is behind shows nothing of it either.
 	hidden := w.informer.Partial() && w.informer.Trouble() == nil
-	live, exists, err := w.read(ctx, c)
+	live, exists, err := w.read(ctx)
 	if err != nil {
 		return false
 	}
@@ -95,7 +96,7 @@ func (w *unseenWrite) needNot(ctx context.Context, c *Controller) bool {
 	case !exists && !shown:
 		// Either it came and went, which the informer is going to show, or a server
 		// that was set back has lost it.
-		return hidden || w.leaves || w.lost(ctx, c)
+		return hidden || w.leaves || w.lost(ctx)
 	case !exists:
 		w.Verb, w.UID, w.Version = verbDelete, have.UID, ""
 		return false
@@ -115,10 +116,10 @@ func (w *unseenWrite) needNot(ctx context.Context, c *Controller) bool {
 }
 
 // lost reports whether the server has not come to the write's version, or not again.
-func (w *unseenWrite) lost(ctx context.Context, c *Controller) bool {
+func (w *unseenWrite) lost(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, askAfter)
 	defer cancel()
-	at, err := w.list(ctx, c, client.Selection{Namespace: w.Key.Namespace}, 1, func(object.Meta) {})
+	at, err := w.list(ctx, client.Selection{Namespace: w.Key.Namespace}, 1, func(object.Meta) {})
 	return err == nil && !at.AtLeast(w.Version)
 }
 
@@ -126,15 +127,15 @@ func (w *unseenWrite) lost(ctx context.Context, c *Controller) bool {
 // What it returns is to be waited for: a version that the informer must reach, objects
 // that must be gone. It returns false if ctx ended first. A server that carries out a
 // write after it has answered questions about it is not caught.
-func (w *unseenWrite) outcome(ctx context.Context, c *Controller) (now []unseenWrite, known bool) {
+func (w *unseenWrite) outcome(ctx context.Context, log *slog.Logger) (now []unseenWrite, known bool) {
 	for wait, said := 100*time.Millisecond, false; ; wait = min(2*wait, askAfter) {
-		now, err := w.ask(ctx, c)
+		now, err := w.ask(ctx)
 		if err == nil {
 			return now, true
 		}
 		if !said && ctx.Err() == nil {
 			said = true
-			c.log.Warn("what became of a write cannot be read yet; its key is held back and the server asked again",
+			log.Warn("what became of a write cannot be read yet; its key is held back and the server asked again",
 				"waiting", w.String(), "error", err)
 		}
 		if !pause(ctx, wait) {
@@ -157,11 +158,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // ask reads from the server what an open write may have left: the object, if its name
 // is known, or else all objects of the namespace.
-func (w *unseenWrite) ask(ctx context.Context, c *Controller) ([]unseenWrite, error) {
+func (w *unseenWrite) ask(ctx context.Context) ([]unseenWrite, error) {
 	if w.Key.Name == "" {
-		return w.askForAll(ctx, c)
+		return w.askForAll(ctx)
 	}
-	live, exists, err := w.read(ctx, c)
+	live, exists, err := w.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -175,14 +176,14 @@ func (w *unseenWrite) ask(ctx context.Context, c *Controller) ([]unseenWrite, er
 
 // askForAll lists what there is. The informer must reach the newest version of all,
 // and show nothing that is not there: if this was a deletecollection, it is gone.
-func (w *unseenWrite) askForAll(ctx context.Context, c *Controller) ([]unseenWrite, error) {
+func (w *unseenWrite) askForAll(ctx context.Context) ([]unseenWrite, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*askAfter)
 	defer cancel()
 	// What the informer shows that the list does not was deleted, if it is read before.
 	shown := w.informer.Metadata()
 	var newest object.Meta
 	there := map[types.UID]bool{}
-	_, err := w.list(ctx, c, client.Selection{Namespace: w.Key.Namespace}, 0, func(live object.Meta) {
+	_, err := w.list(ctx, client.Selection{Namespace: w.Key.Namespace}, 0, func(live object.Meta) {
 		there[live.UID] = true
 		if newest.Version.IsZero() || !newest.Version.AtLeast(live.Version) {
 			newest = live

@@ -55,7 +55,7 @@ func TestAnInformerOfSomeObjectsIsWaitedForWhereItSelectsWhatWasWritten(t *testi
 					written.Namespace, written.Labels = test.ns, test.labels
 					_, err := client.For[*corev1.Pod](b.client).Create(ctx, written)
 					return controller.Result{After: time.Nanosecond}, err
-				}, controller.Reads(some), controller.Client(b.client), b.logger())
+				}, controller.Reads(some), b.logger())
 				c.Queue().Add(object.Key{Name: "it"})
 				defer b.start(c)()
 				if test.after > 0 {

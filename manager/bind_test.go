@@ -21,7 +21,6 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
-	"github.com/setpoint-io/setpoint/object"
 )
 
 // A controller that is written as the README shows, with no option about its host: the
@@ -58,7 +57,7 @@ func TestAControllerThatIsAddedKnowsWhatBecameOfLostAnswersAndLogsForTheManager(
 		go func() { ended <- m.Run(ctx) }()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if waiting := c.Waiting()[object.Key{Namespace: "ns", Name: "parent"}]; made != 1 || waiting == "" {
+		if waiting := c.Status(0).Waiting["ns/parent"]; made != 1 || waiting == "" {
 			t.Errorf("made %d children while the first was not shown; the key waits for %q", made, waiting)
 		}
 		server.HoldWatches(false)

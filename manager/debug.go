@@ -16,7 +16,6 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -26,19 +25,9 @@ func (m *Manager) loops() []controller.Loop {
 	defer m.mu.Unlock()
 	var all []controller.Loop
 	for _, part := range m.parts {
-		all = append(all, loopsOf(part)...)
+		all = append(all, controller.LoopsOf(part)...)
 	}
 	return all
-}
-
-func loopsOf(part Runnable) []controller.Loop {
-	switch part := part.(type) {
-	case controller.Looping:
-		return part.Loops()
-	case controller.Loop:
-		return []controller.Loop{part}
-	}
-	return nil
 }
 
 // Of each kind, this many keys are shown, unless ?limit= says otherwise.
@@ -121,12 +110,10 @@ func orNobody(holder string) string {
 // writeController says what a controller does: how much there is to do, what it waits
 // for, what it works on and why, and what fails.
 func writeController(w io.Writer, c controller.Loop, limit int) {
-	s := c.Queue().Stats()
-	failures, total := c.Failures()
-	waiting := c.Waiting()
+	s := c.Status(limit)
 	fmt.Fprintf(w, "\n%s\n", c.Name())
 	fmt.Fprintf(w, "  %d ready, %d delayed, %d worked on or held back, %d of these wanted again; %d runs asked for, %d failed, %d keys failing, %d given up, %d panics\n",
-		s.Ready, s.Delayed, s.Processing, s.Pending, s.Adds, total, s.Failing, c.GivenUp(), panicked(c))
+		s.Queue.Ready, s.Queue.Delayed, s.Queue.Processing, s.Queue.Pending, s.Queue.Adds, s.Failures, s.Queue.Failing, s.GivenUp, panicked(s))
 	for _, informer := range c.Informers() {
 		if status := informer.Status(); !status.Synced || status.Trouble != nil {
 			fmt.Fprintf(w, "  its informer of %s is not current: %s\n", strings.TrimSpace(status.Kind+" "+status.Selects), trouble(status))
@@ -134,45 +121,43 @@ func writeController(w io.Writer, c controller.Loop, limit int) {
 	}
 	now := time.Now()
 	ago := func(t time.Time) time.Duration { return now.Sub(t).Round(time.Millisecond) }
-	in := c.Queue().Inspect(limit)
 	page := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	defer func() { _ = page.Flush() }() // a buffer has room
-	for _, k := range in.Running {
+	for _, k := range s.Keys.Running {
 		state := "worked on"
-		if what, held := waiting[k.Key]; held {
+		if what, held := s.Waiting[k.Key]; held {
 			state = "waits for " + what
 		}
-		fmt.Fprintf(page, "  %s\t%s, since %s%s\t%s\n", k.Key, state, ago(k.Since), again(k.Next), causes(k.Causes, k.Dropped))
+		fmt.Fprintf(page, "  %s\t%s, since %s%s\t%s\n", firstLine(k.Key), state, ago(k.Since), again(k.Next), causes(k.Causes, k.Dropped))
 	}
-	for _, k := range in.Ready {
-		fmt.Fprintf(page, "  %s\tready, since %s\t%s\n", k.Key, ago(k.Since), causes(k.Causes, k.Dropped))
+	for _, k := range s.Keys.Ready {
+		fmt.Fprintf(page, "  %s\tready, since %s\t%s\n", firstLine(k.Key), ago(k.Since), causes(k.Causes, k.Dropped))
 	}
-	for _, k := range in.Delayed {
-		fmt.Fprintf(page, "  %s\tdelayed, for another %s\t%s\n", k.Key, -ago(k.Until), causes(k.Causes, k.Dropped))
+	for _, k := range s.Keys.Delayed {
+		fmt.Fprintf(page, "  %s\tdelayed, for another %s\t%s\n", firstLine(k.Key), -ago(k.Until), causes(k.Causes, k.Dropped))
 	}
-	latest := slices.SortedFunc(maps.Keys(failures), func(a, b object.Key) int { return failures[b].At.Compare(failures[a].At) })
+	latest := slices.SortedFunc(maps.Keys(s.Failed), func(a, b string) int { return s.Failed[b].At.Compare(s.Failed[a].At) })
 	for i, key := range latest {
 		if i == limit {
 			fmt.Fprintf(page, "  %d more failed\t\t\n", len(latest)-limit)
 			break
 		}
-		f := failures[key]
+		f := s.Failed[key]
 		state := fmt.Sprintf("failed %d times, the last time %s ago", f.Runs, ago(f.At))
 		if f.GivenUp {
 			state = fmt.Sprintf("given up %s ago, failed %d times", ago(f.At), f.Runs)
 		}
-		fmt.Fprintf(page, "  %s\t%s\t%s\n", key, state, firstLine(f.Error))
+		fmt.Fprintf(page, "  %s\t%s\t%s\n", firstLine(key), state, firstLine(f.Error))
 	}
-	panics := c.Panics()
-	for _, of := range slices.Sorted(maps.Keys(panics)) {
-		p := panics[of]
+	for _, of := range slices.Sorted(maps.Keys(s.Panics)) {
+		p := s.Panics[of]
 		fmt.Fprintf(page, "  %s\tpanic of %s, %d times, the last time %s ago\t%s\n", firstLine(p.Object), of, p.Times, ago(p.At), firstLine(p.Text))
 	}
 }
 
-// panicked returns how many panics of a controller were contained.
-func panicked(c controller.Loop) (n uint64) {
-	for _, p := range c.Panics() {
+// panicked returns how many panics of a loop were contained.
+func panicked(s controller.Status) (n uint64) {
+	for _, p := range s.Panics {
 		n += p.Times
 	}
 	return n

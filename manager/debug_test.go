@@ -46,8 +46,8 @@ func TestDebugPageShowsWhatIsGivenUpAndWhatPanics(t *testing.T) {
 		panic("burnt\nto ashes")
 	},
 		controller.For(pods),
-		controller.Watches(pods, func(e cache.Event[*corev1.Pod], add func(object.Key)) {
-			if e.Key().Name == "bad" {
+		controller.Watches(pods, func(pod cache.Item[*corev1.Pod], add func(object.Key)) {
+			if pod.Key().Name == "bad" {
 				panic("no owner")
 			}
 			add(object.Key{Name: "mapped"})

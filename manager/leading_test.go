@@ -103,7 +103,9 @@ func startReplica(t *testing.T, server http.RoundTripper, name string) *replica 
 		_, err = client.For[*corev1.Pod](r.Client()).Patch(ctx, req.Key, patch)
 		return controller.Result{}, err
 	}
-	if err := r.Add(controller.New("writer", reconcile, controller.Reads(pods), controller.Periodically(time.Second, object.Key{Namespace: "ns", Name: "a"}))); err != nil {
+	writer := controller.New("writer", reconcile, controller.Reads(pods))
+	writer.Periodically(time.Second, object.Key{Namespace: "ns", Name: "a"})
+	if err := r.Add(writer); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -7,7 +7,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,24 +17,6 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/manager"
 )
-
-// pair is a controller of two loops.
-type pair struct {
-	name          string
-	first, second *controller.Controller
-}
-
-func (p pair) Name() string             { return p.name }
-func (p pair) Loops() []controller.Loop { return []controller.Loop{p.first, p.second} }
-
-func (p pair) Run(ctx context.Context) error {
-	var both sync.WaitGroup
-	for _, l := range []*controller.Controller{p.first, p.second} {
-		both.Go(func() { _ = l.Run(ctx) })
-	}
-	both.Wait()
-	return nil
-}
 
 func TestEachLoopOfAControllerShowsEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +31,7 @@ func TestEachLoopOfAControllerShowsEverywhere(t *testing.T) {
 			<-held
 			return controller.Result{}, nil
 		}
-		p := pair{"pair", controller.New("pair-one", stuck, controller.For(pods)), controller.New("pair-two", stuck, controller.For(pods))}
+		p := controller.Join("pair", controller.New("pair-one", stuck, controller.For(pods)), controller.New("pair-two", stuck, controller.For(pods)))
 		if err := m.Add(p); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -178,16 +179,16 @@ func (m *Manager) Add(r Runnable) error {
 			return fmt.Errorf("adding %s to the manager: there is a part of that name", r.Name())
 		}
 	}
-	if c, ok := r.(interface{ Bind(controller.Host) }); ok { // a *controller.Controller, or what embeds one
+	if c, ok := r.(interface{ Bind(controller.Host) }); ok { // a loop, or several that are joined
 		c.Bind(m)
 	}
-	for _, l := range loopsOf(r) {
-		for _, other := range m.parts {
-			for _, o := range loopsOf(other) {
-				if o.Name() == l.Name() {
-					return fmt.Errorf("adding %s to the manager: %s has a loop named %s too", r.Name(), other.Name(), l.Name())
-				}
+	partOf := map[string]string{} // by the names of loops
+	for _, part := range append(slices.Clone(m.parts), r) {
+		for _, l := range controller.LoopsOf(part) {
+			if other, taken := partOf[l.Name()]; taken {
+				return fmt.Errorf("adding %s to the manager: %s has a loop named %s too", r.Name(), other, l.Name())
 			}
+			partOf[l.Name()] = part.Name()
 		}
 	}
 	m.parts = append(m.parts, r)

@@ -26,7 +26,7 @@ func (m *Manager) collectors() []prometheus.Collector {
 func (m *Manager) queueStats() []workqueue.Stats {
 	var all []workqueue.Stats
 	for _, c := range m.loops() {
-		s := c.Queue().Stats()
+		s := c.Status(0).Queue
 		s.Name = c.Name()
 		all = append(all, s)
 	}
@@ -77,10 +77,10 @@ func (e election) Collect(out chan<- prometheus.Metric) {
 		send(changes, prometheus.GaugeValue, float64(s.Transitions), name)
 	}
 	for _, c := range m.loops() {
-		_, total := c.Failures()
-		send(failed, prometheus.CounterValue, float64(total), c.Name())
-		send(givenUp, prometheus.CounterValue, float64(c.GivenUp()), c.Name())
-		send(panics, prometheus.CounterValue, float64(panicked(c)), c.Name())
-		send(held, prometheus.GaugeValue, float64(len(c.Waiting())), c.Name())
+		s := c.Status(0)
+		send(failed, prometheus.CounterValue, float64(s.Failures), c.Name())
+		send(givenUp, prometheus.CounterValue, float64(s.GivenUp), c.Name())
+		send(panics, prometheus.CounterValue, float64(panicked(s)), c.Name())
+		send(held, prometheus.GaugeValue, float64(len(s.Waiting)), c.Name())
 	}
 }

@@ -133,16 +133,16 @@ const mostNamed = 5
 // describe names a part, and what its loops work on if it has some.
 func describe(part Runnable) string {
 	var keys []string
-	for _, l := range loopsOf(part) {
+	for _, l := range controller.LoopsOf(part) {
 		in := ""
 		if l.Name() != part.Name() {
 			in = " in " + l.Name()
 		}
-		named := l.Queue().Inspect(mostNamed).Running
-		for _, r := range named {
+		s := l.Status(mostNamed)
+		for _, r := range s.Keys.Running {
 			keys = append(keys, fmt.Sprintf("%s for %s%s", r.Key, time.Since(r.Since).Round(time.Millisecond), in))
 		}
-		if more := l.Queue().Stats().Processing - len(named); more > 0 {
+		if more := s.Queue.Processing - len(s.Keys.Running); more > 0 {
 			keys = append(keys, fmt.Sprintf("%d more%s", more, in))
 		}
 	}

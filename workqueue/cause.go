@@ -20,13 +20,14 @@ const (
 	Resync   = "Resync"   // nothing: everything is looked at again
 	Timer    = "Timer"    // a time has come
 	Retry    = "Retry"    // an earlier run failed
+	Enqueued = "Enqueued" // a run of another key asked for it
 )
 
 // Cause says why a key is in the queue. The zero Cause is "not said" and is not
 // kept.
 type Cause struct {
 	Source  string     // who added the key: the name of a handler or source, one of few
-	Verb    string     // Added, Updated, Deleted, Replaced, Resync, Timer or Retry
+	Verb    string     // Added, Updated, Deleted, Replaced, Resync, Timer, Retry or Enqueued
 	Ref     object.Ref // the object that changed; zero where there is none
 	Version string     // its resourceVersion
 }

@@ -58,7 +58,7 @@ func New(h controller.Host) (*controller.Controller, error) {
 	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.configMaps),
-		controller.Watches(r.tokens, func(_ cache.Event[*corev1.Secret], add func(object.Key)) { add(clusterInfo) }),
+		controller.Watches(r.tokens, func(_ cache.Item[*corev1.Secret], add func(object.Key)) { add(clusterInfo) }),
 	), nil
 }
 

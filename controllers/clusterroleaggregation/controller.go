@@ -65,11 +65,11 @@ type reconciler struct {
 	writer client.Typed[*rbacv1.ClusterRole]
 }
 
-// sumsWith adds the sums that a change can concern: the role itself, and those that
-// it is or was part of.
-func (r *reconciler) sumsWith(e cache.Event[*rbacv1.ClusterRole], add func(object.Key)) {
+// sumsWith adds the sums that a role can concern: the role itself, and those that it is
+// part of.
+func (r *reconciler) sumsWith(part cache.Item[*rbacv1.ClusterRole], add func(object.Key)) {
 	for key, item := range r.sums.Find("") {
-		if key == e.Key() {
+		if key == part.Key() {
 			add(key)
 			continue
 		}
@@ -83,7 +83,7 @@ func (r *reconciler) sumsWith(e cache.Event[*rbacv1.ClusterRole], add func(objec
 			continue // its own run has reported it
 		}
 		for _, selector := range selectors {
-			if e.New.Exists() && selector.Matches(e.New.Meta().Labels) || e.Old.Exists() && selector.Matches(e.Old.Meta().Labels) {
+			if selector.Matches(part.Meta().Labels) {
 				add(key)
 				break
 			}

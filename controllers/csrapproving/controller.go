@@ -60,17 +60,12 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		reviews:  client.For[*authorizationv1.SubjectAccessReview](h.Client()),
 	}
 	return controller.New(Name, r.reconcile,
-		controller.For(r.requests, exists),
+		controller.For(r.requests, controller.Stays),
 		controller.Workers(o.Workers),
 		controller.RateLimit(workqueue.Joined[object.Key]{
 			&workqueue.Exponential[object.Key]{Base: firstRetry}, &workqueue.TokenBucket[object.Key]{},
 		}),
 	), nil
-}
-
-// exists leaves out requests that are gone.
-func exists(e cache.Event[*certificatesv1.CertificateSigningRequest]) bool {
-	return e.Kind != cache.Deleted
 }
 
 type reconciler struct {

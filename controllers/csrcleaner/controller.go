@@ -48,14 +48,9 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		log:      h.Logger().With("controller", Name),
 	}
 	return controller.New(Name, r.reconcile,
-		controller.For(r.requests, exists),
+		controller.For(r.requests, controller.Stays),
 		controller.Workers(o.Workers),
 	), nil
-}
-
-// exists leaves out requests that are gone.
-func exists(e cache.Event[*certificatesv1.CertificateSigningRequest]) bool {
-	return e.Kind != cache.Deleted
 }
 
 type reconciler struct {

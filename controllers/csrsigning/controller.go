@@ -80,7 +80,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		longest:     o.Longest,
 	}
 	return controller.New(Name, r.reconcile,
-		controller.For(r.requests, exists),
+		controller.For(r.requests, controller.Stays),
 		controller.Workers(o.Workers),
 		controller.RateLimit(workqueue.Joined[object.Key]{
 			&workqueue.Exponential[object.Key]{Base: firstRetry}, &workqueue.TokenBucket[object.Key]{},
@@ -107,11 +107,6 @@ func (o *Options) check() error {
 		}
 	}
 	return nil
-}
-
-// exists leaves out requests that are gone.
-func exists(e cache.Event[*certificatesv1.CertificateSigningRequest]) bool {
-	return e.Kind != cache.Deleted
 }
 
 type reconciler struct {

@@ -73,8 +73,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	return controller.New(Name, r.reconcile,
 		controller.For(r.deployments),
 		controller.Owns(r.sets),
-		controller.Watches(r.sets, r.orphaned),
-		controller.Watches(r.pods, r.podGone),
+		controller.Watches(r.sets, r.adopters, claimChanged),
+		controller.Watches(r.pods, r.waitsFor, controller.Gone),
 		controller.Workers(o.Workers),
 	), nil
 }

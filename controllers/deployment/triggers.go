@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -17,17 +18,11 @@ func selectorOf(d *appsv1.Deployment) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(d.Spec.Selector)
 }
 
-// orphaned enqueues the Deployments that select a set without managing controller. Their
+// adopters enqueues the Deployments that select a set without managing controller. Their
 // runs adopt it.
-func (r *reconciler) orphaned(e cache.Event[*appsv1.ReplicaSet], add func(object.Key)) {
-	if !e.New.Exists() {
-		return
-	}
-	m := e.New.Meta()
+func (r *reconciler) adopters(set cache.Item[*appsv1.ReplicaSet], add func(object.Key)) {
+	m := set.Meta()
 	if m.Controller() != nil || m.Deleting() {
-		return
-	}
-	if e.Kind == cache.Updated && e.Old.Meta().Controller() == nil && e.Old.Meta().Labels == m.Labels {
 		return
 	}
 	for key := range r.selecting.Selecting(m.Namespace, m.Labels) {
@@ -35,13 +30,15 @@ func (r *reconciler) orphaned(e cache.Event[*appsv1.ReplicaSet], add func(object
 	}
 }
 
-// podGone has a Deployment with the Recreate strategy looked at when one of its
-// Pods is gone: it may be the last that it waited for.
-func (r *reconciler) podGone(e cache.Event[*corev1.Pod], add func(object.Key)) {
-	if e.Kind != cache.Deleted && e.Kind != cache.Replaced {
-		return
-	}
-	pod := e.Old.Meta()
+// claimChanged chooses sets that may be others' than before.
+func claimChanged(e cache.Event[*appsv1.ReplicaSet]) bool {
+	return e.Kind != cache.Updated || e.Old.Meta().Controller() != nil || controller.LabelsChanged(e)
+}
+
+// waitsFor adds the Deployment of a Pod if it has the Recreate strategy: the Pod, which is
+// gone, may be the last that it waited for.
+func (r *reconciler) waitsFor(gone cache.Item[*corev1.Pod], add func(object.Key)) {
+	pod := gone.Meta()
 	owner := pod.Controller()
 	if owner == nil || owner.Kind != "ReplicaSet" {
 		return

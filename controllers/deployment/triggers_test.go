@@ -60,7 +60,9 @@ func TestEveryPodThatGoesEnqueuesADeploymentThatRecreatesAndNoOther(t *testing.T
 				}
 				var enqueued []object.Key
 				if _, err := r.pods.AddHandler(func(e cache.Event[*corev1.Pod]) {
-					r.podGone(e, func(key object.Key) { enqueued = append(enqueued, key) })
+					if controller.Gone(e) {
+						r.waitsFor(e.Old, func(key object.Key) { enqueued = append(enqueued, key) })
+					}
 				}, cache.HandlerOptions{Name: t.Name()}); err != nil {
 					t.Fatal(err)
 				}

@@ -72,19 +72,15 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	r.selection = serviceendpoints.NewSelection(r.services, r.pods)
 	return controller.New(Name, r.reconcile,
 		controller.For(r.services),
-		controller.Delayed(o.BatchPeriod, controller.Watches(r.pods, r.selection.Wakes)),
-		controller.Watches(r.endpoints, lostOrLeft),
+		controller.Delayed(o.BatchPeriod, controller.Watches(r.pods, r.selection.Wakes, r.selection.Matters)),
+		controller.Watches(r.endpoints, controller.SameKey, lostOrLeft),
 		controller.Workers(o.Workers),
 	), nil
 }
 
-// lostOrLeft adds the Service of Endpoints that were deleted, and of those that were
-// there when the controller started: their Service may have gone while nobody looked.
-func lostOrLeft(e cache.Event[*corev1.Endpoints], add func(object.Key)) {
-	if e.Kind == cache.Deleted || e.Initial {
-		add(e.Key())
-	}
-}
+// lostOrLeft chooses Endpoints that were deleted, and those that were there when the
+// controller started: their Service may have gone while nobody looked.
+func lostOrLeft(e cache.Event[*corev1.Endpoints]) bool { return e.Kind == cache.Deleted || e.Initial }
 
 type reconciler struct {
 	services  cache.SharedInformer[*corev1.Service]

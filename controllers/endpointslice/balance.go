@@ -34,20 +34,21 @@ func asksForBalance(annotations map[string]string) bool {
 	return mode == "Auto" || mode == "auto"
 }
 
-// balancedServices adds the Services whose endpoints are shared out to the zones when
-// something about a Node changes that the shares depend on.
-func (r *reconciler) balancedServices(e cache.Event[*corev1.Node], add func(object.Key)) {
-	if e.Initial {
-		return
-	}
-	looked := false
+// balancedServices adds the Services whose endpoints are shared out to the zones: a Node
+// concerns all of them.
+func (r *reconciler) balancedServices(_ cache.Item[*corev1.Node], add func(object.Key)) {
 	for key := range r.balanced.Find("") {
-		if !looked && e.Kind == cache.Updated && !weighsOtherwise(e) {
-			return
-		}
-		looked = true
 		add(key)
 	}
+}
+
+// sharesChange chooses the changes of Nodes that the shares of zones depend on, if there are
+// any.
+func (r *reconciler) sharesChange(e cache.Event[*corev1.Node]) bool {
+	for range r.balanced.Find("") {
+		return e.Kind != cache.Updated || weighsOtherwise(e)
+	}
+	return false
 }
 
 // weighsOtherwise reports whether a Node counts otherwise than before.

@@ -98,9 +98,9 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	r.balanced = cache.NewIndex(r.services, wantsBalance)
 	return controller.New(Name, r.reconcile,
 		controller.For(r.services),
-		controller.Delayed(o.BatchPeriod, controller.Watches(r.pods, r.selection.Wakes)),
-		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.owned.Wakes)),
-		controller.Watches(r.nodes, r.balancedServices),
+		controller.Delayed(o.BatchPeriod, controller.Watches(r.pods, r.selection.Wakes, r.selection.Matters)),
+		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.owned.Wakes, controller.Later)),
+		controller.Watches(r.nodes, r.balancedServices, controller.Later, r.sharesChange),
 		controller.Workers(o.Workers),
 		controller.RateLimit(workqueue.Joined[object.Key]{
 			&workqueue.Exponential[object.Key]{Base: retryBase, Max: retryMax}, &workqueue.TokenBucket[object.Key]{},

@@ -429,7 +429,7 @@ func heldBack(t *testing.T, c *controller.Controller, key, cause object.Key) {
 	again := time.NewTicker(time.Millisecond) // a queue tells nobody what is in it
 	defer again.Stop()
 	for {
-		_, waits := c.Waiting()[key]
+		_, waits := c.Status(0).Waiting[key.String()]
 		running := c.Queue().InspectKey(key).Running
 		if waits && len(running) == 1 && running[0].Next != nil &&
 			slices.ContainsFunc(running[0].Next.Causes, func(c workqueue.Cause) bool { return c.Ref.Key == cause }) {
@@ -438,7 +438,7 @@ func heldBack(t *testing.T, c *controller.Controller, key, cause object.Key) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			t.Fatalf("%s is not held back: %v, %v", key, c.Waiting(), running)
+			t.Fatalf("%s is not held back: %v, %v", key, c.Status(0).Waiting, running)
 		}
 	}
 }

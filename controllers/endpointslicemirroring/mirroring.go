@@ -91,8 +91,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	r.owned = endpointslices.NewOwned(r.slices, Manager)
 	return controller.New(Name, r.reconcile,
 		controller.Delayed(o.BatchPeriod, controller.For(r.endpoints)),
-		controller.Delayed(o.BatchPeriod, controller.Watches(r.services, selectorCameOrWent)),
-		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.wakes)),
+		controller.Delayed(o.BatchPeriod, controller.Watches(r.services, controller.SameKey, selectorCameOrWent)),
+		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.owned.Wakes)),
 		controller.Workers(o.Workers),
 		controller.RateLimit(workqueue.Joined[object.Key]{
 			&workqueue.Exponential[object.Key]{Base: retryBase, Max: retryMax}, &workqueue.TokenBucket[object.Key]{},
@@ -100,13 +100,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	), nil
 }
 
-// selectorCameOrWent adds the Endpoints of a Service that begins or ceases to be one
-// without selector.
-func selectorCameOrWent(e cache.Event[*corev1.Service], add func(object.Key)) {
-	if without(e.Old) != without(e.New) {
-		add(e.Key())
-	}
-}
+// selectorCameOrWent chooses Services that begin or cease to be ones without selector.
+func selectorCameOrWent(e cache.Event[*corev1.Service]) bool { return without(e.Old) != without(e.New) }
 
 // without reports whether there is a Service, and it has no selector.
 func without(item cache.Item[*corev1.Service]) bool {
@@ -115,14 +110,6 @@ func without(item cache.Item[*corev1.Service]) bool {
 	}
 	service, err := item.Object()
 	return err == nil && len(service.Spec.Selector) == 0
-}
-
-// wakes adds the Endpoints of a slice that was made, changed or deleted, and of those
-// that were there when the controller started: their Endpoints may have gone while
-// nobody looked.
-func (r *reconciler) wakes(e cache.Event[*discoveryv1.EndpointSlice], add func(object.Key)) {
-	e.Initial = false
-	r.owned.Wakes(e, add)
 }
 
 type reconciler struct {

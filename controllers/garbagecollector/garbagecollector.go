@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -62,18 +61,18 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		world: server{client: h.Client(), kinds: gc.kinds},
 		graph: newGraph(), add: gc.add, report: gc.report, each: someAtOnce,
 	}
-	gc.loop = controller.New(Name, gc.reconcile,
-		controller.Workers(o.Workers), controller.On(h))
+	gc.Keyed = controller.NewKeyed(Name, gc.reconcile, controller.Workers(o.Workers))
+	gc.Feed("discovery", func(ctx context.Context, _ func(types.UID)) { gc.discovery.Run(ctx, gc.follow) })
 	return gc, nil
 }
 
 // garbageCollector is a loop whose keys are UIDs of nodes of the graph, and what
 // feeds the graph.
 type garbageCollector struct {
+	*controller.Keyed[types.UID]
 	host      controller.Host
 	log       *slog.Logger
 	recorder  *controller.Recorder
-	loop      *controller.Controller
 	collector *collector
 	kinds     *kinds
 	discovery *discovery.Follower
@@ -82,24 +81,9 @@ type garbageCollector struct {
 	watched map[schema.GroupKind]object.Resource // used by follow
 }
 
-// Name returns the controller's name.
-func (gc *garbageCollector) Name() string { return Name }
-
-// Loops implements controller.Looping.
-func (gc *garbageCollector) Loops() []controller.Loop {
-	return []controller.Loop{loop{gc.loop, gc.kinds}}
-}
-
-// loop is the loop of the collector, with the informers that feed the graph.
-type loop struct {
-	*controller.Controller
-	kinds *kinds
-}
-
-// Informers are those that there are now: kinds come and go.
-func (l loop) Informers() []cache.Handle {
-	all := l.Controller.Informers()
-	for _, m := range l.kinds.all() {
+// Informers are those that feed the graph now: kinds come and go.
+func (gc *garbageCollector) Informers() (all []cache.Handle) {
+	for _, m := range gc.kinds.all() {
 		all = append(all, m.informer.Handle())
 	}
 	return all
@@ -112,15 +96,11 @@ func (gc *garbageCollector) Run(ctx context.Context) error {
 		return nil
 	}
 	gc.awaitSync(ctx)
-	controller.CatchUp(ctx, gc.Loops()[0])
+	controller.CatchUp(ctx, gc)
 	if ctx.Err() != nil {
 		return nil
 	}
-	var discovering sync.WaitGroup
-	discovering.Go(func() { gc.discovery.Run(ctx, gc.follow) })
-	err := gc.loop.Run(ctx)
-	discovering.Wait()
-	return err
+	return gc.Keyed.Run(ctx)
 }
 
 // awaitSync waits until the graph knows all there is, but not for ever.
@@ -145,20 +125,13 @@ func (gc *garbageCollector) awaitSync(ctx context.Context) {
 	}
 }
 
-func (gc *garbageCollector) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
-	return gc.collector.look(ctx, types.UID(req.Key.Name))
+func (gc *garbageCollector) reconcile(ctx context.Context, req controller.RequestOf[types.UID]) (controller.Result, error) {
+	return gc.collector.look(ctx, req.Key)
 }
-
-// keyOfNode is how the loop calls a node.
-func keyOfNode(uid types.UID) object.Key { return object.Key{Name: string(uid)} }
 
 // add is the collector's.
 func (gc *garbageCollector) add(why workqueue.Cause, uids []types.UID) {
-	keys := make([]object.Key, 0, len(uids))
-	for _, uid := range uids {
-		keys = append(keys, keyOfNode(uid))
-	}
-	gc.loop.Queue().AddWith(workqueue.Add{Cause: why}, keys...)
+	gc.Queue().AddWith(workqueue.Add{Cause: why}, uids...)
 }
 
 // report is the collector's.

@@ -22,12 +22,12 @@ import (
 
 // watched runs the collector with what a new leader waits for.
 type watched struct {
-	controller.Looping
+	controller.Loop
 	caughtUp chan []string // kinds of the informers
 }
 
 func (w watched) Run(ctx context.Context) error {
-	return w.Looping.Run(controller.WithCatchUp(ctx, func(_ context.Context, l controller.Loop) {
+	return w.Loop.Run(controller.WithCatchUp(ctx, func(_ context.Context, l controller.Loop) {
 		var kinds []string
 		for _, informer := range l.Informers() {
 			kinds = append(kinds, informer.Kind())
@@ -51,11 +51,11 @@ func TestTheCollectorIsSeenAsAnyController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	looping, ok := c.(controller.Looping)
+	loop, ok := c.(controller.Loop)
 	if !ok {
 		t.Fatal("the collector shows no loop")
 	}
-	w := watched{looping, make(chan []string, 1)}
+	w := watched{loop, make(chan []string, 1)}
 	if err := m.Add(w); err != nil {
 		t.Fatal(err)
 	}

@@ -39,8 +39,11 @@ const (
 // Source: k8s.io/kubernetes/pkg/controller/serviceaccount, DefaultCleanerSyncInterval.
 const interval = 24 * time.Hour
 
-// everything is the key of the daily look. No object has it.
-var everything = object.Key{Name: "every token"}
+// tokens is the key of the daily look.
+type tokens struct{}
+
+// String says it to people.
+func (tokens) String() string { return "every token" }
 
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
@@ -59,12 +62,12 @@ func Rights() []rbacv1.PolicyRule {
 }
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	return newAt(h, o, time.Now)
 }
 
 // newAt is New with a clock, whose years a test does not wait for.
-func newAt(h controller.Host, o Options, now func() time.Time) (*controller.Controller, error) {
+func newAt(h controller.Host, o Options, now func() time.Time) (controller.Runnable, error) {
 	if o.CleanUpPeriod <= 0 {
 		return nil, fmt.Errorf("making %s: a clean-up period of %s; want more than 0", Name, o.CleanUpPeriod)
 	}
@@ -79,12 +82,10 @@ func newAt(h controller.Host, o Options, now func() time.Time) (*controller.Cont
 		now:      now,
 		log:      h.Logger().With("controller", Name),
 	}
-	return controller.New(Name, r.reconcile,
-		controller.Periodically(interval, everything),
-		controller.Reads(r.secrets),
-		controller.Reads(r.accounts),
-		controller.Reads(r.pods),
-	), nil
+	loop := controller.NewKeyed(Name, r.reconcile,
+		controller.Reads(r.secrets), controller.Reads(r.accounts), controller.Reads(r.pods))
+	loop.Periodically(interval, tokens{})
+	return loop, nil
 }
 
 type reconciler struct {
@@ -99,7 +100,7 @@ type reconciler struct {
 }
 
 // reconcile looks at all tokens. What fails for one does not keep the others.
-func (r *reconciler) reconcile(ctx context.Context, _ controller.Request) (controller.Result, error) {
+func (r *reconciler) reconcile(ctx context.Context, _ controller.RequestOf[tokens]) (controller.Result, error) {
 	now := r.now().UTC()
 	since, err := r.trackedSince(ctx)
 	if err != nil {

@@ -73,13 +73,14 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		vigils:     newVigils(h.Client(), h.Logger().With("controller", Name)),
 		settle:     o.Settle,
 	}
-	return controller.New(Name, r.reconcile,
+	c := controller.New(Name, r.reconcile,
 		controller.For(r.namespaces, begins),
-		controller.Feed("content that went", r.vigils.run),
 		controller.RateLimit(retries()),
 		controller.Resync(max(o.SyncPeriod, 0)),
 		controller.Workers(o.Workers),
-	), nil
+	)
+	c.Feed("content that went", r.vigils.run)
+	return c, nil
 }
 
 // retries tries again sooner than the default: at least once a minute.

@@ -32,8 +32,11 @@ const Name = "node-lifecycle-controller"
 // source is whom events name, which users filter by. It is older than Name.
 const source = "node-controller"
 
-// theCluster is the key of the look at all nodes. No object has it.
-var theCluster = object.Key{}
+// cluster is the key of the look at all nodes.
+type cluster struct{}
+
+// String says it to people.
+func (cluster) String() string { return "the cluster" }
 
 var (
 	nodeResource = object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}
@@ -41,7 +44,7 @@ var (
 )
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	o, err := o.complete()
 	if err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
@@ -61,17 +64,20 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		trustLeases: o.TrustCachedLeases,
 	}
 	r.onNode = cache.TextIndex(r.pods, wire.NodeName)
-	c := controller.New(Name, r.reconcile,
+	nodes := controller.New(Name, r.reconcile,
 		controller.For(r.nodes, r.notAsItShouldBe),
-		controller.Watches(r.pods, r.unknownNodeOfPod),
+		controller.Watches(r.pods, r.unknownNodeOfPod, newlyBound),
 		controller.Reads(r.leases),
 		controller.Workers(o.Workers),
 	)
 	r.attend = func(node string) {
-		c.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: workqueue.Timer}}, object.Key{Name: node})
+		nodes.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: workqueue.Timer}}, object.Key{Name: node})
 	}
-	c.Queue().Add(theCluster)
-	return c, nil
+	look := controller.NewKeyed(Name+"-look", func(context.Context, controller.RequestOf[cluster]) (controller.Result, error) {
+		return controller.Result{After: r.look(time.Now())}, nil
+	}, controller.Reads(r.nodes), controller.Reads(r.leases), controller.Reads(r.pods))
+	look.Queue().Add(cluster{})
+	return controller.Join(Name, nodes, look), nil
 }
 
 type reconciler struct {
@@ -121,11 +127,12 @@ func (r *reconciler) differs(node *corev1.Node) bool {
 	return differ || labelsToSet(node.Labels) != nil
 }
 
-// unknownNodeOfPod adds the node that a Pod has been bound to if that is silent:
-// nobody else will say that the Pod is not ready.
-func (r *reconciler) unknownNodeOfPod(e cache.Event[*corev1.Pod], add func(object.Key)) {
-	name := newlyBound(e)
-	if name == "" {
+// unknownNodeOfPod adds the node that a Pod is bound to if that is silent: nobody else
+// will say that the Pod is not ready.
+func (r *reconciler) unknownNodeOfPod(pod cache.Item[*corev1.Pod], add func(object.Key)) {
+	// A text that cannot be read is taken for none: its Pod cannot be decoded either.
+	name, err := pod.Text(wire.NodeName)
+	if err != nil || name == "" {
 		return
 	}
 	key := object.Key{Name: name}
@@ -135,9 +142,6 @@ func (r *reconciler) unknownNodeOfPod(e cache.Event[*corev1.Pod], add func(objec
 }
 
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
-	if req.Key == theCluster {
-		return controller.Result{After: r.look(time.Now())}, nil
-	}
 	return controller.Result{}, r.node(ctx, req.Key)
 }
 

@@ -20,22 +20,20 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// newlyBound returns the node that a Pod has been bound to with an event, or "". A
-// text that cannot be read is taken for none: its Pod cannot be decoded either.
-func newlyBound(e cache.Event[*corev1.Pod]) string {
+// newlyBound chooses Pods that have been bound to a node.
+func newlyBound(e cache.Event[*corev1.Pod]) bool {
 	if e.Kind == cache.Deleted {
-		return ""
+		return false
 	}
-	node, err := e.New.Text(wire.NodeName)
-	if err != nil || node == "" {
-		return ""
+	if e.Kind != cache.Updated && e.Kind != cache.Resync {
+		return true
 	}
-	if e.Kind == cache.Updated || e.Kind == cache.Resync {
-		if before, err := e.Old.Text(wire.NodeName); err == nil && before == node {
-			return ""
-		}
+	before, err := e.Old.Text(wire.NodeName)
+	if err != nil {
+		return true
 	}
-	return node
+	now, err := e.New.Text(wire.NodeName)
+	return err == nil && now != before
 }
 
 // notReadyPatch returns the patch that marks this state of a Pod not ready, and

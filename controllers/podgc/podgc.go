@@ -50,8 +50,11 @@ func (o Options) check() error {
 	return controller.CheckWorkers(o.Workers)
 }
 
-// theCluster is the key of the look. No Pod has it.
-var theCluster = object.Key{}
+// allPods is the key of the look.
+type allPods struct{}
+
+// String says it to people.
+func (allPods) String() string { return "all Pods" }
 
 // The states of Pods that may have to go for what they are themselves.
 const (
@@ -61,7 +64,7 @@ const (
 )
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
@@ -76,16 +79,17 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}
 	r.onNode = cache.TextIndex(r.pods, wire.NodeName)
 	r.states, r.outOfService = cache.NewIndex(r.pods, stateOf), cache.NewIndex(r.nodes, whetherOutOfService)
-	c := controller.New(Name, r.reconcile,
-		controller.Periodically(o.Period, theCluster),
+	pods := controller.New(Name, r.reconcile,
 		controller.Reads(r.pods),
 		controller.Reads(r.nodes),
 		controller.Workers(o.Workers),
 	)
 	r.attend = func(pod object.Key) {
-		c.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: workqueue.Timer}}, pod)
+		pods.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: workqueue.Timer}}, pod)
 	}
-	return c, nil
+	look := controller.NewKeyed(Name+"-look", r.look, controller.Reads(r.pods), controller.Reads(r.nodes))
+	look.Periodically(o.Period, allPods{})
+	return controller.Join(Name, pods, look), nil
 }
 
 // phase is where a Pod says in which phase it is.
@@ -149,9 +153,6 @@ type reconciler struct {
 }
 
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
-	if req.Key == theCluster {
-		return controller.Result{}, r.look(ctx, time.Now())
-	}
 	pod, err := r.pods.Get(req.Key)
 	if apierrors.IsNotFound(err) {
 		return controller.Result{}, nil
@@ -171,10 +172,10 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 }
 
 // look finds the Pods that may have to go.
-func (r *reconciler) look(ctx context.Context, now time.Time) error {
+func (r *reconciler) look(ctx context.Context, _ controller.RequestOf[allPods]) (controller.Result, error) {
 	pods, nodes := r.pods.Snapshot(), r.nodes.Snapshot()
 	chosen, err := r.tooMany(pods)
-	gone := r.goneNodes(ctx, pods, nodes, now)
+	gone := r.goneNodes(ctx, pods, nodes, time.Now())
 	r.mu.Lock()
 	r.surplus, r.gone = map[types.UID]bool{}, gone
 	for _, pod := range chosen {
@@ -201,7 +202,7 @@ func (r *reconciler) look(ctx context.Context, now time.Time) error {
 			r.attend(pod)
 		}
 	}
-	return err
+	return controller.Result{}, err
 }
 
 // tooMany returns the Pods that have ended and are too many.

@@ -70,24 +70,22 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		data:   map[string]string{certificatesKey: string(o.RootCA)},
 	}
 	return controller.New(Name, r.reconcile,
-		controller.For(r.namespaces, stays),
-		controller.Watches(r.configMaps, namespaceOfChanged),
+		controller.For(r.namespaces, controller.Stays),
+		controller.Watches(r.configMaps, namespaceOf, notAdded),
 		controller.Workers(o.Workers),
 	), nil
 }
 
 var errNoCertificates = errors.New("there are no certificates to publish; give those that the API server's is signed by")
 
-// stays leaves out namespaces that are gone.
-func stays(e cache.Event[*corev1.Namespace]) bool { return e.Kind != cache.Deleted }
-
-// namespaceOfChanged adds the namespace of a ConfigMap that is not as it was. Those
-// that are there at the start are looked at with their namespaces.
-func namespaceOfChanged(e cache.Event[*corev1.ConfigMap], add func(object.Key)) {
-	if e.Kind != cache.Added {
-		add(object.Key{Name: e.Key().Namespace})
-	}
+// namespaceOf adds the namespace of a ConfigMap.
+func namespaceOf(configMap cache.Item[*corev1.ConfigMap], add func(object.Key)) {
+	add(object.Key{Name: configMap.Key().Namespace})
 }
+
+// notAdded leaves out ConfigMaps that appear: those that are there at the start are looked
+// at with their namespaces, and others this controller has made.
+func notAdded(e cache.Event[*corev1.ConfigMap]) bool { return e.Kind != cache.Added }
 
 type reconciler struct {
 	namespaces cache.SharedInformer[*corev1.Namespace]

@@ -45,21 +45,15 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		writer:     client.For[*corev1.ServiceAccount](h.Client()).With(client.MetadataAnswer()),
 	}
 	return controller.New(Name, r.reconcile,
-		controller.For(namespaces, stays),
-		controller.Watches(accounts, namespaceOfLost),
+		controller.For(namespaces, controller.Stays),
+		controller.Watches(accounts, namespaceOf, controller.Gone),
 		controller.Workers(o.Workers),
 	), nil
 }
 
-// stays leaves out namespaces that are gone.
-func stays(e cache.Event[*corev1.Namespace]) bool { return e.Kind != cache.Deleted }
-
-// namespaceOfLost adds the namespace of an account that was deleted. An account
-// that appears or changes is no work.
-func namespaceOfLost(e cache.Event[*corev1.ServiceAccount], add func(object.Key)) {
-	if e.Kind == cache.Deleted {
-		add(object.Key{Name: e.Key().Namespace})
-	}
+// namespaceOf adds the namespace of an account.
+func namespaceOf(account cache.Item[*corev1.ServiceAccount], add func(object.Key)) {
+	add(object.Key{Name: account.Key().Namespace})
 }
 
 type reconciler struct {

@@ -32,19 +32,19 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // prepare returns a manager on the test's cluster, and what starts it with a
 // controller. It ends with the test.
-func prepare(t *testing.T) (*manager.Manager, func(...*controller.Controller)) {
+func prepare(t *testing.T) (*manager.Manager, func(...controller.Runnable)) {
 	t.Helper()
 	return prepareAs(t, shared.Get(t).Config)
 }
 
 // prepareAs is prepare with the credentials of config.
-func prepareAs(t *testing.T, config *rest.Config) (*manager.Manager, func(...*controller.Controller)) {
+func prepareAs(t *testing.T, config *rest.Config) (*manager.Manager, func(...controller.Runnable)) {
 	t.Helper()
 	mgr, err := manager.New(config, manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mgr, func(controllers ...*controller.Controller) {
+	return mgr, func(controllers ...controller.Runnable) {
 		t.Helper()
 		for _, c := range controllers {
 			if err := mgr.Add(c); err != nil {

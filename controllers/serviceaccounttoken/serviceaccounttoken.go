@@ -14,7 +14,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
@@ -48,7 +47,7 @@ func Rights() []rbacv1.PolicyRule {
 }
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := controller.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
@@ -70,11 +69,10 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		log:           h.Logger().With("controller", Name),
 	}
 	r.ofAccount = cache.NewIndex(r.secrets, accountOf)
-	return controller.New(Name, r.reconcile,
-		controller.Watches(r.secrets, r.secretChanged),
-		controller.Watches(r.accounts, r.accountChanged),
-		controller.Workers(o.Workers),
-	), nil
+	loop := controller.NewKeyed(Name, r.reconcile, controller.Workers(o.Workers))
+	controller.From(loop, r.secrets, tokenOf)
+	controller.From(loop, r.accounts, r.tokensOf, controller.Gone)
+	return loop, nil
 }
 
 var errNoKey = errors.New("there is no private key to sign tokens with; give the one whose public half the API server knows")
@@ -98,57 +96,47 @@ type reconciler struct {
 	signer        *signer
 	rootCA        []byte
 	log           *slog.Logger
-	lost          losses
 }
 
-// secretChanged adds each Secret. Of one that went it keeps whose it was: nobody else
-// knows any more.
-func (r *reconciler) secretChanged(e cache.Event[*corev1.Secret], add func(object.Key)) {
-	if e.Kind == cache.Deleted || e.Kind == cache.Replaced {
-		// Annotations that cannot be read name no account.
-		if annotations, err := e.Old.Annotations(); err == nil {
-			r.lost.add(e.Key(), reference{annotations[corev1.ServiceAccountNameKey], types.UID(annotations[corev1.ServiceAccountUIDKey])})
-		}
-	}
-	add(e.Key())
+// tokenOf is the mapping from a Secret.
+func tokenOf(secret cache.Item[*corev1.Secret], add func(token)) {
+	// Annotations that cannot be read name no account. A run says so.
+	named, _ := referenceOf(secret)
+	add(token{secret.Key(), named})
 }
 
-// accountChanged adds the Secrets of an account that went. One that appears or changes
-// is no work: its Secrets are looked at for their own sake.
-func (r *reconciler) accountChanged(e cache.Event[*corev1.ServiceAccount], add func(object.Key)) {
-	if e.Kind != cache.Deleted && e.Kind != cache.Replaced {
-		return
-	}
-	for key := range r.ofAccount.Find(e.Key().String()) {
-		add(key)
+// tokensOf adds those of an account that went. One that appears or changes is no work: its
+// Secrets are looked at for their own sake.
+func (r *reconciler) tokensOf(account cache.Item[*corev1.ServiceAccount], add func(token)) {
+	for _, secret := range r.ofAccount.Find(account.Key().String()) {
+		tokenOf(secret, add)
 	}
 }
 
-// reconcile fills a Secret, or deletes it if it has no account, or sees to what is left
-// of one that went.
-func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
-	item := r.secrets.Snapshot().Get(req.Key)
+// reconcile fills a Secret, or deletes it if it has no account, or takes one that went off
+// its account.
+func (r *reconciler) reconcile(ctx context.Context, req controller.RequestOf[token]) (controller.Result, error) {
+	key := req.Key.secret
+	item := r.secrets.Snapshot().Get(key)
 	if !item.Exists() {
-		return controller.Result{}, r.forgetLost(ctx, req.Key)
+		return controller.Result{}, r.unname(ctx, req.Key)
 	}
-	r.lost.drop(req.Key, r.lost.of(req.Key)...) // there is another one under its name
-	annotations, err := item.Annotations()
+	named, err := referenceOf(item)
 	if err != nil {
 		return controller.Result{}, err
 	}
-	named := reference{annotations[corev1.ServiceAccountNameKey], types.UID(annotations[corev1.ServiceAccountUIDKey])}
-	if named.account == "" || item.Meta().Deleting() {
-		return controller.Result{}, nil
+	if named != req.Key.named || named.account == "" || item.Meta().Deleting() {
+		return controller.Result{}, nil // where it names another account by now, that is a key of its own
 	}
-	account, err := r.account(ctx, req.Key.Namespace, named)
+	account, err := r.account(ctx, key.Namespace, named)
 	if err != nil {
-		return controller.Result{}, fmt.Errorf("looking for service account %s/%s: %w", req.Key.Namespace, named.account, err)
+		return controller.Result{}, fmt.Errorf("looking for service account %s/%s: %w", key.Namespace, named.account, err)
 	}
 	if account == nil {
-		r.log.Debug("deleting the token of a service account that is not there", "secret", req.Key.String(), "serviceAccount", named.account)
-		err := r.secretWriter.Delete(ctx, req.Key, client.IfUID(item.Meta().UID))
+		r.log.Debug("deleting the token of a service account that is not there", "secret", key.String(), "serviceAccount", named.account)
+		err := r.secretWriter.Delete(ctx, key, client.IfUID(item.Meta().UID))
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict: it is another one now
-			return controller.Result{}, fmt.Errorf("deleting secret %s, whose service account is not there: %w", req.Key, err)
+			return controller.Result{}, fmt.Errorf("deleting secret %s, whose service account is not there: %w", key, err)
 		}
 		return controller.Result{}, nil
 	}

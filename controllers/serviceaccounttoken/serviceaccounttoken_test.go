@@ -434,25 +434,3 @@ func TestOnlyWhatIsMissingIsFilledIn(t *testing.T) {
 		}
 	}
 }
-
-func TestLossesAreKeptUntilTheyAreSeenTo(t *testing.T) {
-	var l losses
-	key := object.Key{Namespace: "team-a", Name: "token"}
-	one, two := reference{"builder", "1"}, reference{"builder", "2"}
-	l.add(key, one)
-	l.add(key, one)
-	l.add(key, reference{"", "3"}) // of no account
-	seen := l.of(key)
-	l.add(key, two) // comes while the first is being seen to
-	if !slices.Equal(seen, []reference{one}) {
-		t.Errorf("lost %v, want %v once", seen, one)
-	}
-	l.drop(key, seen...)
-	if left := l.of(key); !slices.Equal(left, []reference{two}) {
-		t.Errorf("left %v, want %v", left, two)
-	}
-	l.drop(key, two)
-	if len(l.all) != 0 {
-		t.Errorf("%v is kept for ever", l.all)
-	}
-}

@@ -63,7 +63,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	})
 	return controller.New(Name, r.reconcile,
 		controller.For(r.pods, r.concerns),
-		controller.Watches(r.nodes, r.podsOf),
+		controller.Watches(r.nodes, r.podsOf, taintsChanged),
 		controller.Workers(o.Workers),
 	), nil
 }
@@ -123,15 +123,16 @@ func moved(e cache.Event[*corev1.Pod]) bool {
 	return before.Spec.NodeName != now.Spec.NodeName || !equality.Semantic.DeepEqual(before.Spec.Tolerations, now.Spec.Tolerations)
 }
 
-// podsOf adds the Pods of a node whose NoExecute taints have changed.
-func (r *reconciler) podsOf(e cache.Event[*corev1.Node], add func(object.Key)) {
-	before, now := taintsOf(e.Old), taintsOf(e.New)
-	if slices.EqualFunc(before, now, func(a, b corev1.Taint) bool { return a.Key == b.Key && a.Value == b.Value }) {
-		return
-	}
-	for key := range r.onNode.Find(e.Key().Name) {
+// podsOf adds the Pods of a node.
+func (r *reconciler) podsOf(node cache.Item[*corev1.Node], add func(object.Key)) {
+	for key := range r.onNode.Find(node.Key().Name) {
 		add(key)
 	}
+}
+
+// taintsChanged chooses nodes whose NoExecute taints are not as they were.
+func taintsChanged(e cache.Event[*corev1.Node]) bool {
+	return !slices.EqualFunc(taintsOf(e.Old), taintsOf(e.New), func(a, b corev1.Taint) bool { return a.Key == b.Key && a.Value == b.Value })
 }
 
 func taintsOf(item cache.Item[*corev1.Node]) []corev1.Taint {

@@ -48,13 +48,10 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		log:    h.Logger().With("controller", Name),
 	}
 	return controller.New(Name, r.reconcile,
-		controller.For(r.jobs, exists),
+		controller.For(r.jobs, controller.Stays),
 		controller.Workers(o.Workers),
 	), nil
 }
-
-// exists leaves out Jobs that are gone.
-func exists(e cache.Event[*batchv1.Job]) bool { return e.Kind != cache.Deleted }
 
 type reconciler struct {
 	jobs   cache.SharedInformer[*batchv1.Job]

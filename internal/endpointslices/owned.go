@@ -71,22 +71,9 @@ func (o *Owned) Of(service object.Key) ([]*discoveryv1.EndpointSlice, error) {
 	return all, nil
 }
 
-// Wakes adds the Service of a slice that was made, changed or deleted. It is the
-// mapping of a controller.Watches. The slices that were there first wake nobody:
-// whom they belong to is looked at for its own sake.
-func (o *Owned) Wakes(e cache.Event[*discoveryv1.EndpointSlice], add func(object.Key)) {
-	if e.Initial {
-		return
-	}
-	var before object.Key
-	if e.Old.Exists() {
-		if before = o.service(e.Old.Meta()); !before.IsZero() {
-			add(before)
-		}
-	}
-	if e.New.Exists() {
-		if now := o.service(e.New.Meta()); !now.IsZero() && now != before {
-			add(now)
-		}
+// Wakes adds the Service of a slice. It is the mapping of a controller.Watches.
+func (o *Owned) Wakes(slice cache.Item[*discoveryv1.EndpointSlice], add func(object.Key)) {
+	if service := o.service(slice.Meta()); !service.IsZero() {
+		add(service)
 	}
 }

@@ -65,7 +65,7 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 	}
 	return controller.New(kind.Controller, r.reconcile,
 		controller.For(owners),
-		controller.Watches(pods, wakes(kind.Resource, selecting)),
+		controller.Watches(pods, wakes(kind.Resource, selecting), matters),
 		controller.Workers(o.Workers),
 	), nil
 }

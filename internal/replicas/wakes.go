@@ -14,33 +14,18 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// wakes returns the mapping from what happens to a Pod to the owners, of one kind,
-// that are to be looked at: those that manage it or did, and, where it is or has
-// become a Pod that nobody manages, those that select it.
+// wakes returns the mapping from a Pod to the owners, of one kind, that are to be looked at:
+// the one that manages it, and those that select it where nobody does.
 //
 // An owner is found by the name in the reference. That it is the one with the UID is
 // for the run to see, which looks for its Pods by UID.
-func wakes[T object.Object](kind object.Resource, owners *selectors.Index[T]) func(cache.Event[*corev1.Pod], func(object.Key)) {
-	return func(e cache.Event[*corev1.Pod], add func(object.Key)) {
-		if e.Kind == cache.Updated && !matters(e.Old, e.New) {
-			return
+func wakes[T object.Object](kind object.Resource, owners *selectors.Index[T]) func(cache.Item[*corev1.Pod], func(object.Key)) {
+	return func(pod cache.Item[*corev1.Pod], add func(object.Key)) {
+		m := pod.Meta()
+		if owner := owner(m, kind); !owner.IsZero() {
+			add(owner)
 		}
-		var before, now object.Key
-		if e.Old.Exists() {
-			before = owner(e.Old.Meta(), kind)
-		}
-		if !before.IsZero() {
-			add(before)
-		}
-		if !e.New.Exists() {
-			return
-		}
-		m := e.New.Meta()
-		if now = owner(m, kind); !now.IsZero() && now != before {
-			add(now)
-		}
-		free := m.Controller() == nil && !m.Deleting()
-		if free && (e.Kind != cache.Updated || !sameClaim(e.Old.Meta(), m)) {
+		if m.Controller() == nil && !m.Deleting() {
 			for key := range owners.Selecting(m.Namespace, m.Labels) {
 				add(key)
 			}
@@ -61,18 +46,24 @@ func owner(m object.Meta, kind object.Resource) object.Key {
 	return object.Key{Namespace: m.Namespace, Name: ref.Name}
 }
 
-// matters reports whether two states of a Pod differ in what this controller looks
-// at: labels, managing controller, deletion, whether it has ended, readiness. What
+// matters chooses the changes of Pods that these controllers look at: of labels, managing
+// controller, and, where there is one, of deletion, whether it has ended, readiness. What
 // only ranks Pods is looked at when they are ranked.
-func matters(old, now cache.Item[*corev1.Pod]) bool {
-	if !sameClaim(old.Meta(), now.Meta()) || old.Meta().Deleting() != now.Meta().Deleting() {
+func matters(e cache.Event[*corev1.Pod]) bool {
+	if e.Kind != cache.Updated || !sameClaim(e.Old.Meta(), e.New.Meta()) {
 		return true
 	}
-	before, err := old.Object()
+	if e.New.Meta().Controller() == nil {
+		return false
+	}
+	if e.Old.Meta().Deleting() != e.New.Meta().Deleting() {
+		return true
+	}
+	before, err := e.Old.Object()
 	if err != nil {
 		return true
 	}
-	after, err := now.Object()
+	after, err := e.New.Object()
 	if err != nil {
 		return true
 	}

@@ -121,9 +121,21 @@ func pod(name string, labels map[string]string) *corev1.Pod {
 // woken returns which Services a change of a Pod wakes.
 func (w *world) woken(kind cache.EventKind, old, now cache.Item[*corev1.Pod]) []string {
 	woken := []string{}
-	w.selection.Wakes(cache.Event[*corev1.Pod]{Kind: kind, Old: old, New: now}, func(key object.Key) { woken = append(woken, key.Name) })
+	w.wakes(cache.Event[*corev1.Pod]{Kind: kind, Old: old, New: now}, func(key object.Key) { woken = append(woken, key.Name) })
 	slices.Sort(woken)
-	return woken
+	return slices.Compact(woken)
+}
+
+// wakes does what a controller does with an event.
+func (w *world) wakes(e cache.Event[*corev1.Pod], add func(object.Key)) {
+	if !w.selection.Matters(e) {
+		return
+	}
+	for _, pod := range []cache.Item[*corev1.Pod]{e.Old, e.New} {
+		if pod.Exists() {
+			w.selection.Wakes(pod, add)
+		}
+	}
 }
 
 func TestWhatAPodsChangeWakes(t *testing.T) {
@@ -144,7 +156,7 @@ func TestWhatAPodsChangeWakes(t *testing.T) {
 	}{
 		{"nothing that endpoints show", func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }, []string{}},
 		{"a label that nobody selects", func(p *corev1.Pod) { p.Labels["version"] = "2" }, []string{}},
-		{"labels, from one Service to another", func(p *corev1.Pod) { p.Labels["tier"] = "back" }, []string{"back", "front"}},
+		{"labels, from one Service to another", func(p *corev1.Pod) { p.Labels["tier"] = "back" }, []string{"back", "front", "web"}}, // web for nothing
 		{"labels and readiness", func(p *corev1.Pod) { p.Labels["tier"] = "back"; p.Status.Conditions = nil }, []string{"back", "front", "web"}},
 		{"readiness", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, []string{"front", "web"}},
 		{"address", func(p *corev1.Pod) { p.Status.PodIPs[0].IP = "10.0.0.2" }, []string{"front", "web"}},

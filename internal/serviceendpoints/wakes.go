@@ -13,41 +13,40 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Wakes adds the Services that are to be looked at because of a change of a Pod. It
-// is the mapping of a controller.Watches.
+// Wakes adds the Services that select a Pod. It is the mapping of a controller.Watches, with
+// the predicate Matters.
 //
 // Which Services there are is read after the Pod's change is in its store. A Service
 // that is not there yet, or not with this selector, comes later, and is looked at
 // then for its own sake.
-func (s *Selection) Wakes(e cache.Event[*corev1.Pod], add func(object.Key)) {
-	var before, now []object.Key
-	if e.Old.Exists() {
-		before = s.selecting(e.Old.Meta())
+func (s *Selection) Wakes(pod cache.Item[*corev1.Pod], add func(object.Key)) {
+	for _, key := range s.selecting(pod.Meta()) {
+		add(key)
 	}
-	if e.New.Exists() {
-		if m := e.New.Meta(); e.Old.Exists() && e.Old.Meta().Labels == m.Labels {
-			now = before
-		} else {
-			now = s.selecting(m)
-		}
+}
+
+// Matters chooses the changes of Pods that can be seen in endpoints: of a Pod that is or was
+// one, and is another one than before or selected by others.
+func (s *Selection) Matters(e cache.Event[*corev1.Pod]) bool {
+	before := s.selectingState(e.Old)
+	now := before
+	if !e.Old.Exists() || !e.New.Exists() || e.Old.Meta().Labels != e.New.Meta().Labels {
+		now = s.selectingState(e.New)
 	}
 	if len(before) == 0 && len(now) == 0 {
-		return
+		return false
 	}
 	shown := shows(e)
-	if !shown.before && !shown.now {
-		return
+	return (shown.before || shown.now) && (shown.differ || !slices.Equal(before, now))
+}
+
+// selectingState returns the Services that select a state of a Pod, none if there is no such
+// state.
+func (s *Selection) selectingState(pod cache.Item[*corev1.Pod]) []object.Key {
+	if !pod.Exists() {
+		return nil
 	}
-	for _, key := range before {
-		if shown.differ || !slices.Contains(now, key) {
-			add(key)
-		}
-	}
-	for _, key := range now {
-		if !slices.Contains(before, key) {
-			add(key)
-		}
-	}
+	return s.selecting(pod.Meta())
 }
 
 // change is what of a Pod's change can be seen in endpoints.
