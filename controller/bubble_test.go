@@ -87,12 +87,12 @@ func (b *bubble) patch(name string, metadata map[string]any) {
 	}
 }
 
-func (b *bubble) logger() controller.Option {
+func (b *bubble) logger() controller.Setting {
 	return controller.Log(slog.New(slog.NewTextHandler(&b.log, nil)))
 }
 
 // start runs a controller until stop is called.
-func (b *bubble) start(c *controller.Controller) (stop func()) {
+func (b *bubble) start(c controller.Runnable) (stop func()) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
 	done := make(chan error, 1)

@@ -22,6 +22,23 @@
 // Adding a controller to a manager binds it: it logs to the manager's logger. No option is
 // needed for what the next section says.
 //
+// # Keys
+//
+// A [Controller] is a loop whose keys are objects: [For] adds each object of an informer,
+// [Owns] the managing controller of each, [Watches] what a mapping says. A mapping gets a
+// state of an object. The loop calls it for the old and the new state of an event and adds
+// each key once, so an object that moves from one owner to another wakes both.
+//
+// Work that is not for one object each has keys of its own type. [NewKeyed] makes such a
+// loop, and [From], [Keyed.Feed] and [Keyed.Periodically] say where its keys come from:
+//
+//	c := controller.NewKeyed("usage", reconcile, controller.Workers(4))
+//	controller.From(c, pods, func(pod cache.Item[*corev1.Pod], add func(usage)) { ... })
+//
+// A run can add further keys with [RequestOf.Enqueue]. [Join] makes one controller of several
+// loops. What people see of a loop is its [Status], in which keys are text; a manager shows it
+// for each loop of a controller.
+//
 // # What a Reconciler may rely on
 //
 //   - It runs for one key once at a time, however many workers there are.
@@ -48,7 +65,7 @@
 // are waited for by the version that the server answered with; deletes until the
 // object is shown no longer, or as being deleted, or another has its name; of a
 // deletecollection, and of a write without answer, the server is asked what it did.
-// [Controller.Waiting] shows which keys wait for what.
+// [Status] has the keys that wait, and what for.
 //
 // A write is waited for in the informers of its kind that read from the server that was
 // written to. An informer that does not select the object as the write left it is waited for
@@ -60,7 +77,7 @@
 // and has lost the write is not waited for. Otherwise the informer is behind, and to
 // act on what it shows would be to act on a past that this very controller has
 // changed. After [WriteWait], 5 minutes, the key is let go all the same, and the run
-// is told in [Request.Unseen]. [ReadStale] switches all of this off.
+// is told in [RequestOf.Unseen]. [ReadStale] switches all of this off.
 //
 // # Owned objects
 //
@@ -73,11 +90,11 @@
 // # Failures
 //
 //   - A key that fails for ever comes ever more seldom, and holds up no other.
-//     [Controller.Failures] shows its last error; the log has some of them.
+//     [Status] has its last error; the log has some of them.
 //   - A key that is given up, with [MaxRetries] or [Terminal], is in the log at once;
 //     [OnGivingUp] can tell it to others.
 //   - A panic of the Reconciler is an error of that run, one of a predicate chooses the
-//     event, one of a mapping loses it. [Controller.Panics] counts them and has the last
+//     event, one of a mapping loses it. [Status] counts them and has the last
 //     of each part, and the log has their stacks.
 //   - A mapping or a predicate that does not return holds up its own controller and no
 //     other, also where controllers share an informer. 10,000 changes wait for it; those
@@ -88,6 +105,6 @@
 //
 // # Stopping
 //
-// When the context of [Controller.Run] ends, no further key is taken, and runs
+// When the context of [Keyed.Run] ends, no further key is taken, and runs
 // that are under way may finish within [Grace]; then their context ends too.
 package controller

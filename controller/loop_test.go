@@ -106,7 +106,7 @@ func receive[T any](t *testing.T, from <-chan T, what string) T {
 	}
 }
 
-func quiet() controller.Option { return controller.Log(slog.New(slog.DiscardHandler)) }
+func quiet() controller.Setting { return controller.Log(slog.New(slog.DiscardHandler)) }
 
 func key(name string) object.Key { return object.Key{Namespace: "ns", Name: name} }
 

@@ -9,7 +9,7 @@
 //
 // # What it watches and writes
 //
-// Its keys are Nodes, and one key of its own for the look at all of them. It watches
+// Its keys are Nodes. The look at all of them is a loop of its own. It watches
 // Nodes and the binding of Pods, and reads the Leases of Nodes. It writes
 //
 //   - NoSchedule taints: one for each condition that speaks against new Pods, and one

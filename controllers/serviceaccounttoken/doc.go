@@ -11,7 +11,7 @@
 //
 // # What it watches and writes
 //
-// Its keys are Secrets. It watches those of that one type, by a field selector, so
+// Its keys are Secrets, each with the account that it names. It watches those of that one type, by a field selector, so
 // that no other Secret enters the process, and ServiceAccounts that go. It updates and
 // deletes Secrets, and takes the name of a Secret that went off its account.
 //
