@@ -4,6 +4,7 @@
 package setpointtest_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,22 +32,11 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-const website = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 3
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: main, image: nginx}]}
-`
-
 func TestADeploymentGetsItsPodsAndTakesThemAlong(t *testing.T) {
 	cluster := setpointtest.Cluster(t)
 	namespace := cluster.Namespace(t)
-	cluster.Apply(t, namespace, file(t, "# a comment\n---"+website+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: page}\ndata: {a: b}\n"))
+	cluster.Apply(t, namespace, "testdata/web.yaml",
+		file(t, "# a comment\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: page}\ndata: {a: b}\n---\n"))
 	web := object.Key{Namespace: namespace, Name: "web"}
 	setpointtest.Await(t, cluster.Client, web, "all replicas are available", func(d *appsv1.Deployment) bool {
 		return d.Status.AvailableReplicas == 3
@@ -61,16 +51,12 @@ func TestADeploymentGetsItsPodsAndTakesThemAlong(t *testing.T) {
 	setpointtest.AwaitGone[*appsv1.Deployment](t, cluster.Client, web)
 	setpointtest.Eventually(t, "no Pod is left", func() error {
 		pods, _, err := client.For[*corev1.Pod](cluster.Client).List(t.Context(), client.Selection{Namespace: namespace})
-		for _, pod := range pods {
-			return errLeft{pod.Name}
+		if len(pods) > 0 {
+			return fmt.Errorf("there is still %s", pods[0].Name)
 		}
 		return err
 	})
 }
-
-type errLeft struct{ name string }
-
-func (e errLeft) Error() string { return "there is still " + e.name }
 
 const gadgets = `
 apiVersion: apiextensions.k8s.io/v1
@@ -90,7 +76,7 @@ func TestTheNamespaceOfATestGoesWhateverKeepsItsObjects(t *testing.T) {
 	t.Run("in it", func(t *testing.T) {
 		namespace = cluster.Namespace(t)
 		cluster.Apply(t, "", file(t, gadgets))
-		cluster.Apply(t, namespace, file(t, website), file(t,
+		cluster.Apply(t, namespace, "testdata/web.yaml", file(t,
 			"apiVersion: setpointtest.example.com/v1\nkind: Gadget\nmetadata: {name: kept, finalizers: [example.com/ours]}\n"))
 	})
 	if t.Failed() {

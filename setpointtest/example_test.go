@@ -36,6 +36,7 @@ func ExampleCluster() {
 			return d.Status.AvailableReplicas == 5
 		})
 	}
+	// Output:
 }
 
 func ExampleEventually() {

@@ -57,7 +57,7 @@ func startUp(ctx context.Context, flags []string) (*up, error) {
 	if err := os.Remove(u.log.Name()); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting a cluster: %w", err), u.log.Close())
 	}
-	u.cmd = exec.Command(path, append(append([]string{"up"}, flags...), announce...)...) //nolint:gosec,noctx // it outlives ctx, and ends with its standard input
+	u.cmd = exec.Command(path, append(append([]string{"up"}, flags...), announce...)...) //nolint:noctx // it outlives ctx, and ends with its standard input
 	u.cmd.Stderr = u.log
 	u.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the tests
 	kubeconfig, err := u.start()

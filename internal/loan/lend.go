@@ -144,8 +144,8 @@ func (l *Lender) serve(conn net.Conn) {
 func (l *Lender) take(kind Kind) (*child.Process, error) {
 	l.mu.Lock()
 	l.account.Loans++
-	for i := len(l.idle) - 1; i >= 0; i-- {
-		if h := l.idle[i]; h.kind == kind && !ended(h.Process) {
+	for i, h := range slices.Backward(l.idle) {
+		if h.kind == kind && !ended(h.Process) {
 			l.idle = slices.Delete(l.idle, i, i+1)
 			l.mu.Unlock()
 			return h.Process, nil
