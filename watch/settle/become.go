@@ -5,9 +5,7 @@ package settle
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/setpoint-io/setpoint/watch/event"
@@ -25,8 +23,6 @@ func (s *Settler) become(h *hold) *event.Event {
 	switch {
 	case h.first == h.last || h.last.Verb == event.Deleted: // Old is what it was like at last
 		e = *h.last
-	case s.options.Merge == nil:
-		e = *h.sum
 	default:
 		e = *s.options.Merge(h.first, h.last)
 	}
@@ -110,55 +106,4 @@ func join(newer, older []event.Author) []event.Author {
 		}
 	}
 	return all
-}
-
-// byPath merges two events that follow each other without looking at the states: a field
-// that both have is from the first one's value to the last one's.
-func byPath(first, last *event.Event) *event.Event {
-	e := *last
-	e.Old = first.Old
-	e.Fields, e.Classes = nil, nil
-	later := map[string]event.Field{}
-	for _, f := range last.Fields {
-		later[f.Path] = f
-	}
-	for _, f := range first.Fields {
-		if next, both := later[f.Path]; both {
-			delete(later, f.Path)
-			var changed bool
-			if f, changed = chain(f, next); !changed {
-				continue
-			}
-		}
-		e.Fields = append(e.Fields, f)
-	}
-	for _, f := range later {
-		e.Fields = append(e.Fields, f)
-	}
-	slices.SortFunc(e.Fields, func(a, b event.Field) int { return strings.Compare(a.Path, b.Path) })
-	for _, c := range []event.Class{event.Content, event.Metadata, event.Status, event.Heartbeat, event.Version} {
-		if slices.ContainsFunc(e.Fields, func(f event.Field) bool { return f.Class == c }) {
-			e.Classes = append(e.Classes, c)
-		}
-	}
-	if len(e.Classes) == 0 {
-		e.Classes = []event.Class{event.Version}
-	}
-	return &e
-}
-
-// chain returns one change of a field for two, and whether it is one.
-func chain(first, next event.Field) (event.Field, bool) {
-	next.From = first.From
-	next.Hidden = first.Hidden || next.Hidden
-	switch {
-	case first.Op == event.Add && next.Op == event.Remove:
-		return next, false
-	case first.Op == event.Add:
-		next.Op = event.Add
-	case next.Op == event.Add:
-		next.Op = event.Replace
-	}
-	same := next.Op == event.Replace && !next.Hidden && reflect.DeepEqual(next.From, next.To)
-	return next, !same
 }

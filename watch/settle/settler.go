@@ -35,8 +35,7 @@ type Options struct {
 	// Merge returns the event from the old state of the first to the new state of the last.
 	// It may not write to either. The settler sets the identity of the last, and what it
 	// knows of all events between: Verb, Time, Since, Merged, Authors, Missed, Summary.
-	// Without one, the fields of all events are merged by their paths, which is as good if
-	// no event has a field below that of another.
+	// Without one the event has both states, and no fields.
 	Merge func(first, last *event.Event) *event.Event
 }
 
@@ -59,8 +58,7 @@ type id struct {
 type hold struct {
 	id          id
 	first, last *event.Event
-	sum         *event.Event // of all of them, where the fields are merged by their paths
-	changes     int          // that it stands for
+	changes     int // that it stands for
 	missed      bool
 	authors     []event.Author // newest first
 
@@ -83,7 +81,14 @@ func New(o Options) *Settler {
 	if o.Limit <= 0 {
 		o.Limit = DefaultLimit
 	}
+	if o.Merge == nil {
+		o.Merge = states
+	}
 	return &Settler{options: o, held: map[id]*hold{}, ages: list.New()}
+}
+
+func states(first, last *event.Event) *event.Event {
+	return &event.Event{Old: first.Old, New: last.New, Classes: last.Classes}
 }
 
 // Held returns how many objects are held.
@@ -109,15 +114,15 @@ func (s *Settler) Add(e *event.Event, now time.Time) []*event.Event {
 	}
 	switch {
 	case e.Verb == event.Deleted && h != nil:
-		s.add(h, e, now)
+		h.add(e, now)
 		return append(ready, s.letGo(h))
 	case h != nil:
-		s.add(h, e, now)
+		h.add(e, now)
 	case e.Verb == event.Created && s.options.Window > 0,
 		e.Verb == event.Updated && (s.options.Window > 0 || s.moves(e)):
 		s.number++
 		h = &hold{id: object, number: s.number, first: e, began: now}
-		s.add(h, e, now)
+		h.add(e, now)
 		s.held[object] = h
 		h.age = s.ages.PushBack(h)
 		h.index = len(s.due)
@@ -196,15 +201,8 @@ func (s *Settler) schedule(h *hold) {
 	heap.Fix(&s.due, h.index)
 }
 
-// add adds an event to what is held of its object.
-func (s *Settler) add(h *hold, e *event.Event, now time.Time) {
-	switch {
-	case s.options.Merge != nil:
-	case h.sum == nil:
-		h.sum = e
-	default:
-		h.sum = byPath(h.sum, e)
-	}
+// add adds an event to what is held.
+func (h *hold) add(e *event.Event, now time.Time) {
 	h.last, h.came = e, now
 	h.changes += max(e.Merged, 1)
 	h.missed = h.missed || e.Missed

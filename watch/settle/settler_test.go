@@ -171,62 +171,18 @@ func TestNothingHeldIsNothingDue(t *testing.T) {
 	}
 }
 
-func TestMergedFieldsAreFromTheFirstToTheLast(t *testing.T) {
-	first := &event.Event{Verb: event.Updated, ID: "1", Authors: []event.Author{{Manager: "a"}, {Manager: "b"}}, Fields: []event.Field{
-		{Path: "a", Op: event.Replace, From: 1, To: 2, Class: event.Content},
-		{Path: "b", Op: event.Add, To: 1, Class: event.Content},
-		{Path: "c", Op: event.Add, To: 1, Class: event.Content},
-		{Path: "d", Op: event.Remove, From: 1, Class: event.Content},
-		{Path: "e", Op: event.Replace, From: 1, To: 2, Class: event.Status},
-		{Path: "f", Op: event.Replace, From: 1, To: 2, Class: event.Content},
-		{Path: "h", Op: event.Replace, From: "(hidden)", To: "(hidden)", Class: event.Content, Hidden: true},
-	}}
-	last := &event.Event{Verb: event.Updated, ID: "2", Missed: true, Authors: []event.Author{{Manager: "c"}, {Manager: "a"}}, Fields: []event.Field{
-		{Path: "a", Op: event.Replace, From: 2, To: 3, Class: event.Content},
-		{Path: "b", Op: event.Replace, From: 1, To: 2, Class: event.Content},
-		{Path: "c", Op: event.Remove, From: 1, Class: event.Content},
-		{Path: "d", Op: event.Add, To: 2, Class: event.Content},
-		{Path: "e", Op: event.Replace, From: 2, To: 1, Class: event.Status},
-		{Path: "f", Op: event.Remove, From: 2, Class: event.Content},
-		{Path: "g", Op: event.Add, To: 1, Class: event.Metadata},
-		{Path: "h", Op: event.Replace, From: "(hidden)", To: "(hidden)", Class: event.Content, Hidden: true},
-	}}
+func TestMergedEventHasTheAuthorsAndTheIdentityOfAll(t *testing.T) {
+	first := &event.Event{Verb: event.Updated, ID: "1", Authors: []event.Author{{Manager: "a"}, {Manager: "b"}}, Old: map[string]any{"a": 1}}
+	last := &event.Event{Verb: event.Updated, ID: "2", Missed: true, Authors: []event.Author{{Manager: "c"}, {Manager: "a"}}, New: map[string]any{"a": 3}}
 	s := New(Options{Window: time.Second})
 	s.Add(first, noon)
 	s.Add(last, noon)
 	e := s.Flush()[0]
-	want := []event.Field{
-		{Path: "a", Op: event.Replace, From: 1, To: 3, Class: event.Content},
-		{Path: "b", Op: event.Add, To: 2, Class: event.Content},
-		{Path: "d", Op: event.Replace, From: 1, To: 2, Class: event.Content},
-		{Path: "f", Op: event.Remove, From: 1, Class: event.Content},
-		{Path: "g", Op: event.Add, To: 1, Class: event.Metadata},
-		{Path: "h", Op: event.Replace, From: "(hidden)", To: "(hidden)", Class: event.Content, Hidden: true},
-	}
-	if !reflect.DeepEqual(e.Fields, want) {
-		t.Errorf("the fields are %+v\nwant %+v", e.Fields, want)
-	}
-	if want := []event.Class{event.Content, event.Metadata}; !reflect.DeepEqual(e.Classes, want) {
-		t.Errorf("the classes are %v, want %v", e.Classes, want)
-	}
 	if want := []event.Author{{Manager: "c"}, {Manager: "a"}, {Manager: "b"}}; !reflect.DeepEqual(e.Authors, want) {
 		t.Errorf("the authors are %v, want %v", e.Authors, want)
 	}
-	if e.ID != "2" || !e.Missed || first.Merged != 0 || last.Merged != 0 {
+	if e.ID != "2" || !e.Missed || e.Old["a"] != 1 || e.New["a"] != 3 || first.Merged != 0 || last.Merged != 0 {
 		t.Errorf("merged %+v, of %+v and %+v", e, first, last)
-	}
-}
-
-func TestChangesThatLeadBackAreToldOf(t *testing.T) {
-	change := func(from, to int) *event.Event {
-		return &event.Event{Verb: event.Updated, Fields: []event.Field{{Path: "a", Op: event.Replace, From: from, To: to, Class: event.Content}}}
-	}
-	s := New(Options{Window: time.Second})
-	s.Add(change(1, 2), noon)
-	s.Add(change(2, 1), noon)
-	got := s.Flush()
-	if len(got) != 1 || len(got[0].Fields) != 0 || got[0].Merged != 2 || !got[0].Is(event.Version) {
-		t.Errorf("told: %+v", got)
 	}
 }
 
@@ -242,21 +198,5 @@ func TestMergeIsAskedForWhatChanged(t *testing.T) {
 	e := s.Flush()[0]
 	if asked != 1 || !e.Is(event.Heartbeat) || e.Old["a"] != 0 || e.New["a"] != 5 || e.Merged != 5 || e.ID != "4" || e.Verb != event.Updated {
 		t.Errorf("asked %d times, told %+v", asked, e)
-	}
-}
-
-// What changed between the first and the last is told of too, without anybody who merges.
-func TestWhatChangesInBetweenIsToldOf(t *testing.T) {
-	s := New(Options{Window: time.Second})
-	for i, path := range []string{"spec.replicas", "spec.image", "spec.replicas"} {
-		s.Add(&event.Event{Verb: event.Updated, Version: fmt.Sprint(i), Fields: []event.Field{{Path: path, Op: event.Replace, From: i, To: i + 1, Class: event.Content}}}, noon)
-	}
-	e := s.Flush()[0]
-	want := []event.Field{
-		{Path: "spec.image", Op: event.Replace, From: 1, To: 2, Class: event.Content},
-		{Path: "spec.replicas", Op: event.Replace, From: 0, To: 3, Class: event.Content},
-	}
-	if !reflect.DeepEqual(e.Fields, want) || e.Merged != 3 {
-		t.Errorf("told %+v, want the fields %+v", e, want)
 	}
 }
