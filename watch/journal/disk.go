@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -72,11 +73,16 @@ func (j *Journal) sync(f *os.File) error {
 	return f.Sync()
 }
 
+var errTooLarge = errors.New("a batch of 4 GiB and more is not written; make it smaller")
+
 // appendFrame writes the frame that was made. If that fails, the state is read from the file
 // again, because it is ahead of it.
 func (j *Journal) appendFrame() error {
-	j.frames.seal(j.frame, j.end)
-	_, err := j.file.WriteAt(j.frame, j.end)
+	err := errTooLarge
+	if int64(len(j.frame)) <= math.MaxUint32 { // the length of a frame has 32 bits
+		j.frames.seal(j.frame, j.end)
+		_, err = j.file.WriteAt(j.frame, j.end)
+	}
 	if err == nil {
 		err = j.sync(j.file)
 	}
