@@ -109,7 +109,7 @@ func TestOnceSaysThatItNeedsACursorAndThatItFailed(t *testing.T) {
 }
 
 // planned is what is done for a command line.
-func planned(t *testing.T, file string, args ...string) (*runCommand, *pipeline, error) {
+func planned(t *testing.T, file string, args ...string) (*runCommand, watch.PipelineOptions, error) {
 	t.Helper()
 	w, _ := testWorld(nil)
 	r := &runCommand{w: w}
@@ -124,8 +124,8 @@ func planned(t *testing.T, file string, args ...string) (*runCommand, *pipeline,
 	if err := c.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
-	p, err := r.plan(c, c.Flags().Args())
-	return r, p, err
+	o, err := r.plan(c, c.Flags().Args())
+	return r, o, err
 }
 
 func TestFlagsReachTheOptions(t *testing.T) {
@@ -161,7 +161,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := test.get(p.options); !reflect.DeepEqual(got, test.want) {
+			if got := test.get(p.Options); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("%v, want %v", got, test.want)
 			}
 		})
@@ -187,32 +187,30 @@ lease: monitoring/watch
 `
 
 func TestTheFileSaysWhatTheFlagsLeaveOpen(t *testing.T) {
-	_, p, err := planned(t, everyKey)
+	_, o, err := planned(t, everyKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := p.options
 	if !slices.Equal(o.Kinds, []string{"deployments.apps"}) || !slices.Equal(o.Namespaces, []string{"team-a"}) || !slices.Equal(o.ExcludeNamespaces, []string{"team-b"}) ||
 		o.Labels != "tier=web" || o.Fields != "metadata.name=web" || !slices.Equal(o.Show, []event.Class{event.Status}) ||
-		o.Window != 2*time.Second || o.Settle != 5*time.Second || !o.Existing || len(o.Hide) != 1 || o.Keep == nil || p.cursor != "./seen" {
-		t.Errorf("%+v, cursor %q", o, p.cursor)
+		o.Window != 2*time.Second || o.Settle != 5*time.Second || !o.Existing || len(o.Hide) != 1 || o.Keep == nil || o.Cursor != "./seen" {
+		t.Errorf("%+v, cursor %q", o, o.Cursor)
 	}
-	if len(p.sinks) != 1 || p.sinks[0].Name != terminalName || p.sinks[0].Terminal == nil {
-		t.Errorf("sinks %+v, want the terminal", p.sinks)
+	if len(o.Sinks) != 1 || o.Sinks[0].Name != terminalName || o.Sinks[0].Terminal == nil {
+		t.Errorf("sinks %+v, want the terminal", o.Sinks)
 	}
 }
 
 func TestFlagsWinOverTheFile(t *testing.T) {
-	_, p, err := planned(t, everyKey, "pods", "-n", "team-c", "--exclude-namespace", "team-d", "-l", "a=b", "--field-selector", "",
+	_, o, err := planned(t, everyKey, "pods", "-n", "team-c", "--exclude-namespace", "team-d", "-l", "a=b", "--field-selector", "",
 		"--show", "heartbeats", "--window", "0", "--settle", "1s", "--where", "", "--since-start", "--hide", "configmaps:data.token", "--cursor", "./other")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := p.options
 	if !slices.Equal(o.Kinds, []string{"pods"}) || !slices.Equal(o.Namespaces, []string{"team-c"}) || !slices.Equal(o.ExcludeNamespaces, []string{"team-d"}) ||
 		o.Labels != "a=b" || o.Fields != "" || !slices.Equal(o.Show, []event.Class{event.Heartbeat}) ||
-		o.Window != 0 || o.Settle != time.Second || o.Existing || o.Keep != nil || p.cursor != "./other" {
-		t.Errorf("%+v, cursor %q", o, p.cursor)
+		o.Window != 0 || o.Settle != time.Second || o.Existing || o.Keep != nil || o.Cursor != "./other" {
+		t.Errorf("%+v, cursor %q", o, o.Cursor)
 	}
 	if len(o.Hide) != 2 {
 		t.Errorf("%d rules; those of the file hold whatever the flags say", len(o.Hide))
@@ -221,15 +219,15 @@ func TestFlagsWinOverTheFile(t *testing.T) {
 
 func TestAllOfTheCommandLineWinsOverKindsOfTheFileAndTheOtherWayRound(t *testing.T) {
 	_, p, err := planned(t, everyKey, "--all")
-	if err != nil || !p.options.All || len(p.options.Kinds) > 0 {
+	if err != nil || !p.All || len(p.Kinds) > 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
 	_, p, err = planned(t, "watch:\n  all: true\n", "pods")
-	if err != nil || p.options.All || len(p.options.Kinds) != 1 {
+	if err != nil || p.All || len(p.Kinds) != 1 {
 		t.Errorf("%+v, %v", p, err)
 	}
 	_, p, err = planned(t, everyKey, "-A")
-	if err != nil || len(p.options.Namespaces) > 0 {
+	if err != nil || len(p.Namespaces) > 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
@@ -256,11 +254,17 @@ func TestFlagsAboutPrintingNeedSomethingThatPrints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.sinks[1].Terminal; got.Form != "json" || !got.Color {
+	if got := p.Sinks[1].Terminal; got.Form != "json" || !got.Color {
 		t.Errorf("%+v", got)
 	}
-	if given := p.config.Sinks[1].Terminal; given.Form != "diff" || given.Color {
-		t.Errorf("the configuration was written to: %+v", given)
+	w, _ := testWorld(nil)
+	c, err := config.Parse([]byte("apiVersion: "+config.Version+"\nsinks: [{name: screen, terminal: {form: diff}}]"), "watch.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	always := printing{form: "json", color: "always"}
+	if _, err := always.sinks(w, c, func(string) bool { return true }); err != nil || c.Sinks[0].Terminal.Form != "diff" || c.Sinks[0].Terminal.Color {
+		t.Errorf("the configuration was written to: %+v, %v", c.Sinks[0].Terminal, err)
 	}
 }
 

@@ -35,6 +35,10 @@ func (p *printing) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.color, "color", "auto", "auto: on a terminal, unless NO_COLOR is set; always; never")
 }
 
+// terminalName is what the sink that prints is called in the journal, where the file has no
+// sinks.
+const terminalName = "terminal"
+
 // terminal describes the sink. changed are the flags that the command line has.
 func (p *printing) terminal(w *cli.World, given func(flag string) bool) (sink.Terminal, error) {
 	t := sink.Terminal{Form: p.form, Objects: p.objects}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +20,9 @@ import (
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch"
 	"github.com/setpoint-io/setpoint/watch/config"
+	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
 // onceWaits is how long --once waits for a server that cannot be reached, and for sinks that
@@ -43,7 +47,7 @@ type runCommand struct {
 }
 
 func (r *runCommand) run(c *cobra.Command, args []string) error {
-	p, err := r.plan(c, args)
+	o, err := r.plan(c, args)
 	if err != nil {
 		return err
 	}
@@ -67,57 +71,92 @@ func (r *runCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	p.host, p.log = m, log
-	if err := m.Add(p); err != nil {
-		return err
-	}
+	server := m.Client().Server()
 
 	ctx, stop := r.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	p.end = end
-	if err := p.prepare(ctx); err != nil {
+	out := &reader{out: r.w.Stdout, ctx: ctx, gone: func() {}}
+	if len(o.Sinks) == 1 { // otherwise there is still somebody to tell
+		out.gone = func() { end(errDone) }
+		go out.awaitGone()
+	}
+	o.Deps = sink.Deps{Log: log, Secret: secrets(r.w), Stdout: out, Width: r.w.StdoutWidth, Zone: time.Local}
+	p, err := watch.NewPipeline(ctx, m, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Close() }()
+	job := &job{Pipeline: p, once: r.once, end: end}
+	if err := m.Add(job); err != nil {
 		return err
 	}
 	// Who waits to lead leaves the file to who does.
 	if len(election) == 0 {
-		if err := p.open(); err != nil {
+		if err := p.Open(); err != nil {
 			return err
 		}
 	}
-	defer p.close()
 	if r.once {
-		why := fmt.Sprintf("the server %s could not be reached", m.Client().Server())
+		why := fmt.Sprintf("the server %s could not be reached", server)
 		if len(election) > 0 {
 			why += ", or somebody else held the lease"
 		}
 		tooLate := time.AfterFunc(onceWaits, func() {
-			if !p.begun.Load() {
+			if !job.begun.Load() {
 				end(fmt.Errorf("nothing was looked at: for %s %s", onceWaits, why))
 			}
 		})
 		defer tooLate.Stop()
 	}
-	r.greet(p, m.Client().Server())
-	return r.outcome(ctx, p, m.Run(ctx))
+	r.greet(o.Options, server)
+	return r.outcome(ctx, job, m.Run(ctx))
+}
+
+// errDone is why the manager ended when everything has been done.
+var errDone = errors.New("everything has been told")
+
+// job is the pipeline as the manager runs it. It ends the manager when all is told.
+type job struct {
+	*watch.Pipeline
+
+	once        bool
+	end         context.CancelCauseFunc
+	begun, done atomic.Bool
+	err         error // of Run
+}
+
+// Run implements manager.Runnable.
+func (j *job) Run(ctx context.Context) error {
+	j.begun.Store(true)
+	j.err = j.Pipeline.Run(ctx)
+	if errors.Is(j.err, syscall.EPIPE) || errors.Is(j.err, errUnread) {
+		j.err = nil // nobody reads any more
+	}
+	if j.err == nil && j.once && ctx.Err() == nil {
+		j.done.Store(true)
+		j.end(errDone)
+	}
+	return j.err
 }
 
 // outcome turns the end of the manager into that of the command.
-func (r *runCommand) outcome(ctx context.Context, p *pipeline, err error) error {
-	if p.err != nil {
-		err = p.err // in its own words, without those of the manager around it
+func (r *runCommand) outcome(ctx context.Context, j *job, err error) error {
+	if j.err != nil {
+		err = j.err // in its own words, without those of the manager around it
 	}
-	if _, asked := cli.SignalOf(ctx); err == nil && !asked && !errors.Is(context.Cause(ctx), errDone) && !errors.Is(context.Cause(ctx), context.Canceled) {
-		err = context.Cause(ctx)
+	_, asked := cli.SignalOf(ctx)
+	if cause := context.Cause(ctx); err == nil && !asked && !errors.Is(cause, errDone) && !errors.Is(cause, context.Canceled) {
+		err = cause
 	}
-	switch _, asked := cli.SignalOf(ctx); {
+	switch {
 	case err != nil || !r.once:
 		return err
-	case p.changed():
+	case j.Changed():
 		r.changed = true
 		return cli.StatusError(somethingChanged)
-	case asked && !p.done.Load():
+	case asked && !j.done.Load():
 		return errors.New("stopped before everything had been looked at")
 	}
 	return nil
@@ -125,47 +164,49 @@ func (r *runCommand) outcome(ctx context.Context, p *pipeline, err error) error 
 
 // plan makes of flags and file what is to be done, and says what is wrong with them. Nothing
 // is connected to yet.
-func (r *runCommand) plan(c *cobra.Command, args []string) (*pipeline, error) {
+func (r *runCommand) plan(c *cobra.Command, args []string) (o watch.PipelineOptions, err error) {
 	given := func(flag string) bool { return c.Flags().Changed(flag) }
-	var err error
 	if r.selection.kinds, err = kindsOf(args); err != nil {
-		return nil, err
+		return o, err
 	}
-	p := &pipeline{w: r.w, once: r.once, stdout: r.w.Stdout}
+	var file *config.Config
 	if r.file != "" {
-		if p.config, err = readConfig(r.file); err != nil {
-			return nil, err
+		if file, err = readConfig(r.file); err != nil {
+			return o, err
 		}
-		r.selection.take(p.config, given)
-		if err := r.place(p.config, given); err != nil {
-			return nil, err
+		if o, err = watch.Configured(file); err != nil {
+			return o, err
+		}
+		if err := r.place(file, given); err != nil {
+			return o, err
 		}
 	}
-	if p.options, err = r.selection.options(given); err != nil {
-		return nil, err
+	if err := r.selection.over(&o.Options, given); err != nil {
+		return o, err
 	}
-	if p.sinks, err = r.printing.sinks(r.w, p.config, given); err != nil {
-		return nil, err
+	if o.Sinks, err = r.printing.sinks(r.w, file, given); err != nil {
+		return o, err
 	}
-	p.options.Once = r.once
-	if p.cursor = r.cursor; given("cursor") && r.cursor == "" {
-		return nil, errors.New("--cursor: want the name of a file")
+	if file != nil && len(file.Sinks) == 0 {
+		o.Router = nil // it leads nowhere, and what prints is told everything
+	}
+	o.Once = r.once
+	if given("cursor") {
+		if o.Cursor = r.cursor; r.cursor == "" {
+			return o, errors.New("--cursor: want the name of a file")
+		}
 	}
 	switch {
-	case r.once && p.cursor == "" && p.config == nil:
-		return nil, errors.New("--once tells what has changed since the last run, and needs --cursor FILE, which knows of it")
-	case r.once && p.cursor == "":
-		return nil, fmt.Errorf("--once tells what has changed since the last run, and needs --cursor FILE, or a cursor in %s", r.file)
+	case r.once && o.Cursor == "" && file == nil:
+		return o, errors.New("--once tells what has changed since the last run, and needs --cursor FILE, which knows of it")
+	case r.once && o.Cursor == "":
+		return o, fmt.Errorf("--once tells what has changed since the last run, and needs --cursor FILE, or a cursor in %s", r.file)
 	}
-	return p, checkFolder(p.cursor)
+	return o, checkFolder(o.Cursor)
 }
 
-// place takes from the file where this process is: what it keeps, where it answers and which
-// Lease it holds.
+// place takes from the file where this process answers, and which Lease it holds.
 func (r *runCommand) place(c *config.Config, given func(flag string) bool) error {
-	if !given("cursor") {
-		r.cursor = c.Cursor
-	}
 	if c.Listen != "" && !given("secure-port") && !given("bind-address") {
 		if err := r.answering.At(c.Listen); err != nil {
 			return fmt.Errorf("%s: listen: %w", c.File(), err)
@@ -200,19 +241,19 @@ func checkFolder(file string) error {
 }
 
 // greet says on a terminal that it works, since nothing may be seen for long.
-func (r *runCommand) greet(p *pipeline, server string) {
+func (r *runCommand) greet(o watch.Options, server string) {
 	if !r.w.Terminal || r.once {
 		return
 	}
 	what, in := "every kind", "all namespaces"
-	if !p.options.All {
+	if !o.All {
 		what = "pods"
-		if len(p.options.Kinds) > 0 {
-			what = strings.Join(p.options.Kinds, ", ")
+		if len(o.Kinds) > 0 {
+			what = strings.Join(o.Kinds, ", ")
 		}
 	}
-	if len(p.options.Namespaces) > 0 {
-		in = strings.Join(p.options.Namespaces, ", ")
+	if len(o.Namespaces) > 0 {
+		in = strings.Join(o.Namespaces, ", ")
 	}
 	fmt.Fprintf(r.w.Stderr, "Watching %s in %s of %s. Ctrl-C ends it.\n", what, in, server)
 }

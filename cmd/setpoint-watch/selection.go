@@ -20,7 +20,6 @@ import (
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/nearest"
 	"github.com/setpoint-io/setpoint/watch"
-	"github.com/setpoint-io/setpoint/watch/config"
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/observe"
 	"github.com/setpoint-io/setpoint/watch/where"
@@ -42,9 +41,6 @@ type selection struct {
 	settle        time.Duration
 	initial       bool
 	sinceStart    bool
-
-	file      string
-	fileHides []string // beside hide
 }
 
 func (s *selection) flags(f *pflag.FlagSet) {
@@ -92,76 +88,52 @@ func kindsOf(args []string) ([]string, error) {
 	return kinds, nil
 }
 
-// take takes from the file what the command line leaves open. What is hidden adds up: a flag
-// that shows what the file hides would be a mistake sooner or later.
-func (s *selection) take(c *config.Config, given func(flag string) bool) {
-	from := c.Watch
-	if len(s.kinds) == 0 && !given("all") {
-		s.kinds, s.all = from.Kinds, from.All
+// over puts what the flags say over what the file says, or says what is wrong with them. What
+// is hidden adds up: a flag that shows what the file hides would be a mistake sooner or later.
+func (s *selection) over(o *watch.Options, given func(flag string) bool) error {
+	if len(s.kinds) > 0 || given("all") {
+		o.Kinds, o.All = s.kinds, s.all
 	}
-	for flag, take := range map[string]func(){
-		"exclude-namespace": func() { s.exclude = from.ExcludeNamespaces },
-		"selector":          func() { s.labels = from.Labels },
-		"field-selector":    func() { s.fields = from.Fields },
-		"show":              func() { s.show = from.Show },
-		"where":             func() { s.where = from.Where },
+	if given("namespace") || given("all-namespaces") {
+		o.Namespaces = s.namespaces
+	}
+	if given("initial") || given("since-start") {
+		o.Existing = s.initial || !s.sinceStart
+	}
+	for flag, put := range map[string]func(){
+		"exclude-namespace": func() { o.ExcludeNamespaces = s.exclude },
+		"selector":          func() { o.Labels = s.labels },
+		"field-selector":    func() { o.Fields = s.fields },
+		"window":            func() { o.Window = s.window },
+		"settle":            func() { o.Settle = s.settle },
+		"show":              func() { o.Show = nil },
+		"where":             func() { o.Keep = nil },
 	} {
-		if !given(flag) {
-			take()
+		if given(flag) {
+			put()
 		}
 	}
-	if !given("namespace") && !given("all-namespaces") {
-		s.namespaces = from.Namespaces
-	}
-	if !given("initial") && !given("since-start") {
-		s.initial = from.Initial
-	}
-	if !given("window") && c.Set("watch.window") {
-		s.window = from.Window
-	}
-	if !given("settle") && c.Set("watch.settle") {
-		s.settle = from.Settle
-	}
-	s.file, s.fileHides = c.File(), c.Hide
-}
-
-// options says what the flags say, or what is wrong with them.
-func (s *selection) options(given func(flag string) bool) (watch.Options, error) {
-	o := watch.Options{
-		Kinds: s.kinds, All: s.all, Namespaces: s.namespaces, ExcludeNamespaces: s.exclude,
-		Labels: s.labels, Fields: s.fields, Existing: s.initial || !s.sinceStart, Window: s.window, Settle: s.settle,
-	}
-	if err := s.check(given); err != nil {
-		return o, err
-	}
-	for _, text := range s.show {
-		if err := knownSort(text); err != nil {
-			return o, err
+	for _, name := range s.show {
+		if err := knownSort(name); err != nil {
+			return err
 		}
-		o.Show = append(o.Show, event.Class(text))
+		o.Show = append(o.Show, event.Class(name))
 	}
 	for _, text := range s.hide {
 		rule, err := observe.ParseRule(text)
 		if err != nil {
-			return o, fmt.Errorf("--hide=%s: %w", text, err)
-		}
-		o.Hide = append(o.Hide, rule)
-	}
-	for _, text := range s.fileHides {
-		rule, err := observe.ParseRule(text)
-		if err != nil {
-			return o, fmt.Errorf("%s: hide: %q: %w", s.file, text, err)
+			return fmt.Errorf("--hide=%s: %w", text, err)
 		}
 		o.Hide = append(o.Hide, rule)
 	}
 	if s.where != "" {
 		condition, err := where.Compile(s.where)
 		if err != nil {
-			return o, fmt.Errorf("--where: %w", err)
+			return fmt.Errorf("--where: %w", err)
 		}
 		o.Keep = condition.Matches
 	}
-	return o, nil
+	return s.check(o, given)
 }
 
 // knownSort checks a value of --show.
@@ -177,36 +149,36 @@ func knownSort(name string) error {
 		name, cmp.Or(nearest.Question("%s", name[:min(len(name), 100)], known), "."), strings.Join(known, ", "))
 }
 
-func (s *selection) check(given func(flag string) bool) error {
+func (s *selection) check(o *watch.Options, given func(flag string) bool) error {
 	switch {
-	case s.all && len(s.kinds) > 0:
-		return fmt.Errorf("--all is every kind, and %s is asked for as well; leave one of them out", strings.Join(s.kinds, ","))
-	case s.allNamespaces && len(s.namespaces) > 0:
-		return fmt.Errorf("--all-namespaces and --namespace=%s: want one of them", s.namespaces[0])
+	case o.All && len(o.Kinds) > 0:
+		return fmt.Errorf("--all is every kind, and %s is asked for as well; leave one of them out", strings.Join(o.Kinds, ","))
+	case s.allNamespaces && len(o.Namespaces) > 0:
+		return fmt.Errorf("--all-namespaces and --namespace=%s: want one of them", o.Namespaces[0])
 	case given("initial") && given("since-start") && s.initial == s.sinceStart:
 		return errors.New("--initial and --since-start say the opposite of each other; want one of them")
-	case s.window < 0:
-		return fmt.Errorf("--window=%s: want 0 or more", s.window)
-	case s.settle < 0:
-		return fmt.Errorf("--settle=%s: want 0 or more", s.settle)
+	case o.Window < 0:
+		return fmt.Errorf("--window=%s: want 0 or more", o.Window)
+	case o.Settle < 0:
+		return fmt.Errorf("--settle=%s: want 0 or more", o.Settle)
 	}
-	for flag, namespaces := range map[string][]string{"namespace": s.namespaces, "exclude-namespace": s.exclude} {
+	for flag, namespaces := range map[string][]string{"namespace": o.Namespaces, "exclude-namespace": o.ExcludeNamespaces} {
 		for _, namespace := range namespaces {
 			if len(validation.IsDNS1123Label(namespace)) > 0 {
 				return fmt.Errorf("--%s=%s: want the name of a namespace: lower-case letters, digits and dashes", flag, namespace)
 			}
 		}
 	}
-	for _, namespace := range s.exclude {
-		if slices.Contains(s.namespaces, namespace) {
+	for _, namespace := range o.ExcludeNamespaces {
+		if slices.Contains(o.Namespaces, namespace) {
 			return fmt.Errorf("--exclude-namespace=%s: --namespace=%s asks for it; leave one of them out", namespace, namespace)
 		}
 	}
-	if _, err := labels.Parse(s.labels); err != nil {
-		return fmt.Errorf("--selector=%s: %s; want one such as tier=web,env!=test", s.labels, cli.OneLine(err))
+	if _, err := labels.Parse(o.Labels); err != nil {
+		return fmt.Errorf("--selector=%s: %s; want one such as tier=web,env!=test", o.Labels, cli.OneLine(err))
 	}
-	if _, err := fields.ParseSelector(s.fields); err != nil {
-		return fmt.Errorf("--field-selector=%s: %s; want one such as metadata.name=web", s.fields, cli.OneLine(err))
+	if _, err := fields.ParseSelector(o.Fields); err != nil {
+		return fmt.Errorf("--field-selector=%s: %s; want one such as metadata.name=web", o.Fields, cli.OneLine(err))
 	}
 	return nil
 }

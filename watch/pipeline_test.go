@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package watch
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/config"
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/journal"
 	"github.com/setpoint-io/setpoint/watch/sink"
@@ -42,23 +43,29 @@ func events(names ...string) []*event.Event {
 	return all
 }
 
-// quiet is a pipeline for a command line, and what it logs.
-func quiet(t *testing.T, file string, args ...string) (*pipeline, *bytes.Buffer) {
+// quiet is a pipeline with these sinks, and what it logs.
+func quiet(t *testing.T, sinks string, cursor string, made ...sink.Sink) (*Pipeline, *bytes.Buffer) {
 	t.Helper()
-	_, p, err := planned(t, file, args...)
+	c, err := config.Parse([]byte("apiVersion: "+config.Version+"\n"+sinks), "watch.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := Configured(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var logged bytes.Buffer
-	p.log = slog.New(slog.NewTextHandler(&logged, nil))
-	t.Cleanup(p.close)
+	o.Log, o.Cursor = slog.New(slog.NewTextHandler(&logged, nil)), cursor
+	p := &Pipeline{o: o, sinks: made}
+	t.Cleanup(p.closeJournal)
 	return p, &logged
 }
 
+const oneSink = "sinks: [{name: terminal, terminal: {}}]"
+
 func TestEventsArePrintedUntilAllAreDone(t *testing.T) {
-	p, logged := quiet(t, "")
 	s := &scripted{results: []sink.Result{{Done: 2, Refused: []sink.Refusal{{Index: 1, Err: errors.New("too large")}}}, {Done: 1}}}
-	p.made = []sink.Sink{s}
+	p, logged := quiet(t, oneSink, "", s)
 	if err := p.print(t.Context(), events("x", "y", "z")); err != nil {
 		t.Fatal(err)
 	}
@@ -71,14 +78,27 @@ func TestEventsArePrintedUntilAllAreDone(t *testing.T) {
 }
 
 func TestAnErrorOfPrintingIsReturned(t *testing.T) {
-	p, _ := quiet(t, "")
 	broken := errors.New("broken")
-	p.made = []sink.Sink{&scripted{results: []sink.Result{{Done: 1, Err: broken}, {}}}}
+	p, _ := quiet(t, oneSink, "", &scripted{results: []sink.Result{{Done: 1, Err: broken}, {}}})
 	if err := p.print(t.Context(), events("x", "y")); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 	if err := p.print(t.Context(), events("x")); err == nil {
 		t.Error("a sink that does nothing would be asked for ever")
+	}
+}
+
+func TestOneTerminalPrintsWhatARouteLeadsToIt(t *testing.T) {
+	s := &scripted{results: []sink.Result{{Done: 1}}}
+	p, logged := quiet(t, oneSink+"\nroutes: [{match: {kinds: [services]}, sinks: []}, {sinks: [terminal]}]", "", s)
+	runners, err := p.connect()
+	if err != nil || len(runners) != 0 || logged.Len() > 0 {
+		t.Fatalf("%d runners, %v: %s", len(runners), err, logged)
+	}
+	both := events("x", "y")
+	both[1].Kind.Resource = "services"
+	if err := p.o.Tell(t.Context(), both); err != nil || len(s.sent) != 1 || len(s.sent[0]) != 1 || s.sent[0][0].ID != "x" {
+		t.Errorf("sent %v, %v", s.sent, err)
 	}
 }
 
@@ -95,18 +115,18 @@ routes:
 `
 
 func TestWithoutACursorEventsWaitInMemoryForTheSinksOfTheirRoutes(t *testing.T) {
-	p, logged := quiet(t, twoSinks)
-	p.made = []sink.Sink{&scripted{}, &scripted{}}
-	if err := p.connect(); err != nil {
+	p, logged := quiet(t, twoSinks, "", &scripted{}, &scripted{})
+	runners, err := p.connect()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if p.options.Tell == nil || p.options.Journal != nil || len(p.runners) != 2 || !p.options.WithObjects {
-		t.Errorf("%+v", p.options)
+	if p.o.Tell == nil || p.o.Journal != nil || len(runners) != 2 {
+		t.Errorf("%+v", p.o.Options)
 	}
 	if !strings.Contains(logged.String(), "there is no cursor") {
 		t.Error("nobody is warned")
 	}
-	if err := p.options.Tell(t.Context(), events("x")); err != nil {
+	if err := p.o.Tell(t.Context(), events("x")); err != nil {
 		t.Fatal(err)
 	}
 	one, _ := p.memory["one"].Waiting()
@@ -117,35 +137,37 @@ func TestWithoutACursorEventsWaitInMemoryForTheSinksOfTheirRoutes(t *testing.T) 
 }
 
 func TestWithACursorEventsGoToTheJournal(t *testing.T) {
-	p, _ := quiet(t, "", "--cursor", filepath.Join(t.TempDir(), "seen"))
-	p.made = []sink.Sink{&scripted{}}
-	if err := errors.Join(p.open(), p.connect()); err != nil {
+	p, _ := quiet(t, oneSink, filepath.Join(t.TempDir(), "seen"), &scripted{})
+	if err := p.Open(); err != nil {
 		t.Fatal(err)
 	}
-	if p.options.Tell != nil || p.options.Journal == nil || len(p.runners) != 1 {
-		t.Errorf("%+v", p.options)
+	runners, err := p.connect()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if names, err := p.options.Route(events("x")[0]); err != nil || len(names) != 1 || names[0] != terminalName {
+	if p.o.Tell != nil || p.o.Journal == nil || len(runners) != 1 {
+		t.Errorf("%+v", p.o.Options)
+	}
+	if names, err := p.o.Route(events("x")[0]); err != nil || len(names) != 1 || names[0] != "terminal" {
 		t.Errorf("%q, %v", names, err)
 	}
 }
 
 func TestACursorIsForOneWatch(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "seen")
-	first, _ := quiet(t, "", "--cursor", file)
-	if err := first.open(); err != nil {
+	first, _ := quiet(t, oneSink, file)
+	if err := first.Open(); err != nil {
 		t.Fatal(err)
 	}
-	second, _ := quiet(t, "", "--cursor", file)
-	if err := second.open(); !errors.Is(err, journal.ErrLocked) || !strings.Contains(err.Error(), "each watch needs a file of its own") {
+	second, _ := quiet(t, oneSink, file)
+	if err := second.Open(); !errors.Is(err, journal.ErrLocked) || !strings.Contains(err.Error(), "each watch needs a file of its own") {
 		t.Error(err)
 	}
 }
 
 func TestTheCursorIsLetGoOfBeforeTheLeaseIs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "seen")
-	p, _ := quiet(t, twoSinks, "--cursor", path)
-	p.made = []sink.Sink{nil, nil} // an error, soon after the cursor was opened
+	p, _ := quiet(t, twoSinks, path, nil, nil) // an error, soon after the cursor was opened
 	if err := p.Run(t.Context()); err == nil || p.journal == nil {
 		t.Fatalf("%v, journal %v", err, p.journal)
 	}
@@ -163,8 +185,8 @@ func TestADamagedCursorIsSetAsideAndSaidSo(t *testing.T) {
 	if err := os.WriteFile(file, bytes.Repeat([]byte("no journal"), 10_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, logged := quiet(t, "", "--cursor", file)
-	if err := p.open(); err != nil {
+	p, logged := quiet(t, oneSink, file)
+	if err := p.Open(); err != nil {
 		t.Fatal(err)
 	}
 	all, err := os.ReadDir(filepath.Dir(file))
@@ -180,8 +202,8 @@ func TestADamagedCursorIsSetAsideAndSaidSo(t *testing.T) {
 
 func TestEventsForASinkThatIsGoneAreNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "seen")
-	p, _ := quiet(t, "", "--cursor", file)
-	if err := p.open(); err != nil {
+	p, _ := quiet(t, oneSink, file)
+	if err := p.Open(); err != nil {
 		t.Fatal(err)
 	}
 	data, err := event.Encode(events("x")[0], false)
@@ -193,9 +215,9 @@ func TestEventsForASinkThatIsGoneAreNamed(t *testing.T) {
 	if _, err := p.journal.Commit(&batch); err != nil {
 		t.Fatal(err)
 	}
-	p.close()
-	p, logged := quiet(t, "", "--cursor", file)
-	if err := p.open(); err != nil {
+	p.closeJournal()
+	p, logged := quiet(t, oneSink, file)
+	if err := p.Open(); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(logged.String(), "sink=slack events=1") {

@@ -1,14 +1,13 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package watch
 
 import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/setpoint-io/setpoint/watch"
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
@@ -23,16 +22,16 @@ var (
 	troubled      = prometheus.NewDesc("setpoint_watch_sink_troubled", "1 if the last attempt failed, 0 if not.", []string{"sink"}, nil)
 )
 
-// Describe makes it a prometheus.Collector. It is called before there is a watch.
-func (p *pipeline) Describe(out chan<- *prometheus.Desc) {
-	new(watch.Watch).Describe(out)
+// Describe makes a Pipeline a prometheus.Collector. It is called before there is a watch.
+func (p *Pipeline) Describe(out chan<- *prometheus.Desc) {
+	new(Watch).Describe(out)
 	for _, d := range []*prometheus.Desc{sentEvents, refusedEvents, droppedEvents, retries, waitingEvents, oldestSeconds, troubled} {
 		out <- d
 	}
 }
 
-// Collect makes it a prometheus.Collector.
-func (p *pipeline) Collect(out chan<- prometheus.Metric) {
+// Collect makes a Pipeline a prometheus.Collector.
+func (p *Pipeline) Collect(out chan<- prometheus.Metric) {
 	r := p.running.Load()
 	if r == nil {
 		return
