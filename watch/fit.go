@@ -1,0 +1,59 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/journal"
+)
+
+const (
+	// most is how many bytes an event may have, its ID and all.
+	most = journal.MaxEvent - 1024
+	// long is what a value may have in an event that is too large with it.
+	long = 1024
+)
+
+// fit encodes an event with as much of it as the journal takes: an object may have
+// 1.5 MiB at a server, is in an event up to four times, and six bytes of JSON may stand for
+// one of it. The summary says what is left out.
+func fit(e *event.Event, o *Options) ([]byte, error) {
+	if words := o.Words; words != nil && !o.WithObjects && len(e.Fields) == 0 && e.Verb != event.Updated && e.Verb != event.Settled {
+		described := *e
+		described.Summary = words(e)
+		e = &described
+	}
+	data, err := event.Encode(e, o.WithObjects)
+	if err != nil || len(data) <= most {
+		return data, err
+	}
+	o.Log.Warn("an event is too large for the journal and is told with less", "kind", e.Kind.String(), "object", e.Key.String(), "bytes", len(data), "most", most)
+	less := *e
+	less.Summary = "too large to be told with its objects"
+	if data, err = event.Encode(&less, false); err != nil || len(data) <= most {
+		return data, err
+	}
+	less.Summary = "too large to be told whole"
+	less.Fields = slices.Clone(e.Fields)
+	for i := range less.Fields {
+		f := &less.Fields[i]
+		f.From, f.To = shortened(f.From), shortened(f.To)
+	}
+	if data, err = event.Encode(&less, false); err != nil || len(data) <= most {
+		return data, err
+	}
+	less.Fields = nil
+	return event.Encode(&less, false)
+}
+
+// shortened returns a value, or what is said in its place if it is long.
+func shortened(v any) any {
+	if data, err := json.Marshal(v); err == nil && len(data) <= long {
+		return v
+	}
+	return "(too large)"
+}

@@ -1,0 +1,108 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"slices"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/observe"
+)
+
+// id is an object, among all that are followed.
+type id struct {
+	kind event.Kind
+	key  object.Key
+}
+
+// held is what was handed on and is not told yet, in order.
+type held map[id][]told
+
+// between is the change from the state before one event to the state after another of the
+// same object, as if it were one.
+func (h held) between(first, last *event.Event) observe.Change {
+	change := observe.Change{Verb: event.Updated}
+	for _, w := range h[id{first.Kind, first.Key}] {
+		if w.event == first {
+			change.Old, change.Classes = w.change.Old, union(w.event.Classes, w.classes)
+		}
+		if w.event == last {
+			change.New, change.Classes = w.change.New, union(change.Classes, w.event.Classes)
+			break
+		}
+	}
+	return change
+}
+
+// compact keeps of what is held of an object what is still needed: the first, the last of
+// those that the settler has, with which the cursor moves, and the last that is hidden and
+// came after it.
+func (h held) compact(object id) {
+	waiting := h[object]
+	if len(waiting) < 3 {
+		return
+	}
+	first, rest := waiting[0], waiting[1:]
+	kept := make([]told, 1, 3)
+	for i, w := range rest {
+		followed := slices.ContainsFunc(rest[i+1:], func(later told) bool { return !later.hidden || w.hidden })
+		switch {
+		case !followed:
+			kept = append(kept, w)
+		case !w.hidden:
+			first.classes = union(first.classes, w.event.Classes)
+		}
+	}
+	kept[0] = first
+	h[object] = kept
+}
+
+func union(a, b []event.Class) []event.Class {
+	all := slices.Clone(a)
+	for _, c := range b {
+		if !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// release lets go of what an event stands for, and returns the last of it, if there is any.
+func (h held) release(e *event.Event) (last told, ok bool) {
+	object := id{e.Kind, e.Key}
+	waiting := h[object]
+	passed := len(waiting) // up to the last one that is meant, should a state be told of twice
+	for passed > 0 && !stands(e, waiting[passed-1].event) {
+		passed--
+	}
+	// What is hidden goes with what it came after.
+	for passed > 0 && passed < len(waiting) && waiting[passed].hidden {
+		passed++
+	}
+	if passed == len(waiting) {
+		delete(h, object)
+	} else {
+		h[object] = slices.Clone(waiting[passed:])
+	}
+	if passed == 0 {
+		return told{}, false
+	}
+	return waiting[passed-1], true
+}
+
+// stands reports whether an event leads to the same state as another of its object.
+func stands(e, other *event.Event) bool {
+	return e.Version == other.Version && e.UID == other.UID && (e.Verb == event.Deleted) == (other.Verb == event.Deleted)
+}
+
+// stop has no version go past the first event of its follower that is held.
+func (h held) stop(versions map[*follower]object.Version) {
+	for _, waiting := range h {
+		f := waiting[0].follower
+		if version, moves := versions[f]; moves && version.AtLeast(waiting[0].before) {
+			versions[f] = waiting[0].before
+		}
+	}
+}
