@@ -1,0 +1,206 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/journal"
+	"github.com/setpoint-io/setpoint/watch/observe"
+)
+
+// step makes an event of a step of the informer.
+func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
+	key := e.Key()
+	if f.watch.excluded(key) {
+		return
+	}
+	item := e.Item()
+	version := item.Meta().Version
+	if e.Initial {
+		f.initial(ctx, key, e.New)
+		return
+	}
+	f.begin(ctx) // a step follows everything that was there
+	done, ok := f.replayed[key]
+	if ok && done.version.AtLeast(version) && (!e.Stale || !done.there) {
+		return // the replay went further than the state that the informer began with
+	}
+	if !f.replayedTo.AtLeast(version) {
+		f.replayed = nil // steps come in order, and this one is behind all of the replay's
+	}
+	change := observe.Change{Stale: e.Stale}
+	switch e.Kind {
+	case cache.Added:
+		change.Verb = event.Created
+	case cache.Updated:
+		change.Verb = event.Updated
+	case cache.Replaced:
+		change.Verb = event.Replaced
+	case cache.Deleted:
+		change.Verb = event.Deleted
+	case cache.Resync: // asked for by nobody
+		return
+	}
+	var err error
+	if change.Old, err = treeOf(e.Old); err == nil {
+		change.New, err = treeOf(e.New)
+	}
+	if e.Stale && done.there && done.uid != item.Meta().UID {
+		change.Old = f.remains(key, done.seen()) // the informer has missed the one that went last
+	}
+	f.reach(version)
+	f.tell(ctx, key, change, f.last, err)
+}
+
+// initial is told of an object that was there at the start.
+func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[anyObject]) {
+	meta := item.Meta()
+	if f.present != nil {
+		f.present[key] = true
+	}
+	done, ok := f.replayed[key]
+	if ok && done.version.AtLeast(meta.Version) {
+		return
+	}
+	seen, had, err := f.seen(key)
+	if ok { // what is in the journal may be older, or newer by now
+		seen, had = done.seen(), done.there
+		if done.content != nil {
+			seen.Digest = packed(observe.DigestOf(done.content, f.watch.cursor.key()))
+		}
+	}
+	if err != nil {
+		f.watch.teller.fail(err)
+		return
+	}
+	change := observe.Change{Missed: true}
+	switch {
+	case f.watch.cursor.none() && !f.known && !f.watch.options.Existing && !f.appeared:
+		return
+	case had && seen.UID == meta.UID && seen.Version == string(meta.Version):
+		return
+	case had && seen.UID != meta.UID:
+		change.Verb = event.Replaced
+	case had:
+		change.Verb = event.Updated
+	case f.known, f.appeared:
+		change.Verb, change.Missed = event.Created, !f.appeared
+	default:
+		change.Verb, change.Missed = event.Existing, false
+		if !f.watch.options.Existing {
+			f.note(ctx, item)
+			return
+		}
+	}
+	if change.New, err = treeOf(item); err == nil && change.Verb == event.Updated {
+		now := observe.DigestOf(change.New, f.watch.cursor.key())
+		change.Classes = observe.Classes(digestOf(seen), now)
+	}
+	f.tell(ctx, key, change, "", err)
+}
+
+// note has the cursor of an object begin where the object is. Nobody is told of it, and so
+// no event is made: of a first list, this is all there is to do.
+func (f *follower) note(ctx context.Context, item cache.Item[anyObject]) {
+	content, err := treeOf(item)
+	if err != nil {
+		f.tell(ctx, item.Key(), observe.Change{}, "", err)
+		return
+	}
+	meta := item.Meta()
+	f.watch.teller.hand(ctx, told{
+		follower: f,
+		event:    &event.Event{Verb: event.Existing, Kind: f.kind, Key: meta.Key, UID: meta.UID, Version: string(meta.Version)},
+		seen:     journal.Seen{UID: meta.UID, Version: string(meta.Version), Digest: packed(observe.DigestOf(content, f.watch.cursor.key()))},
+	})
+}
+
+// begin is called when the handler has been told of everything that was there. What the
+// journal knows beyond that is gone.
+func (f *follower) begin(ctx context.Context) {
+	if f.begun.Load() {
+		return
+	}
+	f.begun.Store(true)
+	if f.known {
+		known, failed := f.objects()
+		for key, seen := range known {
+			if _, ok := f.replayed[key]; f.present[key] || ok || f.watch.excluded(key) {
+				continue
+			}
+			f.gone(ctx, key, seen)
+		}
+		if err := failed(); err != nil {
+			f.watch.teller.fail(err)
+			return
+		}
+	}
+	for key, done := range f.replayed {
+		if !f.whole && done.there && !f.present[key] {
+			f.gone(ctx, key, done.seen())
+		}
+		done.content = nil // it was for the steps of the replay
+		f.replayed[key] = done
+	}
+	if !f.whole {
+		f.replayed = nil // all that comes is newer
+	}
+	f.present, f.before, f.legacy.seen = nil, nil, nil
+	if !f.last.AtLeast(f.state) {
+		f.last = f.state
+	}
+	f.watch.teller.hand(ctx, told{follower: f, version: f.last, caughtUp: true})
+}
+
+// gone tells of an object that went while nobody watched.
+func (f *follower) gone(ctx context.Context, key object.Key, seen journal.Seen) {
+	f.tell(ctx, key, observe.Change{Verb: event.Deleted, Missed: true, Stale: true, Old: f.remains(key, seen)}, "", nil)
+}
+
+// remains is what is known of an object that went while nobody watched.
+func (f *follower) remains(key object.Key, seen journal.Seen) tree {
+	metadata := tree{"name": key.Name, "uid": string(seen.UID), "resourceVersion": seen.Version}
+	if key.Namespace != "" {
+		metadata["namespace"] = key.Namespace
+	}
+	return tree{"apiVersion": f.kind.APIVersion(), "kind": f.kind.Kind, "metadata": metadata}
+}
+
+// tell makes an event of a change and hands it on, with where the cursors are to be then:
+// that of the object, and that of the kind, if version says so.
+func (f *follower) tell(ctx context.Context, key object.Key, change observe.Change, version object.Version, err error) {
+	if err != nil {
+		// The bytes are those of the server, and it is the same for whoever reads them. The
+		// cursor stays where it was, so the object is told of with its next change.
+		f.watch.counts.failed.Add(1)
+		f.watch.log.Error("an object cannot be decoded, and what happened to it is not told", "kind", f.kind.String(), "object", key.String(), "error", err)
+		return
+	}
+	e := f.observer.Event(change)
+	t := told{follower: f, event: e, change: change, version: version}
+	if !f.watch.cursor.none() {
+		if change.New != nil {
+			t.seen = journal.Seen{UID: e.UID, Version: e.Version, Digest: packed(observe.DigestOf(change.New, f.watch.cursor.key()))}
+		} else {
+			t.forget = true
+		}
+	}
+	f.watch.teller.hand(ctx, t)
+}
+
+// treeOf returns the content of an item, nil if there is none.
+func treeOf(item cache.Item[anyObject]) (tree, error) {
+	if !item.Exists() {
+		return nil, nil
+	}
+	o, err := item.Object()
+	if err != nil {
+		return nil, err
+	}
+	return o.Object, nil
+}
