@@ -18,6 +18,9 @@
 // transaction. A sink that is slow or away therefore loses nothing, and neither does a
 // crash at any moment.
 //
+// A [Watch] tells a function, or puts events into a journal. A [Pipeline] has the journal
+// and the sinks too: a configuration in, and what a manager runs out.
+//
 // # After a stop
 //
 // The journal knows up to which resourceVersion each selection has been told of, and the
