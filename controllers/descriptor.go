@@ -91,9 +91,9 @@ type Descriptor struct {
 	build   func(controller.Host) (controller.Runnable, error)
 }
 
-// Define returns the descriptor of a controller that make makes. It has options of its own:
+// Define returns the descriptor of a controller that create makes. It has options of its own:
 // two calls with one definition share none.
-func Define[O any, C controller.Runnable](d Definition[O], make func(controller.Host, O) (C, error)) *Descriptor {
+func Define[O any, C controller.Runnable](d Definition[O], create func(controller.Host, O) (C, error)) *Descriptor {
 	o := &d.Defaults
 	made := &Descriptor{
 		Name: d.Name, Alias: d.Alias, Summary: d.Summary, OffByDefault: d.OffByDefault, Options: o,
@@ -102,7 +102,7 @@ func Define[O any, C controller.Runnable](d Definition[O], make func(controller.
 		learn:   func(Cluster) {},
 		lacks:   func() string { return "" },
 		build: func(h controller.Host) (controller.Runnable, error) {
-			c, err := make(h, *o)
+			c, err := create(h, *o)
 			if err != nil {
 				return nil, err // and not a C that is nil
 			}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/nearest"
 )
 
@@ -21,51 +22,63 @@ const (
 	oldestMinor = newestMinor - 3
 )
 
-// gate is a feature gate that something here reads.
+// gate is a feature gate as the table of known ones has it.
 type gate struct {
 	name  string
 	specs []gateSpec // by version, the oldest first
-
-	// apart is the value that holds here by default, where it is on purpose not upstream's.
-	apart *bool
 }
 
 // gateSpec is what a gate is since a version.
 type gateSpec struct {
-	since  int // the minor version; 0 is before oldestMinor
+	since  int // the minor version
 	on     bool
-	stage  gateStage
-	locked bool // to on
+	stage  string // as upstream's constants are called
+	locked bool   // to on
 }
 
-type gateStage int
-
-const (
-	alpha gateStage = iota
-	beta
-	stable
-)
-
-// releaseOnExit is the gate that the process itself obeys.
+// releaseOnExit is the gate that the process itself obeys. It is on by default, unlike
+// upstream's: the lease is let go of at the end, so that nobody waits for a process that is gone.
 const releaseOnExit = "ControllerManagerReleaseLeaderElectionLockOnExit"
 
-// gates returns all of them.
+// settled are gates of what is done here in any case. What they are set to is checked.
+// StaleControllerConsistencyReplicaSet says whether a ReplicaSet waits for its own writes to be
+// seen, or counts what it expects to see; from outside both are the same.
 // Source: the uses of utilfeature.DefaultFeatureGate in k8s.io/kubernetes/pkg/controller and
-// cmd/kube-controller-manager/app, and pkg/features/kube_features.go for the versions.
-func gates() []gate {
-	return []gate{
-		// The lease is let go of at the end, so that nobody waits for a process that is gone.
-		{name: releaseOnExit, specs: []gateSpec{{since: 36, stage: alpha}}, apart: new(true)},
-		{name: "DeploymentReplicaSetTerminatingReplicas", specs: []gateSpec{{stage: alpha}, {since: 35, on: true, stage: beta}}},
-		{name: "NodeControllerLeaseCircuitBreaker", specs: []gateSpec{{since: 37, on: true, stage: beta}}},
-		{name: "OrderedNamespaceDeletion", specs: []gateSpec{{on: true, stage: stable, locked: true}}},
-		{name: "PodDeletionCost", specs: []gateSpec{{on: true, stage: beta}}},
-		{name: "PreferSameTrafficDistribution", specs: []gateSpec{{on: true, stage: beta}, {since: 35, on: true, stage: stable, locked: true}}},
-		{name: "SeparateTaintEvictionController", specs: []gateSpec{{on: true, stage: stable, locked: true}}},
-		// Whether a ReplicaSet waits for its own writes to be seen, or counts what it expects
-		// to see. From outside both are the same, and so is what is done here in either case.
-		{name: "StaleControllerConsistencyReplicaSet", specs: []gateSpec{{since: 36, on: true, stage: beta}}},
+// cmd/kube-controller-manager/app.
+func settled() []string {
+	return []string{"OrderedNamespaceDeletion", "SeparateTaintEvictionController", "StaleControllerConsistencyReplicaSet"}
+}
+
+// gatesRead returns the gates that something here reads, in the order of their names.
+func gatesRead(by []*controllers.Descriptor) []gate {
+	names := append(settled(), releaseOnExit)
+	for _, d := range by {
+		for _, g := range d.Gates {
+			names = append(names, g.Name)
+		}
 	}
+	slices.Sort(names)
+	var all []gate
+	for _, name := range slices.Compact(names) {
+		all = append(all, gate{name, knownSpecs(name)})
+	}
+	return all
+}
+
+// knownSpecs reads the row of a gate in the table. There are none for a gate that is not there.
+func knownSpecs(name string) (specs []gateSpec) {
+	_, row, _ := strings.Cut(knownGates, "\n"+name+" ")
+	row, _, _ = strings.Cut(row, "\n")
+	for text := range strings.FieldsSeq(row) {
+		if fields := strings.Split(text, ":"); len(fields) > 2 {
+			since, err := strconv.Atoi(fields[0])
+			if err != nil {
+				return nil // the table is generated
+			}
+			specs = append(specs, gateSpec{since, fields[1] == "true", fields[2], len(fields) > 3})
+		}
+	}
+	return specs
 }
 
 // at returns what the gate is in a version, false if there was none yet.
@@ -82,7 +95,7 @@ func (g gate) at(minor int) (gateSpec, bool) {
 
 // groups are gates that stand for all of a stage that are not set themselves.
 // Source: k8s.io/component-base/featuregate.
-var groups = map[string]gateStage{"AllAlpha": alpha, "AllBeta": beta}
+var groups = map[string]string{"AllAlpha": "Alpha", "AllBeta": "Beta"}
 
 // featureGates are gates that were set.
 type featureGates map[string]bool
@@ -139,14 +152,14 @@ func known(name string) error {
 		oldestMinor, newestMinor, name, nearest.Question("%s", name, names))
 }
 
-// idle returns the names of the gates that were set and that nothing here reads, sorted. What
+// idle returns the names of the gates that were set and that are not read, sorted. What
 // they are set to does not matter: installers hand one list of gates to every component, and
 // what is locked for one is not there for another.
-func (g featureGates) idle() []string {
+func (g featureGates) idle(read []gate) []string {
 	var names []string
 	for name := range g {
 		_, group := groups[name]
-		if !group && !slices.ContainsFunc(gates(), func(read gate) bool { return read.name == name }) {
+		if !group && !slices.ContainsFunc(read, func(r gate) bool { return r.name == name }) {
 			names = append(names, name)
 		}
 	}
@@ -154,19 +167,17 @@ func (g featureGates) idle() []string {
 	return names
 }
 
-// resolve returns which gates are on in the version that is emulated. Those that are not
+// resolve returns which of the gates that are read are on in the version that is emulated. Those that are not
 // there yet are off. The error is that of the first that cannot be as it was asked for.
-func (g featureGates) resolve(emulated []string) (map[string]bool, error) {
+func (g featureGates) resolve(read []gate, emulated []string) (map[string]bool, error) {
 	minor, err := emulatedMinor(emulated)
 	if err != nil {
 		return nil, err
 	}
 	on := map[string]bool{}
-	for _, each := range gates() {
+	for _, each := range read {
 		spec, there := each.at(minor)
-		if on[each.name] = spec.on; each.apart != nil {
-			on[each.name] = *each.apart
-		}
+		on[each.name] = spec.on || each.name == releaseOnExit
 		by, asked, set := g.asked(each.name, spec.stage)
 		switch {
 		case !set, by != each.name && !there:
@@ -183,7 +194,7 @@ func (g featureGates) resolve(emulated []string) (map[string]bool, error) {
 }
 
 // asked returns what a gate was set to, and by which name: its own, or that of its stage.
-func (g featureGates) asked(name string, stage gateStage) (by string, on, set bool) {
+func (g featureGates) asked(name, stage string) (by string, on, set bool) {
 	if on, set = g[name]; set {
 		return name, on, true
 	}

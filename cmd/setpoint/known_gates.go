@@ -6,310 +6,312 @@
 package main
 
 // knownGates are the feature gates that some component of Kubernetes knows in a version from
-// 1.34 to 1.37, each with the first and the last of these minor versions that has it.
+// 1.34 to 1.37, each with the first and the last of these minor versions that has it, and with
+// what it is since when, as the last one says: the minor version, the default, the stage, and
+// whether it is locked to the default.
 // Source: Kubernetes v1.34.4, v1.35.4, v1.36.3, v1.37.2, the constants of the type
 // featuregate.Feature in k8s.io/apiextensions-apiserver, k8s.io/apiserver, k8s.io/client-go, k8s.io/component-base, k8s.io/controller-manager, k8s.io/kubernetes.
 const knownGates = `
-APIResponseCompression 34 37
-APIServerIdentity 34 37
-APIServerTracing 34 36
-APIServerWebhookAuthenticationToken 37 37
-APIServingWithRoutine 34 37
-AggregatedDiscoveryRemoveBetaType 34 37
-AllowDNSOnlyNodeCSR 34 37
-AllowInsecureKubeletCertificateSigningRequests 34 37
-AllowOverwriteTerminationGracePeriodSeconds 34 37
-AllowParsingUserUIDFromCertAuth 34 37
-AllowServiceExternalIPs 36 37
-AllowServiceLBStatusOnNonLB 34 34
-AllowUnsafeMalformedObjectDeletion 34 37
-AnonymousAuthConfigurableEndpoints 34 36
-AnyVolumeDataSource 34 36
-AtomicFIFO 36 37
-AtomicWriteVolumeUserFields 37 37
-AuthorizeNodeWithSelectors 34 36
-AuthorizePodWebsocketUpgradeCreatePermission 35 37
-AuthorizeWithSelectors 34 36
-BtreeWatchCache 34 36
-CBORServingAndStorage 34 37
-CPUManagerPolicyAlphaOptions 34 37
-CPUManagerPolicyBetaOptions 34 37
-CPUManagerPolicyOptions 34 37
-CRDObservedGenerationTracking 35 37
-CRDValidationRatcheting 34 37
-CRIListStreaming 36 37
-CSIMigrationPortworx 34 35
-CSIServiceAccountTokenSecrets 35 37
-CSIVolumeHealth 34 37
-ChangeContainerStatusOnKubeletRestart 35 37
-ClearingNominatedNodeNameAfterBinding 34 37
-ClientsAllowCARotation 36 37
-ClientsAllowCBOR 34 37
-ClientsAllowTLSCacheGC 36 37
-ClientsPreferCBOR 34 37
-CloudControllerManagerWatchBasedRoutesReconciliation 35 37
-CloudControllerManagerWebhook 34 37
-ClusterTrustBundle 34 37
-ClusterTrustBundleProjection 34 37
-ComponentFlagz 34 37
-ComponentSLIs 34 34
-ComponentStatusz 34 37
-CompositePodGroup 37 37
-ConcurrentWatchObjectDecode 34 37
-ConsistentListFromCache 34 36
-ConsistentListFromCacheSkipTimeoutFallback 37 37
-ConstrainedImpersonation 35 37
-ContainerCheckpoint 34 37
-ContainerRestartRules 34 37
-ContainerStopSignals 34 37
-ContextualLogging 34 37
+APIResponseCompression 34 37 8:false:Alpha 16:true:Beta
+APIServerIdentity 34 37 20:false:Alpha 26:true:Beta
+APIServerTracing 34 36 22:false:Alpha 27:true:Beta 34:true:GA:locked
+APIServerWebhookAuthenticationToken 37 37 37:false:Alpha
+APIServingWithRoutine 34 37 30:false:Alpha
+AggregatedDiscoveryRemoveBetaType 34 37 0:false:GA 33:true:Deprecated 35:true:Deprecated:locked
+AllowDNSOnlyNodeCSR 34 37 0:true:GA 31:false:Deprecated
+AllowInsecureKubeletCertificateSigningRequests 34 37 0:true:GA 31:false:Deprecated
+AllowOverwriteTerminationGracePeriodSeconds 34 37 0:true:GA 32:false:Deprecated 35:false:Deprecated:locked
+AllowParsingUserUIDFromCertAuth 34 37 33:true:Beta
+AllowServiceExternalIPs 36 37 0:true:GA
+AllowServiceLBStatusOnNonLB 34 34 0:true:GA 29:false:Deprecated 32:false:Deprecated:locked
+AllowUnsafeMalformedObjectDeletion 34 37 32:false:Alpha 37:true:Beta
+AnonymousAuthConfigurableEndpoints 34 36 31:false:Alpha 32:true:Beta 34:true:GA:locked
+AnyVolumeDataSource 34 36 18:false:Alpha 24:true:Beta 33:true:GA:locked
+AtomicFIFO 36 37 36:true:Beta
+AtomicWriteVolumeUserFields 37 37 37:false:Alpha
+AuthorizeNodeWithSelectors 34 36 31:false:Alpha 32:true:Beta 34:true:GA:locked
+AuthorizePodWebsocketUpgradeCreatePermission 35 37 35:true:Beta
+AuthorizeWithSelectors 34 36 31:false:Alpha 32:true:Beta 34:true:GA:locked
+BtreeWatchCache 34 36 32:true:Beta 33:true:GA:locked
+CBORServingAndStorage 34 37 32:false:Alpha
+CPUManagerPolicyAlphaOptions 34 37 23:false:Alpha
+CPUManagerPolicyBetaOptions 34 37 23:true:Beta
+CPUManagerPolicyOptions 34 37 22:false:Alpha 23:true:Beta 33:true:GA:locked
+CRDObservedGenerationTracking 35 37 35:false:Beta 36:true:Beta
+CRDValidationRatcheting 34 37 28:false:Alpha 30:true:Beta 33:true:GA:locked
+CRIListStreaming 36 37 36:false:Alpha
+CSIMigrationPortworx 34 35 23:false:Alpha 25:false:Beta 31:true:Beta 33:true:GA:locked
+CSIServiceAccountTokenSecrets 35 37 35:true:Beta 36:true:GA:locked
+CSIVolumeHealth 34 37 21:false:Alpha
+ChangeContainerStatusOnKubeletRestart 35 37 0:true:GA 35:false:Deprecated
+ClearingNominatedNodeNameAfterBinding 34 37 34:false:Alpha 35:true:Beta
+ClientsAllowCARotation 36 37 36:true:Beta
+ClientsAllowCBOR 34 37 32:false:Alpha
+ClientsAllowTLSCacheGC 36 37 36:true:Beta
+ClientsPreferCBOR 34 37 32:false:Alpha
+CloudControllerManagerWatchBasedRoutesReconciliation 35 37 35:false:Alpha
+CloudControllerManagerWebhook 34 37 27:false:Alpha
+ClusterTrustBundle 34 37 27:false:Alpha 33:false:Beta 37:true:GA
+ClusterTrustBundleProjection 34 37 29:false:Alpha 33:false:Beta 37:true:GA
+ComponentFlagz 34 37 32:false:Alpha 36:true:Beta
+ComponentSLIs 34 34 26:false:Alpha 27:true:Beta 32:true:GA:locked
+ComponentStatusz 34 37 32:false:Alpha 36:true:Beta
+CompositePodGroup 37 37 37:false:Alpha
+ConcurrentWatchObjectDecode 34 37 31:false:Beta 37:true:Beta
+ConsistentListFromCache 34 36 28:false:Alpha 31:true:Beta 34:true:GA:locked
+ConsistentListFromCacheSkipTimeoutFallback 37 37 37:false:Alpha
+ConstrainedImpersonation 35 37 35:false:Alpha 36:true:Beta
+ContainerCheckpoint 34 37 25:false:Alpha 30:true:Beta
+ContainerRestartRules 34 37 34:false:Alpha 35:true:Beta
+ContainerStopSignals 34 37 33:false:Alpha
+ContextualLogging 34 37 24:false:Alpha 30:true:Beta
 ControlPlaneKubeletLocalMode 34 35
-ControllerManagerReleaseLeaderElectionLockOnExit 36 37
-CoordinatedLeaderElection 34 37
-CronJobsScheduledAnnotation 34 34
-CrossNamespaceVolumeDataSource 34 37
-CustomCPUCFSQuotaPeriod 34 37
-CustomResourceFieldSelectors 34 37
-DRAAdminAccess 34 37
-DRAConsumableCapacity 34 37
-DRADerivedAttributes 37 37
-DRADeviceBindingConditions 34 37
-DRADeviceCompatibilityGroups 37 37
-DRADeviceTaintRules 35 37
-DRADeviceTaints 34 37
-DRAExtendedResource 34 37
-DRAFractionalCapacityRange 37 37
-DRAListTypeAttributes 36 37
-DRANodeAllocatableResources 36 37
-DRAOptionalNodeOperations 37 37
-DRAPartitionableDevices 34 37
-DRAPartitionableDevicesType 37 37
-DRAPrioritizedList 34 37
-DRAResourceClaimDeviceStatus 34 37
-DRAResourceClaimGranularStatusAuthorization 36 37
-DRAResourcePoolStatus 36 37
-DRASchedulerFilterTimeout 34 37
-DRAWorkloadResourceClaims 36 37
-DeclarativeValidation 34 37
-DeclarativeValidationBeta 36 37
-DeclarativeValidationTakeover 34 37
-DefaultPodSysctls 37 37
-DeploymentReplicaSetTerminatingReplicas 34 37
-DetectCacheInconsistency 34 37
-DisableAllocatorDualWrite 34 37
-DisableCPUQuotaWithExclusiveCPUs 34 37
-DisableNodeKubeProxyVersion 34 37
-DynamicResourceAllocation 34 37
-EmptyDirVolumeMode 37 37
-EnvFiles 34 37
-EtcdRangeStream 37 37
-EventedPLEG 34 37
-EvictionRequestAPI 37 37
-ExcludeAdmissionWebhookVirtualResources 37 37
-ExecProbeTimeout 34 37
-ExtendWebSocketsToKubelet 36 37
-ExternalServiceAccountTokenSigner 34 37
-GRPCContainerProbeTLS 37 37
-GangScheduling 35 36
-GenericWorkload 35 37
-GitRepoVolumeDriver 34 37
-GracefulNodeShutdown 34 37
-GracefulNodeShutdownBasedOnPodPriority 34 37
-H2CContainerProbe 37 37
-HPAConfigurableTolerance 34 37
-HPAGeneration 37 37
-HPAOptimizedSelectorStore 37 37
-HPAScaleToZero 34 37
-HonorPVReclaimPolicy 34 35
-HostnameOverride 34 37
-HugepageAwareEviction 37 37
-ImageMaximumGCAge 34 37
-ImageVolume 34 37
-ImageVolumeWithDigest 36 37
-InOrderInformers 34 37
-InOrderInformersBatchProcess 35 37
-InPlacePodLevelResourcesVerticalScaling 35 37
-InPlacePodVerticalScaling 34 37
-InPlacePodVerticalScalingAllocatedStatus 34 35
-InPlacePodVerticalScalingExclusiveCPUs 34 37
-InPlacePodVerticalScalingExclusiveMemory 34 37
-InPlacePodVerticalScalingInitContainers 36 37
-InPlacePodVerticalScalingMemoryBackedVolumes 37 37
-InPlacePodVerticalScalingSchedulerPreemption 37 37
-InTreePluginPortworxUnregister 34 35
-InformerResourceVersion 34 37
-InterPodAffinityHostnameFastPath 37 37
-JobBackoffLimitPerIndex 34 36
-JobManagedBy 34 37
-JobPodReplacementPolicy 34 36
-JobSuccessPolicy 34 36
-KMSv1 34 37
-KubeProxyIPVS 37 37
-KubeProxyNFTablesLocalhostNodePorts 37 37
-KubeletAllocatedPodsEndpoint 37 37
-KubeletCgroupDriverFromCRI 34 37
-KubeletCrashLoopBackOffMax 34 37
-KubeletEnsureSecretPulledImages 34 37
-KubeletFineGrainedAuthz 34 37
-KubeletInUserNamespace 34 37
-KubeletPSI 34 37
-KubeletPodResourcesDynamicResources 34 37
-KubeletPodResourcesGet 34 37
-KubeletPodResourcesListUseActivePods 34 37
-KubeletRegistrationGetOnExistsOnly 34 37
-KubeletSeparateDiskGC 34 37
-KubeletServiceAccountTokenForCredentialProviders 34 37
-KubeletTracing 34 37
-ListFromCacheSnapshot 34 37
-LoadBalancerIPMode 34 34
-LocalStorageCapacityIsolationFSQuotaMonitoring 34 37
-LogarithmicScaleDown 34 36
-LoggingAlphaOptions 34 37
-LoggingBetaOptions 34 37
+ControllerManagerReleaseLeaderElectionLockOnExit 36 37 36:false:Alpha
+CoordinatedLeaderElection 34 37 31:false:Alpha 33:false:Beta
+CronJobsScheduledAnnotation 34 34 28:true:Beta 32:true:GA:locked
+CrossNamespaceVolumeDataSource 34 37 26:false:Alpha
+CustomCPUCFSQuotaPeriod 34 37 12:false:Alpha 36:true:GA
+CustomResourceFieldSelectors 34 37 30:false:Alpha 31:true:Beta 32:true:GA:locked
+DRAAdminAccess 34 37 32:false:Alpha 34:true:Beta 36:true:GA:locked
+DRAConsumableCapacity 34 37 34:false:Alpha 36:true:Beta
+DRADerivedAttributes 37 37 37:false:Alpha
+DRADeviceBindingConditions 34 37 34:false:Alpha 36:true:Beta
+DRADeviceCompatibilityGroups 37 37 37:false:Alpha
+DRADeviceTaintRules 35 37 35:false:Alpha 36:false:Beta 37:true:GA
+DRADeviceTaints 34 37 33:false:Alpha 36:true:Beta 37:true:GA
+DRAExtendedResource 34 37 34:false:Alpha 36:true:Beta 37:true:GA:locked
+DRAFractionalCapacityRange 37 37 37:false:Beta 37:true:Beta
+DRAListTypeAttributes 36 37 36:false:Alpha
+DRANodeAllocatableResources 36 37 36:false:Alpha
+DRAOptionalNodeOperations 37 37 37:false:Alpha
+DRAPartitionableDevices 34 37 33:false:Alpha 36:true:Beta
+DRAPartitionableDevicesType 37 37 37:false:Alpha
+DRAPrioritizedList 34 37 33:false:Alpha 34:true:Beta 36:true:GA 37:true:GA:locked
+DRAResourceClaimDeviceStatus 34 37 32:false:Alpha 33:true:Beta 37:true:GA:locked
+DRAResourceClaimGranularStatusAuthorization 36 37 36:true:Beta
+DRAResourcePoolStatus 36 37 36:false:Alpha
+DRASchedulerFilterTimeout 34 37 34:true:Beta
+DRAWorkloadResourceClaims 36 37 36:false:Alpha 37:false:Beta
+DeclarativeValidation 34 37 33:true:Beta 36:true:GA:locked
+DeclarativeValidationBeta 36 37 36:true:Beta
+DeclarativeValidationTakeover 34 37 33:false:Beta 36:false:Deprecated 37:false:Deprecated:locked
+DefaultPodSysctls 37 37 37:false:Alpha
+DeploymentReplicaSetTerminatingReplicas 34 37 33:false:Alpha 35:true:Beta
+DetectCacheInconsistency 34 37 34:true:Beta
+DisableAllocatorDualWrite 34 37 31:false:Alpha 33:false:Beta 34:true:GA 35:true:GA:locked
+DisableCPUQuotaWithExclusiveCPUs 34 37 33:true:Beta 36:true:Deprecated 37:true:Deprecated:locked
+DisableNodeKubeProxyVersion 34 37 29:false:Alpha 31:false:Deprecated 33:true:Deprecated 36:true:Deprecated:locked
+DynamicResourceAllocation 34 37 26:false:Alpha 32:false:Beta 34:true:GA 35:true:GA:locked
+EmptyDirVolumeMode 37 37 37:false:Alpha
+EnvFiles 34 37 34:false:Alpha 35:true:Beta
+EtcdRangeStream 37 37 37:true:Beta
+EventedPLEG 34 37 26:false:Alpha
+EvictionRequestAPI 37 37 37:false:Alpha
+ExcludeAdmissionWebhookVirtualResources 37 37 37:true:Beta
+ExecProbeTimeout 34 37 20:true:GA 35:true:GA:locked
+ExtendWebSocketsToKubelet 36 37 36:true:Beta
+ExternalServiceAccountTokenSigner 34 37 32:false:Alpha 34:true:Beta 36:true:GA:locked
+GRPCContainerProbeTLS 37 37 37:false:Alpha
+GangScheduling 35 36 35:false:Alpha
+GenericWorkload 35 37 35:false:Alpha 37:false:Beta
+GitRepoVolumeDriver 34 37 0:true:GA 33:false:Deprecated 36:false:Deprecated:locked
+GracefulNodeShutdown 34 37 20:false:Alpha 21:true:Beta
+GracefulNodeShutdownBasedOnPodPriority 34 37 23:false:Alpha 24:true:Beta
+H2CContainerProbe 37 37 37:false:Alpha
+HPAConfigurableTolerance 34 37 33:false:Alpha 35:true:Beta 37:true:GA:locked
+HPAGeneration 37 37 37:true:Beta
+HPAOptimizedSelectorStore 37 37 37:true:Beta
+HPAScaleToZero 34 37 16:false:Alpha 37:true:Beta
+HonorPVReclaimPolicy 34 35 23:false:Alpha 31:true:Beta 33:true:GA:locked
+HostnameOverride 34 37 34:false:Alpha 35:true:Beta 37:true:GA:locked
+HugepageAwareEviction 37 37 37:true:Beta
+ImageMaximumGCAge 34 37 29:false:Alpha 30:true:Beta 35:true:GA:locked
+ImageVolume 34 37 31:false:Alpha 33:false:Beta 35:true:Beta 36:true:GA:locked
+ImageVolumeWithDigest 36 37 35:false:Alpha
+InOrderInformers 34 37 33:true:Beta 36:true:GA:locked
+InOrderInformersBatchProcess 35 37 35:true:Beta
+InPlacePodLevelResourcesVerticalScaling 35 37 35:false:Alpha 36:true:Beta
+InPlacePodVerticalScaling 34 37 27:false:Alpha 33:true:Beta 35:true:GA:locked
+InPlacePodVerticalScalingAllocatedStatus 34 35 32:false:Alpha 33:false:Deprecated
+InPlacePodVerticalScalingExclusiveCPUs 34 37 32:false:Alpha
+InPlacePodVerticalScalingExclusiveMemory 34 37 34:false:Alpha
+InPlacePodVerticalScalingInitContainers 36 37 36:true:Beta 37:true:GA:locked
+InPlacePodVerticalScalingMemoryBackedVolumes 37 37 37:false:Alpha
+InPlacePodVerticalScalingSchedulerPreemption 37 37 37:false:Alpha
+InTreePluginPortworxUnregister 34 35 23:false:Alpha
+InformerResourceVersion 34 37 30:false:Alpha 35:true:GA
+InterPodAffinityHostnameFastPath 37 37 37:false:Alpha
+JobBackoffLimitPerIndex 34 36 28:false:Alpha 29:true:Beta 33:true:GA:locked
+JobManagedBy 34 37 30:false:Alpha 32:true:Beta 35:true:GA:locked
+JobPodReplacementPolicy 34 36 28:false:Alpha 29:true:Beta 34:true:GA:locked
+JobSuccessPolicy 34 36 30:false:Alpha 31:true:Beta 33:true:GA:locked
+KMSv1 34 37 0:true:GA 28:true:Deprecated 29:false:Deprecated
+KubeProxyIPVS 37 37 0:true:GA 37:true:Deprecated
+KubeProxyNFTablesLocalhostNodePorts 37 37 37:false:Alpha
+KubeletAllocatedPodsEndpoint 37 37 37:false:Alpha
+KubeletCgroupDriverFromCRI 34 37 28:false:Alpha 31:true:Beta 34:true:GA:locked
+KubeletCrashLoopBackOffMax 34 37 32:false:Alpha 35:true:Beta
+KubeletEnsureSecretPulledImages 34 37 33:false:Alpha 35:true:Beta
+KubeletFineGrainedAuthz 34 37 32:false:Alpha 33:true:Beta 36:true:GA:locked
+KubeletInUserNamespace 34 37 22:false:Alpha 37:true:Beta
+KubeletPSI 34 37 33:false:Alpha 34:true:Beta 36:true:GA:locked
+KubeletPodResourcesDynamicResources 34 37 27:false:Alpha 34:true:Beta 36:true:GA:locked
+KubeletPodResourcesGet 34 37 27:false:Alpha 34:true:Beta 36:true:GA:locked
+KubeletPodResourcesListUseActivePods 34 37 0:false:GA 34:true:Deprecated
+KubeletRegistrationGetOnExistsOnly 34 37 0:true:GA 32:false:Deprecated
+KubeletSeparateDiskGC 34 37 29:false:Alpha 31:true:Beta
+KubeletServiceAccountTokenForCredentialProviders 34 37 33:false:Alpha 34:true:Beta
+KubeletTracing 34 37 25:false:Alpha 27:true:Beta 34:true:GA:locked
+ListFromCacheSnapshot 34 37 33:false:Alpha 34:true:Beta
+LoadBalancerIPMode 34 34 29:false:Alpha 30:true:Beta 32:true:GA:locked
+LocalStorageCapacityIsolationFSQuotaMonitoring 34 37 15:false:Alpha 31:false:Beta
+LogarithmicScaleDown 34 36 21:false:Alpha 22:true:Beta 31:true:GA:locked
+LoggingAlphaOptions 34 37 24:false:Alpha
+LoggingBetaOptions 34 37 24:true:Beta
 LoggingStableOptions 34 37
-ManifestBasedAdmissionControlConfig 36 37
-MatchLabelKeysInPodAffinity 34 37
-MatchLabelKeysInPodTopologySpread 34 37
-MatchLabelKeysInPodTopologySpreadSelectorMerge 34 37
-MaxUnavailableStatefulSet 34 37
-MemoryManager 34 35
-MemoryQoS 34 37
-MultiCIDRServiceAllocator 34 37
-MutableCSINodeAllocatableCount 34 37
-MutablePVNodeAffinity 35 37
-MutablePodResourcesForSuspendedJobs 35 37
-MutableSchedulingDirectivesForSuspendedJobs 35 37
-MutatingAdmissionPolicy 34 37
-NFTablesNetlink 37 37
-NFTablesProxyMode 34 37
-NativeHistograms 36 37
-NodeControllerLeaseCircuitBreaker 37 37
-NodeDeclaredFeatures 35 37
-NodeInclusionPolicyInPodTopologySpread 34 37
-NodeLifecycleConditions 37 37
+ManifestBasedAdmissionControlConfig 36 37 36:false:Alpha 37:true:Beta
+MatchLabelKeysInPodAffinity 34 37 29:false:Alpha 31:true:Beta 33:true:GA:locked
+MatchLabelKeysInPodTopologySpread 34 37 25:false:Alpha 27:true:Beta
+MatchLabelKeysInPodTopologySpreadSelectorMerge 34 37 34:true:Beta
+MaxUnavailableStatefulSet 34 37 24:false:Alpha 35:false:Beta 37:true:Beta
+MemoryManager 34 35 21:false:Alpha 22:true:Beta 32:true:GA:locked
+MemoryQoS 34 37 22:false:Alpha 37:true:Beta
+MultiCIDRServiceAllocator 34 37 27:false:Alpha 31:false:Beta 33:true:GA 34:true:GA:locked
+MutableCSINodeAllocatableCount 34 37 33:false:Alpha 34:false:Beta 35:true:Beta 36:true:GA:locked
+MutablePVNodeAffinity 35 37 35:false:Alpha
+MutablePodResourcesForSuspendedJobs 35 37 35:false:Alpha 36:true:Beta
+MutableSchedulingDirectivesForSuspendedJobs 35 37 35:false:Alpha 36:true:Beta
+MutatingAdmissionPolicy 34 37 32:false:Alpha 34:false:Beta 36:true:GA
+NFTablesNetlink 37 37 37:true:Beta
+NFTablesProxyMode 34 37 29:false:Alpha 31:true:Beta 33:true:GA:locked
+NativeHistograms 36 37 36:false:Alpha 37:true:Beta
+NodeControllerLeaseCircuitBreaker 37 37 37:true:Beta
+NodeDeclaredFeatures 35 37 35:false:Alpha 36:true:Beta 37:true:GA:locked
+NodeInclusionPolicyInPodTopologySpread 34 37 25:false:Alpha 26:true:Beta 33:true:GA:locked
+NodeLifecycleConditions 37 37 37:false:Alpha
 NodeLocalCRISocket 34 36
-NodeLogQuery 34 37
-NodeSwap 34 37
-NominatedNodeNameForExpectation 34 37
-OpenAPIEnums 34 37
-OpportunisticBatching 35 37
-OrderedNamespaceDeletion 34 36
-PLEGOnDemandRelist 36 37
-PersistentVolumeClaimUnusedSinceTime 36 37
-PodAndContainerStatsFromCRI 34 37
-PodCertificateRequest 34 37
-PodDeletionCost 34 37
-PodGroupPreemptionPolicy 37 37
-PodIndexLabel 34 34
-PodLevelResourceManagers 36 37
-PodLevelResources 34 37
-PodLevelResourcesFixDefaulting 37 37
-PodLevelResourcesFixKubeletQOSClass 37 37
-PodLifecycleSleepAction 34 36
-PodLifecycleSleepActionAllowZero 34 36
-PodLogsQuerySplitStreams 34 37
-PodObservedGenerationTracking 34 37
-PodReadyToStartContainersCondition 34 37
-PodSchedulingReadiness 34 37
-PodTopologyLabelsAdmission 34 37
-PodsAPI 36 37
-PortForwardWebsockets 34 37
-PreferSameTrafficDistribution 34 37
-PreventStaticPodAPIReferences 34 36
-ProbeHostPodSecurityStandards 34 34
-ProcMountType 34 37
+NodeLogQuery 34 37 27:false:Alpha 30:false:Beta 36:true:GA:locked
+NodeSwap 34 37 22:false:Alpha 28:false:Beta 30:true:Beta 34:true:GA:locked
+NominatedNodeNameForExpectation 34 37 34:false:Alpha 35:true:Beta
+OpenAPIEnums 34 37 23:false:Alpha 24:true:Beta
+OpportunisticBatching 35 37 35:true:Beta
+OrderedNamespaceDeletion 34 36 30:false:Beta 33:true:Beta 34:true:GA:locked
+PLEGOnDemandRelist 36 37 36:true:Beta 37:true:GA:locked
+PersistentVolumeClaimUnusedSinceTime 36 37 36:false:Alpha 37:true:Beta
+PodAndContainerStatsFromCRI 34 37 23:false:Alpha 37:false:Beta
+PodCertificateRequest 34 37 34:false:Alpha 35:false:Beta 37:true:GA
+PodDeletionCost 34 37 21:false:Alpha 22:true:Beta
+PodGroupPreemptionPolicy 37 37 37:false:Alpha
+PodIndexLabel 34 34 28:true:Beta 32:true:GA:locked
+PodLevelResourceManagers 36 37 36:false:Alpha 37:false:Beta
+PodLevelResources 34 37 32:false:Alpha 34:true:Beta
+PodLevelResourcesFixDefaulting 37 37 37:true:Beta
+PodLevelResourcesFixKubeletQOSClass 37 37 37:true:Beta
+PodLifecycleSleepAction 34 36 29:false:Alpha 30:true:Beta 34:true:GA:locked
+PodLifecycleSleepActionAllowZero 34 36 32:false:Alpha 33:true:Beta 34:true:GA:locked
+PodLogsQuerySplitStreams 34 37 32:false:Alpha
+PodObservedGenerationTracking 34 37 33:false:Alpha 34:true:Beta 35:true:GA:locked
+PodReadyToStartContainersCondition 34 37 28:false:Alpha 29:true:Beta 37:true:GA:locked
+PodSchedulingReadiness 34 37 26:false:Alpha 27:true:Beta 30:true:GA:locked
+PodTopologyLabelsAdmission 34 37 33:false:Alpha 35:true:Beta
+PodsAPI 36 37 36:false:Alpha 37:true:Beta
+PortForwardWebsockets 34 37 30:false:Alpha 31:true:Beta
+PreferSameTrafficDistribution 34 37 33:false:Alpha 34:true:Beta 35:true:GA:locked
+PreventStaticPodAPIReferences 34 36 34:true:Beta
+ProbeHostPodSecurityStandards 34 34 34:true:GA:locked
+ProcMountType 34 37 12:false:Alpha 31:false:Beta 33:true:Beta 36:true:GA:locked
 PublicKeysECDSA 34 36
-QOSReserved 34 37
-RecoverVolumeExpansionFailure 34 37
-RecursiveReadOnlyMounts 34 37
-ReduceDefaultCrashLoopBackOffDecay 34 37
-RelaxedDNSSearchValidation 34 36
-RelaxedEnvironmentVariableValidation 34 37
-RelaxedServiceNameValidation 34 37
-ReloadKubeletClientCAFile 36 37
-ReloadKubeletServerCertificateFile 34 37
-RemoteRequestHeaderUID 34 37
-ResilientWatchCacheInitialization 34 36
-ResourceHealthStatus 34 37
-ResourceHealthStatusMessage 36 37
-RestartAllContainersOnContainerExits 35 37
-RetryGenerateName 34 36
+QOSReserved 34 37 11:false:Alpha
+RecoverVolumeExpansionFailure 34 37 23:false:Alpha 32:true:Beta 34:true:GA:locked
+RecursiveReadOnlyMounts 34 37 30:false:Alpha 31:true:Beta 33:true:GA:locked
+ReduceDefaultCrashLoopBackOffDecay 34 37 33:false:Alpha
+RelaxedDNSSearchValidation 34 36 32:false:Alpha 33:true:Beta 34:true:GA:locked
+RelaxedEnvironmentVariableValidation 34 37 30:false:Alpha 32:true:Beta 34:true:GA:locked
+RelaxedServiceNameValidation 34 37 34:false:Alpha 36:true:Beta 37:true:GA:locked
+ReloadKubeletClientCAFile 36 37 36:true:Beta
+ReloadKubeletServerCertificateFile 34 37 31:true:Beta
+RemoteRequestHeaderUID 34 37 32:false:Alpha 33:true:Beta
+ResilientWatchCacheInitialization 34 36 31:true:Beta 34:true:GA:locked
+ResourceHealthStatus 34 37 31:false:Alpha 36:true:Beta
+ResourceHealthStatusMessage 36 37 36:true:Beta
+RestartAllContainersOnContainerExits 35 37 35:false:Alpha 36:true:Beta
+RetryGenerateName 34 36 30:false:Alpha 31:true:Beta 32:true:GA:locked
 RootlessControlPlane 34 37
-RotateKubeletServerCertificate 34 37
-RuntimeClassInImageCriApi 34 37
-SELinuxChangePolicy 34 37
-SELinuxMount 34 37
-SELinuxMountReadWriteOncePod 34 37
-SchedulerAsyncAPICalls 34 37
-SchedulerAsyncPreemption 34 37
-SchedulerPopFromBackoffQ 34 37
-SchedulerPreQueueingHints 37 37
-SchedulerQueueingHints 34 36
-SeparateCacheWatchRPC 34 37
-SeparateTaintEvictionController 34 37
-ServiceAccountNodeAudienceRestriction 34 37
-ServiceAccountTokenJTI 34 37
-ServiceAccountTokenNodeBinding 34 37
-ServiceAccountTokenNodeBindingValidation 34 37
-ServiceAccountTokenPodNodeInfo 34 37
-ServiceCIDRStatusFieldWiping 36 37
-ServiceTrafficDistribution 34 35
-ShardedListAndWatch 36 37
-SidecarContainers 34 36
-SizeBasedListCostEstimate 34 37
-SizeMemoryBackedVolumes 34 34
-StaleControllerConsistencyDaemonSet 36 37
-StaleControllerConsistencyHPA 37 37
-StaleControllerConsistencyJob 36 37
-StaleControllerConsistencyReplicaSet 36 37
-StaleControllerConsistencyStatefulSet 36 37
-StatefulSetAutoDeletePVC 34 34
-StatefulSetRecreateStrategy 37 37
-StatefulSetSemanticRevisionComparison 34 37
-StorageCapacityScoring 34 37
-StorageNamespaceIndex 34 37
-StorageVersionAPI 34 37
-StorageVersionHash 34 37
-StorageVersionMigrator 34 37
-StreamingCollectionEncodingToJSON 34 36
-StreamingCollectionEncodingToProtobuf 34 36
-StrictCostEnforcementForVAP 34 34
-StrictCostEnforcementForWebhooks 34 34
-StrictIPCIDRValidation 34 37
-StructuredAuthenticationConfiguration 34 36
-StructuredAuthenticationConfigurationEgressSelector 34 37
-StructuredAuthenticationConfigurationJWKSMetrics 35 37
-StructuredAuthorizationConfiguration 34 35
-SupplementalGroupsPolicy 34 37
-SystemdWatchdog 34 37
-TaintTolerationComparisonOperators 35 37
-TokenRequestServiceAccountUIDValidation 34 37
-TopologyAwareHints 34 35
-TopologyAwareWorkloadScheduling 36 37
-TopologyManagerPolicyAlphaOptions 34 37
-TopologyManagerPolicyBetaOptions 34 37
-TopologyManagerPolicyOptions 34 37
-TranslateStreamCloseWebsocketRequests 34 37
-UnauthenticatedHTTP2DOSMitigation 34 37
-UnknownVersionInteroperabilityProxy 34 37
-UnlockWhileProcessingFIFO 36 37
-UserNamespacesHostNetworkSupport 35 37
-UserNamespacesPodSecurityStandards 34 34
-UserNamespacesSupport 34 37
-VolumeAttributesClass 34 37
-VolumeBindMountOptions 37 37
-VolumeLimitScaling 35 37
+RotateKubeletServerCertificate 34 37 7:false:Alpha 12:true:Beta
+RuntimeClassInImageCriApi 34 37 29:false:Alpha
+SELinuxChangePolicy 34 37 32:false:Alpha 33:true:Beta 36:true:GA:locked
+SELinuxMount 34 37 30:false:Alpha 33:false:Beta 37:true:GA
+SELinuxMountReadWriteOncePod 34 37 25:false:Alpha 27:false:Beta 28:true:Beta 36:true:GA:locked
+SchedulerAsyncAPICalls 34 37 34:false:Beta
+SchedulerAsyncPreemption 34 37 32:false:Alpha 33:true:Beta
+SchedulerPopFromBackoffQ 34 37 33:true:Beta
+SchedulerPreQueueingHints 37 37 37:false:Alpha
+SchedulerQueueingHints 34 36 28:false:Beta 32:true:Beta 34:true:GA:locked
+SeparateCacheWatchRPC 34 37 28:true:Beta 33:false:Deprecated 36:false:Deprecated:locked
+SeparateTaintEvictionController 34 37 29:true:Beta 34:true:GA:locked
+ServiceAccountNodeAudienceRestriction 34 37 32:false:Beta 33:true:Beta
+ServiceAccountTokenJTI 34 37 29:false:Alpha 30:true:Beta 32:true:GA:locked
+ServiceAccountTokenNodeBinding 34 37 29:false:Alpha 31:true:Beta 33:true:GA:locked
+ServiceAccountTokenNodeBindingValidation 34 37 29:false:Alpha 30:true:Beta 32:true:GA:locked
+ServiceAccountTokenPodNodeInfo 34 37 29:false:Alpha 30:true:Beta 32:true:GA:locked
+ServiceCIDRStatusFieldWiping 36 37 0:false:GA 36:true:Deprecated
+ServiceTrafficDistribution 34 35 30:false:Alpha 31:true:Beta 33:true:GA:locked
+ShardedListAndWatch 36 37 36:false:Alpha
+SidecarContainers 34 36 28:false:Alpha 29:true:Beta 33:true:GA:locked
+SizeBasedListCostEstimate 34 37 34:true:Beta
+SizeMemoryBackedVolumes 34 34 20:false:Alpha 22:true:Beta 32:true:GA:locked
+StaleControllerConsistencyDaemonSet 36 37 36:true:Beta
+StaleControllerConsistencyHPA 37 37 37:true:Beta
+StaleControllerConsistencyJob 36 37 36:true:Beta
+StaleControllerConsistencyReplicaSet 36 37 36:true:Beta
+StaleControllerConsistencyStatefulSet 36 37 36:true:Beta
+StatefulSetAutoDeletePVC 34 34 23:false:Alpha 27:true:Beta 32:true:GA:locked
+StatefulSetRecreateStrategy 37 37 37:false:Alpha
+StatefulSetSemanticRevisionComparison 34 37 0:true:Beta
+StorageCapacityScoring 34 37 33:false:Alpha 37:true:Beta
+StorageNamespaceIndex 34 37 30:true:Beta 33:true:Deprecated
+StorageVersionAPI 34 37 20:false:Alpha
+StorageVersionHash 34 37 14:false:Alpha 15:true:Beta
+StorageVersionMigrator 34 37 30:false:Alpha 35:false:Beta 37:true:GA
+StreamingCollectionEncodingToJSON 34 36 33:true:Beta 34:true:GA:locked
+StreamingCollectionEncodingToProtobuf 34 36 33:true:Beta 34:true:GA:locked
+StrictCostEnforcementForVAP 34 34 30:false:Beta 32:true:GA:locked
+StrictCostEnforcementForWebhooks 34 34 30:false:Beta 32:true:GA:locked
+StrictIPCIDRValidation 34 37 33:false:Alpha 36:true:Beta
+StructuredAuthenticationConfiguration 34 36 29:false:Alpha 30:true:Beta 34:true:GA:locked
+StructuredAuthenticationConfigurationEgressSelector 34 37 34:true:Beta
+StructuredAuthenticationConfigurationJWKSMetrics 35 37 35:true:Beta
+StructuredAuthorizationConfiguration 34 35 29:false:Alpha 30:true:Beta 32:true:GA:locked
+SupplementalGroupsPolicy 34 37 31:false:Alpha 33:true:Beta 35:true:GA:locked
+SystemdWatchdog 34 37 32:true:Beta 35:true:GA:locked
+TaintTolerationComparisonOperators 35 37 35:false:Alpha
+TokenRequestServiceAccountUIDValidation 34 37 34:true:Beta
+TopologyAwareHints 34 35 21:false:Alpha 23:false:Beta 24:true:Beta 33:true:GA:locked
+TopologyAwareWorkloadScheduling 36 37 36:false:Alpha
+TopologyManagerPolicyAlphaOptions 34 37 26:false:Alpha
+TopologyManagerPolicyBetaOptions 34 37 26:false:Beta 28:true:Beta
+TopologyManagerPolicyOptions 34 37 26:false:Alpha 28:true:Beta 32:true:GA:locked
+TranslateStreamCloseWebsocketRequests 34 37 29:false:Alpha 30:true:Beta
+UnauthenticatedHTTP2DOSMitigation 34 37 25:false:Beta 29:true:Beta
+UnknownVersionInteroperabilityProxy 34 37 28:false:Alpha 36:true:Beta
+UnlockWhileProcessingFIFO 36 37 36:true:Beta
+UserNamespacesHostNetworkSupport 35 37 35:false:Alpha
+UserNamespacesPodSecurityStandards 34 34 29:false:Alpha
+UserNamespacesSupport 34 37 25:false:Alpha 30:false:Beta 33:true:Beta 36:true:GA:locked
+VolumeAttributesClass 34 37 29:false:Alpha 31:false:Beta 34:true:GA 36:true:GA:locked
+VolumeBindMountOptions 37 37 37:false:Alpha
+VolumeLimitScaling 35 37 35:false:Alpha 37:true:Beta
 WaitForAllControlPlaneComponents 34 34
-WatchCacheInitializationPostStartHook 34 37
-WatchFromStorageWithoutResourceVersion 34 35
-WatchList 34 37
-WatchListClient 34 37
-WatchListCompression 37 37
-WebhookRoundTripLoadBalancing 37 37
-WinDSR 34 37
-WinOverlay 34 37
-WindowsCPUAndMemoryAffinity 34 37
-WindowsGracefulNodeShutdown 34 37
-WindowsHostNetwork 34 37
-WorkloadAwarePreemption 36 36
-WorkloadWithJob 36 37`
+WatchCacheInitializationPostStartHook 34 37 31:false:Beta 36:true:Beta 37:true:GA:locked
+WatchFromStorageWithoutResourceVersion 34 35 27:false:Beta 33:false:Deprecated:locked
+WatchList 34 37 27:false:Alpha 32:true:Beta 33:false:Beta 34:true:Beta
+WatchListClient 34 37 30:false:Beta 35:true:Beta
+WatchListCompression 37 37 37:true:Beta
+WebhookRoundTripLoadBalancing 37 37 37:true:Beta
+WinDSR 34 37 14:false:Alpha 33:true:Beta 34:true:GA:locked
+WinOverlay 34 37 14:false:Alpha 20:true:Beta 34:true:GA:locked
+WindowsCPUAndMemoryAffinity 34 37 32:false:Alpha
+WindowsGracefulNodeShutdown 34 37 32:false:Alpha 34:true:Beta
+WindowsHostNetwork 34 37 26:false:Alpha 33:false:Deprecated
+WorkloadAwarePreemption 36 36 36:false:Alpha
+WorkloadWithJob 36 37 36:false:Alpha`

@@ -42,7 +42,7 @@ func (t *tuning) check() error {
 	if err != nil {
 		return err
 	}
-	if t.gates, err = t.featureGates.resolve(t.emulatedVersions); err != nil {
+	if t.gates, err = t.featureGates.resolve(gatesRead(t.known), t.emulatedVersions); err != nil {
 		return err
 	}
 	for _, d := range t.known {

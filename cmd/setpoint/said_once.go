@@ -26,7 +26,7 @@ func sayIdle(log *slog.Logger, idle *idleFlags, tune *tuning, choice []string, c
 	if absent := registry.Absent(choice); len(absent) > 0 {
 		attributes = append(attributes, "controllers", strings.Join(absent, " "))
 	}
-	if gates := tune.featureGates.idle(); len(gates) > 0 {
+	if gates := tune.featureGates.idle(gatesRead(tune.known)); len(gates) > 0 {
 		attributes = append(attributes, "featureGates", strings.Join(gates, " "))
 	}
 	if contentType != protobuf && contentType != jsonForm {

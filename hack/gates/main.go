@@ -45,8 +45,24 @@ func main() {
 	}
 }
 
-// span is the first and the last minor version that knows a gate.
-type span struct{ first, last int }
+// span is the first and the last minor version that knows a gate, and what the last says of it.
+type span struct {
+	first, last int
+	history     string
+}
+
+// seen returns what is known of a gate once a file of a later minor version, or another one of
+// the same, has it. A file that lists no gates with versions says nothing of its history.
+func (s span) seen(minor int, history string) span {
+	if s.first == 0 {
+		s.first = minor
+	}
+	if s.last != minor || history != "" {
+		s.history = history
+	}
+	s.last = minor
+	return s
+}
 
 func write(ctx context.Context, out string) error {
 	known := map[string]span{}
@@ -58,18 +74,13 @@ func write(ctx context.Context, out string) error {
 				return err
 			}
 			for _, file := range files {
-				names, err := gatesOf(filepath.Join(dir, file))
+				gates, err := gatesOf(filepath.Join(dir, file))
 				if err != nil {
 					return err
 				}
-				declares[module+"/"+file] = declares[module+"/"+file] || len(names) > 0
-				for _, name := range names {
-					s, there := known[name]
-					if !there {
-						s.first = v.minor
-					}
-					s.last = v.minor
-					known[name] = s
+				declares[module+"/"+file] = declares[module+"/"+file] || len(gates) > 0
+				for name, history := range gates {
+					known[name] = known[name].seen(v.minor, history)
 				}
 			}
 		}
@@ -124,12 +135,15 @@ func table(known map[string]span) ([]byte, error) {
 package main
 
 // knownGates are the feature gates that some component of Kubernetes knows in a version from
-// 1.%d to 1.%d, each with the first and the last of these minor versions that has it.
+// 1.%d to 1.%d, each with the first and the last of these minor versions that has it, and with
+// what it is since when, as the last one says: the minor version, the default, the stage, and
+// whether it is locked to the default.
 // Source: Kubernetes %s, the constants of the type
 // featuregate.Feature in %s.
 const knownGates = `+"`", first.minor, last.minor, strings.Join(versions(), ", "), strings.Join(slices.Sorted(maps.Keys(sources)), ", "))
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		fmt.Fprintf(&b, "\n%s %d %d", name, known[name].first, known[name].last)
+		gate := known[name]
+		fmt.Fprintf(&b, "\n%s", strings.TrimSpace(fmt.Sprintf("%s %d %d %s", name, gate.first, gate.last, gate.history)))
 	}
 	b.WriteString("`\n")
 	return format.Source(b.Bytes())
