@@ -5,8 +5,8 @@ package workqueue_test
 
 import (
 	"math/rand/v2"
-	"strconv"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
