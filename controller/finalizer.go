@@ -12,6 +12,13 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
+// Writer writes the objects of a kind: an informer does (cache.SharedInformer), and so does a
+// view of a client (client.Typed).
+type Writer[T object.Object] interface {
+	Patch(ctx context.Context, key object.Key, patch client.Patch, options ...client.WriteOption) (T, error)
+	UpdateStatus(ctx context.Context, o T, options ...client.WriteOption) (T, error)
+}
+
 // AddFinalizer has the deletion of o wait until [RemoveFinalizer] is called with the
 // same name, which is of the form "example.com/what-for". It returns the object as the
 // server then has it, or o itself where nothing is to be done. o is not changed.
@@ -21,7 +28,7 @@ import (
 //
 // It is a conflict (apierrors.IsConflict) where the object has changed since o was
 // read, and the server refuses it while the object is being deleted.
-func AddFinalizer[T object.Object](ctx context.Context, server client.Typed[T], o T, name string) (T, error) {
+func AddFinalizer[T object.Object](ctx context.Context, server Writer[T], o T, name string) (T, error) {
 	if slices.Contains(o.GetFinalizers(), name) {
 		return o, nil
 	}
@@ -36,7 +43,7 @@ func AddFinalizer[T object.Object](ctx context.Context, server client.Typed[T], 
 // RemoveFinalizer lets the deletion of o go on. An object that does not have the
 // finalizer any more, or is gone, is no error. It is a conflict where the object has
 // changed since o was read. o is not changed.
-func RemoveFinalizer[T object.Object](ctx context.Context, server client.Typed[T], o T, name string) error {
+func RemoveFinalizer[T object.Object](ctx context.Context, server Writer[T], o T, name string) error {
 	left := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == name })
 	if len(left) == len(o.GetFinalizers()) {
 		return nil
@@ -50,7 +57,7 @@ func RemoveFinalizer[T object.Object](ctx context.Context, server client.Typed[T
 // writeFinalizers replaces the whole list, because a merge patch knows no other way.
 // The version makes sure that it is the list that was read, of the object that was
 // read: an object created anew under the name has another version.
-func writeFinalizers[T object.Object](ctx context.Context, server client.Typed[T], o T, names []string) (T, error) {
+func writeFinalizers[T object.Object](ctx context.Context, server Writer[T], o T, names []string) (T, error) {
 	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{
 		"finalizers":      names,
 		"resourceVersion": o.GetResourceVersion(),

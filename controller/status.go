@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -39,7 +38,7 @@ func SetCondition(conditions *[]metav1.Condition, generation int64, typ string, 
 // read: a status that is written in every run, changed or not, would wake whoever
 // watches it, this controller among them. It is a conflict (apierrors.IsConflict) where
 // the object has changed since it was read.
-func WriteStatus[T object.Object](ctx context.Context, server client.Typed[T], was, now T) error {
+func WriteStatus[T object.Object](ctx context.Context, server Writer[T], was, now T) error {
 	if equality.Semantic.DeepEqual(was, now) {
 		return nil
 	}

@@ -53,8 +53,7 @@ func New(h controller.Host) (*controller.Controller, error) {
 	r := &reconciler{
 		tokens: bootstraptoken.Informer(h),
 		configMaps: cache.Informer[*corev1.ConfigMap](h, cache.InNamespace(clusterInfo.Namespace),
-			cache.WithFields(fields.OneTermEqualSelector(metav1.ObjectNameField, clusterInfo.Name).String())),
-		writer: client.For[*corev1.ConfigMap](h.Client()).With(client.MetadataAnswer()),
+			cache.WithFields(fields.OneTermEqualSelector(metav1.ObjectNameField, clusterInfo.Name).String())).With(client.MetadataAnswer()),
 	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.configMaps),
@@ -65,7 +64,6 @@ func New(h controller.Host) (*controller.Controller, error) {
 type reconciler struct {
 	tokens     cache.SharedInformer[*corev1.Secret]
 	configMaps cache.SharedInformer[*corev1.ConfigMap]
-	writer     client.Typed[*corev1.ConfigMap]
 }
 
 // reconcile makes the signatures those of the tokens that there are.
@@ -91,7 +89,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	}
 	changed := configMap.DeepCopy()
 	changed.Data = data
-	if _, err := r.writer.Update(ctx, changed); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := r.configMaps.Update(ctx, changed); err != nil && !apierrors.IsNotFound(err) {
 		return controller.Result{}, fmt.Errorf("signing configmap %s: %w", req.Key, err)
 	}
 	return controller.Result{After: next}, nil

@@ -40,8 +40,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
-		roles:  cache.Informer[*rbacv1.ClusterRole](h),
-		writer: client.For[*rbacv1.ClusterRole](h.Client()).With(client.MetadataAnswer()),
+		roles: cache.Informer[*rbacv1.ClusterRole](h).With(client.MetadataAnswer()),
 	}
 	r.sums = cache.NewIndex(r.roles, isSum)
 	return controller.New(Name, r.reconcile,
@@ -60,9 +59,8 @@ func isSum(item cache.Item[*rbacv1.ClusterRole]) ([]string, error) {
 }
 
 type reconciler struct {
-	roles  cache.SharedInformer[*rbacv1.ClusterRole]
-	sums   cache.Index[*rbacv1.ClusterRole] // under one value
-	writer client.Typed[*rbacv1.ClusterRole]
+	roles cache.SharedInformer[*rbacv1.ClusterRole]
+	sums  cache.Index[*rbacv1.ClusterRole] // under one value
 }
 
 // sumsWith adds the sums that a role can concern: the role itself, and those that it is
@@ -121,7 +119,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if same(rules, role.Rules) {
 		return controller.Result{}, nil
 	}
-	if _, err := r.writer.Apply(ctx, req.Key, Name, configurationOf(role, rules), client.Force()); err != nil {
+	if _, err := r.roles.Apply(ctx, req.Key, Name, configurationOf(role, rules), client.Force()); err != nil {
 		return controller.Result{}, fmt.Errorf("applying the rules of cluster role %s: %w", role.Name, err)
 	}
 	return controller.Result{}, nil

@@ -55,8 +55,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
-		requests: cache.Informer[*certificatesv1.CertificateSigningRequest](h),
-		writer:   client.For[*certificatesv1.CertificateSigningRequest](h.Client()).With(client.MetadataAnswer()),
+		requests: cache.Informer[*certificatesv1.CertificateSigningRequest](h).With(client.MetadataAnswer()),
 		reviews:  client.For[*authorizationv1.SubjectAccessReview](h.Client()),
 	}
 	return controller.New(Name, r.reconcile,
@@ -70,7 +69,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 
 type reconciler struct {
 	requests cache.SharedInformer[*certificatesv1.CertificateSigningRequest]
-	writer   client.Typed[*certificatesv1.CertificateSigningRequest]
 	reviews  client.Typed[*authorizationv1.SubjectAccessReview]
 }
 
@@ -102,7 +100,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		}
 		csr = csr.DeepCopy()
 		approve(csr, w)
-		_, err = r.writer.Sub("approval").Update(ctx, req.Key, csr)
+		_, err = r.requests.Sub("approval").Update(ctx, req.Key, csr)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return controller.Result{}, fmt.Errorf("approving certificate signing request %s: %w", csr.Name, err)
 		}

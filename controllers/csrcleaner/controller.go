@@ -44,7 +44,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}
 	r := &reconciler{
 		requests: cache.Informer[*certificatesv1.CertificateSigningRequest](h),
-		writer:   client.For[*certificatesv1.CertificateSigningRequest](h.Client()),
 		log:      h.Logger().With("controller", Name),
 	}
 	return controller.New(Name, r.reconcile,
@@ -55,7 +54,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 
 type reconciler struct {
 	requests cache.SharedInformer[*certificatesv1.CertificateSigningRequest]
-	writer   client.Typed[*certificatesv1.CertificateSigningRequest]
 	log      *slog.Logger
 }
 
@@ -76,7 +74,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if left := time.Until(at); left >= 0 {
 		return controller.Result{After: left + 1}, nil // after it, not at it
 	}
-	err = r.writer.Delete(ctx, object.KeyOf(csr), client.IfUID(csr.UID), client.IfVersion(item.Meta().Version))
+	err = r.requests.Delete(ctx, object.KeyOf(csr), client.IfUID(csr.UID), client.IfVersion(item.Meta().Version))
 	if apierrors.IsNotFound(err) {
 		return controller.Result{}, nil
 	}

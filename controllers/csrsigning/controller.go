@@ -74,8 +74,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
-		requests:    cache.Informer[*certificatesv1.CertificateSigningRequest](h),
-		writer:      client.For[*certificatesv1.CertificateSigningRequest](h.Client()).With(client.MetadataAnswer()),
+		requests:    cache.Informer[*certificatesv1.CertificateSigningRequest](h).With(client.MetadataAnswer()),
 		authorities: maps.Clone(o.Authorities),
 		longest:     o.Longest,
 	}
@@ -111,7 +110,6 @@ func (o *Options) check() error {
 
 type reconciler struct {
 	requests    cache.SharedInformer[*certificatesv1.CertificateSigningRequest]
-	writer      client.Typed[*certificatesv1.CertificateSigningRequest]
 	authorities map[string]Source
 	longest     time.Duration
 }
@@ -133,7 +131,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err := r.answer(csr, source, time.Now()); err != nil {
 		return controller.Result{}, err
 	}
-	if _, err := r.writer.UpdateStatus(ctx, csr); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := r.requests.UpdateStatus(ctx, csr); err != nil && !apierrors.IsNotFound(err) {
 		return controller.Result{}, fmt.Errorf("storing the answer to certificate signing request %s: %w", csr.Name, err)
 	}
 	return controller.Result{}, nil

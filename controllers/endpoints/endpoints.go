@@ -65,8 +65,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	r := &reconciler{
 		services:  cache.Informer[*corev1.Service](h),
 		pods:      cache.Informer[*corev1.Pod](h),
-		endpoints: cache.Informer[*corev1.Endpoints](h),
-		writer:    client.For[*corev1.Endpoints](h.Client()).With(client.MetadataAnswer()),
+		endpoints: cache.Informer[*corev1.Endpoints](h).With(client.MetadataAnswer()),
 		events:    h.Recorder(source),
 	}
 	r.selection = serviceendpoints.NewSelection(r.services, r.pods)
@@ -86,7 +85,6 @@ type reconciler struct {
 	services  cache.SharedInformer[*corev1.Service]
 	pods      cache.SharedInformer[*corev1.Pod]
 	endpoints cache.SharedInformer[*corev1.Endpoints]
-	writer    client.Typed[*corev1.Endpoints]
 	events    *controller.Recorder
 	selection *serviceendpoints.Selection
 	triggers  serviceendpoints.Triggers
@@ -120,7 +118,7 @@ func (r *reconciler) remove(ctx context.Context, key object.Key) error {
 	if _, lock := existing.Annotations[leaderElection]; lock || existing.DeletionTimestamp != nil {
 		return nil
 	}
-	err = r.writer.Delete(ctx, key, client.IfUID(existing.UID))
+	err = r.endpoints.Delete(ctx, key, client.IfUID(existing.UID))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting the Endpoints of Service %s, which is gone: %w", key, err)
 	}
@@ -149,9 +147,9 @@ func (r *reconciler) service(ctx context.Context, service *corev1.Service) error
 	}
 	stamp(wanted, trigger)
 	if found {
-		_, err = r.writer.Update(ctx, wanted)
+		_, err = r.endpoints.Update(ctx, wanted)
 	} else {
-		_, err = r.writer.Create(ctx, wanted)
+		_, err = r.endpoints.Create(ctx, wanted)
 	}
 	switch {
 	case err == nil, !found && client.NamespaceGone(err):

@@ -86,8 +86,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		services: cache.Informer[*corev1.Service](h),
 		pods:     cache.Informer[*corev1.Pod](h),
 		nodes:    cache.Informer[*corev1.Node](h),
-		slices:   cache.Informer[*discoveryv1.EndpointSlice](h),
-		writer:   client.For[*discoveryv1.EndpointSlice](h.Client()).With(client.MetadataAnswer()),
+		slices:   cache.Informer[*discoveryv1.EndpointSlice](h).With(client.MetadataAnswer()),
 		events:   h.Recorder(source),
 		most:     o.MaxEndpointsPerSlice,
 
@@ -113,7 +112,6 @@ type reconciler struct {
 	pods      cache.SharedInformer[*corev1.Pod]
 	nodes     cache.SharedInformer[*corev1.Node]
 	slices    endpointslices.Informer
-	writer    client.Typed[*discoveryv1.EndpointSlice]
 	events    *controller.Recorder
 	most      int                          // endpoints a slice
 	balanced  cache.Index[*corev1.Service] // those that ask for it, under one value
@@ -165,7 +163,7 @@ func (r *reconciler) service(ctx context.Context, service *corev1.Service) error
 	}
 	changes, notes := plan(service, members, existing, r.most, r.zonesFor(service))
 	stamp(&changes, trigger)
-	if err := changes.Write(ctx, r.writer); err != nil {
+	if err := changes.Write(ctx, r.slices.Server()); err != nil {
 		return errors.Join(err, lost)
 	}
 	for _, n := range r.balance.tell(key, notes) {

@@ -83,8 +83,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	r := &reconciler{
 		endpoints: cache.Informer[*corev1.Endpoints](h),
 		services:  cache.Informer[*corev1.Service](h),
-		slices:    cache.Informer[*discoveryv1.EndpointSlice](h),
-		writer:    client.For[*discoveryv1.EndpointSlice](h.Client()).With(client.MetadataAnswer()),
+		slices:    cache.Informer[*discoveryv1.EndpointSlice](h).With(client.MetadataAnswer()),
 		events:    h.Recorder(source),
 		most:      o.MaxEndpointsPerSubset,
 	}
@@ -116,7 +115,6 @@ type reconciler struct {
 	endpoints cache.SharedInformer[*corev1.Endpoints]
 	services  cache.SharedInformer[*corev1.Service]
 	slices    endpointslices.Informer
-	writer    client.Typed[*discoveryv1.EndpointSlice]
 	events    *controller.Recorder
 	most      int // endpoints a subset
 	owned     *endpointslices.Owned
@@ -138,7 +136,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		changes, skipped = plan(endpoints, existing, r.most)
 		r.tell(endpoints, skipped)
 	}
-	return controller.Result{}, changes.Write(ctx, r.writer)
+	return controller.Result{}, changes.Write(ctx, r.slices.Server())
 }
 
 // mirrored returns the Endpoints of that name if they are to be mirrored, and nil if

@@ -67,7 +67,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}
 	r := &reconciler{
 		namespaces: cache.Informer[*corev1.Namespace](h),
-		writer:     client.For[*corev1.Namespace](h.Client()),
 		discover:   h.Client().Discover,
 		content:    newContent(h.Client(), o.Kinds),
 		vigils:     newVigils(h.Client(), h.Logger().With("controller", Name)),
@@ -114,7 +113,6 @@ func ours(ns *corev1.Namespace) bool {
 
 type reconciler struct {
 	namespaces cache.SharedInformer[*corev1.Namespace]
-	writer     client.Typed[*corev1.Namespace]
 	discover   func(context.Context) ([]client.Served, error)
 	content    *content
 	vigils     *vigils
@@ -160,7 +158,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, nil
 	}
 	// What is deleted next cannot be had back: the server says of which namespace.
-	ns, err := r.writer.Get(ctx, req.Key)
+	ns, err := r.namespaces.Server().Get(ctx, req.Key)
 	if apierrors.IsNotFound(err) {
 		r.forget(req.Key)
 		return controller.Result{}, nil
@@ -210,7 +208,7 @@ func (r *reconciler) terminating(ctx context.Context, ns *corev1.Namespace) (*co
 	}
 	changed := ns.DeepCopy()
 	changed.Status.Phase = corev1.NamespaceTerminating
-	changed, err := r.writer.UpdateStatus(ctx, changed)
+	changed, err := r.namespaces.UpdateStatus(ctx, changed)
 	if err != nil {
 		return ns, err
 	}
@@ -264,7 +262,7 @@ func (r *reconciler) say(ctx context.Context, ns *corev1.Namespace, found *findi
 	}
 	ns = ns.DeepCopy()
 	ns.Status.Conditions = conditions
-	return r.writer.UpdateStatus(ctx, ns)
+	return r.namespaces.UpdateStatus(ctx, ns)
 }
 
 // goes reports whether the namespace is gone once it is finalized: nobody else holds it.
@@ -274,7 +272,7 @@ func goes(ns *corev1.Namespace) bool { return len(ns.Finalizers) == 0 && len(ns.
 func (r *reconciler) finalize(ctx context.Context, ns *corev1.Namespace) error {
 	ns = ns.DeepCopy()
 	ns.Spec.Finalizers = slices.DeleteFunc(ns.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
-	_, err := r.writer.Sub("finalize").Update(ctx, object.KeyOf(ns), ns)
+	_, err := r.namespaces.Sub("finalize").Update(ctx, object.KeyOf(ns), ns)
 	if apierrors.IsNotFound(err) {
 		return nil // somebody else did
 	}

@@ -51,7 +51,6 @@ func TestANamespaceThatWasMadeAnewIsLeftAlone(t *testing.T) {
 	factory := cache.NewFactory(c, nil)
 	r := &reconciler{
 		namespaces: cache.Informer[*corev1.Namespace](factory),
-		writer:     client.For[*corev1.Namespace](c),
 		discover: func(context.Context) ([]client.Served, error) {
 			t.Error("what is in a new namespace is looked for")
 			return nil, nil
@@ -65,7 +64,7 @@ func TestANamespaceThatWasMadeAnewIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.HoldWatches(true)
-	if err := r.writer.Delete(ctx, object.Key{Name: "team-a"}); err != nil {
+	if err := r.namespaces.Delete(ctx, object.Key{Name: "team-a"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := server.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a", UID: "new"}, Spec: spec}); err != nil {

@@ -32,7 +32,7 @@ func (r *reconciler) confirm(ctx context.Context, node *corev1.Node, cached cach
 		return false, nil
 	}
 	if !r.trustLeases {
-		live, err := r.leaseReader.Get(ctx, leaseOf(node.Name))
+		live, err := r.leases.Server().Get(ctx, leaseOf(node.Name))
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:

@@ -50,17 +50,14 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
-		nodes:      cache.Informer[*corev1.Node](h),
-		leases:     cache.Informer[*coordinationv1.Lease](h, cache.InNamespace(corev1.NamespaceNodeLease)),
-		pods:       cache.Informer[*corev1.Pod](h),
-		nodeWriter: client.For[*corev1.Node](h.Client()),
-		podWriter:  client.For[*corev1.Pod](h.Client()).With(client.MetadataAnswer()),
-		events:     h.Recorder(source),
-		log:        h.Logger().With("controller", Name),
-		monitor:    newMonitor(o),
-		seen:       seen{sightings: map[string]sighting{}},
+		nodes:   cache.Informer[*corev1.Node](h),
+		leases:  cache.Informer[*coordinationv1.Lease](h, cache.InNamespace(corev1.NamespaceNodeLease)),
+		pods:    cache.Informer[*corev1.Pod](h).With(client.MetadataAnswer()),
+		events:  h.Recorder(source),
+		log:     h.Logger().With("controller", Name),
+		monitor: newMonitor(o),
+		seen:    seen{sightings: map[string]sighting{}},
 
-		leaseReader: client.For[*coordinationv1.Lease](h.Client()),
 		trustLeases: o.TrustCachedLeases,
 	}
 	r.onNode = cache.TextIndex(r.pods, wire.NodeName)
@@ -81,19 +78,16 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 }
 
 type reconciler struct {
-	nodes      cache.SharedInformer[*corev1.Node]
-	leases     cache.SharedInformer[*coordinationv1.Lease]
-	pods       cache.SharedInformer[*corev1.Pod]
-	onNode     cache.Index[*corev1.Pod] // by the name of the node
-	nodeWriter client.Typed[*corev1.Node]
-	podWriter  client.Typed[*corev1.Pod]
-	events     *controller.Recorder
-	log        *slog.Logger
-	monitor    *monitor
-	attend     func(node string) // asks for a run of a node
-	seen       seen              // at the last look, of which there is one at a time
+	nodes   cache.SharedInformer[*corev1.Node]
+	leases  cache.SharedInformer[*coordinationv1.Lease]
+	pods    cache.SharedInformer[*corev1.Pod]
+	onNode  cache.Index[*corev1.Pod] // by the name of the node
+	events  *controller.Recorder
+	log     *slog.Logger
+	monitor *monitor
+	attend  func(node string) // asks for a run of a node
+	seen    seen              // at the last look, of which there is one at a time
 
-	leaseReader client.Typed[*coordinationv1.Lease]
 	trustLeases bool // those in the cache, without a look at the server's
 	behind      behind
 }
@@ -276,7 +270,7 @@ func (r *reconciler) turnUnknown(ctx context.Context, node *corev1.Node, now tim
 	if err != nil {
 		return nil, err
 	}
-	turned, err := r.nodeWriter.Sub("status").Patch(ctx, object.KeyOf(node), patch)
+	turned, err := r.nodes.Sub("status").Patch(ctx, object.KeyOf(node), patch)
 	if err != nil {
 		return nil, fmt.Errorf("turning the conditions of silent node %s Unknown: %w", node.Name, err)
 	}
@@ -297,7 +291,7 @@ func (r *reconciler) setTaintsAndLabels(ctx context.Context, node *corev1.Node, 
 	if err != nil {
 		return err
 	}
-	if _, err := r.nodeWriter.Patch(ctx, object.KeyOf(node), patch, client.MetadataAnswer()); err != nil {
+	if _, err := r.nodes.Patch(ctx, object.KeyOf(node), patch, client.MetadataAnswer()); err != nil {
 		return fmt.Errorf("setting taints and labels of node %s: %w", node.Name, err)
 	}
 	return nil

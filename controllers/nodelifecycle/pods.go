@@ -74,7 +74,7 @@ func (r *reconciler) markPod(ctx context.Context, key object.Key, pod *corev1.Po
 	if err != nil || !needed {
 		return err
 	}
-	_, err = r.podWriter.Sub("status").Patch(ctx, key, patch)
+	_, err = r.pods.Sub("status").Patch(ctx, key, patch)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

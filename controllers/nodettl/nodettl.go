@@ -35,8 +35,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
-		nodes:  cache.Informer[*corev1.Node](h),
-		writer: client.For[*corev1.Node](h.Client()).With(client.MetadataAnswer()),
+		nodes: cache.Informer[*corev1.Node](h).With(client.MetadataAnswer()),
 	}
 	c := controller.New(Name, r.reconcile,
 		controller.For(r.nodes, r.differs),
@@ -50,7 +49,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 
 type reconciler struct {
 	nodes  cache.SharedInformer[*corev1.Node]
-	writer client.Typed[*corev1.Node]
 	attend func(object.Key) // asks for a run of a Node
 
 	mu sync.Mutex
@@ -111,7 +109,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil {
 		return controller.Result{}, err
 	}
-	if _, err := r.writer.Patch(ctx, req.Key, patch); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := r.nodes.Patch(ctx, req.Key, patch); err != nil && !apierrors.IsNotFound(err) {
 		return controller.Result{}, fmt.Errorf("annotating node %s: %w", req.Key, err)
 	}
 	return controller.Result{}, nil

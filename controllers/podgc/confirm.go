@@ -24,7 +24,7 @@ func (r *reconciler) confirm(ctx context.Context, pod *corev1.Pod, v view, why r
 	if why != outOfService && why != orphaned {
 		return true, nil
 	}
-	node, err := r.nodeReader.Get(ctx, object.Key{Name: pod.Spec.NodeName})
+	node, err := r.nodes.Server().Get(ctx, object.Key{Name: pod.Spec.NodeName})
 	switch {
 	case apierrors.IsNotFound(err):
 		// A Pod whose node is gone is an orphan, and goes after the quarantine.

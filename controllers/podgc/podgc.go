@@ -70,10 +70,8 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	}
 	r := &reconciler{
 		options:    o,
-		pods:       cache.Informer[*corev1.Pod](h),
+		pods:       cache.Informer[*corev1.Pod](h).With(client.MetadataAnswer()),
 		nodes:      cache.Informer[*corev1.Node](h),
-		writer:     client.For[*corev1.Pod](h.Client()).With(client.MetadataAnswer()),
-		nodeReader: client.For[*corev1.Node](h.Client()),
 		log:        h.Logger().With("controller", Name),
 		quarantine: quarantine{time: o.Quarantine},
 	}
@@ -137,13 +135,11 @@ type reconciler struct {
 	nodes   cache.SharedInformer[*corev1.Node]
 	onNode  cache.Index[*corev1.Pod] // by the name of the node
 	states  cache.Index[*corev1.Pod]
-	writer  client.Typed[*corev1.Pod]
 
 	outOfService cache.Index[*corev1.Node] // under one value
 
-	nodeReader client.Typed[*corev1.Node]
-	log        *slog.Logger
-	attend     func(object.Key) // asks for a run of a Pod
+	log    *slog.Logger
+	attend func(object.Key) // asks for a run of a Pod
 
 	quarantine quarantine // the look's own; it runs once at a time
 
@@ -231,7 +227,7 @@ func (r *reconciler) tooMany(pods cache.Snapshot[*corev1.Pod]) ([]*corev1.Pod, e
 func (r *reconciler) goneNodes(ctx context.Context, pods cache.Snapshot[*corev1.Pod], nodes cache.Snapshot[*corev1.Node], now time.Time) map[string]bool {
 	gone := map[string]bool{}
 	for _, name := range r.quarantine.look(r.missing(pods, nodes), now) {
-		_, err := r.nodeReader.Get(ctx, object.Key{Name: name})
+		_, err := r.nodes.Server().Get(ctx, object.Key{Name: name})
 		if apierrors.IsNotFound(err) {
 			gone[name] = true
 			continue
@@ -277,7 +273,7 @@ func (r *reconciler) remove(ctx context.Context, pod *corev1.Pod, why reason) er
 		if err != nil {
 			return err
 		}
-		_, err = r.writer.Sub("status").Patch(ctx, key, patch)
+		_, err = r.pods.Sub("status").Patch(ctx, key, patch)
 		if apierrors.IsNotFound(err) {
 			return nil // it went meanwhile
 		}
@@ -288,7 +284,7 @@ func (r *reconciler) remove(ctx context.Context, pod *corev1.Pod, why reason) er
 	if deleted(pod) {
 		return nil
 	}
-	err := r.writer.Delete(ctx, key, client.IfUID(pod.UID), client.GracePeriod(0))
+	err := r.pods.Delete(ctx, key, client.IfUID(pod.UID), client.GracePeriod(0))
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return nil // a conflict says that another Pod has its name

@@ -71,7 +71,7 @@ func (r *reconciler) unnameIn(ctx context.Context, key object.Key, went token) e
 		return err
 	}
 	// Whoever created the Secret may have named it in the account a moment ago.
-	account, err := r.accountWriter.Get(ctx, key)
+	account, err := r.accounts.Server().Get(ctx, key)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (r *reconciler) unnameIn(ctx context.Context, key object.Key, went token) e
 		return nil
 	}
 	account.Secrets = slices.DeleteFunc(account.Secrets, names)
-	_, err = r.accountWriter.Update(ctx, account)
+	_, err = r.accounts.Update(ctx, account)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

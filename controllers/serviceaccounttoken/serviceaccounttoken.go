@@ -61,12 +61,11 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	r := &reconciler{
 		secrets: cache.Informer[*corev1.Secret](h,
 			cache.WithFields(fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String())),
-		accounts:      cache.Informer[*corev1.ServiceAccount](h),
-		secretWriter:  client.For[*corev1.Secret](h.Client()).With(client.MetadataAnswer()),
-		accountWriter: client.For[*corev1.ServiceAccount](h.Client()).With(client.MetadataAnswer()),
-		signer:        signer,
-		rootCA:        o.RootCA,
-		log:           h.Logger().With("controller", Name),
+		accounts:     cache.Informer[*corev1.ServiceAccount](h).With(client.MetadataAnswer()),
+		secretWriter: client.For[*corev1.Secret](h.Client()).With(client.MetadataAnswer()),
+		signer:       signer,
+		rootCA:       o.RootCA,
+		log:          h.Logger().With("controller", Name),
 	}
 	r.ofAccount = cache.NewIndex(r.secrets, accountOf)
 	loop := controller.NewKeyed(Name, r.reconcile, controller.Workers(o.Workers))
@@ -88,14 +87,13 @@ func accountOf(secret cache.Item[*corev1.Secret]) ([]string, error) {
 }
 
 type reconciler struct {
-	secrets       cache.SharedInformer[*corev1.Secret]
-	ofAccount     cache.Index[*corev1.Secret]
-	accounts      cache.SharedInformer[*corev1.ServiceAccount]
-	secretWriter  client.Typed[*corev1.Secret]
-	accountWriter client.Typed[*corev1.ServiceAccount]
-	signer        *signer
-	rootCA        []byte
-	log           *slog.Logger
+	secrets      cache.SharedInformer[*corev1.Secret]
+	ofAccount    cache.Index[*corev1.Secret]
+	accounts     cache.SharedInformer[*corev1.ServiceAccount]
+	secretWriter client.Typed[*corev1.Secret]
+	signer       *signer
+	rootCA       []byte
+	log          *slog.Logger
 }
 
 // tokenOf is the mapping from a Secret.
@@ -158,7 +156,7 @@ func (r *reconciler) account(ctx context.Context, namespace string, named refere
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	account, err = r.accountWriter.Get(ctx, key)
+	account, err = r.accounts.Server().Get(ctx, key)
 	if apierrors.IsNotFound(err) || err == nil && !named.is(account) {
 		return nil, nil
 	}

@@ -48,9 +48,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
-		pods:   cache.Informer[*corev1.Pod](h),
+		pods:   cache.Informer[*corev1.Pod](h).With(client.MetadataAnswer()),
 		nodes:  cache.Informer[*corev1.Node](h),
-		writer: client.For[*corev1.Pod](h.Client()).With(client.MetadataAnswer()),
 		events: h.Recorder(Name),
 	}
 	r.onNode = cache.TextIndex(r.pods, wire.NodeName)
@@ -73,7 +72,6 @@ type reconciler struct {
 	nodes   cache.SharedInformer[*corev1.Node]
 	onNode  cache.Index[*corev1.Pod]  // by the name of the node
 	tainted cache.Index[*corev1.Node] // those with a NoExecute taint, under one value
-	writer  client.Typed[*corev1.Pod]
 	events  *controller.Recorder
 	clocks  clocks
 }
@@ -185,7 +183,7 @@ func (r *reconciler) evict(ctx context.Context, pod *corev1.Pod) error {
 		if err != nil {
 			return err
 		}
-		_, err = r.writer.Sub("status").Patch(ctx, key, patch)
+		_, err = r.pods.Sub("status").Patch(ctx, key, patch)
 		if apierrors.IsNotFound(err) {
 			return nil // it went meanwhile
 		}
@@ -193,7 +191,7 @@ func (r *reconciler) evict(ctx context.Context, pod *corev1.Pod) error {
 			return fmt.Errorf("telling that pod %s is about to be deleted: %w", key, err)
 		}
 	}
-	err := r.writer.Delete(ctx, key, client.IfUID(pod.UID))
+	err := r.pods.Delete(ctx, key, client.IfUID(pod.UID))
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return nil // a conflict says that another Pod has its name

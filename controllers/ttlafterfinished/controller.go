@@ -43,9 +43,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
-		jobs:   cache.Informer[*batchv1.Job](h),
-		server: client.For[*batchv1.Job](h.Client()),
-		log:    h.Logger().With("controller", Name),
+		jobs: cache.Informer[*batchv1.Job](h),
+		log:  h.Logger().With("controller", Name),
 	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.jobs, controller.Stays),
@@ -54,9 +53,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 }
 
 type reconciler struct {
-	jobs   cache.SharedInformer[*batchv1.Job]
-	server client.Typed[*batchv1.Job]
-	log    *slog.Logger
+	jobs cache.SharedInformer[*batchv1.Job]
+	log  *slog.Logger
 }
 
 // reconcile deletes a Job whose time has come, or comes back when it has.
@@ -73,7 +71,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{After: left}, err
 	}
 	// Its TTL may be another one by now, and it may be another Job.
-	job, err = r.server.Get(ctx, req.Key)
+	job, err = r.jobs.Server().Get(ctx, req.Key)
 	if apierrors.IsNotFound(err) {
 		return controller.Result{}, nil
 	}
@@ -84,7 +82,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil || !wanted || left > 0 {
 		return controller.Result{After: left}, err
 	}
-	err = r.server.Delete(ctx, object.KeyOf(job), client.IfUID(job.UID), client.Propagation(metav1.DeletePropagationForeground))
+	err = r.jobs.Delete(ctx, object.KeyOf(job), client.IfUID(job.UID), client.Propagation(metav1.DeletePropagationForeground))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return controller.Result{}, fmt.Errorf("deleting job %s, which has finished: %w", req.Key, err)
 	}

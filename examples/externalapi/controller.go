@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -37,14 +36,12 @@ const (
 type reconciler struct {
 	provider *provider
 	services cache.SharedInformer[*corev1.Service]
-	server   client.Typed[*corev1.Service]
 }
 
 func newController(h controller.Host, p *provider) *controller.Controller {
 	r := &reconciler{
 		provider: p,
 		services: cache.Informer[*corev1.Service](h),
-		server:   client.For[*corev1.Service](h.Client()),
 	}
 	return controller.New(name, r.reconcile,
 		controller.For(r.services, changed),
@@ -83,7 +80,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return r.remove(ctx, service)
 	}
 	// From here on there may be a balancer, so the Service must not go without us.
-	if service, err = controller.AddFinalizer(ctx, r.server, service, finalizer); err != nil {
+	if service, err = controller.AddFinalizer(ctx, r.services, service, finalizer); err != nil {
 		return controller.Result{}, err
 	}
 	want := balancer{Name: req.Key.String()}
@@ -102,14 +99,14 @@ func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (contr
 	if err := r.provider.remove(ctx, string(service.UID)); err != nil {
 		return r.conclude(ctx, service, "", err)
 	}
-	return controller.Result{}, controller.RemoveFinalizer(ctx, r.server, service, finalizer)
+	return controller.Result{}, controller.RemoveFinalizer(ctx, r.services, service, finalizer)
 }
 
 // conclude writes down how it went, and decides when the Service is looked at again.
 func (r *reconciler) conclude(ctx context.Context, service *corev1.Service, address string, failure error) (controller.Result, error) {
 	now := service.DeepCopy()
 	describe(now, address, failure, time.Now())
-	if err := controller.WriteStatus(ctx, r.server, service, now); err != nil {
+	if err := controller.WriteStatus(ctx, r.services, service, now); err != nil {
 		return controller.Result{}, err
 	}
 	return next(failure)

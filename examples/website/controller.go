@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 )
 
@@ -27,8 +26,7 @@ const (
 type reconciler struct {
 	hosts hosts
 
-	sites  cache.SharedInformer[*Website]
-	server client.Typed[*Website]
+	sites cache.SharedInformer[*Website]
 
 	pages       *controller.Applier[*corev1.ConfigMap]
 	deployments *controller.Applier[*appsv1.Deployment]
@@ -44,7 +42,6 @@ func newController(h controller.Host, outside hosts) *controller.Controller {
 	r := &reconciler{
 		hosts:       outside,
 		sites:       sites,
-		server:      client.For[*Website](h.Client()),
 		pages:       controller.NewApplier(h.Client(), pages, name),
 		deployments: controller.NewApplier(h.Client(), deployments, name),
 		services:    controller.NewApplier(h.Client(), services, name),
@@ -67,15 +64,15 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		if err := r.hosts.remove(site); err != nil {
 			return controller.Result{}, err
 		}
-		return controller.Result{}, controller.RemoveFinalizer(ctx, r.server, site, finalizer)
+		return controller.Result{}, controller.RemoveFinalizer(ctx, r.sites, site, finalizer)
 	}
-	if site, err = controller.AddFinalizer(ctx, r.server, site, finalizer); err != nil {
+	if site, err = controller.AddFinalizer(ctx, r.sites, site, finalizer); err != nil {
 		return controller.Result{}, err
 	}
 	now := site.DeepCopy()
 	err = r.serve(ctx, now)
 	describe(now, err)
-	return controller.Result{}, errors.Join(err, controller.WriteStatus(ctx, r.server, site, now))
+	return controller.Result{}, errors.Join(err, controller.WriteStatus(ctx, r.sites, site, now))
 }
 
 // serve makes what a Website consists of, and notes in its status what there is.
