@@ -18,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -55,7 +56,7 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 			client:  h.Client(),
 			pods:    pods,
 			orphans: selectors.NewOrphans(pods),
-			events:  h.Recorder(kind.Source),
+			writer:  podwriter.New(h.Client(), h.Recorder(kind.Source)),
 			burst:   o.Burst,
 			now:     time.Now,
 

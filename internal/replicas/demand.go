@@ -8,13 +8,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -50,10 +49,9 @@ type keeper struct {
 	client  *client.Client
 	pods    cache.SharedInformer[*corev1.Pod]
 	orphans *selectors.Labelled[*corev1.Pod]
-	events  *controller.Recorder
+	writer  *podwriter.Writer
 	burst   int
 	now     func() time.Time
-	names   names
 
 	ignoreDeletionCost bool
 }
@@ -67,7 +65,7 @@ type state struct {
 }
 
 // forget drops what is remembered for a key that asks for nothing any more.
-func (k *keeper) forget(key object.Key) { k.names.forget(key) }
+func (k *keeper) forget(key object.Key) { k.writer.Forget(key) }
 
 // keep makes one demand true. The error says that it could not be found out which
 // Pods there are, or that not all could be adopted or released; nothing was created
@@ -87,7 +85,5 @@ func (k *keeper) keep(ctx context.Context, d demand) (state, error) {
 	return state{counts: counted, failure: failed, nextCheck: next, at: now}, nil
 }
 
-// ownerReference marks a Pod as managed by the owner.
-func (d *demand) ownerReference() metav1.OwnerReference {
-	return controller.OwnedBy(d.owner, d.kind.GroupVersionKind())
-}
+// whose is the owner as that of Pods.
+func (d *demand) whose() podwriter.Owner { return podwriter.Owner{Object: d.owner, Kind: d.kind} }

@@ -22,8 +22,8 @@
 //     those without a manager that match its selector, which it adopts after asking
 //     the server if the owner is still there.
 //   - plan (scale.go) says how many to make or to delete, at most 500 a run.
-//     Creates start slowly, so that what cannot work costs few requests; which
-//     Pods go is decided in rank.go.
+//     Package controller/podwriter creates and deletes them. Which Pods are deleted
+//     is decided by controller.PodRank.
 //   - count (count.go) says how many there are, once the Pods are what they are after
 //     this run, and status (status.go) puts it into the words of a ReplicaSet's
 //     status.
@@ -36,7 +36,7 @@
 //     while a cache lags, not after an answer was lost, not after a restart. A run
 //     sees what earlier runs for its key wrote, so there is nothing to expect or to
 //     count. The name of a Pod is drawn here and not by the server; a create that may
-//     or may not have happened is sent again under its old name (names.go), and the
+//     or may not have happened is sent again under its old name (podwriter), and the
 //     server takes it once.
 //   - A Pod that has failed, has succeeded or is being deleted does not count, and
 //     is replaced.

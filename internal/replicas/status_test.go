@@ -12,12 +12,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/controller/podwriter"
 )
 
 func TestFailureCondition(t *testing.T) {
 	other := appsv1.ReplicaSetCondition{Type: "Other", Status: corev1.ConditionTrue}
 	standing := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedDelete", Message: "first"}
-	failed := &failure{reason: failedCreate, cause: errors.New("no room")}
+	failed := &failure{reason: podwriter.FailedCreate, cause: errors.New("no room")}
 	for _, c := range []struct {
 		name    string
 		old     []appsv1.ReplicaSetCondition
@@ -53,7 +55,7 @@ func TestEachFieldOfTheStatusFollowsThePods(t *testing.T) {
 		"available":    func(s *state, _ *int64) { s.available++ },
 		"terminating":  func(s *state, _ *int64) { s.terminating++ },
 		"generation":   func(_ *state, generation *int64) { *generation++ },
-		"failure":      func(s *state, _ *int64) { s.failure = &failure{failedCreate, errors.New("no room")} },
+		"failure":      func(s *state, _ *int64) { s.failure = &failure{podwriter.FailedCreate, errors.New("no room")} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, generation := s, int64(3)

@@ -1,13 +1,15 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package replicas
+package podwriter
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 
@@ -24,6 +26,12 @@ const (
 // drawName returns a name that begins with prefix.
 func drawName(prefix string) string {
 	return prefix[:min(len(prefix), prefixMost)] + rand.String(suffixLength)
+}
+
+// isMadeOf reports whether drawName may have returned a name for a prefix.
+func isMadeOf(name, prefix string) bool {
+	prefix = prefix[:min(len(prefix), prefixMost)]
+	return len(name) == len(prefix)+suffixLength && strings.HasPrefix(name, prefix)
 }
 
 // dueTime is how long after its answer was lost a request may still be carried out.
@@ -52,22 +60,32 @@ type openName struct {
 	until time.Time // until then a lost request may yet make one
 }
 
-// take returns n names for Pods of an owner: first the open ones, then fresh ones.
-// Names that are in use are left out.
-func (o *names) take(key object.Key, owner types.UID, n int, prefix string, now time.Time, used func(string) bool) []string {
-	taken := o.stillOpen(key, owner, now, used)
-	taken = taken[:min(n, len(taken))]
-	seen := make(map[string]bool, n)
-	for _, name := range taken {
-		seen[name] = true
-	}
-	for len(taken) < n {
-		if name := drawName(prefix); !seen[name] && !used(name) {
-			seen[name] = true
-			taken = append(taken, name)
+// give returns Pods with names: those that have one as they are, and copies of the others,
+// which get an open name that was made of their generateName, or else a fresh one. Names
+// that are in use are left out.
+func (o *names) give(owner Owner, wanted []*corev1.Pod, now time.Time, used func(string) bool) []*corev1.Pod {
+	open := o.stillOpen(owner.key(), owner.Object.GetUID(), now, used)
+	seen := make(map[string]bool, len(wanted))
+	named := make([]*corev1.Pod, len(wanted))
+	for i, pod := range wanted {
+		if pod.Name != "" {
+			named[i] = pod
+			continue
 		}
+		name := ""
+		if at := slices.IndexFunc(open, func(name string) bool { return isMadeOf(name, pod.GenerateName) }); at >= 0 {
+			name = open[at]
+			open = slices.Delete(open, at, at+1)
+		}
+		for name == "" || seen[name] || used(name) {
+			name = drawName(pod.GenerateName)
+		}
+		seen[name] = true
+		copied := *pod
+		copied.Name = name
+		named[i] = &copied
 	}
-	return taken
+	return named
 }
 
 // stillOpen returns the open names of an owner that are not in use, in order, so

@@ -1,0 +1,130 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podwriter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// nameTries is how often another name is drawn where another owner's Pod has it.
+// Source: k8s.io/apiserver/pkg/registry/generic/registry,
+// maxNameGenerationCreateAttempts.
+const nameTries = 8
+
+// Create creates Pods of an owner and returns those that exist then, in the order of wanted.
+// used reports whether a Pod of the owner's namespace has a name, as far as the controller
+// has seen. The error is the first failure; the Pods that were created before it are
+// returned too. The Pods in wanted are not changed. Of the fields that the server fills
+// in, the Pods that are returned have those of the metadata.
+func (w *Writer) Create(ctx context.Context, owner Owner, wanted []*corev1.Pod, used func(name string) bool) ([]*corev1.Pod, error) {
+	named := w.names.give(owner, wanted, time.Now(), used)
+	made := make([]*corev1.Pod, len(named))
+	_, err := controller.SlowStart(ctx, len(named), 1, func(ctx context.Context, i int) error {
+		var err error
+		if wanted[i].Name != "" {
+			made[i], err = w.createNamed(ctx, owner, named[i])
+		} else {
+			made[i], err = w.createGenerated(ctx, owner, named[i])
+		}
+		return err
+	})
+	made = slices.DeleteFunc(made, func(pod *corev1.Pod) bool { return pod == nil })
+	if client.NamespaceGone(err) {
+		err = nil
+	}
+	return made, err
+}
+
+// create sends one create. What the server adds to spec and status is not returned.
+func (w *Writer) create(ctx context.Context, owner Owner, pod *corev1.Pod) (*corev1.Pod, error) {
+	made, err := w.pods.Create(ctx, pod, client.MetadataAnswer())
+	if err != nil {
+		return nil, err
+	}
+	w.normal(owner, SuccessfulCreate, creating, pod)
+	created := *pod
+	created.ObjectMeta = made.ObjectMeta
+	return &created, nil
+}
+
+// refused records the Event of a create that failed.
+func (w *Writer) refused(ctx context.Context, owner Owner, pod *corev1.Pod, err error) {
+	if !client.NamespaceGone(err) && ctx.Err() == nil {
+		w.warning(owner, FailedCreate, creating, pod, err)
+	}
+}
+
+// createNamed creates a Pod under the name that it has.
+func (w *Writer) createNamed(ctx context.Context, owner Owner, pod *corev1.Pod) (*corev1.Pod, error) {
+	made, err := w.create(ctx, owner, pod)
+	if err == nil {
+		return made, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		w.refused(ctx, owner, pod, err)
+		return nil, err
+	}
+	there, getErr := w.pods.Get(ctx, object.KeyOf(pod))
+	if getErr == nil && metav1.IsControlledBy(there, owner.Object) {
+		return there, nil // an earlier create that seemed to have failed
+	}
+	w.refused(ctx, owner, pod, err)
+	return nil, err
+}
+
+// createGenerated creates a Pod under a name that was generated, or under another one.
+func (w *Writer) createGenerated(ctx context.Context, owner Owner, pod *corev1.Pod) (*corev1.Pod, error) {
+	for try := 1; ; try++ {
+		made, err := w.create(ctx, owner, pod)
+		if err == nil {
+			w.names.made(owner.key(), pod.Name)
+			return made, nil
+		}
+		if !apierrors.IsAlreadyExists(err) || try == nameTries {
+			w.keepName(owner, pod.Name, err)
+			w.refused(ctx, owner, pod, err)
+			return nil, err
+		}
+		// An earlier create of ours that seemed to have failed, or another owner's Pod.
+		there, err := w.pods.Get(ctx, object.KeyOf(pod))
+		if err != nil {
+			w.keepName(owner, pod.Name, err)
+			return nil, fmt.Errorf("finding out whose Pod %s is: %w", object.KeyOf(pod), err)
+		}
+		if metav1.IsControlledBy(there, owner.Object) {
+			// The name stays open until the cache shows the Pod: as long as it is not
+			// seen, it would be created once more.
+			w.keepName(owner, pod.Name, nil)
+			return there, nil
+		}
+		w.names.made(owner.key(), pod.Name)
+		other := *pod
+		other.Name = drawName(pod.GenerateName)
+		pod = &other
+	}
+}
+
+// keepName has a later run use a name again. A refusal says that a request was not
+// carried out; every other failure leaves open that it will be.
+func (w *Writer) keepName(owner Owner, name string, err error) {
+	var until time.Time
+	var status apierrors.APIStatus
+	if err != nil && (!errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError) {
+		until = time.Now().Add(dueTime)
+	}
+	w.names.keep(owner.key(), owner.Object.GetUID(), name, until)
+}

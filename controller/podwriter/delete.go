@@ -1,0 +1,60 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podwriter
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// deletesAtOnce bounds how many deletes of one owner are under way. One connection
+// to an API server carries 100 requests (its default of MaxConcurrentStreams), and
+// others want to be heard as well.
+const deletesAtOnce = 64
+
+// Delete deletes Pods of an owner, each by its UID. deleted says of each Pod whether it is
+// deleted or was gone before. The error is the first failure; a failure does not keep the
+// other Pods from being deleted. Options, such as a grace period, are those of each delete.
+func (w *Writer) Delete(ctx context.Context, owner Owner, pods []*corev1.Pod, options ...client.DeleteOption) (deleted []bool, err error) {
+	deleted = make([]bool, len(pods))
+	streams := min(len(pods), deletesAtOnce)
+	errs := controller.Batch(ctx, streams, func(ctx context.Context, first int) error {
+		var failed error
+		for i := first; i < len(pods); i += streams {
+			err := w.deleteOne(ctx, owner, pods[i], options)
+			deleted[i] = err == nil
+			if failed == nil {
+				failed = err
+			}
+		}
+		return failed
+	})
+	if len(errs) > 0 {
+		return deleted, errs[0]
+	}
+	return deleted, nil
+}
+
+func (w *Writer) deleteOne(ctx context.Context, owner Owner, pod *corev1.Pod, options []client.DeleteOption) error {
+	options = append([]client.DeleteOption{client.IfUID(pod.UID)}, options...)
+	err := w.pods.Delete(ctx, object.KeyOf(pod), options...)
+	switch {
+	case err == nil:
+		w.normal(owner, SuccessfulDelete, deleting, pod)
+		return nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil // it is gone; a conflict says that another one has its name
+	}
+	if ctx.Err() == nil {
+		w.warning(owner, FailedDelete, deleting, pod, err)
+	}
+	return fmt.Errorf("deleting Pod %s: %w", object.KeyOf(pod), err)
+}
