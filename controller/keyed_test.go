@@ -124,6 +124,7 @@ func TestARunEnqueuesFurtherKeys(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
 		time.Sleep(90 * time.Minute)
+		synctest.Wait()
 		if want := []string{"1", "2", "3", "3", "4"}; !slices.Equal(runs, want) {
 			t.Errorf("runs of %v, want %v", runs, want)
 		}
@@ -135,6 +136,7 @@ func TestARunEnqueuesFurtherKeys(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(time.Hour) // what is enqueued now is for nobody
+		synctest.Wait()
 		if c.Queue().Len() != 0 || len(runs) != 5 {
 			t.Errorf("runs of %v", runs)
 		}
