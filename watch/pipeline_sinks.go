@@ -133,7 +133,7 @@ func (p *Pipeline) drain(ctx context.Context, runners []*sink.Runner, failure er
 		all.Go(func() {
 			err := r.Drained(waiting)
 			if s := r.Status(); err != nil && s.Waiting > 0 {
-				p.o.Log.Warn("a sink did not take all events in time; "+what, "sink", s.Name, "events", s.Waiting, "lastError", s.LastError)
+				p.o.Log.Warn("a sink did not take all events in time", "sink", s.Name, "events", s.Waiting, "so", what, "lastError", s.LastError)
 			}
 		})
 	}
