@@ -1,0 +1,166 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeapi
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Faults is what goes wrong on demand: with the requests for one resource, or with all.
+type Faults struct {
+	server *Server
+
+	hooks   sync.Mutex
+	refuse  func(*Request) *metav1.Status
+	lose    func(*Request) bool
+	latency func(*Request) time.Duration
+	next    []*planned
+	held    bool // watches send nothing; guarded by the server's mu
+}
+
+// planned is a fault of the next requests of a verb.
+type planned struct {
+	verb   string
+	left   int
+	status *metav1.Status // nil: the answer is lost
+}
+
+// Before sets a function that is called with each request before it is carried out. A
+// Status that it returns is the answer, and nothing is carried out. nil unsets it.
+//
+// A resource's own function is called after the server's. The function may use the
+// server, and is called by several requests at once.
+func (f *Faults) Before(answer func(*Request) *metav1.Status) {
+	f.hooks.Lock()
+	defer f.hooks.Unlock()
+	f.refuse = answer
+}
+
+// LoseAnswer sets a function that is called after each request but a watch. If it returns
+// true, the connection breaks before the answer is sent.
+func (f *Faults) LoseAnswer(lose func(*Request) bool) {
+	f.hooks.Lock()
+	defer f.hooks.Unlock()
+	f.lose = lose
+}
+
+// Delay sets a function that returns how long a request waits before it is carried out.
+func (f *Faults) Delay(latency func(*Request) time.Duration) {
+	f.hooks.Lock()
+	defer f.hooks.Unlock()
+	f.latency = latency
+}
+
+// RefuseNext answers the next n requests of a verb with a status, after those that are
+// planned already. The verb "*" is any.
+func (f *Faults) RefuseNext(n int, verb string, status *metav1.Status) {
+	f.plan(&planned{verb, n, status})
+}
+
+// LoseNext carries out the next n requests of a verb and breaks the connection before
+// the answer is sent.
+func (f *Faults) LoseNext(n int, verb string) { f.plan(&planned{verb: verb, left: n}) }
+
+func (f *Faults) plan(p *planned) {
+	f.hooks.Lock()
+	defer f.hooks.Unlock()
+	f.next = append(f.next, p)
+}
+
+// HoldWatches has watches send nothing but what they begin with, until it is called with
+// false: caches fall behind.
+func (f *Faults) HoldWatches(hold bool) {
+	f.server.mu.Lock()
+	defer f.server.mu.Unlock()
+	f.held = hold
+	f.server.wake()
+}
+
+// holds reports whether the watches of a resource are held. mu is held.
+func (s *Server) holds(r *Resource) bool { return s.Faults.held || r.Faults.held }
+
+// CutConnections breaks all connections, and so all requests that wait for an answer. New
+// ones are taken.
+func (s *Server) CutConnections() {
+	s.mu.Lock()
+	for _, cut := range s.open {
+		cut(errCut)
+	}
+	s.mu.Unlock()
+	if s.loopback != nil {
+		s.loopback.CloseClientConnections()
+	}
+}
+
+// before has a request wait as long as is wanted, and returns what to answer instead of
+// carrying it out.
+func (s *Server) before(q *Request) *metav1.Status {
+	for _, f := range s.levels(q) {
+		f.hooks.Lock()
+		latency, refuse := f.latency, f.refuse
+		f.hooks.Unlock()
+		if latency != nil {
+			wait(q, latency(q))
+		}
+		if refuse != nil {
+			if status := refuse(q); status != nil {
+				return status
+			}
+		}
+		if status := f.take(q, func(p *planned) bool { return p.status != nil }); status != nil {
+			return status.status
+		}
+	}
+	return nil
+}
+
+// losesAnswer reports whether the answer to a request is lost.
+func (s *Server) losesAnswer(q *Request) bool {
+	for _, f := range s.levels(q) {
+		f.hooks.Lock()
+		lose := f.lose
+		f.hooks.Unlock()
+		if lose != nil && lose(q) || f.take(q, func(p *planned) bool { return p.status == nil }) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// levels are the faults of the server and those of the request's resource.
+func (s *Server) levels(q *Request) []*Faults {
+	return []*Faults{&s.Faults, &s.Of(q.Resource).Faults}
+}
+
+// take uses up a planned fault.
+func (f *Faults) take(q *Request, fits func(*planned) bool) *planned {
+	f.hooks.Lock()
+	defer f.hooks.Unlock()
+	i := slices.IndexFunc(f.next, func(p *planned) bool { return fits(p) && (p.verb == "*" || p.verb == q.Verb) })
+	if i < 0 {
+		return nil
+	}
+	p := f.next[i]
+	if p.left--; p.left <= 0 {
+		f.next = slices.Delete(f.next, i, i+1)
+	}
+	return p
+}
+
+// wait returns early when the request ends.
+func wait(q *Request, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-q.HTTP.Context().Done():
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeapi
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+)
+
+// RoundTrip implements http.RoundTripper: it has the server answer a request. A watch's
+// answer goes on until its body is closed or its context ends.
+func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r = r.Clone(r.Context())
+		r.Body = http.NoBody
+	}
+	body, out := io.Pipe()
+	w := &pipeWriter{header: http.Header{}, out: out, begun: make(chan int, 1)}
+	w.buffer = bufio.NewWriter(out)
+	go func() {
+		err := io.EOF
+		defer func() {
+			// net/http's way to break a connection, see ServeHTTP.
+			if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // it is a panic's value, not an error that was wrapped
+				err = io.ErrUnexpectedEOF
+			} else if p != nil {
+				panic(p)
+			}
+			close(w.begun)
+			_ = w.buffer.Flush() // whoever reads may have gone
+			_ = out.CloseWithError(err)
+		}()
+		s.ServeHTTP(w, r)
+	}()
+	code, ok := <-w.begun
+	if !ok {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return &http.Response{
+		Status: http.StatusText(code), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.header, Body: body, ContentLength: -1, Request: r,
+	}, nil
+}
+
+// pipeWriter is a ResponseWriter whose header goes through a channel, and whose body
+// goes through a pipe.
+type pipeWriter struct {
+	header http.Header
+	out    *io.PipeWriter
+	buffer *bufio.Writer
+	begun  chan int // the status, once
+	wrote  bool
+}
+
+func (w *pipeWriter) Header() http.Header { return w.header }
+
+func (w *pipeWriter) WriteHeader(code int) {
+	if !w.wrote {
+		w.wrote = true
+		w.begun <- code
+	}
+}
+
+func (w *pipeWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.buffer.Write(p)
+}
+
+// Flush implements http.Flusher.
+func (w *pipeWriter) Flush() {
+	w.WriteHeader(http.StatusOK)
+	_ = w.buffer.Flush() // the next Write fails as well
+}
