@@ -12,14 +12,14 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // One life of an informer: it is asked for, indexed, started, read, told of a change, and
 // stopped. The same handle creates the Pods.
 func Example() {
-	server := fakeapi.Start(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
+	server := fakeapi.New().Listen().Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
 	defer server.Close()
 	c, err := client.New(server.Config())
 	if err != nil {

@@ -28,8 +28,8 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var pods = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
@@ -37,7 +37,7 @@ var pods = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespace
 // world is a server in memory and a factory that reads from it, inside a bubble in
 // which no time passes unless somebody waits.
 type world struct {
-	server  *fakeapi.Server
+	server  *fakeapi.Resource
 	factory *cache.Factory
 	log     *bytes.Buffer
 }
@@ -45,7 +45,7 @@ type world struct {
 // inWorld runs a test. The bubble fails if a goroutine is left when it ends.
 func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{server: fakeapi.InMemory(pods), log: new(bytes.Buffer)}
+		w := &world{server: fakeapi.New().Serve(pods), log: new(bytes.Buffer)}
 		c, err := client.New(w.server.Config())
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestTheFactorySaysWhereTwoInformersHoldTheSameObjects(t *testing.T) {
 
 func TestAServerThatPutsOffSaysSoAtOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.server.Before = func(string, *http.Request) *metav1.Status { return fakeapi.Unavailable(30) }
+		w.server.Before(func(*fakeapi.Request) *metav1.Status { return fakeapi.Unavailable(30) })
 		informer := cache.Informer[*corev1.Pod](w.factory)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -290,19 +290,19 @@ func TestATransformRunsOnceForEachObjectThatArrives(t *testing.T) {
 			return p, nil
 		}))
 		var expired atomic.Bool
-		w.server.Before = func(verb string, r *http.Request) *metav1.Status {
-			if verb == "watch" && r.URL.Query().Get("sendInitialEvents") != "" {
+		w.server.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "watch" && q.HTTP.URL.Query().Get("sendInitialEvents") != "" {
 				return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}
 			}
-			if verb == "watch" && expired.CompareAndSwap(true, false) {
+			if q.Verb == "watch" && expired.CompareAndSwap(true, false) {
 				// Nobody watches now.
-				if err := client.For[*corev1.Pod](c).Delete(r.Context(), object.Key{Namespace: "team-a", Name: "web-1"}); err != nil {
+				if err := client.For[*corev1.Pod](c).Delete(q.HTTP.Context(), object.Key{Namespace: "team-a", Name: "web-1"}); err != nil {
 					t.Error(err)
 				}
 				return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}
 			}
 			return nil
-		}
+		})
 		_, err = informer.AddHandler(func(e cache.Event[*corev1.Pod]) {
 			if !e.Item().Meta().Labels.Has("transformed") {
 				t.Errorf("%s %s: not transformed", e.Kind, e.Key().Name)
@@ -498,7 +498,7 @@ func TestEventsOfSomethingElseDoNotMoveTheVersion(t *testing.T) {
 				defer w.run(t)()
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				if s := informer.Snapshot(); s.Version() != "1" || s.Len() != 1 || informer.Trouble() != nil {
+				if s := informer.Snapshot(); s.Version() != "2" || s.Len() != 1 || informer.Trouble() != nil {
 					t.Errorf("%d objects at version %s, trouble %v", s.Len(), s.Version(), informer.Trouble())
 				}
 				if n := informer.Handle().Status().Relists["an object cannot be used"]; n != 1 {

@@ -22,6 +22,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // frail is a transform that fails for the Pods that somebody names. It says on which node
@@ -96,7 +97,7 @@ func frailWorld(t *testing.T, test func(t *testing.T, w *world, c *client.Client
 }
 
 func labelled(value string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Labels = map[string]string{"bad": value, "v": value + "!"} }
+	return func(p *corev1.Pod) { p.Labels = map[string]string{"bad": value, "v": "x" + value} }
 }
 
 func holds(informer cache.SharedInformer[*corev1.Pod]) string {
@@ -174,7 +175,7 @@ func TestAnObjectThatATransformFailedForRecoversWithItsNextState(t *testing.T) {
 		w.change(t, c, "a", labelled("1"))
 		w.change(t, c, "a", labelled("2"))
 		want(t, "faults", faultOf(informer), "1 a: cannot read its label")
-		want(t, "store", holds(informer), "a !")
+		want(t, "store", holds(informer), "a x")
 		w.change(t, c, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"v": "3"} })
 		want(t, "store", holds(informer), "a 3")
 		want(t, "told", told.take(), "Updated a")
@@ -253,30 +254,30 @@ func TestARelistKeepsTheLastGoodStateOfWhatATransformFailsFor(t *testing.T) {
 		var f frail
 		informer := cache.Informer[*corev1.Pod](w.factory, cache.Transform(f.transform))
 		var expired atomic.Bool
-		w.server.Before = func(verb string, r *http.Request) *metav1.Status {
-			if verb != "watch" || r.URL.Query().Get("sendInitialEvents") != "" || !expired.CompareAndSwap(true, false) {
+		w.server.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb != "watch" || q.HTTP.URL.Query().Get("sendInitialEvents") != "" || !expired.CompareAndSwap(true, false) {
 				return nil
 			}
 			pods := client.For[*corev1.Pod](c) // nobody watches now
 			for _, name := range []string{"a", "b"} {
-				p, err := pods.Get(r.Context(), object.Key{Namespace: "team-a", Name: name})
+				p, err := pods.Get(q.HTTP.Context(), object.Key{Namespace: "team-a", Name: name})
 				if err == nil {
 					labelled("1")(p)
-					_, err = pods.Update(r.Context(), p)
+					_, err = pods.Update(q.HTTP.Context(), p)
 				}
 				if err != nil {
 					t.Error(err)
 				}
 			}
 			return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}
-		}
+		})
 		defer w.run(t)()
-		want(t, "store", holds(informer), "a !, b ")
+		want(t, "store", holds(informer), "a -x, b ")
 		expired.Store(true)
 		line.cut()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		want(t, "store", holds(informer), "a !, b ")
+		want(t, "store", holds(informer), "a -x, b ")
 		want(t, "faults", faultOf(informer), "2 a: cannot read its label; b: cannot read its label")
 	})
 }

@@ -19,8 +19,8 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var managedPods = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -101,16 +101,16 @@ func TestInformersAskForNoMoreThanTheyKeep(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, refused=%t, lists=%t", name, refuses, lists), func(t *testing.T) {
 					inWorld(t, func(t *testing.T, w *world) {
 						asked := new(wishes)
-						w.server.Before = func(verb string, r *http.Request) *metav1.Status {
-							asked.note(verb, r)
-							if refuses && strings.Contains(r.Header.Get("Accept"), "drop=") {
+						w.server.Before(func(q *fakeapi.Request) *metav1.Status {
+							asked.note(q.Verb, q.HTTP)
+							if refuses && strings.Contains(q.HTTP.Header.Get("Accept"), "drop=") {
 								return refusal(http.StatusNotAcceptable)
 							}
-							if lists && r.URL.Query().Has("sendInitialEvents") {
+							if lists && q.HTTP.URL.Query().Has("sendInitialEvents") {
 								return refusal(http.StatusMethodNotAllowed)
 							}
 							return nil
-						}
+						})
 						pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "me"}}}}
 						if err := w.server.Add(pod); err != nil {
 							t.Fatal(err)

@@ -21,15 +21,15 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var pods = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
 
-func start(t *testing.T) (*fakeapi.Server, *client.Client) {
+func start(t *testing.T) (*fakeapi.Resource, *client.Client) {
 	t.Helper()
-	s := fakeapi.Start(pods)
+	s := fakeapi.New().Listen().Serve(pods)
 	t.Cleanup(s.Close)
 	return s, newClient(t, s.Config())
 }
@@ -115,7 +115,7 @@ func TestEveryWriteIsRecordedWithWhatItMade(t *testing.T) {
 
 func TestLostAnswerLeavesTheWriteUnknown(t *testing.T) {
 	s, c := start(t)
-	s.LoseAnswer = func(verb string, _ *http.Request) bool { return verb == "create" }
+	s.LoseAnswer(func(q *fakeapi.Request) bool { return q.Verb == "create" })
 	var r recorder
 	_, err := client.For[*corev1.Pod](c).Create(client.WithRecorder(t.Context(), &r), pod("a"))
 	if err == nil || !client.Unanswered(err) {
@@ -204,12 +204,12 @@ func TestRetryAfterIsHonouredAndBounded(t *testing.T) {
 	}
 	var asked atomic.Int64
 	refuse := int64(3)
-	s.Before = func(string, *http.Request) *metav1.Status {
+	s.Before(func(*fakeapi.Request) *metav1.Status {
 		if asked.Add(1) <= refuse {
 			return fakeapi.Unavailable(0)
 		}
 		return nil
-	}
+	})
 	view := client.For[*corev1.Pod](c)
 	if _, err := view.Get(t.Context(), object.Key{Namespace: "ns", Name: "a"}); err != nil || asked.Load() != 4 {
 		t.Errorf("err = %v after %d tries", err, asked.Load())
@@ -220,7 +220,7 @@ func TestRetryAfterIsHonouredAndBounded(t *testing.T) {
 		t.Errorf("err = %v after %d tries, want to give up after 11", err, asked.Load())
 	}
 	asked.Store(0)
-	s.Before = func(string, *http.Request) *metav1.Status { asked.Add(1); return fakeapi.Unavailable(-1) }
+	s.Before(func(*fakeapi.Request) *metav1.Status { asked.Add(1); return fakeapi.Unavailable(-1) })
 	if _, err := view.Get(t.Context(), object.Key{Namespace: "ns", Name: "a"}); err == nil || asked.Load() != 1 {
 		t.Errorf("without Retry-After: err = %v after %d tries", err, asked.Load())
 	}
@@ -229,7 +229,7 @@ func TestRetryAfterIsHonouredAndBounded(t *testing.T) {
 func TestWaitForRetryEndsWithTheContext(t *testing.T) {
 	s, c := start(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	s.Before = func(string, *http.Request) *metav1.Status { cancel(); return fakeapi.Unavailable(3600) }
+	s.Before(func(*fakeapi.Request) *metav1.Status { cancel(); return fakeapi.Unavailable(3600) })
 	if _, err := client.For[*corev1.Pod](c).Get(ctx, object.Key{Namespace: "ns", Name: "a"}); err == nil {
 		t.Error("no error")
 	}
@@ -237,10 +237,10 @@ func TestWaitForRetryEndsWithTheContext(t *testing.T) {
 
 func TestNamesThatWouldChangeThePathAreRefused(t *testing.T) {
 	s, c := start(t)
-	s.Before = func(verb string, r *http.Request) *metav1.Status {
-		t.Errorf("%s %s was sent", verb, r.URL.Path)
+	s.Before(func(q *fakeapi.Request) *metav1.Status {
+		t.Errorf("%s %s was sent", q.Verb, q.HTTP.URL.Path)
 		return nil
-	}
+	})
 	for _, name := range []string{"", ".", "..", "a/b", "../secrets/x", "a%2fb"} {
 		if _, err := client.For[*corev1.Pod](c).Get(t.Context(), object.Key{Namespace: "ns", Name: name}); err == nil {
 			t.Errorf("name %q was not refused", name)
@@ -270,14 +270,14 @@ func TestListReadsASelection(t *testing.T) {
 		}
 	}
 	list, version, err := client.For[*corev1.Pod](c).List(t.Context(), client.Selection{Namespace: "ns"})
-	if err != nil || len(list) != 2 || version != "2" {
+	if err != nil || len(list) != 2 || string(version) != s.ResourceVersion() {
 		t.Errorf("%d objects at %q, %v", len(list), version, err)
 	}
 }
 
 func TestUnstructuredObjectsAreReadAndWrittenByResource(t *testing.T) {
 	widgets := object.Resource{Group: "example.com", Version: "v1", Plural: "widgets", Kind: "Widget", Namespaced: true}
-	s := fakeapi.Start(widgets)
+	s := fakeapi.New().Listen().Serve(widgets)
 	defer s.Close()
 	view := client.ForResource[*unstructured.Unstructured](newClient(t, s.Config()), widgets)
 	w := &unstructured.Unstructured{Object: map[string]any{

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // forms notes the media types of requests, and whether a body is JSON.
@@ -47,7 +47,7 @@ func (f *forms) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestAClientThatIsToldSoSpeaksJSONAlone(t *testing.T) {
 	for contentType, protobuf := range map[string]bool{"": true, "application/json": false, "application/vnd.kubernetes.protobuf": true, "text/plain": true} {
-		server := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
+		server := fakeapi.New().Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
 		wire := &forms{next: server}
 		config := &rest.Config{Host: "http://in-memory", Transport: wire}
 		config.ContentType = contentType

@@ -5,22 +5,24 @@ package controller_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // bubble is a server of Pods, a client and their informer, where time passes as fast as
@@ -39,7 +41,7 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
-		b := &bubble{t: t, line: &line{server: fakeapi.InMemory(podsResource), open: map[int]context.CancelFunc{}}}
+		b := &bubble{t: t, line: &line{server: fakeapi.New().Serve(podsResource, fakeapi.WithFields("status.unknown")), open: map[int]context.CancelFunc{}}}
 		b.add("parent")
 		var err error
 		if b.client, err = client.New(&rest.Config{Host: "http://in-memory", Transport: b.line}); err != nil {
@@ -78,11 +80,18 @@ func (b *bubble) change(name string) {
 // patch changes the metadata of a Pod.
 func (b *bubble) patch(name string, metadata map[string]any) {
 	b.t.Helper()
-	patch, err := client.MergePatch(map[string]any{"metadata": metadata})
-	if err != nil {
-		b.t.Fatal(err)
+	o := b.line.to().Get(key(name))
+	have := o.Object["metadata"].(map[string]any)
+	text, err := json.Marshal(metadata)
+	if err == nil {
+		var changes map[string]any
+		if err = utiljson.Unmarshal(text, &changes); err == nil {
+			maps.Copy(have, changes)
+			maps.DeleteFunc(have, func(_ string, value any) bool { return value == nil })
+			err = b.line.to().Put(o)
+		}
 	}
-	if _, err := client.For[*corev1.Pod](b.client).Patch(b.t.Context(), key(name), patch); err != nil {
+	if err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -107,10 +116,10 @@ func (b *bubble) start(c controller.Runnable) (stop func()) {
 }
 
 // line is the way to a server. It can lead to another server, carry no watches, or
-// nothing at all, and it knows how to delete collections, which fakeapi does not.
+// nothing at all.
 type line struct {
 	mu        sync.Mutex
-	server    *fakeapi.Server
+	server    *fakeapi.Resource
 	open      map[int]context.CancelFunc
 	opened    int
 	noWatches bool
@@ -118,7 +127,7 @@ type line struct {
 	lose      func(*http.Request) bool // answers
 }
 
-func (l *line) to() *fakeapi.Server {
+func (l *line) to() *fakeapi.Resource {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.server
@@ -148,37 +157,12 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	l.open[l.opened] = cancel
 	l.opened++
-	var (
-		answer *http.Response
-		err    error
-	)
-	if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/pods") {
-		answer, err = l.deleteAll(r.WithContext(ctx))
-	} else {
-		answer, err = l.server.RoundTrip(r.WithContext(ctx))
-	}
+	answer, err := l.server.RoundTrip(r.WithContext(ctx))
 	if err == nil && l.lose != nil && l.lose(r) {
 		_ = answer.Body.Close()
 		return nil, errBroken
 	}
 	return answer, err
-}
-
-// deleteAll deletes what the collection of a request has.
-func (l *line) deleteAll(r *http.Request) (answer *http.Response, err error) {
-	for _, key := range l.server.Keys() {
-		if answer != nil {
-			_ = answer.Body.Close()
-		}
-		_, name, _ := strings.Cut(key, "/")
-		one := r.Clone(r.Context())
-		one.Body = http.NoBody
-		one.URL.Path += "/" + name
-		if answer, err = l.server.RoundTrip(one); err != nil {
-			return nil, err
-		}
-	}
-	return answer, nil
 }
 
 // names are those of the Pods that an informer shows.

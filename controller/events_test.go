@@ -6,7 +6,6 @@ package controller_test
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,18 +18,18 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var eventsResource = object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}
 
 // record has a recorder run, and stops it after use.
-func record(t *testing.T, before func(verb string, r *http.Request) *metav1.Status, flush time.Duration,
+func record(t *testing.T, before func(*fakeapi.Request) *metav1.Status, flush time.Duration,
 	use func(*controller.Recorder)) (all []*eventsv1.Event, dropped uint64) {
 	t.Helper()
-	server := fakeapi.InMemory(eventsResource)
-	server.Before = before
+	server := fakeapi.New().Serve(eventsResource)
+	server.Before(before)
 	c, err := client.New(server.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +42,7 @@ func record(t *testing.T, before func(verb string, r *http.Request) *metav1.Stat
 	cancel()
 	<-done
 	dropped = r.Dropped()
-	server.Before = nil
+	server.Before(nil)
 	all, _, err = client.For[*eventsv1.Event](c).List(t.Context(), client.Selection{})
 	if err != nil {
 		t.Fatal(err)
@@ -92,11 +91,11 @@ func TestEventsThatWaitAreFlushedAtTheEnd(t *testing.T) {
 	}{"in time": {time.Minute, 3, 0}, "not in time": {time.Second, 0, 3}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				slow := func(_ string, r *http.Request) *metav1.Status {
+				slow := func(q *fakeapi.Request) *metav1.Status {
 					select {
 					case <-time.After(5 * time.Second):
 						return nil
-					case <-r.Context().Done():
+					case <-q.HTTP.Context().Done():
 						return fakeapi.Unavailable(-1)
 					}
 				}

@@ -20,8 +20,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -257,12 +257,13 @@ func TestWhatWasThereIsLowAndWhatChangesComesFirst(t *testing.T) {
 
 func TestOwnerWithoutNamespaceIsReconciledForWhatItManages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"})
-		pods := fakeapi.InMemory(podsResource)
+		server := fakeapi.New()
+		nodes := server.Serve(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"})
+		pods := server.Serve(podsResource)
 		if err := nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}); err != nil {
 			t.Fatal(err)
 		}
-		cl, err := client.New(fakeapi.Several{nodes, pods}.Config())
+		cl, err := client.New(server.Config())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,8 +26,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // fuzzedAnswer is what a server answers to whatever it is asked.
@@ -149,7 +149,7 @@ func addAnswers(f *testing.F) {
 // version, or that this object is not there. Nothing else says what became of a write.
 func FuzzAnswersToALookUp(f *testing.F) {
 	addAnswers(f)
-	server := fakeapi.InMemory(podsResource)
+	server := fakeapi.New().Serve(podsResource)
 	if err := server.Add(pod("parent")); err != nil {
 		f.Fatal(err)
 	}

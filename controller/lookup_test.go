@@ -19,8 +19,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // between answers some requests in place of a server.
@@ -144,7 +144,7 @@ func TestALostAnswerIsLookedUpWithoutTheRightToGet(t *testing.T) {
 // appear in the informers of the other.
 func TestAWriteToAnotherClusterIsNotWaitedForInTheInformersOfThisOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		far := fakeapi.InMemory(podsResource)
+		far := fakeapi.New().Serve(podsResource)
 		for i := range 50 { // versions there are far ahead
 			if err := far.Add(pod(string(rune('a'+i%26)) + strings.Repeat("x", i/26+1))); err != nil {
 				t.Fatal(err)
@@ -173,7 +173,7 @@ func TestAWriteToAnotherClusterIsNotWaitedForInTheInformersOfThisOne(t *testing.
 // In a controller with informers of both, the one of the cluster that was written to shows it.
 func TestAWriteIsWaitedForInTheInformersOfItsCluster(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		far := fakeapi.InMemory(podsResource)
+		far := fakeapi.New().Serve(podsResource)
 		there, err := client.New(&rest.Config{Host: "http://elsewhere", Transport: far})
 		if err != nil {
 			t.Fatal(err)

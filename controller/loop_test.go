@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,8 +23,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var podsResource = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
@@ -37,15 +36,15 @@ const deadline = 30 * time.Second
 // fixture is a server, a client and the informers of a test.
 type fixture struct {
 	t       *testing.T
-	server  *fakeapi.Server
+	server  *fakeapi.Resource
 	client  *client.Client
 	factory *cache.Factory
 	pods    cache.SharedInformer[*corev1.Pod]
 }
 
-func newFixture(t *testing.T, configure ...func(*fakeapi.Server)) *fixture {
+func newFixture(t *testing.T, configure ...func(*fakeapi.Resource)) *fixture {
 	t.Helper()
-	server := fakeapi.Start(podsResource)
+	server := fakeapi.New().Listen().Serve(podsResource)
 	for _, f := range configure {
 		f(server)
 	}
@@ -118,7 +117,7 @@ func TestObjectsAreReconciledWithTheirCauses(t *testing.T) {
 		requests <- req.Key.String() + " because " + req.Causes.String()
 		return controller.Result{}, nil
 	}, controller.For(f.pods), quiet()))
-	if got := receive(t, requests, "the first run"); got != "ns/a because pods: Added Pod ns/a at 1" {
+	if got := receive(t, requests, "the first run"); got != "ns/a because pods: Added Pod ns/a at 2" {
 		t.Errorf("run for %q", got)
 	}
 }
@@ -204,10 +203,10 @@ func TestWriteWhoseAnswerWasLostIsFoundOut(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		t.Run(fmt.Sprintf("named %v", named), func(t *testing.T) {
 			var lost atomic.Bool
-			f := newFixture(t, func(s *fakeapi.Server) {
-				s.LoseAnswer = func(verb string, _ *http.Request) bool {
-					return verb == "create" && lost.CompareAndSwap(false, true)
-				}
+			f := newFixture(t, func(s *fakeapi.Resource) {
+				s.LoseAnswer(func(q *fakeapi.Request) bool {
+					return q.Verb == "create" && lost.CompareAndSwap(false, true)
+				})
 			})
 			f.add("parent")
 			children := client.For[*corev1.Pod](f.client)
@@ -509,8 +508,8 @@ func TestWriteThatTheInformerDoesNotSelectIsNotWaitedForForEver(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("answer lost %v", lost), func(t *testing.T) {
 			var creates atomic.Int64
-			f := newFixture(t, func(s *fakeapi.Server) {
-				s.LoseAnswer = func(verb string, _ *http.Request) bool { return lost && verb == "create" && creates.Add(1) == 1 }
+			f := newFixture(t, func(s *fakeapi.Resource) {
+				s.LoseAnswer(func(q *fakeapi.Request) bool { return lost && q.Verb == "create" && creates.Add(1) == 1 })
 			})
 			f.add("parent")
 			// Nothing that is written below is of this namespace.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // writer runs a controller whose first run for ns/parent writes, and which notes what
@@ -121,7 +121,7 @@ func TestKeyIsHeldUntilTheInformerShowsWhatWasWritten(t *testing.T) {
 			func(b *bubble) bool { return here(b, "target") == nil }},
 		{"deletecollection", func(ctx context.Context, p pods) error {
 			return p.DeleteCollection(ctx, client.Selection{Namespace: "ns"})
-		}, func(b *bubble) bool { return len(names(b.pods)) == 0 }},
+		}, func(b *bubble) bool { return here(b, "target") == nil && here(b, "final").DeletionTimestamp != nil }},
 		{"create and delete", func(ctx context.Context, p pods) error {
 			if _, err := p.Create(ctx, pod("child")); err != nil {
 				return err
@@ -233,19 +233,19 @@ func TestWriteThatARestoredServerHasLostIsNotWaitedFor(t *testing.T) {
 					t.Fatalf("waiting for %v; want the write (%v)", w.Waiting(), w.failed)
 				}
 				// The backup has the same two objects, at the same versions, and nothing after.
-				backup := fakeapi.InMemory(podsResource)
+				backup := fakeapi.New().Serve(podsResource)
 				for _, name := range []string{"parent", "target"} {
 					if err := backup.Add(pod(name)); err != nil {
 						t.Fatal(err)
 					}
 				}
-				backup.Before = func(verb string, r *http.Request) *metav1.Status {
-					if v := r.URL.Query().Get("resourceVersion"); (verb == "watch" || verb == "list") && len(v) > 0 && v > "2" {
+				backup.Before(func(q *fakeapi.Request) *metav1.Status {
+					if v := q.HTTP.URL.Query().Get("resourceVersion"); (q.Verb == "watch" || q.Verb == "list") && len(v) > 0 && v > "2" {
 						return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout,
 							Message: "Too large resource version", Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}}
 					}
 					return nil
-				}
+				})
 				b.line.set(func(l *line) { l.server = backup })
 				time.Sleep(time.Minute)
 				synctest.Wait()
@@ -453,7 +453,7 @@ func TestWaitingSaysWhatIsWaitedFor(t *testing.T) {
 			return err
 		}, func() {})
 		defer w.stop()
-		if got, want := w.Waiting()[key("parent")], "create of pods ns/child at 2 to appear"; got != want {
+		if got, want := w.Waiting()[key("parent")], "create of pods ns/child at 3 to appear"; got != want {
 			t.Errorf("waiting for %q, want %q", got, want)
 		}
 	})

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 )
 
@@ -68,9 +67,7 @@ func TestPredicatesChooseUpdatesByWhatChanged(t *testing.T) {
 			b.patch("parent", c.metadata)
 			check(c.what, c.chosen...)
 		}
-		if err := client.For[*corev1.Pod](b.client).Delete(t.Context(), key("parent")); err != nil {
-			t.Fatal(err)
-		}
+		b.line.to().Remove(key("parent"))
 		check("an object that is gone", all...)
 	})
 }

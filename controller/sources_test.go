@@ -16,12 +16,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -100,12 +100,12 @@ func TestEventsThatAPredicateDoesNotChooseStartNoRun(t *testing.T) {
 func TestWhatIsReadIsThereBeforeTheFirstRunAndShowsOwnWrites(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.add("seen")
-		b.line.to().Before = func(_ string, r *http.Request) *metav1.Status {
-			if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/namespaces/ns/") {
-				time.Sleep(time.Minute)
+		b.line.to().Delay(func(q *fakeapi.Request) time.Duration {
+			if q.HTTP.Method == http.MethodGet && q.Key.Namespace == "ns" {
+				return time.Minute
 			}
-			return nil
-		}
+			return 0
+		})
 		others := cache.Informer[*corev1.Pod](b.factory, cache.InNamespace("ns"))
 		runs := make(chan string, 10)
 		c := controller.New("test", func(ctx context.Context, req controller.Request) (controller.Result, error) {

@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/lease"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var (
@@ -71,7 +71,7 @@ func (w *way) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func isWatch(r *http.Request) bool { return r.URL.Query().Get("watch") == "true" }
 
-func candidate(t *testing.T, server *fakeapi.Server, identity string) *process {
+func candidate(t *testing.T, server *fakeapi.Resource, identity string) *process {
 	t.Helper()
 	w := &way{next: server}
 	c, err := client.New(&rest.Config{Host: "http://in-memory", Transport: w})
@@ -148,7 +148,7 @@ func follows(t *testing.T, terms <-chan *lease.Term) *lease.Term {
 	}
 }
 
-func record(t *testing.T, server *fakeapi.Server) *coordinationv1.Lease {
+func record(t *testing.T, server *fakeapi.Resource) *coordinationv1.Lease {
 	t.Helper()
 	c, err := client.New(server.Config())
 	if err != nil {
@@ -163,7 +163,7 @@ func record(t *testing.T, server *fakeapi.Server) *coordinationv1.Lease {
 
 func TestAReleasedLeaseHasTheNextHolderAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(leases)
+		server := fakeapi.New().Serve(leases)
 		first := candidate(t, server, "first").lead(t)
 		next := candidate(t, server, "second").standby(t)
 		time.Sleep(10 * time.Minute)
@@ -194,7 +194,7 @@ func TestAReleasedLeaseHasTheNextHolderAtOnce(t *testing.T) {
 
 func TestAHolderThatCannotReachTheServerStopsBeforeAnotherBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(leases)
+		server := fakeapi.New().Serve(leases)
 		a := candidate(t, server, "a")
 		term := a.lead(t)
 		next := candidate(t, server, "b").standby(t)
@@ -232,7 +232,7 @@ func TestRenewalsThatAreAnsweredWith500EndTheTermInTimeAndNotBefore(t *testing.T
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := fakeapi.InMemory(leases)
+				server := fakeapi.New().Serve(leases)
 				a := candidate(t, server, "a")
 				began := time.Now()
 				var leads atomic.Bool
@@ -268,7 +268,7 @@ func TestRenewalsThatAreAnsweredWith500EndTheTermInTimeAndNotBefore(t *testing.T
 
 func TestTwoProcessesWithOneIdentityDoNotLeadAtTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(leases)
+		server := fakeapi.New().Serve(leases)
 		a := candidate(t, server, "same")
 		term := a.lead(t)
 		next := candidate(t, server, "same").standby(t)
@@ -288,7 +288,7 @@ func TestTwoProcessesWithOneIdentityDoNotLeadAtTheSameTime(t *testing.T) {
 // clocks, and no timer has fired yet.
 func TestAProcessThatWasStoppedIsNoLongerCertainBeforeAnyTimerFires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := candidate(t, fakeapi.InMemory(leases), "a")
+		a := candidate(t, fakeapi.New().Serve(leases), "a")
 		var mono, wall atomic.Int64
 		lease.Shift(a.Elector, func() time.Duration { return time.Duration(mono.Load()) }, func() time.Duration { return time.Duration(wall.Load()) })
 		term := a.lead(t)
@@ -316,7 +316,7 @@ func TestAWallClockThatJumpsNeitherEndsATermNorBeginsOne(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"forward": 24 * time.Hour, "back": -24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := fakeapi.InMemory(leases)
+				server := fakeapi.New().Serve(leases)
 				a, b := candidate(t, server, "a"), candidate(t, server, "b")
 				var jumped atomic.Bool
 				for _, p := range []*process{a, b} {
@@ -346,7 +346,7 @@ func TestAWallClockThatJumpsNeitherEndsATermNorBeginsOne(t *testing.T) {
 
 func TestALeaseDeletedUnderItsHolderIsMadeAnewAndTheTermGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(leases)
+		server := fakeapi.New().Serve(leases)
 		term := candidate(t, server, "a").lead(t)
 		next := candidate(t, server, "b").standby(t)
 		time.Sleep(time.Minute + time.Second/2)
@@ -367,7 +367,7 @@ func TestALeaseDeletedUnderItsHolderIsMadeAnewAndTheTermGoesOn(t *testing.T) {
 
 func TestWhoSawAHolderRespectsItsTimeAlthoughTheLeaseIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(leases)
+		server := fakeapi.New().Serve(leases)
 		a := candidate(t, server, "a")
 		term := a.lead(t)
 		next := candidate(t, server, "b").standby(t)
@@ -379,7 +379,7 @@ func TestWhoSawAHolderRespectsItsTimeAlthoughTheLeaseIsGone(t *testing.T) {
 	})
 }
 
-func remove(t *testing.T, server *fakeapi.Server) {
+func remove(t *testing.T, server *fakeapi.Resource) {
 	t.Helper()
 	c, err := client.New(server.Config())
 	if err != nil {
@@ -390,7 +390,7 @@ func remove(t *testing.T, server *fakeapi.Server) {
 	}
 }
 
-func edit(t *testing.T, server *fakeapi.Server, change map[string]any) {
+func edit(t *testing.T, server *fakeapi.Resource, change map[string]any) {
 	t.Helper()
 	c, err := client.New(server.Config())
 	if err != nil {
@@ -407,7 +407,7 @@ func edit(t *testing.T, server *fakeapi.Server, change map[string]any) {
 
 func TestAHolderWhoseLeaseIsGivenToAnotherEndsItsTermAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(leases)
+		server := fakeapi.New().Serve(leases)
 		term := candidate(t, server, "a").lead(t)
 		time.Sleep(time.Minute + time.Second/2)
 		edit(t, server, map[string]any{"spec": map[string]any{"holderIdentity": "kubectl"}})
@@ -424,7 +424,7 @@ func TestAHolderWhoseLeaseIsGivenToAnotherEndsItsTermAtOnce(t *testing.T) {
 
 func TestALabelOnTheLeaseDisturbsNobodyAndStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(leases)
+		server := fakeapi.New().Serve(leases)
 		a := candidate(t, server, "a")
 		term := a.lead(t)
 		next := candidate(t, server, "b").standby(t)
@@ -457,7 +457,7 @@ func TestALabelOnTheLeaseDisturbsNobodyAndStays(t *testing.T) {
 
 func TestARenewalWhoseAnswerIsLostCountsFromWhenItWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(leases)
+		server := fakeapi.New().Serve(leases)
 		a := candidate(t, server, "a")
 		var n atomic.Int64
 		a.way.lose = func(r *http.Request) bool { return r.Method == http.MethodPut && n.Add(1)%2 == 1 }
@@ -475,7 +475,7 @@ func TestALeaseThatWasTakenWithoutAnAnswerIsRecognised(t *testing.T) {
 	for _, method := range []string{http.MethodPost, http.MethodPut} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := fakeapi.InMemory(leases)
+				server := fakeapi.New().Serve(leases)
 				if method == http.MethodPut {
 					if err := candidate(t, server, "before").lead(t).Release(t.Context(), ""); err != nil {
 						t.Fatal(err)
@@ -502,7 +502,7 @@ func TestALeaseThatWasTakenWithoutAnAnswerIsRecognised(t *testing.T) {
 
 func TestWhoMayNotWatchAsksAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(leases)
+		server := fakeapi.New().Serve(leases)
 		first := candidate(t, server, "first").lead(t)
 		b := candidate(t, server, "b")
 		b.way.refuse = func(r *http.Request) int {
@@ -530,7 +530,7 @@ func TestWhoMayNotWatchAsksAgainAndAgain(t *testing.T) {
 
 func TestAReleaseThatTheServerDoesNotHearEndsTheTermAndSaysWhatFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(leases)
+		server := fakeapi.New().Serve(leases)
 		a := candidate(t, server, "a")
 		term := a.lead(t)
 		a.way.cut.Store(true)
@@ -547,7 +547,7 @@ func TestAReleaseThatTheServerDoesNotHearEndsTheTermAndSaysWhatFollows(t *testin
 
 func TestAHolderOfAnotherKindIsRespectedForItsOwnDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(leases)
+		server := fakeapi.New().Serve(leases)
 		holder, seconds, now := "kube-controller-manager", int32(15), metav1.NowMicro()
 		if err := server.Add(&coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},

@@ -9,13 +9,13 @@ import (
 	"log/slog"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/lease"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 func Example() {
-	server := fakeapi.InMemory(leases)
+	server := fakeapi.New().Serve(leases)
 	c, err := client.New(server.Config())
 	if err != nil {
 		fmt.Println(err)

@@ -6,7 +6,6 @@ package manager_test
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,16 +18,16 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // A controller that is written as the README shows, with no option about its host: the
 // answer of a create is lost, and the watch is late by a minute.
 func TestAControllerThatIsAddedKnowsWhatBecameOfLostAnswersAndLogsForTheManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.InMemory(podsResource)
-		server.LoseAnswer = func(verb string, _ *http.Request) bool { return verb == "create" }
+		server := fakeapi.New().Serve(podsResource)
+		server.LoseAnswer(func(q *fakeapi.Request) bool { return q.Verb == "create" })
 		if err := server.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "parent"}}); err != nil {
 			t.Fatal(err)
 		}

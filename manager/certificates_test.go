@@ -29,9 +29,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/wire"
 )
 
@@ -119,13 +119,13 @@ func (c caller) get(t *testing.T, url string) (int, string) {
 // judge is an API server that lets the group monitoring see everything, and says of whom it
 // was asked.
 type judge struct {
-	fakeapi.Several
+	*fakeapi.Server
 	asked chan authorizationv1.SubjectAccessReviewSpec
 }
 
 func (j *judge) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !strings.HasSuffix(r.URL.Path, "/subjectaccessreviews") {
-		return j.Several.RoundTrip(r)
+		return j.Server.RoundTrip(r)
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -160,15 +160,16 @@ var configMaps = object.Resource{Version: "v1", Plural: "configmaps", Kind: "Con
 
 // judged runs a manager that knows people as said, and returns where its metrics are, its
 // API server's ConfigMaps, and of whom it asks.
-func judged(t *testing.T, how manager.Authentication, published ...*corev1.ConfigMap) (url string, maps *fakeapi.Server, asked <-chan authorizationv1.SubjectAccessReviewSpec) {
+func judged(t *testing.T, how manager.Authentication, published ...*corev1.ConfigMap) (url string, maps *fakeapi.Resource, asked <-chan authorizationv1.SubjectAccessReviewSpec) {
 	t.Helper()
-	maps = fakeapi.InMemory(configMaps)
+	server := fakeapi.New(podsResource)
+	maps = server.Serve(configMaps)
 	for _, configMap := range published {
 		if err := maps.Add(configMap); err != nil {
 			t.Fatal(err)
 		}
 	}
-	j := &judge{Several: fakeapi.Several{fakeapi.InMemory(podsResource), maps}, asked: make(chan authorizationv1.SubjectAccessReviewSpec, 100)}
+	j := &judge{Server: server, asked: make(chan authorizationv1.SubjectAccessReviewSpec, 100)}
 	l := listen(t)
 	run(t, broken(t, &rest.Config{Host: "http://in-memory", Transport: j}, manager.Serve(l, manager.Serving{Authentication: how})))
 	base := "https://" + l.Addr().String()
@@ -315,7 +316,7 @@ func TestWhatAPIServersPublishIsBelievedAndItsChangesAreNoticed(t *testing.T) {
 
 func TestWithoutWhatMustBePublishedAManagerEndsAndSaysWhatIsMissing(t *testing.T) {
 	for lookup, fatal := range map[manager.Lookup]bool{manager.NeedLookup: true, manager.TryLookup: false} {
-		j := &judge{Several: fakeapi.Several{fakeapi.InMemory(podsResource), fakeapi.InMemory(configMaps)}}
+		j := &judge{Server: fakeapi.New(podsResource, configMaps)}
 		l := listen(t)
 		m := broken(t, &rest.Config{Host: "http://in-memory", Transport: j}, manager.Serve(l, manager.Serving{Authentication: manager.Authentication{Lookup: lookup}}))
 		if fatal {

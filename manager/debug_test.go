@@ -9,18 +9,15 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -97,7 +94,7 @@ func TestDebugPageShowsWhatKeysWaitForAndWhoHoldsTheLease(t *testing.T) {
 			if req.Key.Name != "a" {
 				return controller.Result{}, nil
 			}
-			server[0].HoldWatches(true)
+			server.Of(podsResource).HoldWatches(true)
 			_, err := client.For[*corev1.Pod](m.Client()).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "made"}})
 			return controller.Result{After: time.Nanosecond}, err
 		}, controller.For(pods))
@@ -124,22 +121,11 @@ func TestDebugPageShowsWhatKeysWaitForAndWhoHoldsTheLease(t *testing.T) {
 	shows(standby, `^lease \S+: this is second\S*, the holder is first\S* \(term \d+\)$`, `^second: standing by`)
 }
 
-// laterKinds is a server that has more kinds after a while.
-type laterKinds struct {
-	now atomic.Pointer[fakeapi.Several]
-}
-
-func (l *laterKinds) RoundTrip(r *http.Request) (*http.Response, error) {
-	return l.now.Load().RoundTrip(r)
-}
-
 // As where a CustomResourceDefinition has not been made yet.
 func TestAControllerWhoseKindIsNotThereSaysSoAndRunsWhenItIs(t *testing.T) {
-	server := &laterKinds{}
-	first := podServer(t)
-	server.now.Store(&first)
+	server := podServer(t)
 	l := listen(t)
-	m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: server}, manager.Serve(l, manager.Serving{Plain: true}),
+	m, err := manager.New(server.Config(), manager.Serve(l, manager.Serving{Plain: true}),
 		manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +149,7 @@ func TestAControllerWhoseKindIsNotThereSaysSoAndRunsWhenItIs(t *testing.T) {
 	if key := <-worked; key.Name != "a" {
 		t.Errorf("the other controller ran for %s", key)
 	}
-	line := regexp.MustCompile(`(?m)^  its informer of configmaps is not current: .*no such path: /api/v1/configmaps$`)
+	line := regexp.MustCompile(`(?m)^  its informer of configmaps is not current: .*could not find the requested resource.*$`)
 	page := func() string {
 		_, text := ask(t, "http://"+l.Addr().String()+"/debug/controllers", "")
 		return text
@@ -173,12 +159,10 @@ func TestAControllerWhoseKindIsNotThereSaysSoAndRunsWhenItIs(t *testing.T) {
 		t.Error("it ran before it could")
 	}
 
-	maps := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})
+	maps := server.Serve(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})
 	if err := maps.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "late"}}); err != nil {
 		t.Fatal(err)
 	}
-	more := fakeapi.Several{first[0], first[1], maps}
-	server.now.Store(&more)
 	if key := <-waited; key.Name != "late" {
 		t.Errorf("it ran for %s", key)
 	}

@@ -23,10 +23,10 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/lease"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var (
@@ -135,13 +135,14 @@ func (r *replica) end(t *testing.T) error {
 	}
 }
 
-func podServer(t *testing.T) fakeapi.Several {
+func podServer(t *testing.T) *fakeapi.Server {
 	t.Helper()
-	pods := fakeapi.InMemory(podsResource)
+	server := fakeapi.New(leases)
+	pods := server.Serve(podsResource)
 	if err := pods.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}); err != nil {
 		t.Fatal(err)
 	}
-	return fakeapi.Several{pods, fakeapi.InMemory(leases)}
+	return server
 }
 
 func TestAStandbyKnowsTheWorldAndWritesNothingUntilTheLeaderHasStopped(t *testing.T) {
@@ -205,8 +206,9 @@ func TestALeaderThatIsCutOffEndsWithAnErrorBeforeAnotherWrites(t *testing.T) {
 // A write that hangs must not arrive in another's time.
 func TestAWriteUnderWayEndsWithTheTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, locks := fakeapi.InMemory(podsResource), fakeapi.InMemory(leases)
-		hangs := &hanging{next: fakeapi.Several{pods, locks}}
+		server := fakeapi.New(podsResource)
+		server.Serve(leases)
+		hangs := &hanging{next: server}
 		m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: hangs},
 			manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))), manager.Instance("a"), manager.LeaderElection(locked))
 		if err != nil {
@@ -360,12 +362,12 @@ func TestTheLastQuestionBeforeAWriteIsWhetherTheLeaseIsHeld(t *testing.T) {
 func TestALeaseThatIsKeptIsLeftToExpire(t *testing.T) {
 	for keep, holder := range map[bool]bool{false: false, true: true} {
 		synctest.Test(t, func(t *testing.T) {
-			pods, held := fakeapi.InMemory(podsResource), fakeapi.InMemory(leases)
+			server := fakeapi.New(podsResource)
+			held := server.Serve(leases)
 			options := []manager.Option{manager.Log(slog.New(slog.DiscardHandler)), manager.Instance("a"), manager.LeaderElection(locked)}
 			if keep {
 				options = append(options, manager.KeepLease())
 			}
-			server := fakeapi.Several{pods, held}
 			network := roundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Context().Err() != nil {
 					return nil, r.Context().Err() // as one that has wires
@@ -404,11 +406,8 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // what the last one did.
 func TestANewLeaderWaitsUntilItHasSeenTheLastWritesOfTheOldOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods := fakeapi.InMemory(podsResource)
-		if err := pods.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}); err != nil {
-			t.Fatal(err)
-		}
-		server := fakeapi.Several{pods, fakeapi.InMemory(leases)}
+		server := podServer(t)
+		pods := server.Of(podsResource)
 		first := startReplica(t, server, "first")
 		time.Sleep(time.Second)
 		second := startReplica(t, server, "second")

@@ -24,9 +24,9 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var podsResource = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
@@ -99,7 +99,7 @@ func (p part) Name() string                  { return p.name }
 func (p part) Run(ctx context.Context) error { return p.run(ctx) }
 
 func TestManagerRunsItsControllersAndLeavesNothingBehind(t *testing.T) {
-	server := fakeapi.Start(podsResource)
+	server := fakeapi.New().Listen().Serve(podsResource)
 	defer server.Close()
 	if err := server.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}); err != nil {
 		t.Fatal(err)
@@ -171,17 +171,17 @@ func TestServerThatIsNotThereIsWaitedForAndSaidOnce(t *testing.T) {
 }
 
 func TestControllerThatCannotStartHoldsUpNobody(t *testing.T) {
-	server := fakeapi.Start(podsResource)
+	server := fakeapi.New().Listen().Serve(podsResource)
 	t.Cleanup(server.Close)
 	var allowed atomic.Bool
-	server.Before = func(verb string, r *http.Request) *metav1.Status {
-		if r.URL.Query().Get("labelSelector") == "secret=yes" && !allowed.Load() {
-			return fakeapi.Forbidden(verb + " pods")
+	server.Before(func(q *fakeapi.Request) *metav1.Status {
+		if q.HTTP.URL.Query().Get("labelSelector") == "secret=yes" && !allowed.Load() {
+			return fakeapi.Forbidden(q.Verb + " pods")
 		}
 		return nil
-	}
+	})
 	for i := range 3 {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", i)}}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", i), Labels: map[string]string{"secret": "yes"}}}
 		if err := server.Add(p); err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestControllerThatCannotStartHoldsUpNobody(t *testing.T) {
 }
 
 func TestPartThatFailsForGoodStopsTheManager(t *testing.T) {
-	server := fakeapi.Start(podsResource)
+	server := fakeapi.New().Listen().Serve(podsResource)
 	defer server.Close()
 	var log lockedBuffer
 	m := newManager(t, server.Config(), &log)
@@ -236,7 +236,7 @@ func TestPartThatFailsForGoodStopsTheManager(t *testing.T) {
 }
 
 func TestManagerRefusesTwoPartsOfOneNameAndLateOnes(t *testing.T) {
-	server := fakeapi.Start(podsResource)
+	server := fakeapi.New().Listen().Serve(podsResource)
 	t.Cleanup(server.Close)
 	var log lockedBuffer
 	m := newManager(t, server.Config(), &log)
@@ -260,7 +260,7 @@ func TestManagerRefusesTwoPartsOfOneNameAndLateOnes(t *testing.T) {
 
 // Events say who did what; they are written by who did it.
 func TestAControllerWithItsOwnCredentialsRecordsItsEventsWithThem(t *testing.T) {
-	server := fakeapi.Start(podsResource)
+	server := fakeapi.New().Listen().Serve(podsResource)
 	t.Cleanup(server.Close)
 	m := newManager(t, server.Config(), &lockedBuffer{})
 	wrote := make(chan string, 10)

@@ -21,7 +21,6 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -79,7 +78,9 @@ func (d *diary) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAManagerBeginsAndEndsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}
-		d := &diary{next: append(podServer(t), fakeapi.InMemory(events))}
+		server := podServer(t)
+		server.Serve(events)
+		d := &diary{next: server}
 		m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: d},
 			manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))), manager.Instance("the one"), manager.LeaderElection(locked))
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 func TestControllersLookAtEverythingAgainWithinTheResyncPeriod(t *testing.T) {
@@ -34,7 +34,7 @@ func TestControllersLookAtEverythingAgainWithinTheResyncPeriod(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := fakeapi.InMemory(podsResource)
+				server := fakeapi.New().Serve(podsResource)
 				if err := server.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}}); err != nil {
 					t.Fatal(err)
 				}

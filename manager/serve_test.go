@@ -26,8 +26,8 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/wire"
 )
 
@@ -95,9 +95,9 @@ func (oven) Run(ctx context.Context) error {
 	return nil
 }
 
-func somePods(t *testing.T) *fakeapi.Server {
+func somePods(t *testing.T) *fakeapi.Resource {
 	t.Helper()
-	server := fakeapi.Start(podsResource)
+	server := fakeapi.New().Listen().Serve(podsResource)
 	t.Cleanup(server.Close)
 	for _, name := range []string{"good", "bad"} {
 		if err := server.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}); err != nil {

@@ -19,7 +19,6 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/lease"
 	"github.com/setpoint-io/setpoint/manager"
 )
@@ -272,8 +271,8 @@ func TestAShortLimitIsKeptToo(t *testing.T) {
 // A lease that is had after the manager gave up waiting for it must not be kept.
 func TestALeaseThatComesTooLateIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		locks := fakeapi.InMemory(leases)
-		server := fakeapi.Several{podServer(t)[0], locks}
+		server := podServer(t)
+		locks := server.Of(leases)
 		held := make(chan struct{})
 		network := roundTripper(func(r *http.Request) (*http.Response, error) {
 			if isLease(r) && r.Method == http.MethodPost {

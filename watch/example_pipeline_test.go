@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/watch"
 	"github.com/setpoint-io/setpoint/watch/config"
 	"github.com/setpoint-io/setpoint/watch/event"
@@ -36,9 +36,9 @@ func (s screen) Write(line []byte) (int, error) {
 // A program of one's own that does what "setpoint watch -f" does: a configuration says what is
 // watched and where events go.
 func ExamplePipeline() {
-	server := fakeapi.Several{fakeapi.InMemory(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})}
+	server := fakeapi.New().Serve(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})
 	for _, namespace := range []string{"shop", "test"} {
-		if err := server[0].Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "prices"}}); err != nil {
+		if err := server.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "prices"}}); err != nil {
 			fmt.Println(err)
 			return
 		}

@@ -12,18 +12,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/watch"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
 // A program that prints what changes, until somebody has scaled.
 func Example() {
-	server := fakeapi.Several{fakeapi.InMemory(object.Resource{Version: "v1", Plural: "replicationcontrollers", Kind: "ReplicationController", Namespaced: true})}
+	server := fakeapi.New().Serve(object.Resource{Version: "v1", Plural: "replicationcontrollers", Kind: "ReplicationController", Namespaced: true})
 	web := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
-	if err := server[0].Add(web); err != nil {
+	if err := server.Add(web); err != nil {
 		fmt.Println(err)
 		return
 	}

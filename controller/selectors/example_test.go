@@ -14,21 +14,22 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller/selectors"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // The Services that select a Pod, and the Pods that a Service selects.
 func Example() {
-	services := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true})
-	pods := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
+	server := fakeapi.New()
+	services := server.Serve(object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true})
+	pods := server.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
 	for name, selector := range map[string]map[string]string{"web": {"app": "web"}, "db": {"app": "db"}} {
 		_ = services.Add(&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.ServiceSpec{Selector: selector},
 		})
 	}
 	_ = pods.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", Labels: map[string]string{"app": "web", "tier": "front"}}})
-	c, err := client.New(fakeapi.Several{services, pods}.Config())
+	c, err := client.New(server.Config())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -19,8 +19,8 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var (
@@ -40,11 +40,12 @@ type world struct {
 }
 
 // newWorld returns a world in which the informers run. prepare fills the servers before.
-func newWorld(t testing.TB, prepare func(pods, budgets *fakeapi.Server)) *world {
+func newWorld(t testing.TB, prepare func(pods, budgets *fakeapi.Resource)) *world {
 	t.Helper()
-	pods, budgets := fakeapi.InMemory(podKind), fakeapi.InMemory(budgetKind)
+	server := fakeapi.New()
+	pods, budgets := server.Serve(podKind), server.Serve(budgetKind)
 	prepare(pods, budgets)
-	api, err := client.New(fakeapi.Several{pods, budgets}.Config())
+	api, err := client.New(server.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestBothDirectionsAgreeWithAModelAfterEachEvent(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := chance{rand.New(rand.NewPCG(seed, 0))}
-				w := newWorld(t, func(*fakeapi.Server, *fakeapi.Server) {})
+				w := newWorld(t, func(*fakeapi.Resource, *fakeapi.Resource) {})
 				m := &model{pods: map[object.Key]*corev1.Pod{}, budgets: map[object.Key]*policyv1.PodDisruptionBudget{}}
 				for range 100 {
 					w.step(t, m, c)
@@ -230,7 +231,7 @@ func BenchmarkSelecting(b *testing.B) {
 	for _, n := range []int{1, 100, 10_000} {
 		for _, habit := range []string{"one label", "a common prefix"} {
 			b.Run(fmt.Sprintf("%d selectors/%s", n, habit), func(b *testing.B) {
-				w := newWorld(b, func(_, budgets *fakeapi.Server) {
+				w := newWorld(b, func(_, budgets *fakeapi.Resource) {
 					for i := range n {
 						err := budgets.Add(&policyv1.PodDisruptionBudget{
 							ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("svc-", i)},

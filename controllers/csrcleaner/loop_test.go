@@ -6,7 +6,6 @@ package csrcleaner
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,29 +16,28 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var requests = object.Resource{Group: "certificates.k8s.io", Version: "v1", Plural: "certificatesigningrequests", Kind: "CertificateSigningRequest"}
 
 // cluster is a server with requests, inside of a bubble of synctest.
 type cluster struct {
-	*fakeapi.Server
+	*fakeapi.Resource
 	t       *testing.T
 	deletes atomic.Int64 // asked for
 }
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{Server: fakeapi.InMemory(requests), t: t}
-	c.Before = func(verb string, _ *http.Request) *metav1.Status {
-		if verb == "delete" {
+	c := &cluster{Resource: fakeapi.New().Serve(requests), t: t}
+	c.Before(func(q *fakeapi.Request) *metav1.Status {
+		if q.Verb == "delete" {
 			c.deletes.Add(1)
 		}
 		return nil
-	}
+	})
 	return c
 }
 
@@ -73,11 +71,15 @@ func (c *cluster) start() (stop func()) {
 
 func (c *cluster) add(name string, conditions ...certificatesv1.CertificateSigningRequestCondition) {
 	c.t.Helper()
-	if err := c.Add(&certificatesv1.CertificateSigningRequest{
+	if err := c.Add(request(name, conditions...)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func request(name string, conditions ...certificatesv1.CertificateSigningRequestCondition) *certificatesv1.CertificateSigningRequest {
+	return &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Status:     certificatesv1.CertificateSigningRequestStatus{Conditions: conditions},
-	}); err != nil {
-		c.t.Fatal(err)
 	}
 }
 
@@ -162,17 +164,9 @@ func TestARequestThatIsDecidedAtTheLastMomentStays(t *testing.T) {
 		c.start()
 		pass(24*time.Hour - time.Second)
 		c.HoldWatches(true) // the cache lags from here on
-		admin, err := client.New(c.Config())
-		if err != nil {
-			t.Fatal(err)
-		}
-		patch, err := client.MergePatch(map[string]any{"status": map[string]any{
-			"conditions": []certificatesv1.CertificateSigningRequestCondition{condition(certificatesv1.CertificateApproved, time.Now())},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := client.ForResource[*certificatesv1.CertificateSigningRequest](admin, requests).Patch(t.Context(), object.Key{Name: "request"}, patch); err != nil {
+		approved := request("request", condition(certificatesv1.CertificateApproved, time.Now()))
+		approved.CreationTimestamp = c.Get(object.KeyOf(approved)).GetCreationTimestamp()
+		if err := c.Put(approved); err != nil {
 			t.Fatal(err)
 		}
 		pass(2 * time.Second)

@@ -12,25 +12,24 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // The watch of Deployments lags when an orphan appears that matches one which is gone.
 func TestNothingIsAdoptedForADeploymentThatIsGoneAndNothingTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		deployments := fakeapi.InMemory(kind)
-		sets := fakeapi.InMemory(object.Resource{Group: "apps", Version: "v1", Plural: "replicasets", Kind: "ReplicaSet", Namespaced: true})
-		pods := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
-		var asked fakeapi.Asked
-		deployments.Before, sets.Before = asked.Note, asked.Note
+		server := fakeapi.New()
+		deployments := server.Serve(kind)
+		sets := server.Serve(object.Resource{Group: "apps", Version: "v1", Plural: "replicasets", Kind: "ReplicaSet", Namespaced: true})
+		server.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
 		d := deployment(0)
 		d.Spec.Paused = true // nothing is made
 		if err := deployments.Add(d); err != nil {
 			t.Fatal(err)
 		}
-		config := fakeapi.Several{deployments, sets, pods}.Config()
+		config := server.Config()
 		p := managertest.Run(t, config, managertest.Making(New, Defaults()))
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -43,7 +42,7 @@ func TestNothingIsAdoptedForADeploymentThatIsGoneAndNothingTriedAgain(t *testing
 		if err := client.For[*appsv1.Deployment](admin).Delete(t.Context(), object.KeyOf(d)); err != nil {
 			t.Fatal(err)
 		}
-		asked.Forget()
+		server.Forget()
 		orphan := set(d, 2, 0)
 		orphan.OwnerReferences = nil
 		if err := sets.Add(orphan); err != nil {
@@ -51,7 +50,7 @@ func TestNothingIsAdoptedForADeploymentThatIsGoneAndNothingTriedAgain(t *testing
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got, want := asked.All(), []string{"get /apis/apps/v1/namespaces/team-a/deployments/web"}; !slices.Equal(got, want) {
+		if got, want := server.Calls(), []string{"get /apis/apps/v1/namespaces/team-a/deployments/web"}; !slices.Equal(got, want) {
 			t.Errorf("the server was asked to %q, want %q", got, want)
 		}
 		if w := p.Warnings(); len(w) > 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // Each Pod enqueues its Deployment, whether or not it is the last one: the informers of
@@ -34,10 +34,11 @@ func TestEveryPodThatGoesEnqueuesADeploymentThatRecreatesAndNoOther(t *testing.T
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				deployments := fakeapi.InMemory(kind)
-				sets := fakeapi.InMemory(object.Resource{Group: "apps", Version: "v1", Plural: "replicasets", Kind: "ReplicaSet", Namespaced: true})
-				pods := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
-				api, err := client.New(fakeapi.Several{deployments, sets, pods}.Config())
+				server := fakeapi.New()
+				server.Serve(kind)
+				server.Serve(object.Resource{Group: "apps", Version: "v1", Plural: "replicasets", Kind: "ReplicaSet", Namespaced: true})
+				server.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
+				api, err := client.New(server.Config())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -93,6 +94,7 @@ func TestEveryPodThatGoesEnqueuesADeploymentThatRecreatesAndNoOther(t *testing.T
 // create returns an object as the server has it.
 func create[T object.Object](t *testing.T, api *client.Client, o T) T {
 	t.Helper()
+	o.SetResourceVersion("")
 	made, err := client.For[T](api).Create(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

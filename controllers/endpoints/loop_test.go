@@ -11,20 +11,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // Somebody's finalizer holds Endpoints after their Service has gone. A real server
 // answers a second delete like the first one.
 func TestEndpointsThatAreBeingDeletedAreNotDeletedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		services := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true})
-		pods := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
-		endpoints := fakeapi.InMemory(endpointsResource)
-		var asked fakeapi.Asked
-		endpoints.Before = asked.Note
+		server := fakeapi.New()
+		server.Serve(object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true})
+		server.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
+		endpoints := server.Serve(endpointsResource)
 		for name, meta := range map[string]metav1.ObjectMeta{
 			"held": {DeletionTimestamp: new(metav1.Now()), Finalizers: []string{"example.org/held"}},
 			"left": {},
@@ -34,9 +33,9 @@ func TestEndpointsThatAreBeingDeletedAreNotDeletedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		managertest.Run(t, fakeapi.Several{services, pods, endpoints}.Config(), theController)
+		managertest.Run(t, server.Config(), theController)
 		synctest.Wait()
-		if got, want := asked.All(), []string{"delete /api/v1/namespaces/ns/endpoints/left"}; !slices.Equal(got, want) {
+		if got, want := endpoints.Calls(), []string{"delete /api/v1/namespaces/ns/endpoints/left"}; !slices.Equal(got, want) {
 			t.Errorf("the server was asked to %q, want %q", got, want)
 		}
 	})

@@ -12,19 +12,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 func TestChangesOfPodsWaitForTheBatchPeriodAndAreWrittenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		services := fakeapi.InMemory(serviceResource)
-		pods := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
-		nodes := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"})
-		slices := fakeapi.InMemory(object.Resource{Group: "discovery.k8s.io", Version: "v1", Plural: "endpointslices", Kind: "EndpointSlice", Namespaced: true})
-		var asked fakeapi.Asked
-		slices.Before = asked.Note
+		server := fakeapi.New()
+		services := server.Serve(serviceResource)
+		pods := server.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
+		nodes := server.Serve(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"})
+		slices := server.Serve(object.Resource{Group: "discovery.k8s.io", Version: "v1", Plural: "endpointslices", Kind: "EndpointSlice", Namespaced: true})
 		selector := map[string]string{"app": "web"}
 		if err := nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}); err != nil {
 			t.Fatal(err)
@@ -35,10 +34,10 @@ func TestChangesOfPodsWaitForTheBatchPeriodAndAreWrittenTogether(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		managertest.Run(t, fakeapi.Several{services, pods, nodes, slices}.Config(), managertest.Making(New, Options{Workers: 5, MaxEndpointsPerSlice: 100, BatchPeriod: 10 * time.Second}))
+		managertest.Run(t, server.Config(), managertest.Making(New, Options{Workers: 5, MaxEndpointsPerSlice: 100, BatchPeriod: 10 * time.Second}))
 		time.Sleep(time.Minute) // the Service itself, and the slice that was made for it
 		synctest.Wait()
-		asked.Forget()
+		slices.Forget()
 		for i := range 5 {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("pod-", i), Labels: selector}, Spec: corev1.PodSpec{NodeName: "node"}}
 			pod.Status.PodIPs = []corev1.PodIP{{IP: fmt.Sprint("10.1.0.", i+1)}}
@@ -48,12 +47,12 @@ func TestChangesOfPodsWaitForTheBatchPeriodAndAreWrittenTogether(t *testing.T) {
 			}
 			time.Sleep(1900 * time.Millisecond)
 		}
-		if got := asked.All(); len(got) > 0 {
+		if got := slices.Calls(); len(got) > 0 {
 			t.Errorf("9.5 s after the first change the server was asked to %q", got)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := asked.All(); len(got) != 1 {
+		if got := slices.Calls(); len(got) != 1 {
 			t.Errorf("10.5 s after the first change the server was asked to %q, want one write", got)
 		}
 	})

@@ -12,23 +12,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 func TestChangesOfEndpointsWaitForTheBatchPeriodAndAreMirroredTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		endpoints := fakeapi.InMemory(endpointsResource)
-		services := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true})
-		mirrors := fakeapi.InMemory(object.Resource{Group: "discovery.k8s.io", Version: "v1", Plural: "endpointslices", Kind: "EndpointSlice", Namespaced: true})
-		var asked fakeapi.Asked
-		mirrors.Before = asked.Note
+		server := fakeapi.New()
+		server.Serve(endpointsResource)
+		services := server.Serve(object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true})
+		mirrors := server.Serve(object.Resource{Group: "discovery.k8s.io", Version: "v1", Plural: "endpointslices", Kind: "EndpointSlice", Namespaced: true})
 		where := metav1.ObjectMeta{Namespace: "shop", Name: "db"}
 		if err := services.Add(&corev1.Service{ObjectMeta: where}); err != nil {
 			t.Fatal(err)
 		}
-		config := fakeapi.Several{endpoints, services, mirrors}.Config()
+		config := server.Config()
 		managertest.Run(t, config, managertest.Making(New, Options{Workers: 5, MaxEndpointsPerSubset: 1000, BatchPeriod: 10 * time.Second}))
 		time.Sleep(time.Minute)
 		api, err := client.New(config)
@@ -48,12 +47,12 @@ func TestChangesOfEndpointsWaitForTheBatchPeriodAndAreMirroredTogether(t *testin
 			}
 		}
 		time.Sleep(1900 * time.Millisecond)
-		if got := asked.All(); len(got) > 0 {
+		if got := mirrors.Calls(); len(got) > 0 {
 			t.Errorf("9.9 s after the first change the server was asked to %q", got)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := asked.All(); len(got) != 1 {
+		if got := mirrors.Calls(); len(got) != 1 {
 			t.Errorf("10.9 s after the first change the server was asked to %q, want one write", got)
 		}
 	})

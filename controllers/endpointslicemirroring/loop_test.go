@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // A server lets no Endpoints in with what is no IP address, but keeps those that an
@@ -24,11 +24,12 @@ import (
 // This one lets all in.
 func TestWhatIsNoAddressIsToldAndTheRestIsMirrored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		events := fakeapi.InMemory(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true})
-		endpoints := fakeapi.InMemory(endpointsResource)
-		services := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true})
-		mirrors := fakeapi.InMemory(object.Resource{Group: "discovery.k8s.io", Version: "v1", Plural: "endpointslices", Kind: "EndpointSlice", Namespaced: true})
-		all := fakeapi.Several{events, endpoints, services, mirrors}
+		server := fakeapi.New()
+		server.Serve(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true})
+		endpoints := server.Serve(endpointsResource)
+		services := server.Serve(object.Resource{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true})
+		mirrors := server.Serve(object.Resource{Group: "discovery.k8s.io", Version: "v1", Plural: "endpointslices", Kind: "EndpointSlice", Namespaced: true})
+		all := server
 		for name, subset := range map[string]corev1.EndpointSubset{
 			"good":  {Addresses: at("192.0.2.1"), Ports: port(1)},
 			"bad":   {Addresses: at("192.0.2.1", "host.example"), NotReadyAddresses: at("300.0.2.1", "192.0.2.2"), Ports: port(1)},

@@ -15,9 +15,9 @@ import (
 
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // watched runs the collector with what a new leader waits for.
@@ -42,7 +42,7 @@ func TestTheCollectorIsSeenAsAnyController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := fakeapi.Several{fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})}
+	server := fakeapi.New(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
 	m, err := manager.New(server.Config(), manager.Serve(l, manager.Serving{Plain: true}))
 	if err != nil {
 		t.Fatal(err)

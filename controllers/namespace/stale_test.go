@@ -18,8 +18,8 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // answering returns a client of a server of the test's own.
@@ -38,7 +38,7 @@ func answering(t *testing.T, answer http.HandlerFunc) *client.Client {
 func TestANamespaceThatWasMadeAnewIsLeftAlone(t *testing.T) {
 	now := metav1.NewTime(time.Unix(1000, 0))
 	spec := corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}}
-	server := fakeapi.Start(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
+	server := fakeapi.New().Listen().Serve(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
 	defer server.Close()
 	old := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a", UID: "old", DeletionTimestamp: &now, Finalizers: []string{"x"}}, Spec: spec}
 	if err := server.Add(old); err != nil {
@@ -64,9 +64,7 @@ func TestANamespaceThatWasMadeAnewIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.HoldWatches(true)
-	if err := r.namespaces.Delete(ctx, object.Key{Name: "team-a"}); err != nil {
-		t.Fatal(err)
-	}
+	server.Remove(object.Key{Name: "team-a"})
 	if err := server.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a", UID: "new"}, Spec: spec}); err != nil {
 		t.Fatal(err)
 	}

@@ -19,17 +19,18 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // That a cluster of a thousand nodes goes down, or comes back, is no work for those
 // whose taints stay what they are.
 func TestWhenTheClusterGoesDownOrComesBackOnlyNodesWithSomethingToChangeAreAttendedTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"})
-		leases := fakeapi.InMemory(object.Resource{Group: "coordination.k8s.io", Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true})
-		api, err := client.New(fakeapi.Several{nodes, leases}.Config())
+		server := fakeapi.New()
+		nodes := server.Serve(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"})
+		server.Serve(object.Resource{Group: "coordination.k8s.io", Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true})
+		api, err := client.New(server.Config())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ package nodelifecycle
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -19,31 +18,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // leaseCluster is a server in memory with Nodes and their Leases. Watches of Leases may
 // lag on their own. It is used inside of a synctest bubble.
 type leaseCluster struct {
 	t             *testing.T
-	nodes, leases *fakeapi.Server
-	asked         fakeapi.Asked // of Leases
+	nodes, leases *fakeapi.Resource
 	client        *client.Client
 }
 
 // newLeaseCluster returns a cluster of nodes that are ready and have renewed their Leases.
 func newLeaseCluster(t *testing.T, names ...string) *leaseCluster {
 	t.Helper()
+	// The Pods and the Events are not looked at.
+	server := fakeapi.New(podResource, object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true})
 	c := &leaseCluster{
 		t:      t,
-		nodes:  fakeapi.InMemory(nodeResource),
-		leases: fakeapi.InMemory(object.Resource{Group: "coordination.k8s.io", Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true}),
+		nodes:  server.Serve(nodeResource),
+		leases: server.Serve(object.Resource{Group: "coordination.k8s.io", Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true}),
 	}
-	c.leases.Before = c.asked.Note
 	var err error
-	if c.client, err = client.New(c.config().Config()); err != nil {
+	if c.client, err = client.New(c.nodes.Config()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
@@ -61,18 +60,10 @@ func newLeaseCluster(t *testing.T, names ...string) *leaseCluster {
 	return c
 }
 
-// config has the Pods and the Events in it too, which are not looked at.
-func (c *leaseCluster) config() fakeapi.Several {
-	return fakeapi.Several{
-		c.nodes, c.leases, fakeapi.InMemory(podResource),
-		fakeapi.InMemory(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}),
-	}
-}
-
 // start runs the controller, and has it see the cluster for some time.
 func (c *leaseCluster) start(o Options) *managertest.Process {
 	c.t.Helper()
-	p := managertest.Run(c.t, c.config().Config(), managertest.Making(New, o))
+	p := managertest.Run(c.t, c.nodes.Config(), managertest.Making(New, o))
 	synctest.Wait()
 	return p
 }
@@ -80,7 +71,7 @@ func (c *leaseCluster) start(o Options) *managertest.Process {
 func (c *leaseCluster) renew(names ...string) {
 	c.t.Helper()
 	for _, name := range names {
-		if err := merge[*coordinationv1.Lease](c.t, c.client, leaseOf(name), map[string]any{"spec": map[string]any{"renewTime": metav1.NowMicro()}}); err != nil {
+		if err := merge(c.t, c.leases, leaseOf(name), map[string]any{"spec": map[string]any{"renewTime": metav1.NowMicro()}}); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -133,7 +124,7 @@ func (c *leaseCluster) wantUnknown(when string, want ...string) {
 // reads returns how often a Lease was read from the server.
 func (c *leaseCluster) reads() int {
 	n := 0
-	for _, what := range c.asked.All() {
+	for _, what := range c.leases.Calls() {
 		if strings.HasPrefix(what, "get ") {
 			n++
 		}
@@ -156,7 +147,7 @@ func TestNodesWhoseRenewalsTheCacheHasMissedAreNotTurnedUnknown(t *testing.T) {
 		}
 		c.leases.HoldWatches(false)
 		c.live(time.Minute, all...)
-		c.asked.Forget()
+		c.leases.Forget()
 		c.live(2*time.Minute, all[1:]...)
 		c.wantUnknown("with a dead and the watch well", "a")
 		if n := c.reads(); n != 1 {
@@ -204,7 +195,7 @@ func TestADeadNodeWhoseLeaseIsAnnotatedIsTurnedUnknown(t *testing.T) {
 		c.live(time.Minute, "alive", "dead")
 		for i := range 12 {
 			annotated := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"round": strings.Repeat("i", i)}}}
-			if err := merge[*coordinationv1.Lease](t, c.client, leaseOf("dead"), annotated); err != nil {
+			if err := merge(t, c.leases, leaseOf("dead"), annotated); err != nil {
 				t.Fatal(err)
 			}
 			c.live(beat, "alive")
@@ -231,12 +222,12 @@ func TestASilentNodeWhoseLeaseCannotBeReadIsNotTurnedUnknownButTainted(t *testin
 	synctest.Test(t, func(t *testing.T) {
 		c := newLeaseCluster(t, "alive", "dead")
 		refuse := true
-		c.leases.Before = func(verb string, r *http.Request) *metav1.Status {
-			if verb == "get" && refuse {
+		c.leases.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "get" && refuse {
 				return fakeapi.Forbidden("get leases")
 			}
-			return c.asked.Note(verb, r)
-		}
+			return nil
+		})
 		p := c.start(Defaults())
 		c.live(3*time.Minute, "alive")
 		c.wantUnknown("while the Lease cannot be read")
@@ -245,7 +236,7 @@ func TestASilentNodeWhoseLeaseCannotBeReadIsNotTurnedUnknownButTainted(t *testin
 		}) {
 			t.Errorf("the log says %q, want the node and why its Lease cannot be read", p.Warnings())
 		}
-		if err := merge[*corev1.Node](t, c.client, object.Key{Name: "dead"}, map[string]any{"spec": map[string]any{"unschedulable": true}}); err != nil {
+		if err := merge(t, c.nodes, object.Key{Name: "dead"}, map[string]any{"spec": map[string]any{"unschedulable": true}}); err != nil {
 			t.Fatal(err)
 		}
 		c.live(beat, "alive")

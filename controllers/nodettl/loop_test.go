@@ -5,7 +5,6 @@ package nodettl
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,22 +15,22 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // cluster is a server in memory, used inside of a synctest bubble.
 type cluster struct {
-	*fakeapi.Server
+	*fakeapi.Resource
 	t     *testing.T
 	nodes client.Typed[*corev1.Node]
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{Server: fakeapi.InMemory(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}), t: t}
+	c := &cluster{Resource: fakeapi.New().Serve(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}), t: t}
 	api, err := client.New(c.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -130,12 +129,12 @@ func TestAnAnnotationThatSomebodyChangedComesBackAndHeartbeatsCostNothing(t *tes
 func TestKilledProcessesWriteNothingTwiceAndNothingWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		c.Before = func(verb string, _ *http.Request) *metav1.Status {
-			if verb == "patch" {
+		c.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "patch" {
 				time.Sleep(10 * time.Millisecond)
 			}
 			return nil
-		}
+		})
 		c.resize(200)
 		writes := 0
 		for range 5 {

@@ -18,25 +18,26 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // cluster is a server in memory, used inside of a synctest bubble.
 type cluster struct {
 	t           *testing.T
-	pods, nodes *fakeapi.Server
+	pods, nodes *fakeapi.Resource
 	client      *client.Client
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
+	server := fakeapi.New()
 	c := &cluster{
 		t:     t,
-		pods:  fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}),
-		nodes: fakeapi.InMemory(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}),
+		pods:  server.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}),
+		nodes: server.Serve(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}),
 	}
 	var err error
 	if c.client, err = client.New(c.config()); err != nil {
@@ -45,7 +46,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-func (c *cluster) config() *rest.Config { return fakeapi.Several{c.pods, c.nodes}.Config() }
+func (c *cluster) config() *rest.Config { return c.pods.Config() }
 
 // start runs the controller, which looks at once.
 func (c *cluster) start(o Options) *managertest.Process {
@@ -98,12 +99,12 @@ func TestOrphansGoAfterAQuarantineAndALiveGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var asked atomic.Int32
-		c.nodes.Before = func(verb string, _ *http.Request) *metav1.Status {
-			if verb == "get" {
+		c.nodes.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "get" {
 				asked.Add(1)
 			}
 			return nil
-		}
+		})
 		c.add(newNode("n1", corev1.ConditionTrue), newNode("n2", corev1.ConditionTrue))
 		c.add(newPod("a", "n1"), newPod("b", "n2"), newPod("c", ""))
 		p := c.start(Defaults())
@@ -143,12 +144,12 @@ func TestNobodyIsAnOrphanWhileTheServerCannotBeAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var answers atomic.Bool
-		c.nodes.Before = func(verb string, _ *http.Request) *metav1.Status {
-			if verb == "get" && !answers.Load() {
+		c.nodes.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "get" && !answers.Load() {
 				return fakeapi.Unavailable(0)
 			}
 			return nil
-		}
+		})
 		c.add(newPod("a", "n1"))
 		c.start(Defaults())
 		pass(10 * time.Minute)
@@ -275,12 +276,12 @@ func TestNoPodIsRemovedWhileTheServerCannotBeAskedForItsNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var answers atomic.Bool
-		c.nodes.Before = func(verb string, _ *http.Request) *metav1.Status {
-			if verb == "get" && !answers.Load() {
+		c.nodes.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "get" && !answers.Load() {
 				return fakeapi.Unavailable(0)
 			}
 			return nil
-		}
+		})
 		c.add(newNode("out", corev1.ConditionUnknown, corev1.TaintNodeOutOfService), newPod("terminates", "out", deletedWith(30)))
 		c.start(Defaults())
 		pass(5 * time.Minute)
@@ -296,12 +297,12 @@ func TestAnOrphanWhoseNodeIsThereAgainStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var asked atomic.Int32
-		c.nodes.Before = func(verb string, _ *http.Request) *metav1.Status {
-			if verb == "get" && asked.Add(1) == 1 { // the look asks before the node is there
+		c.nodes.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "get" && asked.Add(1) == 1 { // the look asks before the node is there
 				return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
 			}
 			return nil
-		}
+		})
 		c.add(newPod("a", "n1"))
 		c.start(Defaults())
 		c.nodes.HoldWatches(true)
@@ -318,12 +319,12 @@ func TestARemovalThatFailsIsTriedAgainBeforeTheNextLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var failures atomic.Int32
-		c.pods.Before = func(verb string, _ *http.Request) *metav1.Status {
-			if verb != "delete" || failures.Add(1) > 3 {
+		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb != "delete" || failures.Add(1) > 3 {
 				return nil
 			}
 			return fakeapi.Unavailable(0)
-		}
+		})
 		c.add(newPod("a", "", deletedWith(30)))
 		p := c.start(Defaults())
 		pass(time.Second)

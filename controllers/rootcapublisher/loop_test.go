@@ -11,19 +11,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // A real server refuses a ConfigMap in a namespace that terminates, which hides whether
 // one was asked for. This one refuses nothing.
 func TestForANamespaceThatIsNotActiveNothingIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		namespaces := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
-		configMaps := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})
-		var asked fakeapi.Asked
-		configMaps.Before = asked.Note
+		server := fakeapi.New()
+		namespaces := server.Serve(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
+		configMaps := server.Serve(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})
 		deleted := new(metav1.Now())
 		for name, ns := range map[string]corev1.Namespace{
 			"active":             {Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}},
@@ -40,9 +39,9 @@ func TestForANamespaceThatIsNotActiveNothingIsAskedFor(t *testing.T) {
 		if err := configMaps.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "wrong-and-going", Name: configMap}}); err != nil {
 			t.Fatal(err)
 		}
-		managertest.Run(t, fakeapi.Several{namespaces, configMaps}.Config(), managertest.Making(New, Options{Workers: 1, RootCA: []byte("x")}))
+		managertest.Run(t, server.Config(), managertest.Making(New, Options{Workers: 1, RootCA: []byte("x")}))
 		synctest.Wait()
-		if got, want := asked.All(), []string{"create /api/v1/namespaces/active/configmaps"}; !slices.Equal(got, want) {
+		if got, want := configMaps.Calls(), []string{"create /api/v1/namespaces/active/configmaps"}; !slices.Equal(got, want) {
 			t.Errorf("the server was asked to %q, want %q", got, want)
 		}
 	})

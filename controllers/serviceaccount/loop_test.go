@@ -12,19 +12,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // A real server refuses an account in a namespace that terminates, which hides whether
 // one was asked for. This one refuses nothing.
 func TestForANamespaceThatIsNotActiveNothingIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		namespaces := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
-		accounts := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true})
-		var asked fakeapi.Asked
-		accounts.Before = asked.Note
+		server := fakeapi.New()
+		namespaces := server.Serve(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
+		accounts := server.Serve(object.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true})
 		deleted := new(metav1.Now())
 		for name, ns := range map[string]corev1.Namespace{
 			"active":             {Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}},
@@ -38,9 +37,9 @@ func TestForANamespaceThatIsNotActiveNothingIsAskedFor(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		managertest.Run(t, fakeapi.Several{namespaces, accounts}.Config(), managertest.Making(serviceaccount.New, serviceaccount.Defaults()))
+		managertest.Run(t, server.Config(), managertest.Making(serviceaccount.New, serviceaccount.Defaults()))
 		synctest.Wait()
-		if got, want := asked.All(), []string{"create /api/v1/namespaces/active/serviceaccounts"}; !slices.Equal(got, want) {
+		if got, want := accounts.Calls(), []string{"create /api/v1/namespaces/active/serviceaccounts"}; !slices.Equal(got, want) {
 			t.Errorf("the server was asked to %q, want %q", got, want)
 		}
 	})

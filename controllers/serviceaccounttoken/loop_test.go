@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/keyutil"
 
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 func TestASecretThatIsBeingDeletedIsNotFilled(t *testing.T) {
@@ -23,10 +23,9 @@ func TestASecretThatIsBeingDeletedIsNotFilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		secrets := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "secrets", Kind: "Secret", Namespaced: true})
-		accounts := fakeapi.InMemory(object.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true})
-		var asked fakeapi.Asked
-		secrets.Before = asked.Note
+		server := fakeapi.New()
+		secrets := server.Serve(object.Resource{Version: "v1", Plural: "secrets", Kind: "Secret", Namespaced: true})
+		accounts := server.Serve(object.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true})
 		if err := accounts.Add(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "builder"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -40,9 +39,9 @@ func TestASecretThatIsBeingDeletedIsNotFilled(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		managertest.Run(t, fakeapi.Several{secrets, accounts}.Config(), managertest.Making(New, Options{Workers: 5, PrivateKey: key}))
+		managertest.Run(t, server.Config(), managertest.Making(New, Options{Workers: 5, PrivateKey: key}))
 		synctest.Wait()
-		if got, want := asked.All(), []string{"update /api/v1/namespaces/ns/secrets/waiting"}; !slices.Equal(got, want) {
+		if got, want := secrets.Calls(), []string{"update /api/v1/namespaces/ns/secrets/waiting"}; !slices.Equal(got, want) {
 			t.Errorf("the server was asked to %q, want %q", got, want)
 		}
 	})

@@ -5,7 +5,6 @@ package tainteviction
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,42 +19,41 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // cluster is a server in memory, used inside of a synctest bubble.
 type cluster struct {
 	t      *testing.T
-	pods   *fakeapi.Server
-	nodes  *fakeapi.Server
-	events *fakeapi.Server
+	pods   *fakeapi.Resource
+	nodes  *fakeapi.Resource
+	events *fakeapi.Resource
 	client *client.Client
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
+	server := fakeapi.New()
 	c := &cluster{
 		t:      t,
-		pods:   fakeapi.InMemory(podResource),
-		nodes:  fakeapi.InMemory(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}),
-		events: fakeapi.InMemory(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}),
+		pods:   server.Serve(podResource),
+		nodes:  server.Serve(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}),
+		events: server.Serve(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}),
 	}
 	var err error
-	if c.client, err = client.New(c.all().Config()); err != nil {
+	if c.client, err = client.New(c.pods.Config()); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func (c *cluster) all() fakeapi.Several { return fakeapi.Several{c.pods, c.nodes, c.events} }
-
 // start runs the controller.
 func (c *cluster) start() *managertest.Process {
 	c.t.Helper()
-	p := managertest.Run(c.t, c.all().Config(), managertest.Making(New, Defaults()))
+	p := managertest.Run(c.t, c.pods.Config(), managertest.Making(New, Defaults()))
 	synctest.Wait()
 	return p
 }
@@ -247,12 +245,12 @@ func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var failures atomic.Int32
-		c.pods.Before = func(verb string, _ *http.Request) *metav1.Status {
-			if verb != "delete" || failures.Add(1) > 7 {
+		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb != "delete" || failures.Add(1) > 7 {
 				return nil
 			}
 			return fakeapi.Unavailable(0)
-		}
+		})
 		c.addNode("n1", taint("gone"))
 		c.addPod("web", "n1")
 		p := c.start()
@@ -277,8 +275,8 @@ func TestTheConditionIsWrittenBeforeTheDelete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var seen []corev1.PodCondition
-		c.pods.Before = func(verb string, _ *http.Request) *metav1.Status {
-			if verb == "delete" {
+		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "delete" {
 				var pod corev1.Pod
 				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.pods.Get(object.Key{Namespace: "shop", Name: "web"}).Object, &pod); err != nil {
 					t.Error(err)
@@ -286,7 +284,7 @@ func TestTheConditionIsWrittenBeforeTheDelete(t *testing.T) {
 				seen = pod.Status.Conditions
 			}
 			return nil
-		}
+		})
 		c.addNode("n1", taint("gone"))
 		c.addPod("web", "n1")
 		c.start()
@@ -330,7 +328,7 @@ func TestWithoutATaintPodsStartNoRun(t *testing.T) {
 		c.addNode("n1", corev1.Taint{Key: "busy", Effect: corev1.TaintEffectNoSchedule})
 		c.addNode("n2")
 		var made *controller.Controller
-		managertest.Run(t, c.all().Config(), func(mgr *manager.Manager) (_ manager.Runnable, err error) {
+		managertest.Run(t, c.pods.Config(), func(mgr *manager.Manager) (_ manager.Runnable, err error) {
 			made, err = New(mgr, Defaults())
 			return made, err
 		})

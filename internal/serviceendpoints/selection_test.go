@@ -17,26 +17,26 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // store is an informer with a server of its own.
 type store[T object.Object] struct {
 	cache.SharedInformer[T]
 	t      testing.TB
-	writer client.Typed[T]
+	server *fakeapi.Resource
 }
 
 func newStore[T object.Object](t testing.TB, resource object.Resource) store[T] {
 	t.Helper()
-	server := fakeapi.Start(resource)
+	server := fakeapi.New().Listen().Serve(resource)
 	c, err := client.New(server.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	factory := cache.NewFactory(c, nil)
-	s := store[T]{SharedInformer: cache.Informer[T](factory), t: t, writer: client.ForResource[T](c, resource)}
+	s := store[T]{SharedInformer: cache.Informer[T](factory), t: t, server: server}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -51,16 +51,10 @@ func newStore[T object.Object](t testing.TB, resource object.Resource) store[T] 
 // put creates or updates an object, and returns once the informer has seen it.
 func (s store[T]) put(o T) {
 	s.t.Helper()
-	write := s.writer.Create
-	if o.GetUID() != "" {
-		write = s.writer.Update
-	}
-	written, err := write(s.t.Context(), o)
-	if err != nil {
+	if err := s.server.Put(o); err != nil {
 		s.t.Fatal(err)
 	}
-	o.SetUID(written.GetUID())
-	s.await(written.GetResourceVersion())
+	s.await(s.server.ResourceVersion())
 }
 
 func (s store[T]) await(version string) {
@@ -78,9 +72,7 @@ func (s store[T]) await(version string) {
 
 func (s store[T]) remove(key object.Key) {
 	s.t.Helper()
-	if err := s.writer.Delete(s.t.Context(), key); err != nil {
-		s.t.Fatal(err)
-	}
+	s.server.Remove(key)
 	gone, giveUp := s.Handle().Gone(key, "")
 	defer giveUp()
 	<-gone

@@ -143,12 +143,9 @@ func (r *Resource) terminate(now *state, next *unstructured.Unstructured, option
 	return result{code: http.StatusOK, object: r.write(now, next, options)}
 }
 
-// podGrace is the grace period of a Pod that names none. Source: k8s.io/api/core/v1,
-// DefaultTerminationGracePeriodSeconds.
-const podGrace = 30
-
 // grace begins the graceful deletion of a Pod, or shortens it. pending means that the
-// deletion is under way and nothing changes.
+// deletion is under way and nothing changes. A Pod that names no grace period has none: a
+// real server would have given it 30 s by default, and a kubelet would end it.
 func (r *Resource) grace(o *unstructured.Unstructured, options *metav1.DeleteOptions) (graceful, pending bool) {
 	wanted := options.GracePeriodSeconds
 	if wanted != nil && *wanted < 0 {
@@ -176,10 +173,7 @@ func (r *Resource) grace(o *unstructured.Unstructured, options *metav1.DeleteOpt
 		setDeletion(o, end, period)
 		return true, false
 	}
-	period := int64(podGrace)
-	if seconds, found, _ := unstructured.NestedInt64(o.Object, "spec", "terminationGracePeriodSeconds"); found {
-		period = max(seconds, 1)
-	}
+	period, _, _ := unstructured.NestedInt64(o.Object, "spec", "terminationGracePeriodSeconds")
 	if wanted != nil {
 		period = *wanted
 	}

@@ -74,7 +74,7 @@ func encode(r *Resource, o *unstructured.Unstructured, f form) []byte {
 		into = r.newTyped()
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
-		panic(fmt.Sprintf("fakeapi: encoding %s: %v", r.Resource, err)) // it was read into that type before
+		return unreadable(r, o, f)
 	}
 	if f.encoding == wire.Protobuf {
 		return must(into.(interface{ Marshal() ([]byte, error) }).Marshal())
@@ -82,6 +82,15 @@ func encode(r *Resource, o *unstructured.Unstructured, f form) []byte {
 	into.GetObjectKind().SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind(metadataKind))
 	into.(*metav1.PartialObjectMetadata).APIVersion = metaAPIVersion
 	return must(json.Marshal(into))
+}
+
+// unreadable is a message that says which object it is, and nothing more that could be
+// read. It is for objects that Put stored although they do not fit the Go type.
+func unreadable(r *Resource, o *unstructured.Unstructured, f form) []byte {
+	only := &unstructured.Unstructured{Object: map[string]any{"metadata": o.Object["metadata"]}}
+	metadata := encode(r, only, form{encoding: f.encoding, metadata: true})
+	// 2 is the specification in all messages of objects. A message of this byte ends within a tag.
+	return protowire.AppendBytes(protowire.AppendTag(metadata, 2, protowire.BytesType), []byte{0xff})
 }
 
 // seal puts a message into the envelope that says what it is. JSON needs none.

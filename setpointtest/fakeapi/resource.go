@@ -111,7 +111,9 @@ func (r *Resource) Add(o metav1.Object) error {
 	})
 }
 
-// Put stores an object as it is, with its status, in place of the one of its name.
+// Put stores an object as it is, with its status, in place of the one of its name. The
+// fields of an unstructured object may be such as its kind cannot have; clients then cannot
+// read it.
 func (r *Resource) Put(o metav1.Object) error { return r.store(o, func(*state) error { return nil }) }
 
 // Remove deletes an object at once, whatever its finalizers. It reports whether there was

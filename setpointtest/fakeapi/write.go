@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -179,15 +180,16 @@ func (r *Resource) replace(q *Request, body []byte) (result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.objects[q.Key] == nil && r.upsert && q.Subresource == "" {
+		if uid := o.GetUID(); uid != "" {
+			return result{}, r.otherUID(q, uid, "")
+		}
 		o.SetResourceVersion("")
 		next, err := r.insert(q.Key.Namespace, o, w)
 		return result{code: http.StatusCreated, object: next, warnings: warnings}, err
 	}
 	next, err := r.update(q, w, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if uid := o.GetUID(); uid != "" && r.objects[q.Key].object.GetUID() != uid {
-			return nil, r.conflict(q.Key.Name, fmt.Errorf(
-				"StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
-				r.Plural, q.Key, uid, r.objects[q.Key].object.GetUID()))
+		if is, wanted := r.objects[q.Key].object.GetUID(), o.GetUID(); wanted != "" && is != wanted {
+			return nil, r.otherUID(q, wanted, is)
 		}
 		return o, nil
 	})
@@ -196,6 +198,13 @@ func (r *Resource) replace(q *Request, body []byte) (result, error) {
 
 func (r *Resource) conflict(name string, err error) error {
 	return apierrors.NewConflict(r.groupResource(), name, err)
+}
+
+// otherUID is the error for an update of an object that is another one by now.
+func (r *Resource) otherUID(q *Request, wanted, is types.UID) error {
+	return r.conflict(q.Key.Name, fmt.Errorf(
+		"StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
+		r.Plural, q.Key, wanted, is))
 }
 
 // errModified has the words of k8s.io/apiserver/pkg/registry/generic/registry,

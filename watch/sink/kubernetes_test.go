@@ -17,8 +17,8 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
@@ -111,8 +111,8 @@ func TestWhatAnswersOfTheServerMean(t *testing.T) {
 		"a server in trouble":         {status: fakeapi.Unavailable(-1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := fakeapi.InMemory(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true})
-			server.Before = func(string, *http.Request) *metav1.Status { return c.status }
+			server := fakeapi.New().Serve(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true})
+			server.Before(func(*fakeapi.Request) *metav1.Status { return c.status })
 			connected, err := client.New(server.Config())
 			if err != nil {
 				t.Fatal(err)
