@@ -272,12 +272,12 @@ func TestARelistKeepsTheLastGoodStateOfWhatATransformFailsFor(t *testing.T) {
 			return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}
 		})
 		defer w.run(t)()
-		want(t, "store", holds(informer), "a -x, b ")
+		want(t, "store", holds(informer), "a x, b ")
 		expired.Store(true)
 		line.cut()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		want(t, "store", holds(informer), "a -x, b ")
+		want(t, "store", holds(informer), "a x, b ")
 		want(t, "faults", faultOf(informer), "2 a: cannot read its label; b: cannot read its label")
 	})
 }
