@@ -15,8 +15,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // team is a key that is no object: a team in a namespace, as labels of Pods say.
@@ -24,7 +24,7 @@ type team struct{ namespace, name string }
 
 // A loop that counts the Pods of each team of each namespace.
 func ExampleNewKeyed() {
-	server := fakeapi.Start(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
+	server := fakeapi.New().Listen().Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
 	defer server.Close()
 	for _, name := range []string{"web", "db"} {
 		err := server.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"team": "blue"}}})

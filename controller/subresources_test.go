@@ -84,11 +84,11 @@ func TestKeyIsHeldUntilTheInformerShowsWhatASubresourceChanged(t *testing.T) {
 		{"scale", func(ctx context.Context, p client.Typed[*corev1.Pod]) error {
 			_, err := client.Sub[*autoscalingv1.Scale](p, "scale").Update(ctx, target, &autoscalingv1.Scale{})
 			return err
-		}, labelled, "update of pods ns/target at 3 to appear"},
+		}, labelled, "update of pods ns/target at 4 to appear"},
 		{"binding", func(ctx context.Context, p client.Typed[*corev1.Pod]) error {
 			_, err := client.Sub[*corev1.Binding](p, "binding").Create(ctx, target, &corev1.Binding{})
 			return err
-		}, labelled, "update of pods ns/target at 3 to appear"},
+		}, labelled, "update of pods ns/target at 4 to appear"},
 		{"eviction", func(ctx context.Context, p client.Typed[*corev1.Pod]) error {
 			_, err := client.Sub[*policyv1.Eviction](p, "eviction").Create(ctx, target, &policyv1.Eviction{})
 			return err

@@ -159,11 +159,11 @@ func TestTheSecondLoopOfAControllerIsWaitedForAtAHandover(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- m.Run(ctx) }()
 		time.Sleep(time.Minute)
-		server[0].HoldWatches(true) // the last write does not reach the second yet
+		server.Of(podsResource).HoldWatches(true) // the last write does not reach the second yet
 		time.Sleep(2 * time.Second)
 		wrote := fmt.Sprint(first.runs.Load())
 		first.stop()
-		time.AfterFunc(100*time.Millisecond, func() { server[0].HoldWatches(false) })
+		time.AfterFunc(100*time.Millisecond, func() { server.Of(podsResource).HoldWatches(false) })
 		if err := first.end(t); err != nil {
 			t.Error(err)
 		}
