@@ -7,10 +7,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,13 +19,13 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/internal/fakeapi"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // world is a server of Pods, and a Writer for the ReplicaSet shop/web.
 type world struct {
-	server *fakeapi.Server
+	server *fakeapi.Resource
 	api    *client.Client
 	writer *Writer
 	owner  Owner
@@ -36,9 +36,9 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{server: fakeapi.InMemory(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})}
+	w := &world{server: fakeapi.New().Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})}
 	var err error
-	if w.api, err = client.New(fakeapi.Several{w.server}.Config()); err != nil {
+	if w.api, err = client.New(w.server.Config()); err != nil {
 		t.Fatal(err)
 	}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name, UID: "web-uid"}}
@@ -89,19 +89,18 @@ func TestPodsAreTheirOwnersAndThoseOfTheTemplate(t *testing.T) {
 
 func TestAFailureEndsTheCreatesAndCostsFewRequests(t *testing.T) {
 	w := newWorld(t)
-	var asked fakeapi.Asked
-	w.server.Before = func(verb string, r *http.Request) *metav1.Status {
-		_ = asked.Note(verb, r)
-		if len(asked.All()) > 2 {
+	var asked atomic.Int32
+	w.server.Before(func(*fakeapi.Request) *metav1.Status {
+		if asked.Add(1) > 2 {
 			return fakeapi.Forbidden("exceeded quota")
 		}
 		return nil
-	}
+	})
 	made, err := w.create(t, slices.Repeat([]*corev1.Pod{w.pod()}, 500)...)
 	if err == nil || !strings.Contains(err.Error(), "exceeded quota") || len(made) != 2 {
 		t.Errorf("%d Pods were made: %v", len(made), err)
 	}
-	if n := len(asked.All()); n != 3 { // batches of 1 and 2
+	if n := asked.Load(); n != 3 { // batches of 1 and 2
 		t.Errorf("%d requests, want 3", n)
 	}
 	said := strings.Join(w.said, "\n")
@@ -112,11 +111,11 @@ func TestAFailureEndsTheCreatesAndCostsFewRequests(t *testing.T) {
 
 func TestANamespaceThatIsBeingDeletedIsNoFailure(t *testing.T) {
 	w := newWorld(t)
-	w.server.Before = func(string, *http.Request) *metav1.Status {
+	w.server.Before(func(*fakeapi.Request) *metav1.Status {
 		status := fakeapi.Forbidden("it is being terminated")
 		status.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}
 		return status
-	}
+	})
 	made, err := w.create(t, w.pod(), w.pod(), w.pod())
 	if err != nil || len(made) != 0 || len(w.said) != 0 {
 		t.Errorf("made %v, error %v, Events %q", made, err, w.said)
@@ -129,11 +128,11 @@ func TestACreateWhoseAnswerWasLostIsNotMadeTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			lost := false
-			w.server.LoseAnswer = func(verb string, _ *http.Request) bool {
-				loses := verb == "create" && !lost
+			w.server.LoseAnswer(func(q *fakeapi.Request) bool {
+				loses := q.Verb == "create" && !lost
 				lost = lost || loses
 				return loses
-			}
+			})
 			pod := w.pod()
 			pod.Name = given
 			if _, err := w.writer.Create(t.Context(), w.owner, []*corev1.Pod{pod}, nothingUsed); err == nil {
@@ -179,20 +178,22 @@ func TestPodsAreDeletedByTheirUIDs(t *testing.T) {
 	gone := made[1].DeepCopy()
 	gone.Name = "web-gone"
 	w.said = nil
-	w.server.Before = func(verb string, r *http.Request) *metav1.Status {
-		if verb == "delete" && strings.HasSuffix(r.URL.Path, made[3].Name) {
+	w.server.Before(func(q *fakeapi.Request) *metav1.Status {
+		if q.Verb == "delete" && strings.HasSuffix(q.HTTP.URL.Path, made[3].Name) {
 			return fakeapi.Forbidden("a webhook says no")
 		}
 		return nil
-	}
+	})
 	deleted, err := w.writer.Delete(t.Context(), w.owner, []*corev1.Pod{made[0], gone, made[3], made[4]})
 	if err == nil || !slices.Equal(deleted, []bool{true, true, false, true}) {
 		t.Errorf("deleted %v: %v", deleted, err)
 	}
 	want := []string{object.KeyOf(made[1]).String(), object.KeyOf(made[2]).String(), object.KeyOf(made[3]).String()}
 	slices.Sort(want)
-	have := w.server.Keys()
-	slices.Sort(have)
+	have := slices.DeleteFunc(w.server.Keys(), func(text string) bool { // their finalizers keep the deleted ones
+		key, err := object.ParseKey(text)
+		return err != nil || w.server.Get(key).GetDeletionTimestamp() != nil
+	})
 	if fmt.Sprint(have) != fmt.Sprint(want) {
 		t.Errorf("the server has %v, want %v", have, want)
 	}
@@ -206,7 +207,7 @@ func TestNothingIsSaidWhenTheControllerStops(t *testing.T) {
 	w := newWorld(t)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	w.server.Before = func(string, *http.Request) *metav1.Status { return fakeapi.Forbidden("create") }
+	w.server.Before(func(*fakeapi.Request) *metav1.Status { return fakeapi.Forbidden("create") })
 	if _, err := w.writer.Create(ctx, w.owner, []*corev1.Pod{w.pod()}, nothingUsed); err == nil || len(w.said) != 0 {
 		t.Errorf("error %v, Events %q", err, w.said)
 	}
