@@ -84,7 +84,7 @@
 // [OwnedBy] marks an object as managed by an owner, and [Claim] adopts and releases.
 // [SlowStart] makes many without wasting requests on what cannot work, and [Surplus]
 // tells which to delete, by reasons of your own or, for Pods, those of ReplicaSets
-// ([PodRank]). [AddFinalizer] and [RemoveFinalizer] are for what has to be done
+// (package podrank). [AddFinalizer] and [RemoveFinalizer] are for what has to be done
 // before an object goes.
 //
 // # Failures

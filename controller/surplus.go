@@ -7,7 +7,7 @@ import "slices"
 
 // A Rank is one reason to delete one object of an owner before another: below zero if a
 // goes before b, above zero if b goes before a, and zero if for this reason neither does.
-// It changes nothing. [PodRank] is that of ReplicaSets.
+// It changes nothing. The package podrank has that of ReplicaSets.
 type Rank[T any] func(a, b T) int
 
 // Surplus returns the n objects that are missed least, in the order in which to delete
@@ -16,7 +16,7 @@ type Rank[T any] func(a, b T) int
 // the slice that it is given.
 //
 //	// Of our Pods those go first that say that they are idle.
-//	for _, pod := range controller.Surplus(pods, len(pods)-wanted, idleFirst, controller.PodRank(options)) { ... }
+//	for _, pod := range controller.Surplus(pods, len(pods)-wanted, idleFirst, podrank.New(options)) { ... }
 func Surplus[T any](objects []T, n int, ranks ...Rank[T]) []T {
 	sorted := slices.Clone(objects)
 	slices.SortStableFunc(sorted, func(a, b T) int {

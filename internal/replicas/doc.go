@@ -23,7 +23,7 @@
 //     the server if the owner is still there.
 //   - plan (scale.go) says how many to make or to delete, at most 500 a run.
 //     Package controller/podwriter creates and deletes them. Which Pods are deleted
-//     is decided by controller.PodRank.
+//     is decided by controller/podrank.
 //   - count (count.go) says how many there are, once the Pods are what they are after
 //     this run, and status (status.go) puts it into the words of a ReplicaSet's
 //     status.

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package podrank
 
 import (
 	"cmp"
@@ -14,11 +14,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 )
 
-// PodRanking is what the order in which Pods are deleted needs to know besides the Pods.
-type PodRanking struct {
+// Options are what the order needs to know besides the Pods.
+type Options struct {
 	// Now is the time by which ages are told.
 	Now time.Time
 	// Neighbours counts, by name of the node, the Pods that do the same work: those of
@@ -29,11 +30,11 @@ type PodRanking struct {
 	IgnoreCost bool
 }
 
-// PodRank is the reason by which ReplicaSets choose the Pods that they delete: those
+// New returns the reason by which ReplicaSets choose the Pods that they delete: those
 // without a node go first, then those that are farther from running, are not ready, are
 // cheap by their annotation, are on a crowded node, have become ready lately, have
 // restarted often and have been made lately. It reads a Pod once and remembers what it
-// read, as the reading is most of the work: it is for one [Surplus], and not for
+// read, as the reading is most of the work: it is for one [controller.Surplus], and not for
 // concurrent use.
 //
 // Ages count by their order of magnitude: of Pods that have been there for about as
@@ -45,17 +46,17 @@ type PodRanking struct {
 // Pods that have ended are not ranked by it: they are missed by nobody.
 //
 // Source of the order: k8s.io/kubernetes/pkg/controller, ActivePodsWithRanks.
-func PodRank(p PodRanking) Rank[*corev1.Pod] {
+func New(o Options) controller.Rank[*corev1.Pod] {
 	candidates := map[*corev1.Pod]*candidate{}
 	candidateOf := func(pod *corev1.Pod) *candidate {
 		c := candidates[pod]
 		if c == nil {
-			c = newCandidate(pod, &p)
+			c = newCandidate(pod, &o)
 			candidates[pod] = c
 		}
 		return c
 	}
-	return func(a, b *corev1.Pod) int { return candidateOf(a).compare(candidateOf(b), p.Now) }
+	return func(a, b *corev1.Pod) int { return candidateOf(a).compare(candidateOf(b), o.Now) }
 }
 
 // candidate is what decides how soon a Pod is deleted.
@@ -72,7 +73,7 @@ type candidate struct {
 	made       time.Time
 }
 
-func newCandidate(pod *corev1.Pod, p *PodRanking) *candidate {
+func newCandidate(pod *corev1.Pod, p *Options) *candidate {
 	c := &candidate{
 		uid:        pod.UID,
 		unassigned: pod.Spec.NodeName == "",

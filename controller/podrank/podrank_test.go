@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller_test
+package podrank_test
 
 import (
 	"fmt"
@@ -16,13 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/podrank"
 )
 
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 // ranked are all Pods in the order in which they are deleted.
-func ranked(pods []*corev1.Pod, p controller.PodRanking) []*corev1.Pod {
-	return controller.Surplus(pods, len(pods), controller.PodRank(p))
+func ranked(pods []*corev1.Pod, p podrank.Options) []*corev1.Pod {
+	return controller.Surplus(pods, len(pods), podrank.New(p))
 }
 
 // goodPod returns a Pod that no rule sends first: it runs on a node, has been ready
@@ -74,7 +75,7 @@ func TestACostThatIsIgnoredLeavesTheOrderToTheRest(t *testing.T) {
 	costing("-1")(cheap)
 	onNode("crowded")(crowded)
 	for _, pods := range [][]*corev1.Pod{{cheap, crowded}, {crowded, cheap}} {
-		if got := ranked(pods, controller.PodRanking{Now: noon, Neighbours: map[string]int{"crowded": 5, "node-1": 1}, IgnoreCost: true}); got[0] != crowded {
+		if got := ranked(pods, podrank.Options{Now: noon, Neighbours: map[string]int{"crowded": 5, "node-1": 1}, IgnoreCost: true}); got[0] != crowded {
 			t.Errorf("%s goes before %s", got[0].Name, got[1].Name)
 		}
 	}
@@ -122,7 +123,7 @@ func TestDeletionOrder(t *testing.T) {
 				change(later)
 			}
 			for _, pods := range [][]*corev1.Pod{{sooner, later}, {later, sooner}} {
-				if got := ranked(pods, controller.PodRanking{Now: noon, Neighbours: crowds}); got[0] != sooner {
+				if got := ranked(pods, podrank.Options{Now: noon, Neighbours: crowds}); got[0] != sooner {
 					t.Errorf("%s goes before %s", got[0].Name, got[1].Name)
 				}
 			}
@@ -136,7 +137,7 @@ func TestAnOwnReasonComesBeforeThoseOfPods(t *testing.T) {
 	readyFor(time.Minute)(young)
 	isIdle := func(a, b *corev1.Pod) int { return strings.Compare(b.Labels["idle"], a.Labels["idle"]) }
 	pods := []*corev1.Pod{old, young, idle}
-	rank := controller.PodRank(controller.PodRanking{Now: noon})
+	rank := podrank.New(podrank.Options{Now: noon})
 	for n, want := range [][]*corev1.Pod{{}, {idle}, {idle, young}, {idle, young, old}, {idle, young, old}} {
 		if got := controller.Surplus(pods, n, isIdle, rank); !slices.Equal(got, want) {
 			t.Errorf("the %d that are missed least are %v", n, podNames(got))
@@ -181,7 +182,7 @@ func TestRankingLosesNothingAndIsOfOneMindAboutEachPair(t *testing.T) {
 		}
 		before := slices.Clone(pods)
 		crowds := map[string]int{"crowded": 3}
-		rank := controller.PodRank(controller.PodRanking{Now: noon, Neighbours: crowds})
+		rank := podrank.New(podrank.Options{Now: noon, Neighbours: crowds})
 		sorted := controller.Surplus(pods, len(pods), rank)
 		if !slices.Equal(pods, before) {
 			t.Fatalf("seed %d: the Pods that were given are in another order", seed)
@@ -211,6 +212,6 @@ func BenchmarkSurplusOfPods(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		ranked(pods, controller.PodRanking{Now: noon, Neighbours: map[string]int{"crowded": 3}})
+		ranked(pods, podrank.Options{Now: noon, Neighbours: map[string]int{"crowded": 3}})
 	}
 }
