@@ -59,7 +59,7 @@ func TestALoopKeyedByAStructOfTwoFieldsWakesForTheOldAndTheNewState(t *testing.T
 		for _, run := range []struct {
 			label   string
 			version int
-		}{{"one", 2}, {"one", 3}, {"two", 3}, {"two", 4}, {"two", 5}, {"bad", 5}} {
+		}{{"one", 3}, {"one", 4}, {"two", 4}, {"two", 5}, {"two", 6}, {"bad", 6}} {
 			want = append(want, fmt.Sprintf("%s in ns: pods: Updated Pod ns/parent at %d", run.label, run.version))
 		}
 		if !slices.Equal(runs, want) {

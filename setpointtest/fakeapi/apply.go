@@ -33,11 +33,11 @@ func (r *Resource) managerOf(subresource string) (*managedfields.FieldManager, e
 	if m := (*r.manager)[subresource]; m != nil {
 		return m, nil
 	}
-	types, make := managedfields.NewDeducedTypeConverter(), managedfields.NewDefaultCRDFieldManager
+	types, create := managedfields.NewDeducedTypeConverter(), managedfields.NewDefaultCRDFieldManager
 	if r.builtin {
-		types, make = applyconfigurations.NewTypeConverter(scheme.Scheme), managedfields.NewDefaultFieldManager
+		types, create = applyconfigurations.NewTypeConverter(scheme.Scheme), managedfields.NewDefaultFieldManager
 	}
-	m, err := make(types, oneVersion{}, oneVersion{}, oneVersion{}, r.GroupVersionKind(), r.GroupVersion(), subresource, nil)
+	m, err := create(types, oneVersion{}, oneVersion{}, oneVersion{}, r.GroupVersionKind(), r.GroupVersion(), subresource, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (r *Resource) object(q *Request, body []byte, validation string) (*unstruct
 	if err == nil && kind.Kind == "" && !r.builtin {
 		err = fmt.Errorf("Object 'Kind' is missing in '%s'", body) //nolint:staticcheck // upstream's words
 	}
-	if _, refused := err.(apierrors.APIStatus); err != nil && !refused { //nolint:errorlint // it is not wrapped
+	if _, refused := err.(apierrors.APIStatus); err != nil && !refused {
 		err = apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", r.Kind, err, summary(body)))
 	}
 	if err != nil {

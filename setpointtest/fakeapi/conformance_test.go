@@ -128,7 +128,7 @@ func readScript(t *testing.T) []step {
 		t.Fatal(err)
 	}
 	var steps []step
-	for _, block := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
+	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
 		s := step{header: http.Header{}}
 		for line := range strings.SplitSeq(block, "\n") {
 			name, value, isHeader := strings.Cut(line, ": ")

@@ -108,7 +108,7 @@ func (f form) event(kind, apiVersion, objectKind string, raw []byte) []byte {
 	}
 	message := metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: f.seal(apiVersion, objectKind, raw)}}
 	body := must(message.Marshal())
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...) //nolint:gosec // far below 4 GB
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
 // status returns a Status as a whole body.

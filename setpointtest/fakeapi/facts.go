@@ -4,11 +4,12 @@
 package fakeapi
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -63,9 +64,7 @@ func factsOf(r object.Resource) facts {
 	f.upsert = slices.Contains(createdByUpdate, name)
 	f.returnsGone = slices.Contains(returnedWhenDeleted, name)
 	f.lifecycle = lifecycles[name]
-	for label, field := range selectables[name] {
-		f.fields[label] = field
-	}
+	maps.Copy(f.fields, selectables[name])
 	return f
 }
 
@@ -77,7 +76,7 @@ func (r *Resource) validName(name string, prefix bool) []string {
 	case r.builtin && r.Plural == "services":
 		return apivalidation.NameIsDNS1035Label(name, prefix)
 	case r.Group == "rbac.authorization.k8s.io":
-		return path.ValidatePathSegmentName(name, prefix)
+		return content.IsPathSegmentName(name)
 	}
 	return apivalidation.NameIsDNSSubdomain(name, prefix)
 }

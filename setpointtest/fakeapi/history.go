@@ -66,7 +66,7 @@ func (h *history) knows(version uint64) bool {
 		return true
 	}
 	_, found := slices.BinarySearchFunc(h.log, version, func(c change, v uint64) int {
-		return int(int64(c.version) - int64(v)) //nolint:gosec // versions are far from the ends
+		return int(int64(c.version) - int64(v))
 	})
 	return found
 }

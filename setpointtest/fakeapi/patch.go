@@ -6,7 +6,9 @@ package fakeapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,10 +57,8 @@ func (r *Resource) accepts(t types.PatchType) error {
 	if r.builtin {
 		have = append(have, string(types.StrategicMergePatchType))
 	}
-	for _, one := range have {
-		if string(t) == one {
-			return nil
-		}
+	if slices.Contains(have, string(t)) {
+		return nil
 	}
 	if r.builtin {
 		return unnamed(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
@@ -107,6 +107,7 @@ func applyPatch(now map[string]any, t types.PatchType, body []byte, example any)
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		return map[string]any(changed), nil
+	default: // a merge patch
 	}
 	var change map[string]any
 	if err := utiljson.Unmarshal(body, &change); err != nil {
@@ -123,9 +124,7 @@ func merge(target any, patch any) any {
 	}
 	before, _ := target.(map[string]any)
 	result := make(map[string]any, len(before))
-	for name, value := range before {
-		result[name] = value
-	}
+	maps.Copy(result, before)
 	for name, value := range change {
 		if value == nil {
 			delete(result, name)

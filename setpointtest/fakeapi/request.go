@@ -71,7 +71,7 @@ func parsePath(path string) (p place, ok bool) {
 		return place{}, false
 	}
 	// The path of a Namespace's subresource looks like that of a collection in it.
-	if len(parts) > 2 && parts[0] == "namespaces" && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")) {
+	if len(parts) > 2 && parts[0] == "namespaces" && (len(parts) > 3 || parts[2] != "status" && parts[2] != "finalize") {
 		p.key.Namespace, parts = parts[1], parts[2:]
 	}
 	if len(parts) > 3 {

@@ -24,7 +24,7 @@ func scaleOf(o *unstructured.Unstructured) (result, error) {
 func newScale(o *unstructured.Unstructured) *autoscalingv1.Scale {
 	count := func(path ...string) int32 {
 		n, _, _ := unstructured.NestedInt64(o.Object, path...)
-		return int32(n) //nolint:gosec // it was read from an int32
+		return int32(n)
 	}
 	scale := &autoscalingv1.Scale{
 		TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"},
