@@ -37,8 +37,8 @@ type stream interface {
 	close() error
 }
 
-// undecodable is an object that arrived and cannot be used. What it was is lost;
-// only a list can tell.
+// undecodable is an object that arrived and cannot be used: because it cannot be read, and then
+// only a list can tell what it was, or because the informer's transform fails for it.
 type undecodable struct{ cause error }
 
 func (e *undecodable) Error() string { return "an object cannot be used: " + e.cause.Error() }

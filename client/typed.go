@@ -32,8 +32,8 @@ type Typed[T object.Object] struct {
 func For[T object.Object](c *Client) Typed[T] { return Typed[T]{client: c} }
 
 // ForResource returns the view of a resource whose objects are read into T:
-// *unstructured.Unstructured, say, or *metav1.PartialObjectMetadata, of which the
-// server then sends no more than that.
+// *unstructured.Unstructured, say, or *metav1.PartialObjectMetadata. Of the latter the
+// server sends no more than that, except for a List, which has [Selection].MetadataOnly.
 func ForResource[T object.Object](c *Client, r object.Resource) Typed[T] {
 	return Typed[T]{client: c, resource: r}
 }

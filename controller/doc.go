@@ -56,8 +56,8 @@
 //
 // Return an error to be tried again with growing delay, [Terminal] to be left
 // alone until something changes, or a [Result] that names a time. Use the context
-// that it is given for its requests, through client.For, and end them before it
-// returns: own writes are noticed through it.
+// that it is given for its requests, through the informer's own methods or client.For, and end
+// them before it returns: own writes are noticed through it.
 //
 // # Own writes
 //

@@ -18,7 +18,7 @@ import (
 func (c *Keyed[K]) Feed(name string, f func(ctx context.Context, add func(K))) {
 	c.sources = append(c.sources, func() (func(), error) {
 		ctx, cancel := context.WithCancel(context.Background())
-		how := workqueue.Add{Cause: workqueue.Cause{Source: name, Verb: "Fed"}}
+		how := workqueue.Add{Cause: workqueue.Cause{Source: name, Verb: workqueue.Fed}}
 		add := func(key K) { c.queue.AddWith(how, key) }
 		var task sync.WaitGroup
 		task.Go(func() {

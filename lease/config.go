@@ -60,9 +60,8 @@ type Config struct {
 	Log      *slog.Logger // nil: slog.Default
 }
 
-// identityMost is the longest holder that servers take.
-// Source: k8s.io/kubernetes/pkg/apis/coordination/validation has no limit but that it is
-// not empty; a name that long is a mistake all the same.
+// identityMost bounds Identity. Servers have no limit (k8s.io/kubernetes,
+// pkg/apis/coordination/validation); a name that is longer is a mistake.
 const identityMost = 253
 
 func (c *Config) validate() error {

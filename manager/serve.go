@@ -29,7 +29,8 @@ type Serving struct {
 	// CertFile and KeyFile are read anew, once a second at most, and so may be replaced.
 	// Without them the manager makes a certificate, which lives as long as it does.
 	CertFile, KeyFile string
-	// CertDir is a folder in which the certificate is kept that the manager makes.
+	// CertDir is a folder in which the certificate is kept that the manager makes, in the files
+	// kube-controller-manager.crt and kube-controller-manager.key.
 	CertDir string
 	// TLS says how connections are encrypted.
 	TLS TLS

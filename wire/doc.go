@@ -18,7 +18,8 @@
 //   - [JSON], which every kind has, custom resources among them.
 //
 // [Encoding.ReadHead] reads an object's metadata from its bytes and passes over the
-// rest, which costs a tenth of a decode and allocates nothing. What it returns, a
+// rest, which costs a tenth of a decode and mostly allocates nothing: only JSON with
+// escaped texts and long lists of labels out of order do. What it returns, a
 // [Head], is what a cache needs of an object: where it belongs and what version it
 // is, its labels, which objects share labels and owners ([Head.AppendFamily]), and
 // its bytes without managedFields ([Head.AppendSlim]), which are half of an object

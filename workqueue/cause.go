@@ -21,13 +21,14 @@ const (
 	Timer    = "Timer"    // a time has come
 	Retry    = "Retry"    // an earlier run failed
 	Enqueued = "Enqueued" // a run of another key asked for it
+	Fed      = "Fed"      // something that no informer shows, see controller.Controller.Feed
 )
 
 // Cause says why a key is in the queue. The zero Cause is "not said" and is not
 // kept.
 type Cause struct {
 	Source  string     // who added the key: the name of a handler or source, one of few
-	Verb    string     // Added, Updated, Deleted, Replaced, Resync, Timer, Retry or Enqueued
+	Verb    string     // Added, Updated, Deleted, Replaced, Resync, Timer, Retry, Enqueued or Fed
 	Ref     object.Ref // the object that changed; zero where there is none
 	Version string     // its resourceVersion
 }
@@ -61,7 +62,7 @@ const MaxCauses = 4
 // MaxCauses it holds the first and the last.
 //
 // The memory belongs to the queue, which uses it again: read Causes before Done,
-// or keep what Slice returns.
+// or keep what slices.Collect makes of All.
 type Causes struct {
 	first causeList
 }

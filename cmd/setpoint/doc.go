@@ -14,6 +14,6 @@
 // error; what is meant to be read by programs goes to standard output.
 //
 // "setpoint watch" is a program of its own, setpoint-watch, which this one becomes: the
-// conditions in CEL and the notifiers that it is built with cost 16 MB of binary and 7 MB of
-// memory, which the manager should not pay.
+// conditions in CEL and the sinks that it is built with cost binary and memory that the manager
+// should not pay.
 package main

@@ -47,5 +47,6 @@
 //     that differ in order alone are not written.
 //   - The trigger time of a change survives a write that failed.
 //   - A conflict is tried again without an event.
-//   - There is no batch period for Pod changes; upstream's default is none.
+//   - Changes of Pods are written at once, as by upstream; Options.BatchPeriod has them wait for
+//     each other.
 package endpoints

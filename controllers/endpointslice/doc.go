@@ -70,5 +70,6 @@
 //   - Where endpoints are shared out by zone, Nodes that change wake all Services that
 //     ask for that. Upstream remembers how each was shared out, and wakes those whose
 //     zones would be overloaded.
-//   - There is no batch period for Pod changes; upstream's default is none.
+//   - Changes of Pods are written at once, as by upstream; Options.BatchPeriod has them wait for
+//     each other.
 package endpointslice

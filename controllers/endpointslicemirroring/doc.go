@@ -39,5 +39,5 @@
 //   - Updates carry the version of the slice that they replace, and deletes its UID.
 //     Upstream's overwrite whatever is there.
 //   - Slices that were left over while nobody looked are found at the start.
-//   - There is no batch period; upstream's default is none.
+//   - Changes are written at once, as by upstream; Options.BatchPeriod has them wait for each other.
 package endpointslicemirroring

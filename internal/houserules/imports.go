@@ -100,8 +100,8 @@ func Connections(tree *Tree) ([]string, error) {
 		}
 		for _, use := range uses {
 			if connects(use) {
-				found = append(found, fmt.Sprintf("%s/%s: uses %s.%s, and only client, manager, watch/sink and cmd may open connections; take a client from the caller",
-					name, use.at, use.path, use.name))
+				found = append(found, fmt.Sprintf("%s/%s: uses %s.%s, and only %s may open connections; take a client from the caller",
+					name, use.at, use.path, use.name, strings.Join(connecting, ", ")))
 			}
 		}
 	}

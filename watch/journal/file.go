@@ -14,7 +14,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/ownfile"
 )
 
-// open returns the file at path, with its lock. Fresh says that it was not there.
+// openLocked returns the file at path, with its lock. Fresh says that it was not there.
 func openLocked(path string, wait time.Duration) (f *os.File, fresh bool, err error) {
 	deadline := time.Now().Add(wait)
 	for {
