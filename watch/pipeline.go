@@ -155,7 +155,8 @@ func (p *Pipeline) Open() error {
 	return nil
 }
 
-// Close ends what NewPipeline and Open began, where Run was not called.
+// Close ends what NewPipeline and Open began, and is to be called in the end whether Run was or
+// not: where Run could not begin, the sinks are still open.
 func (p *Pipeline) Close() error {
 	var errs []error
 	if !p.ran { // the runners close the sinks
@@ -177,7 +178,6 @@ func (p *Pipeline) closeJournal() {
 }
 
 func (p *Pipeline) run(ctx context.Context) error {
-	p.ran = true
 	runners, err := p.connect()
 	if err != nil {
 		return err
@@ -186,6 +186,7 @@ func (p *Pipeline) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.ran = true // from here on the runners close the sinks
 	p.running.Store(&running{watch: w, runners: runners})
 
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -45,16 +45,17 @@ func (w *Writer) Delete(ctx context.Context, owner Owner, pods []*corev1.Pod, op
 
 func (w *Writer) deleteOne(ctx context.Context, owner Owner, pod *corev1.Pod, options []client.DeleteOption) error {
 	options = append([]client.DeleteOption{client.IfUID(pod.UID)}, options...)
-	err := w.pods.Delete(ctx, object.KeyOf(pod), options...)
+	key := object.KeyOf(pod)
+	err := w.pods.Delete(ctx, key, options...)
 	switch {
 	case err == nil:
 		w.normal(owner, SuccessfulDelete, deleting, pod)
 		return nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	case client.AbsentAt(err, key), apierrors.IsConflict(err):
 		return nil // it is gone; a conflict says that another one has its name
 	}
 	if ctx.Err() == nil {
 		w.warning(owner, FailedDelete, deleting, pod, err)
 	}
-	return fmt.Errorf("deleting Pod %s: %w", object.KeyOf(pod), err)
+	return fmt.Errorf("deleting Pod %s: %w", key, err)
 }

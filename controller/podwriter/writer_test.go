@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -200,6 +201,24 @@ func TestPodsAreDeletedByTheirUIDs(t *testing.T) {
 	said := strings.Join(w.said, "\n")
 	if strings.Count(said, "SuccessfulDelete: Deleted pod: ") != 2 || strings.Count(said, "FailedDelete: Error deleting: ") != 1 {
 		t.Errorf("the Events are %q", w.said)
+	}
+}
+
+// A server that has just lost a kind, or a proxy, says "not found" of Pods that are there.
+func TestAPodIsGoneOnlyIfTheAnswerIsAboutIt(t *testing.T) {
+	w := newWorld(t)
+	made, err := w.create(t, w.pod())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server.Before(func(q *fakeapi.Request) *metav1.Status {
+		if q.Verb == "delete" {
+			return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: "no such page"}
+		}
+		return nil
+	})
+	if deleted, err := w.writer.Delete(t.Context(), w.owner, made); err == nil || deleted[0] {
+		t.Errorf("deleted %v: %v", deleted, err)
 	}
 }
 

@@ -133,7 +133,7 @@ func asksForRetry(code int32) bool {
 func (a *answer) write(code int, body []byte) {
 	a.w.Header().Set("Content-Type", a.form.encoding.MediaType())
 	a.w.WriteHeader(code)
-	_, _ = a.w.Write(body) //nolint:gosec // no browser reads this; a client that is gone misses nothing
+	_, _ = a.w.Write(body)
 }
 
 // newStatusError is for the errors that package apierrors has no constructor for.
