@@ -53,25 +53,34 @@ func Propagation(p metav1.DeletionPropagation) DeleteOption {
 // Delete deletes an object. It may stay for a while: for its grace period, and
 // until its finalizers are gone.
 func (t Typed[T]) Delete(ctx context.Context, key object.Key, options ...DeleteOption) error {
-	request, err := t.request(ctx, http.MethodDelete)
+	request, o, err := t.deletion(ctx, options)
 	if err != nil {
 		return err
-	}
-	o := t.deleteOptions(request, options)
-	contentType, body, err := deleteBody(&o)
-	if err != nil {
-		return fmt.Errorf("%s: %w", request, err)
 	}
 	w := Write{Verb: verbDelete, Resource: request.resource, Key: key, Client: t.client}
 	if o.Preconditions != nil && o.Preconditions.UID != nil {
 		w.UID = *o.Preconditions.UID
 	}
-	_, err = request.Key(key).Body(contentType, body).Do(ctx)
+	_, err = request.Key(key).Do(ctx)
 	w.Unknown = Unanswered(err)
 	if (err == nil || w.Unknown) && len(o.DryRun) == 0 {
 		record(ctx, w)
 	}
 	return err
+}
+
+// deletion is the request of a delete but for what it deletes, and its options.
+func (t Typed[T]) deletion(ctx context.Context, options []DeleteOption) (*Request, metav1.DeleteOptions, error) {
+	request, err := t.request(ctx, http.MethodDelete)
+	if err != nil {
+		return nil, metav1.DeleteOptions{}, err
+	}
+	o := t.deleteOptions(request, options)
+	contentType, body, err := deleteBody(&o)
+	if err != nil {
+		return nil, o, fmt.Errorf("%s: %w", request, err)
+	}
+	return request.Body(contentType, body), o, nil
 }
 
 // deleteOptions are those of a delete, and what it takes of those of the view's writes: a
@@ -93,17 +102,11 @@ func (t Typed[T]) deleteOptions(request *Request, options []DeleteOption) metav1
 
 // DeleteCollection deletes the objects of a selection.
 func (t Typed[T]) DeleteCollection(ctx context.Context, s Selection, options ...DeleteOption) error {
-	request, err := t.request(ctx, http.MethodDelete)
+	request, o, err := t.deletion(ctx, options)
 	if err != nil {
 		return err
 	}
-	o := t.deleteOptions(request, options)
-	contentType, body, err := deleteBody(&o)
-	if err != nil {
-		return fmt.Errorf("%s: %w", request, err)
-	}
-	_, err = request.Namespace(s.Namespace).Param("labelSelector", s.Labels).Param("fieldSelector", s.Fields).
-		Body(contentType, body).Do(ctx)
+	_, err = request.Namespace(s.Namespace).Param("labelSelector", s.Labels).Param("fieldSelector", s.Fields).Do(ctx)
 	w := Write{
 		Verb: "deletecollection", Resource: request.resource, Key: object.Key{Namespace: s.Namespace}, Unknown: true, Client: t.client,
 	}

@@ -10,8 +10,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 
+	"github.com/setpoint-io/setpoint/internal/filelock"
 	"github.com/setpoint-io/setpoint/internal/ownfile"
 )
 
@@ -29,10 +29,10 @@ func lockDir(dir *ownfile.Dir) (*dirLock, error) {
 	if err != nil {
 		return nil, diskError(fmt.Errorf("locking data directory: %w; choose a directory that you may write to", err))
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if locked, err := filelock.Try(f); !locked {
 		holder := readPID(f)
 		_ = f.Close() // opened only to try the lock
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if err == nil {
 			return nil, fmt.Errorf("%w: process %s runs a control plane in %s; stop it first (kill %s), or choose another directory",
 				ErrDataDirLocked, holder, dir.Path(), holder)
 		}

@@ -18,6 +18,8 @@ import (
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/setpoint-io/setpoint/internal/filelock"
 )
 
 // The file that --kubeconfig of "setpoint up" names exists for as long as the
@@ -63,7 +65,10 @@ func removeStale(file string) error {
 	if err != nil {
 		return fmt.Errorf("%w; name a file that is not there yet", err)
 	}
-	free, err := tryLock(f, false)
+	free, err := filelock.TryShared(f)
+	if filelock.Unsupported(err) {
+		free, err = true, nil // where there are no locks, nobody has one
+	}
 	pid := publisher(f)
 	err = errors.Join(err, f.Close())
 	switch {
@@ -100,7 +105,9 @@ func publish(from, path string) (*publication, error) {
 	}
 	_, err = fmt.Fprintf(temporary, "%s%s%d\n", data, publishedBy, os.Getpid())
 	if err == nil {
-		_, err = tryLock(temporary, true)
+		if _, err = filelock.Try(temporary); filelock.Unsupported(err) {
+			err = nil
+		}
 	}
 	if err == nil {
 		err = os.Link(temporary.Name(), path)

@@ -356,7 +356,9 @@ func TestAPodThatIsGoneAlreadyIsNoFailure(t *testing.T) {
 	run(t, func(s *server) {
 		s.fate = func(ask request) fate {
 			if ask.verb == "delete" {
-				return fate{refuse: refusal(http.StatusNotFound, metav1.StatusReasonNotFound, "not found")}
+				gone := refusal(http.StatusNotFound, metav1.StatusReasonNotFound, `pods "a" not found`)
+				gone.Details = &metav1.StatusDetails{Name: "a", Kind: "pods"}
+				return fate{refuse: gone}
 			}
 			return fate{}
 		}

@@ -4,6 +4,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,12 +39,12 @@ func newFile(o File) (Sink, error) {
 	if err != nil {
 		return nil, within("path", err)
 	}
-	size := orDefault(o.MaxSizeMB, 100)
+	size := cmp.Or(o.MaxSizeMB, 100)
 	f := &file{path: o.Path, log: &lumberjack.Logger{
 		Filename: o.Path, MaxSize: size, MaxAge: o.MaxAgeDays, MaxBackups: o.MaxBackups, Compress: o.Compress,
 	}}
 	// One byte is for the line break that a torn line needs.
-	f.printer, err = newPrinter(f.log, size<<20-1, formOptions{form: orDefault(o.Form, "json"), objects: o.Objects, source: o.Source})
+	f.printer, err = newPrinter(f.log, size<<20-1, formOptions{form: cmp.Or(o.Form, "json"), objects: o.Objects, source: o.Source})
 	if err != nil {
 		return nil, err
 	}

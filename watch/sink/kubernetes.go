@@ -4,6 +4,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -45,8 +46,8 @@ func newKubernetesEvents(o KubernetesEvents, d Deps) (Sink, error) {
 		return nil, errors.New("needs a cluster to write to, and there is no client")
 	}
 	return &kubernetesEvents{
-		events: client.For[*eventsv1.Event](d.Client).With(client.MetadataAnswer()), instance: orDefault(o.Instance, "setpoint-watch"),
-		namespace: orDefault(o.ClusterNamespace, metav1.NamespaceDefault),
+		events: client.For[*eventsv1.Event](d.Client).With(client.MetadataAnswer()), instance: cmp.Or(o.Instance, "setpoint-watch"),
+		namespace: cmp.Or(o.ClusterNamespace, metav1.NamespaceDefault),
 	}, nil
 }
 
@@ -98,8 +99,8 @@ var reasons = map[event.Verb]string{
 
 // of returns the Event for an event.
 func (k *kubernetesEvents) of(e *event.Event) *eventsv1.Event {
-	namespace := orDefault(e.Key.Namespace, k.namespace)
-	reason := orDefault(reasons[e.Verb], "Changed")
+	namespace := cmp.Or(e.Key.Namespace, k.namespace)
+	reason := cmp.Or(reasons[e.Verb], "Changed")
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: eventName(e)},
 		EventTime:  metav1.NewMicroTime(e.Time),
@@ -131,7 +132,7 @@ func eventName(e *event.Event) string {
 		return '-'
 	}, e.Key.Name)
 	name = strings.Trim(name[:min(len(name), maxName-len(suffix))], "-")
-	return orDefault(name, "object") + suffix
+	return cmp.Or(name, "object") + suffix
 }
 
 // Close does nothing: the client belongs to somebody else.

@@ -4,6 +4,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -98,7 +99,7 @@ func (m *mailer) message(first *event.Event, text string) []byte {
 	for _, h := range [][2]string{
 		{"From", address(m.From).String()},
 		{"To", strings.Join(to, ", ")},
-		{"Subject", mime.QEncoding.Encode("utf-8", orDefault(m.Subject, "setpoint watch"))},
+		{"Subject", mime.QEncoding.Encode("utf-8", cmp.Or(m.Subject, "setpoint watch"))},
 		{"Date", m.clock().Format(time.RFC1123Z)},
 		{"Message-ID", "<" + strings.Map(ofMessageID, first.ID) + "@setpoint.watch>"},
 		{"MIME-Version", "1.0"},

@@ -4,6 +4,7 @@
 package sink
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -142,7 +143,7 @@ func (f File) Validate() error {
 	case strings.HasSuffix(f.Path, string(filepath.Separator)):
 		return wrong("path", "%q is a folder; name a file in it", f.Path)
 	}
-	return first(validForm(f.Form),
+	return cmp.Or(validForm(f.Form),
 		notNegative("maxSizeMB", f.MaxSizeMB), notNegative("maxAgeDays", f.MaxAgeDays), notNegative("maxBackups", f.MaxBackups))
 }
 
@@ -184,7 +185,7 @@ type Webhook struct {
 
 // template returns the template of the body, or nil if there is none.
 func (w Webhook) template() (*template.Template, error) {
-	t, err := parseTemplate(w.Body, orDefault(w.Markup, MarkupMarkdown))
+	t, err := parseTemplate(w.Body, cmp.Or(w.Markup, MarkupMarkdown))
 	if err != nil || w.Body == "" {
 		return nil, err
 	}
@@ -255,7 +256,7 @@ func (w Webhook) Validate() error {
 			return within("signingKey", err)
 		}
 	}
-	if _, known := markups[orDefault(w.Markup, MarkupMarkdown)]; !known {
+	if _, known := markups[cmp.Or(w.Markup, MarkupMarkdown)]; !known {
 		return wrong("markup", "%q is none of %s, %s, %s and %s", w.Markup, MarkupMarkdown, MarkupSlack, MarkupPlain, MarkupNone)
 	}
 	if _, err := w.template(); err != nil {
@@ -358,7 +359,7 @@ func (m Mail) Validate() error {
 }
 
 func (m Mail) template() (*template.Template, error) {
-	return parseTemplate(orDefault(m.Template, "{{words .}}"), MarkupNone)
+	return parseTemplate(cmp.Or(m.Template, "{{words .}}"), MarkupNone)
 }
 
 // Delivery says how often and how long a Runner tries. A zero field is its default.
@@ -386,7 +387,7 @@ func (d Delivery) Validate() error {
 	if d.Batch > maxBatch {
 		return wrong("batch", "%d is more than %d", d.Batch, maxBatch)
 	}
-	if err := first(notNegative("batch", d.Batch), notNegative("timeout", d.Timeout), notNegative("minWait", d.MinWait),
+	if err := cmp.Or(notNegative("batch", d.Batch), notNegative("timeout", d.Timeout), notNegative("minWait", d.MinWait),
 		notNegative("maxWait", d.MaxWait), notNegative("maxAge", d.MaxAge)); err != nil {
 		return err
 	}
@@ -398,11 +399,11 @@ func (d Delivery) Validate() error {
 
 func (d Delivery) withDefaults(batch int) Delivery {
 	return Delivery{
-		Batch:   orDefault(d.Batch, batch),
-		Timeout: orDefault(d.Timeout, 30*time.Second),
-		MinWait: orDefault(d.MinWait, time.Second),
-		MaxWait: orDefault(d.MaxWait, 5*time.Minute),
-		MaxAge:  orDefault(d.MaxAge, 24*time.Hour),
+		Batch:   cmp.Or(d.Batch, batch),
+		Timeout: cmp.Or(d.Timeout, 30*time.Second),
+		MinWait: cmp.Or(d.MinWait, time.Second),
+		MaxWait: cmp.Or(d.MaxWait, 5*time.Minute),
+		MaxAge:  cmp.Or(d.MaxAge, 24*time.Hour),
 	}
 }
 
@@ -421,14 +422,6 @@ func (o Options) Effective() Delivery {
 	return o.Delivery.withDefaults(batch)
 }
 
-func orDefault[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
-
 // forms are what files and terminals are written in.
 var forms = []string{"text", "diff", "json", "yaml", "cloudevents"}
 
@@ -442,15 +435,6 @@ func validForm(form string) error {
 func notNegative[T int | time.Duration](field string, v T) error {
 	if v < 0 {
 		return wrong(field, "%v is negative", v)
-	}
-	return nil
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

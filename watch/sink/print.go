@@ -5,6 +5,7 @@ package sink
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ func (p *printer) Send(ctx context.Context, events []*event.Event) Result {
 		if err == nil && p.limit > 0 && p.one.Len() > p.limit {
 			err = fmt.Errorf("the event is of %d bytes, and the file is rotated at %d: set maxSizeMB higher", p.one.Len(), p.limit)
 		}
-		if p.pending.Len() > 0 && (err != nil || p.pending.Len()+p.one.Len() > min(chunk, orDefault(p.limit, chunk))) {
+		if p.pending.Len() > 0 && (err != nil || p.pending.Len()+p.one.Len() > min(chunk, cmp.Or(p.limit, chunk))) {
 			if !flush() {
 				return r
 			}
@@ -102,7 +103,7 @@ func newTerminal(o Terminal, d Deps) (Sink, error) {
 		return nil, fmt.Errorf("there is no terminal here to write to")
 	}
 	p, err := newPrinter(d.Stdout, 0, formOptions{
-		form: orDefault(o.Form, "text"), color: o.Color, objects: o.Objects, source: o.Source, zone: d.Zone, width: d.Width,
+		form: cmp.Or(o.Form, "text"), color: o.Color, objects: o.Objects, source: o.Source, zone: d.Zone, width: d.Width,
 	})
 	if err != nil {
 		return nil, err

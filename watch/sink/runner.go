@@ -4,6 +4,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func NewRunner(o RunnerOptions) (*Runner, error) {
 		return nil, fmt.Errorf("running sink %s: %w", o.Name, within("delivery", err))
 	}
 	o.Delivery = o.Delivery.withDefaults(1)
-	o.Grace = orDefault(o.Grace, 5*time.Second)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

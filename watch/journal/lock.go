@@ -1,15 +1,15 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
-
 package journal
 
 import (
 	"errors"
+	"fmt"
 	"os"
-	"syscall"
 	"time"
+
+	"github.com/setpoint-io/setpoint/internal/filelock"
 )
 
 // lockPoll is how often a lock that somebody has is asked for again.
@@ -18,14 +18,13 @@ const lockPoll = 20 * time.Millisecond
 // lockFile locks an open file until it is closed, and asks again until the deadline.
 func lockFile(f *os.File, deadline time.Time) error {
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		switch {
-		case err == nil:
+		switch locked, err := filelock.Try(f); {
+		case errors.Is(err, errors.ErrUnsupported):
+			return fmt.Errorf("locking it: %w; without locks two processes could write to one journal", err)
+		case err != nil:
+			return fmt.Errorf("locking it: %w", err)
+		case locked:
 			return nil
-		case errors.Is(err, syscall.EINTR):
-			continue
-		case !errors.Is(err, syscall.EWOULDBLOCK):
-			return os.NewSyscallError("locking it", err)
 		case !time.Now().Before(deadline):
 			return ErrLocked
 		}
