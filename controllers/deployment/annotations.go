@@ -9,6 +9,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/controller/podlimits"
 )
 
 // Annotations that kubectl and kube-controller-manager know.
@@ -121,9 +123,9 @@ func lengthened(history, revision string) string {
 
 // sized returns the annotations that tell a set how large the Deployment is, as
 // far as the set does not say so already.
-func sized(set *appsv1.ReplicaSet, b bounds) map[string]string {
+func sized(set *appsv1.ReplicaSet, l podlimits.Limits) map[string]string {
 	changed := map[string]string{}
-	for key, want := range map[string]int32{desiredAnnotation: b.desired, maxAnnotation: b.most()} {
+	for key, want := range map[string]int32{desiredAnnotation: l.Desired, maxAnnotation: l.Most()} {
 		if text := strconv.FormatInt(int64(want), 10); set.Annotations[key] != text {
 			changed[key] = text
 		}

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/setpoint-io/setpoint/controller/podlimits"
 )
 
 // began is when the tests' Deployments were created.
@@ -40,6 +42,15 @@ func deployment(replicas int32) *appsv1.Deployment {
 	}
 }
 
+// limits returns those of a Deployment that the API server has accepted.
+func limits(d *appsv1.Deployment) podlimits.Limits {
+	l, err := podlimits.Deployment(d)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
 func recreating(replicas int32) *appsv1.Deployment {
 	d := deployment(replicas)
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
@@ -64,7 +75,7 @@ func set(d *appsv1.Deployment, version int, replicas int32, change ...func(*apps
 	s.Generation = 1
 	s.CreationTimestamp = metav1.NewTime(began.Add(time.Duration(version) * time.Minute))
 	s.Annotations = map[string]string{revisionAnnotation: fmt.Sprint(version)}
-	maps.Copy(s.Annotations, sized(s, boundsOf(d)))
+	maps.Copy(s.Annotations, sized(s, limits(d)))
 	none := int32(0)
 	s.Status = appsv1.ReplicaSetStatus{
 		Replicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas, ObservedGeneration: 1, TerminatingReplicas: &none,

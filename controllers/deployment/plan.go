@@ -14,6 +14,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/controller/podlimits"
 )
 
 // view is all that a plan is made from. The objects are read-only.
@@ -67,7 +69,7 @@ type event struct {
 // planner makes a plan. It lives for one decision.
 type planner struct {
 	view
-	bounds
+	podlimits.Limits
 	current *appsv1.ReplicaSet   // the set with the Deployment's template; nil: there is none yet
 	old     []*appsv1.ReplicaSet // all others, from old to new
 	plan    plan
@@ -76,7 +78,11 @@ type planner struct {
 // decide returns what a Deployment needs next. It changes nothing that it is
 // given. The error says that the Deployment cannot be worked on as it is.
 func decide(v view) (plan, error) {
-	p := planner{view: v, bounds: boundsOf(v.deployment)}
+	limits, err := podlimits.Deployment(v.deployment)
+	if err != nil {
+		return plan{}, err
+	}
+	p := planner{view: v, Limits: limits}
 	p.current, p.old = split(v.deployment, v.sets)
 	p.plan.status = *v.deployment.Status.DeepCopy()
 	p.plan.revision = v.deployment.Annotations[revisionAnnotation]
@@ -182,7 +188,7 @@ func (p *planner) renewCurrent() {
 func (p *planner) create(replicas int32) {
 	set := newSet(p.deployment, replicas)
 	set.Annotations = inherited(p.deployment, set)
-	maps.Copy(set.Annotations, sized(set, p.bounds))
+	maps.Copy(set.Annotations, sized(set, p.Limits))
 	p.plan.revision = strconv.FormatInt(nextRevision(p.old), 10)
 	set.Annotations[revisionAnnotation] = p.plan.revision
 	p.progressing(corev1.ConditionTrue, reasonCreated, fmt.Sprintf("Created new replica set %q", set.Name))
@@ -207,12 +213,12 @@ func (p *planner) scale(set *appsv1.ReplicaSet, replicas int32) {
 	}
 	c := p.change(set)
 	c.replicas = replicas
-	maps.Copy(c.annotations, sized(set, p.bounds))
+	maps.Copy(c.annotations, sized(set, p.Limits))
 }
 
 // mark tells a set how large the Deployment is.
 func (p *planner) mark(set *appsv1.ReplicaSet) {
-	if annotations := sized(set, p.bounds); len(annotations) > 0 {
+	if annotations := sized(set, p.Limits); len(annotations) > 0 {
 		maps.Copy(p.change(set).annotations, annotations)
 	}
 }

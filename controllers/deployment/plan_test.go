@@ -5,6 +5,7 @@ package deployment
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,37 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-func TestSurgeRoundsUpAndUnavailableDown(t *testing.T) {
-	for _, c := range []struct {
-		name               string
-		desired            int32
-		surge, unavailable string
-		want               bounds
-	}{
-		{"quarters of 20", 20, "25%", "25%", bounds{20, 5, 5}},
-		{"quarters of 10", 10, "25%", "25%", bounds{10, 3, 2}},
-		{"quarters of 1", 1, "25%", "25%", bounds{1, 1, 0}},
-		{"both 0 after rounding", 2, "0%", "1%", bounds{2, 0, 1}},
-		{"numbers", 10, "3", "4", bounds{10, 3, 4}},
-		{"more unavailable than there are", 2, "0", "5", bounds{2, 0, 2}},
-		{"nothing wanted", 0, "25%", "25%", bounds{0, 0, 0}},
-		{"the largest number", 2147483647, "1", "0", bounds{2147483647, 1, 0}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := deployment(c.desired)
-			surge, unavailable := intstr.Parse(c.surge), intstr.Parse(c.unavailable)
-			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &unavailable}
-			b := boundsOf(d)
-			if b != c.want {
-				t.Errorf("bounds = %+v, want %+v", b, c.want)
-			}
-			if b.most() < b.desired {
-				t.Errorf("the most Pods are %d", b.most())
-			}
-		})
-	}
-	if b := boundsOf(recreating(4)); b != (bounds{4, 0, 0}) {
-		t.Errorf("bounds of Recreate = %+v, want no surge and none unavailable", b)
+// The API server accepts this percentage: it is longer than the integers that its validation reads.
+func TestALimitThatCannotBeReadIsNamed(t *testing.T) {
+	d := deployment(4)
+	surge := intstr.FromString("99999999999999999999%")
+	d.Spec.Strategy.RollingUpdate.MaxSurge = &surge
+	_, err := decide(view{deployment: d, now: began})
+	if err == nil || !strings.Contains(err.Error(), "spec.strategy.rollingUpdate.maxSurge") {
+		t.Errorf("the error is %v", err)
 	}
 }
 
@@ -199,7 +177,7 @@ func TestUnknownStrategyIsAnError(t *testing.T) {
 
 func TestScalingKeepsProportions(t *testing.T) {
 	resized := func(from int32) func(*appsv1.ReplicaSet) {
-		return func(s *appsv1.ReplicaSet) { maps.Copy(s.Annotations, sized(s, boundsOf(deployment(from)))) }
+		return func(s *appsv1.ReplicaSet) { maps.Copy(s.Annotations, sized(s, limits(deployment(from)))) }
 	}
 	for _, c := range []struct {
 		name     string

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawModel begins with a Deployment of random bounds that has been rolled out.
+// drawModel begins with a Deployment with random limits that has been rolled out.
 func drawModel(t *rapid.T, d *appsv1.Deployment) *model {
 	m := newModel(d, func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) })
 	d.Spec.Template = template("1")
@@ -78,13 +78,13 @@ func TestRollingUpdateKeepsItsBoundsInAnyOrderOfEvents(t *testing.T) {
 		if !m.settle() {
 			t.Fatal("the first rollout does not end")
 		}
-		b := boundsOf(m.deployment())
+		l := limits(m.deployment())
 		m.changed = func(what string) {
-			if pods := m.count("", living); pods > b.most() {
-				t.Fatalf("%s: %d Pods, at most %d are allowed", what, pods, b.most())
+			if pods := m.count("", living); pods > l.Most() {
+				t.Fatalf("%s: %d Pods, at most %d are allowed", what, pods, l.Most())
 			}
-			if ready := m.count("", func(p modelPod) bool { return p.ready && !p.terminating }); ready < b.least() {
-				t.Fatalf("%s: %d available Pods, at least %d are wanted", what, ready, b.least())
+			if ready := m.count("", func(p modelPod) bool { return p.ready && !p.terminating }); ready < l.Least() {
+				t.Fatalf("%s: %d available Pods, at least %d are wanted", what, ready, l.Least())
 			}
 		}
 		steps := m.steps(t)
@@ -108,7 +108,7 @@ func TestNoPodIsMadeBeyondTheSurgeWhateverUsersDo(t *testing.T) {
 		}
 		// A Deployment that was made smaller has too many Pods for a while, and its
 		// controllers may act on what they know of before.
-		allowed := boundsOf(m.deployment()).most()
+		allowed := limits(m.deployment()).Most()
 		m.changed = func(what string) {
 			if pods := m.count("", living); pods > allowed {
 				t.Fatalf("%s: %d Pods, at most %d are allowed", what, pods, allowed)
@@ -122,7 +122,7 @@ func TestNoPodIsMadeBeyondTheSurgeWhateverUsersDo(t *testing.T) {
 		steps["a user scales"] = func(t *rapid.T) {
 			replicas := int32(rapid.IntRange(0, 20).Draw(t, "replicas"))
 			m.edit(func(d *appsv1.Deployment) { d.Spec.Replicas = &replicas })
-			allowed = max(allowed, boundsOf(m.deployment()).most())
+			allowed = max(allowed, limits(m.deployment()).Most())
 		}
 		steps["a user pauses or resumes"] = func(*rapid.T) {
 			m.edit(func(d *appsv1.Deployment) { d.Spec.Paused = !d.Spec.Paused })
@@ -139,7 +139,7 @@ func TestNoPodIsMadeBeyondTheSurgeWhateverUsersDo(t *testing.T) {
 			if !m.settle() {
 				t.Fatal("it never comes to rest")
 			}
-			allowed = boundsOf(m.deployment()).most()
+			allowed = limits(m.deployment()).Most()
 			m.changed("rest")
 		}
 		t.Repeat(steps)

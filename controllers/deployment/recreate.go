@@ -23,10 +23,10 @@ func (p *planner) recreate() {
 		return
 	}
 	if p.current == nil {
-		p.create(p.desired)
+		p.create(p.Desired)
 		return
 	}
-	p.scale(p.current, p.desired)
+	p.scale(p.current, p.Desired)
 }
 
 // oldPodsLeft reports whether a container of an old template may still run. The

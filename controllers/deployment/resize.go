@@ -22,7 +22,7 @@ func (p *planner) resized() bool {
 	}
 	return slices.ContainsFunc(sets, func(set *appsv1.ReplicaSet) bool {
 		desired, known := annotated(set, desiredAnnotation)
-		return known && desired != p.desired
+		return known && desired != p.Desired
 	})
 }
 
@@ -38,9 +38,9 @@ func (p *planner) resize() {
 	case len(sets) <= 1:
 		if one := p.onlyOrLatest(sets); one != nil {
 			others := slices.DeleteFunc(p.sets(), func(set *appsv1.ReplicaSet) bool { return set == one })
-			if p.desired <= size(one) || allSteady(others) {
+			if p.Desired <= size(one) || allSteady(others) {
 				p.mark(one)
-				p.scale(one, p.desired)
+				p.scale(one, p.Desired)
 			}
 		}
 	case p.saturated():
@@ -73,7 +73,7 @@ func (p *planner) saturated() bool {
 		return false
 	}
 	desired, known := annotated(p.current, desiredAnnotation)
-	return known && desired == p.desired && size(p.current) == p.desired && p.current.Status.AvailableReplicas == p.desired
+	return known && desired == p.Desired && size(p.current) == p.Desired && p.current.Status.AvailableReplicas == p.Desired
 }
 
 // resizeAll adds or takes away what is missing to the highest number of Pods, in
@@ -81,8 +81,8 @@ func (p *planner) saturated() bool {
 // set takes it.
 func (p *planner) resizeAll(sets []*appsv1.ReplicaSet) {
 	var most int32
-	if p.desired > 0 {
-		most = p.most()
+	if p.Desired > 0 {
+		most = p.Most()
 	}
 	missing := most - total(sets, size)
 	if missing > 0 && !allSteady(p.sets()) {
@@ -123,7 +123,7 @@ func (p *planner) resizeAll(sets []*appsv1.ReplicaSet) {
 // share returns by how much a set grows, or shrinks if it is negative, so that it
 // keeps its part of all Pods.
 func (p *planner) share(set *appsv1.ReplicaSet) int32 {
-	if p.desired == 0 {
+	if p.Desired == 0 {
 		return -size(set)
 	}
 	before, known := annotated(set, maxAnnotation)
@@ -134,6 +134,6 @@ func (p *planner) share(set *appsv1.ReplicaSet) int32 {
 			return 0
 		}
 	}
-	now := math.Round(float64(size(set)) * float64(p.most()) / float64(before))
+	now := math.Round(float64(size(set)) * float64(p.Most()) / float64(before))
 	return int32(min(now, math.MaxInt32)) - size(set)
 }

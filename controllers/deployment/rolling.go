@@ -18,17 +18,17 @@ import (
 func (p *planner) roll() {
 	ready := allSteady(p.sets())
 	var wanted int32
-	switch room := p.most() - total(p.sets(), size); {
+	switch room := p.Most() - total(p.sets(), size); {
 	case p.current == nil:
 		if ready {
-			wanted = max(0, min(p.desired, room))
+			wanted = max(0, min(p.Desired, room))
 		}
 		p.create(wanted)
-	case size(p.current) > p.desired:
-		wanted = p.desired
+	case size(p.current) > p.Desired:
+		wanted = p.Desired
 		p.scale(p.current, wanted)
 	case ready:
-		wanted = min(p.desired, size(p.current)+max(0, room))
+		wanted = min(p.Desired, size(p.current)+max(0, room))
 		p.scale(p.current, wanted)
 	}
 	if ready {
@@ -46,7 +46,7 @@ func (p *planner) shrinkOld(wanted int32) {
 	old := active(p.old)
 	// All Pods, without those that must stay available, and those of the current
 	// set that are not yet: what must wait for them cannot be given up.
-	spare := total(old, size) + wanted - p.least() - (wanted - available(p.current))
+	spare := total(old, size) + wanted - p.Least() - (wanted - available(p.current))
 	if spare <= 0 {
 		return
 	}
@@ -59,7 +59,7 @@ func (p *planner) shrinkOld(wanted int32) {
 		spare -= given
 	}
 	// Of those that work, as many as are not needed.
-	spare = available(p.current) + total(old, available) - p.least()
+	spare = available(p.current) + total(old, available) - p.Least()
 	for i, set := range old {
 		if spare > 0 {
 			given := min(spare, sizes[i])

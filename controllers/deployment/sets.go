@@ -16,6 +16,15 @@ import (
 // size returns how many Pods a set is to have.
 func size(set *appsv1.ReplicaSet) int32 { return value(set.Spec.Replicas) }
 
+// value returns a number of replicas. The API server fills in 1 where none is
+// given.
+func value(replicas *int32) int32 {
+	if replicas == nil {
+		return 1
+	}
+	return *replicas
+}
+
 // total adds up a number of all sets.
 func total(sets []*appsv1.ReplicaSet, of func(*appsv1.ReplicaSet) int32) int32 {
 	var sum int32

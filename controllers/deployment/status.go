@@ -29,7 +29,7 @@ func (p *planner) count() {
 	s.TerminatingReplicas = terminating(sets)
 
 	available, reason, message := corev1.ConditionTrue, reasonAvailable, "Deployment has minimum availability."
-	if s.AvailableReplicas < p.least() {
+	if s.AvailableReplicas < p.Least() {
 		available, reason, message = corev1.ConditionFalse, reasonUnavailable, "Deployment does not have minimum availability."
 	}
 	setCondition(s, newCondition(p.now, appsv1.DeploymentAvailable, available, reason, message))
