@@ -5,6 +5,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -370,7 +371,10 @@ func (i *informer) rewrite(edit *edit) {
 	}
 }
 
-// NotSyncedError says why a wait for an informer was given up.
+// NotSyncedError is the error of a read from an informer that has not had a whole state of
+// its kind, and of a wait for one that was given up. That of a read has no more of its cause
+// than the text: the cause may be a 404 of the server, and apierrors.IsNotFound would be true
+// for an object that may exist.
 type NotSyncedError struct {
 	Kind   string // "pods"
 	Reason string // what keeps the informer from the server, or that nothing is known to
@@ -378,7 +382,7 @@ type NotSyncedError struct {
 }
 
 func (e *NotSyncedError) Error() string {
-	text := "waiting for " + e.Kind + ": " + e.Reason
+	text := "the informer of " + e.Kind + " has not synced: " + e.Reason
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()
 	}
@@ -387,8 +391,17 @@ func (e *NotSyncedError) Error() string {
 
 func (e *NotSyncedError) Unwrap() error { return e.Cause }
 
+// unsynced is the error of a read before the first whole state.
+func (i *informer) unsynced() error {
+	why := i.whyNot()
+	if why.Cause != nil {
+		why.Cause = errors.New(why.Cause.Error())
+	}
+	return why
+}
+
 // whyNot says what keeps the informer from being synced.
-func (i *informer) whyNot() error {
+func (i *informer) whyNot() *NotSyncedError {
 	if p := i.problem.Load(); p != nil {
 		return &NotSyncedError{Kind: i.name, Reason: p.class, Cause: p.err}
 	}

@@ -47,6 +47,8 @@ func TestListersReadByKeyNamespaceLabelsAndIndex(t *testing.T) {
 		red := labels.SelectorFromSet(labels.Set{"team": "red"})
 		names := podNames(t)
 		want(t, "all", names(informer.List(labels.Everything())), "x/a x/b y/a")
+		want(t, "all, without a selector", names(informer.List(nil)), "x/a x/b y/a")
+		want(t, "all in x, without a selector", names(Objects(informer.Snapshot().Select("x", nil))), "x/a x/b")
 		want(t, "red", names(informer.List(red)), "x/a y/a")
 		want(t, "red in x", names(Objects(informer.Snapshot().Select("x", red))), "x/a")
 		want(t, "on a node", names(Objects(byNode.Find("n-blue"))), "x/b")

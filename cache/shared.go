@@ -34,21 +34,30 @@ func (s SharedInformer[T]) Snapshot() Snapshot[T] {
 	return Snapshot[T]{s.informer.store.current.Load()}
 }
 
-// Get returns an object of the newest state. The error satisfies
-// apierrors.IsNotFound if there is none. The object is shared and read-only.
+// Get returns an object of the newest state. The object is shared and read-only. If there is
+// none, the error satisfies apierrors.IsNotFound. Before the informer has synced an object may
+// be missing because it has not been listed yet: the error is a [NotSyncedError] then.
 func (s SharedInformer[T]) Get(key object.Key) (T, error) {
+	synced := s.informer.isSynced.Load() // before the state is read: the state may be the first whole one
 	item := s.Snapshot().Get(key)
-	if !item.Exists() {
-		var none T
-		return none, &notFoundError{kind: s.informer.name, key: key}
+	if item.Exists() {
+		return item.Object()
 	}
-	return item.Object()
+	var none T
+	if !synced {
+		return none, s.informer.unsynced()
+	}
+	return none, &notFoundError{kind: s.informer.name, key: key}
 }
 
-// List decodes the objects of the newest state that a label selector matches. They are
-// shared and read-only, and in no particular order. Who needs only some of many, or
-// only their metadata, is better served by [Snapshot.Select].
+// List decodes the objects of the newest state that a label selector matches; nil matches
+// all. They are shared and read-only, and in no particular order. Before the informer has
+// synced the error is a [NotSyncedError]. [Snapshot.Select] costs less where only some of many
+// objects are needed, or only their metadata.
 func (s SharedInformer[T]) List(selector labels.Selector) ([]T, error) {
+	if !s.informer.isSynced.Load() {
+		return nil, s.informer.unsynced()
+	}
 	return Objects(s.Snapshot().Select("", selector))
 }
 
@@ -86,11 +95,11 @@ func (i *informer) waitForSync(ctx context.Context) error {
 		return nil
 	default:
 	}
-	err := i.whyNot()
+	why := i.whyNot()
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w (%w)", err, ctx.Err())
+		return fmt.Errorf("%w (%w)", why, ctx.Err())
 	}
-	return err
+	return why
 }
 
 // Observed returns a channel that is closed once the informer has seen its kind

@@ -87,7 +87,7 @@ func (s Snapshot[T]) Orphans(namespace string) iter.Seq2[object.Key, Item[T]] {
 }
 
 // Select returns the objects of a namespace, or of all if it is empty, that a label
-// selector matches. It compares each object of the namespace.
+// selector matches; nil matches all. It compares each object of the namespace.
 func (s Snapshot[T]) Select(namespace string, selector labels.Selector) iter.Seq2[object.Key, Item[T]] {
 	if namespace == "" {
 		return Matching(s.All(), selector)
@@ -95,8 +95,11 @@ func (s Snapshot[T]) Select(namespace string, selector labels.Selector) iter.Seq
 	return Matching(s.Namespace(namespace), selector)
 }
 
-// Matching leaves those out that a label selector does not match.
+// Matching leaves out the objects that a label selector does not match; nil matches all.
 func Matching[T object.Object](items iter.Seq2[object.Key, Item[T]], selector labels.Selector) iter.Seq2[object.Key, Item[T]] {
+	if selector == nil {
+		return items
+	}
 	return func(yield func(object.Key, Item[T]) bool) {
 		for key, item := range items {
 			if selector.Matches(item.entry.family.labels) && !yield(key, item) {

@@ -259,6 +259,9 @@ func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error)
 	if r.subresource != "" && r.name == "" { // the path would name an object called as the subresource
 		r.fail(errors.New("a subresource is of one object, whose name is missing"))
 	}
+	if r.lacksNamespace() {
+		r.fail(fmt.Errorf("the namespace is missing: %s live in namespaces", r.resource))
+	}
 	if r.err != nil {
 		return nil, fmt.Errorf("%s: %w", r, r.err)
 	}
@@ -303,6 +306,14 @@ func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error)
 			return nil, err // what the server said tells more than that time ran out
 		}
 	}
+}
+
+// lacksNamespace reports whether the request is for one object, or writes, and names no
+// namespace where the kind has them. A server answers that it "could not find the requested
+// resource" or "does not allow this method", which do not say what is wrong. Objects of all
+// namespaces can only be listed and watched.
+func (r *Request) lacksNamespace() bool {
+	return r.resource.Namespaced && r.namespace == "" && (r.name != "" || r.writes())
 }
 
 // try sends the request once. It goes to the transport and not by way of an http.Client:

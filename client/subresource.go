@@ -69,7 +69,8 @@ func (s Subresource[S]) Get(ctx context.Context, key object.Key) (S, error) {
 //
 // A server that a PodDisruptionBudget keeps from evicting answers 429
 // (apierrors.IsTooManyRequests). apierrors.SuggestsClientDelay has the time after which it
-// wants to be tried again, if it names one.
+// wants to be tried again, if it names one. A controller passes [NoRetries] and returns that
+// time in its result, so that no worker waits.
 func (s Subresource[S]) Create(ctx context.Context, key object.Key, o S, options ...WriteOption) (S, error) {
 	return s.put(ctx, http.MethodPost, key, o, options)
 }

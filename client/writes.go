@@ -31,6 +31,11 @@ func FieldManager(name string) WriteOption {
 // made by With(DryRun()) deletes nothing either.
 func DryRun() WriteOption { return func(r *Request) { r.Param("dryRun", "All") } }
 
+// NoRetries sends a write once. Otherwise it is sent again, up to ten times, where the answer
+// has a Retry-After: an eviction that a PodDisruptionBudget refuses with 10 s would hold its
+// caller for more than 100 s. apierrors.SuggestsClientDelay returns the time of the error.
+func NoRetries() WriteOption { return func(r *Request) { r.once = true } }
+
 // Force takes over fields that other managers own. For Apply.
 func Force() WriteOption { return func(r *Request) { r.Param("force", "true") } }
 

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/setpoint-io/setpoint/cache"
@@ -37,6 +38,7 @@ type Keyed[K comparable] struct {
 	own       ownWrites[K]
 	failures  failures[K]
 	startOnce sync.Once
+	byHand    atomic.Bool // the queue was handed out: keys may be added to it
 }
 
 // core is what a loop has whatever its keys are.
@@ -53,7 +55,8 @@ type core struct {
 	writeWait  time.Duration
 	resync     time.Duration
 
-	primary   cache.Handle  // of the first For: whom owners are
+	primary   cache.Handle  // of the first For, whose objects are the owners
+	owns      bool          // there is an Owns
 	delay     time.Duration // of the sources that are being added, see Delayed
 	informers []cache.Handle
 	heard     heard
@@ -102,14 +105,38 @@ func newKeyed[K comparable](name string, r func(context.Context, RequestOf[K]) (
 // Bind gives the loop what it needs of the host that runs it: the logger, unless [Log] gave
 // one, and the period of [Resync], unless the loop has one and if the host has a method
 // ResyncPeriod. A manager calls it for each controller that is added. It must not be called
-// after Run.
-func (c *core) Bind(h Host) {
+// after Run. It returns an error for a loop that could never run a key.
+func (c *Keyed[K]) Bind(h Host) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	if !c.logs {
 		c.log, c.logs = h.Logger().With("controller", c.name), true
 	}
 	if r, ok := h.(interface{ ResyncPeriod() time.Duration }); ok && c.resync == 0 {
 		c.resync = r.ResyncPeriod()
 	}
+	if len(c.sources) == 0 && !c.byHand.Load() {
+		return errNoSource
+	}
+	return nil
+}
+
+// errNoSource is the error of a loop to which nothing adds keys. A loop of several that are
+// joined may get its keys from another one of them.
+var errNoSource = errors.New("nothing adds keys to it: want a source, such as For, Watches, From or Feed, or a call of its Queue")
+
+// check returns what is missing without which the loop cannot work.
+func (c *Keyed[K]) check() error {
+	switch {
+	case c.name == "":
+		return errors.New("it has no name")
+	case c.reconcile == nil:
+		return errors.New("it has no reconciler")
+	case c.owns && c.primary == (cache.Handle{}):
+		return errors.New("it has Owns without For, which names the kind of the owners")
+	}
+	return CheckWorkers(c.workers)
 }
 
 // Name returns the loop's name.
@@ -119,7 +146,10 @@ func (c *core) Name() string { return c.name }
 func (c *core) Informers() []cache.Handle { return slices.Clone(c.informers) }
 
 // Queue returns the loop's queue, to add keys by hand and to look at it.
-func (c *Keyed[K]) Queue() *workqueue.Queue[K] { return c.queue }
+func (c *Keyed[K]) Queue() *workqueue.Queue[K] {
+	c.byHand.Store(true)
+	return c.queue
+}
 
 // knows notes an informer that the Reconciler reads.
 func (c *core) knows(h cache.Handle) {
@@ -136,11 +166,8 @@ func (c *Keyed[K]) Run(ctx context.Context) error {
 	if !first {
 		return fmt.Errorf("running controller %s: it has been run before", c.name)
 	}
-	if c.workers < 1 {
-		return fmt.Errorf("running controller %s: %d workers; at least one is needed", c.name, c.workers)
-	}
-	if c.reconcile == nil {
-		return fmt.Errorf("running controller %s: it has no reconciler", c.name)
+	if err := c.check(); err != nil {
+		return fmt.Errorf("running controller %s: %w", c.name, err)
 	}
 	defer c.queue.ShutDown()
 	for _, start := range c.sources {

@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -16,7 +17,7 @@ import (
 // *[Controller] and any other *[Keyed] is one.
 type Loop interface {
 	Runnable
-	Bind(Host)
+	Bind(Host) error
 	Status(keys int) Status
 	Informers() []cache.Handle
 }
@@ -38,11 +39,21 @@ func (j *Joined) Name() string { return j.name }
 // Loops returns the controller's loops.
 func (j *Joined) Loops() []Loop { return slices.Clone(j.loops) }
 
-// Bind binds each loop to a host.
-func (j *Joined) Bind(h Host) {
+// Bind binds each loop to a host. One of them at least needs a source: the others may get
+// their keys from it.
+func (j *Joined) Bind(h Host) error {
+	sources := false
 	for _, l := range j.loops {
-		l.Bind(h)
+		err := l.Bind(h)
+		if err != nil && !errors.Is(err, errNoSource) {
+			return fmt.Errorf("its loop %q: %w", l.Name(), err)
+		}
+		sources = sources || err == nil
 	}
+	if !sources {
+		return errNoSource
+	}
+	return nil
 }
 
 // Run works until ctx ends and nothing of any loop runs any more.

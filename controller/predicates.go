@@ -75,8 +75,11 @@ func Later[T object.Object](e cache.Event[T]) bool { return !e.Initial }
 
 // Selected returns a predicate that chooses events of objects whose labels match, or did
 // so before: the update that makes an object match no longer is chosen, and those that
-// follow are not.
+// follow are not. A nil selector matches all.
 func Selected[T object.Object](selector labels.Selector) Predicate[T] {
+	if selector == nil {
+		selector = labels.Everything()
+	}
 	matches := func(i cache.Item[T]) bool { return i.Exists() && selector.Matches(i.Meta().Labels) }
 	return func(e cache.Event[T]) bool { return matches(e.New) || matches(e.Old) }
 }

@@ -32,6 +32,7 @@ func SameKey[T object.Object](item cache.Item[T], add func(object.Key)) { add(it
 // the first [For].
 func Owns[T object.Object](informer cache.SharedInformer[T], predicates ...Predicate[T]) Option {
 	return keysOption(func(c *Controller) {
+		c.owns = true
 		From(c, informer, func(item cache.Item[T], add func(object.Key)) {
 			if owner := c.owner(item.Meta()); !owner.IsZero() {
 				add(owner)

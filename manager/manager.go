@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -164,8 +165,9 @@ func (m *Manager) recorder(c *client.Client, name string) *controller.Recorder {
 	return r
 }
 
-// Add has the manager run a part. It is an error while the manager runs, and with
-// a name that another part has. The metrics of a part that is a prometheus.Collector are
+// Add has the manager run a part. It is an error while the manager runs, for a part without
+// a name or with that of another part, and for a controller that could never run: one without
+// a source of keys, or with controller.Owns and no controller.For. The metrics of a part that is a prometheus.Collector are
 // served with those of the manager. A controller logs to the manager's logger, unless it
 // was given one of its own.
 func (m *Manager) Add(r Runnable) error {
@@ -174,13 +176,18 @@ func (m *Manager) Add(r Runnable) error {
 	if m.running {
 		return fmt.Errorf("adding %s to the manager: it is running already", r.Name())
 	}
+	if r.Name() == "" {
+		return errors.New("adding a part to the manager: it has no name")
+	}
 	for _, other := range m.parts {
 		if other.Name() == r.Name() {
 			return fmt.Errorf("adding %s to the manager: there is a part of that name", r.Name())
 		}
 	}
-	if c, ok := r.(interface{ Bind(controller.Host) }); ok { // a loop, or several that are joined
-		c.Bind(m)
+	if c, ok := r.(interface{ Bind(controller.Host) error }); ok { // a loop, or several that are joined
+		if err := c.Bind(m); err != nil {
+			return fmt.Errorf("adding %s to the manager: %w", r.Name(), err)
+		}
 	}
 	partOf := map[string]string{} // by the names of loops
 	for _, part := range append(slices.Clone(m.parts), r) {

@@ -216,6 +216,7 @@ func (m *model) compare(t *testing.T, w *world, c chance) {
 	snapshot := w.pods.Snapshot()
 	same(fmt.Sprint("selected by ", s), sorted(w.all.Selected(snapshot, namespace, s)), m.selected(namespace, s, false))
 	same(fmt.Sprint("orphans selected by ", s), sorted(w.orphans.Selected(snapshot, namespace, s)), m.selected(namespace, s, true))
+	same("selected by nil", sorted(w.all.Selected(snapshot, namespace, nil)), m.selected(namespace, labels.Everything(), false))
 }
 
 func asSet(keys []object.Key) map[object.Key]bool {

@@ -56,8 +56,11 @@ func newLabelled[T object.Object](informer cache.SharedInformer[T], id labelInde
 func pair(namespace, key, value string) string { return namespace + "/" + key + "=" + value }
 
 // Selected returns the objects of a namespace that a selector matches, in no particular
-// order. The snapshot is one of the informer that was indexed.
+// order; nil matches all. The snapshot is one of the informer that was indexed.
 func (l *Labelled[T]) Selected(snapshot cache.Snapshot[T], namespace string, selector labels.Selector) iter.Seq2[object.Key, cache.Item[T]] {
+	if selector == nil {
+		return l.rest(snapshot, namespace)
+	}
 	requirements, selectable := selector.Requirements()
 	if !selectable {
 		return func(func(object.Key, cache.Item[T]) bool) {}
