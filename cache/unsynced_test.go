@@ -6,6 +6,7 @@ package cache_test
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,9 +40,9 @@ func TestReadsBeforeTheFirstSyncSaySo(t *testing.T) {
 			}
 		}
 		check("before it runs", "the informer has not been started")
-		serving := false
+		var serving atomic.Bool
 		w.server.Before(func(*fakeapi.Request) *metav1.Status {
-			if serving {
+			if serving.Load() {
 				return nil
 			}
 			return &metav1.Status{
@@ -51,7 +52,7 @@ func TestReadsBeforeTheFirstSyncSaySo(t *testing.T) {
 		})
 		stop := w.run(t)
 		check("while the server does not serve the kind", "could not find the requested resource")
-		serving = true
+		serving.Store(true)
 		if err := informer.WaitForSync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
