@@ -6,8 +6,11 @@ package main
 import (
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/setpoint-io/setpoint/internal/scripttest"
 )
 
 // asProgram is set where the test's binary is to be the program: what a test kills is
@@ -15,6 +18,9 @@ import (
 const asProgram = "SETPOINT_WATCH_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "eventually" { // a link to this binary, see programs
+		scripttest.Eventually()
+	}
 	if os.Getenv(asProgram) != "" {
 		main()
 	}

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -25,10 +24,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/internal/scripttest"
 )
 
-// deadline is how long a script waits for what must come.
-const deadline = time.Minute
+const (
+	// deadline is how long a script waits for what must come.
+	deadline = time.Minute
+
+	// scriptLimit is how long a script may take.
+	scriptLimit = 4 * time.Minute
+)
 
 // raceOptions is the variable with the options of Go's race detector.
 const raceOptions = "GORACE"
@@ -54,13 +59,10 @@ func TestScripts(t *testing.T) {
 	}
 	bin := programs(t)
 	kubeconfig := clusterUp(t, filepath.Join(bin, "setpoint"))
-	scripts := &several{T: t, turns: make(chan struct{}, atATime)}
-	defer scripts.running.Wait()
-	testscript.RunT(scripts, testscript.Params{
+	scripttest.Run(t, atATime, testscript.Params{
 		Dir: "testdata/script",
-		// A script that waits in vain is to say so, and not the whole run.
-		Deadline: time.Now().Add(5 * deadline),
 		Setup: func(e *testscript.Env) error {
+			scripttest.Guard(e, scriptLimit)
 			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv(asProgram, "1")
@@ -77,34 +79,11 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// atATime is how many scripts run at a time. They wait more than they compute, so there may be
-// more of them than processors.
+// atATime is how many scripts run at a time.
 const atATime = 6
 
-// several is a test whose parts run at the same time, as many as there are turns.
-type several struct {
-	*testing.T
-	turns   chan struct{}
-	running sync.WaitGroup
-}
-
-// Run implements testscript.T. It returns when the part has begun.
-func (s *several) Run(name string, script func(testscript.T)) {
-	s.turns <- struct{}{}
-	s.running.Go(func() {
-		defer func() { <-s.turns }()
-		s.T.Run(name, func(t *testing.T) { script(&several{T: t}) })
-	})
-}
-
-// Parallel implements testscript.T. Parts run at the same time as it is.
-func (s *several) Parallel() {}
-
-// Verbose implements testscript.T.
-func (s *several) Verbose() bool { return testing.Verbose() }
-
 // programs makes a folder with the programs: setpoint as it was built, beside it this test
-// as setpoint-watch, and kubectl.
+// as setpoint-watch and as eventually, and kubectl.
 func programs(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -112,7 +91,7 @@ func programs(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths := map[string]string{"setpoint-watch": self}
+	paths := map[string]string{"setpoint-watch": self, "eventually": self}
 	for _, name := range []string{"setpoint", "kubectl", "setpoint-controlplane"} {
 		if paths[name], err = controlplanetest.Binary(name); err != nil {
 			t.Fatal(err)
@@ -164,8 +143,14 @@ func clusterUp(t *testing.T, setpoint string) string {
 	go func() { ended <- up.Wait() }()
 	t.Cleanup(func() {
 		_ = stdin.Close()
-		if err := <-ended; err != nil {
-			t.Errorf("the cluster ended with %v and said:\n%s", err, said.String())
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("the cluster ended with %v and said:\n%s", err, said.String())
+			}
+		case <-time.After(deadline):
+			_ = up.Process.Kill()
+			t.Errorf("the cluster did not stop within %s", deadline)
 		}
 	})
 	controlplanetest.AwaitFile(t, "there is a cluster", kubeconfig)

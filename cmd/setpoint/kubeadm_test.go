@@ -107,6 +107,7 @@ func clientCertificate(t *testing.T, caFile, caKeyFile string, who pkix.Name) (c
 // The process is who kubeadm says it is, with the rights that every API server gives to it
 // and to the accounts of its controllers, and no others.
 func TestTheManifestOfKubeadmRunsAsItIs(t *testing.T) {
+	t.Parallel()
 	cluster := controlplanetest.Start(t, controlplanetest.Options{Nodes: 1, Bare: true})
 	files := cluster.Endpoints()
 	certFile, keyFile := clientCertificate(t, files.CAFile, files.CAKeyFile, pkix.Name{CommonName: "system:kube-controller-manager"})
@@ -199,8 +200,13 @@ func TestTheManifestOfKubeadmRunsAsItIs(t *testing.T) {
 		}
 	}
 	signals <- syscall.SIGTERM
-	if status := <-ended; status != 0 {
-		t.Errorf("it ended with %d: %s", status, log)
+	select {
+	case status := <-ended:
+		if status != 0 {
+			t.Errorf("it ended with %d: %s", status, log)
+		}
+	case <-time.After(controlplanetest.Patience):
+		t.Fatalf("it did not end within %s of the signal: %s", controlplanetest.Patience, log)
 	}
 	for text, want := range map[string]int{"accepted without effect": 1, "node-ipam-controller does not run here": 1} {
 		if got := strings.Count(log.String(), text); got != want {

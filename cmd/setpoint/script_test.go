@@ -15,22 +15,36 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/setpoint-io/setpoint/internal/scripttest"
 )
 
-// deadline is how long a script waits for what must come.
-const deadline = 2 * time.Minute
+const (
+	// deadline is how long a script waits for what must come.
+	deadline = 2 * time.Minute
+
+	// scriptLimit is how long a script may take, with its clusters.
+	scriptLimit = 5 * time.Minute
+
+	// atATime is how many scripts run at a time.
+	atATime = 4
+)
 
 // The scripts in testdata read like a manual: each shows one thing that a user
 // does and what is seen.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"setpoint": main})
+	testscript.Main(m, map[string]func(){"setpoint": main, "eventually": scripttest.Eventually})
 }
 
 // TestScripts runs the scripts that need no cluster.
-func TestScripts(t *testing.T) { runScripts(t, "testdata/plain") }
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "testdata/plain")
+}
 
 // TestClusterScripts runs those that start one.
 func TestClusterScripts(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts control planes, which -short leaves out")
 	}
@@ -42,16 +56,17 @@ func runScripts(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
+	scripttest.Run(t, atATime, testscript.Params{
 		Dir: dir,
-		// A script that waits in vain is to say so, and not the whole run.
-		Deadline: time.Now().Add(3 * deadline),
 		Setup: func(e *testscript.Env) error {
+			scripttest.Guard(e, scriptLimit)
 			e.Setenv("SETPOINT_CONTROLPLANE_BIN", filepath.Join(bin, "setpoint-controlplane"))
 			// Behind the test's own setpoint; kubectl is there.
 			e.Setenv("PATH", e.Getenv("PATH")+string(os.PathListSeparator)+bin)
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("KUBECONFIG", "")
+			// A program with a race detector waits for a second at its end otherwise.
+			e.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 			e.Setenv("FREE", freePort(t))
 			return nil
 		},

@@ -67,6 +67,7 @@ var onlyTheirs = map[string]string{}
 // has a server: a line is accepted once its process has read all flags and files, and is
 // about to wait for the lease.
 func TestWhateverStartsKubeControllerManagerStartsTheManager(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts several hundred processes, which -short leaves out")
 	}
