@@ -7,13 +7,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -171,21 +174,20 @@ func replaying(t *testing.T, events ...string) (*follower, *book) {
 // replayingFrom is as replaying, with events by the version that a watch begins at.
 func replayingFrom(t *testing.T, events func(from string) []string) (*follower, *book) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		out.Header().Set("Content-Type", "application/json")
+	c, err := client.New(&rest.Config{Host: "http://server", Transport: answers(func(r *http.Request) string {
+		var body strings.Builder
 		for _, text := range events(r.URL.Query().Get("resourceVersion")) {
 			var kind, name, version, value string
 			if _, err := fmt.Sscan(text, &kind, &name, &version, &value); err != nil {
 				t.Error(err)
 			}
 			o := tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"namespace": "shop", "name": name, "uid": "uid-" + name, "resourceVersion": version}, "data": tree{"x": value}}
-			if err := json.NewEncoder(out).Encode(tree{"type": kind, "object": o}); err != nil {
+			if err := json.NewEncoder(&body).Encode(tree{"type": kind, "object": o}); err != nil {
 				t.Error(err)
 			}
 		}
-	}))
-	t.Cleanup(server.Close)
-	c, err := client.New(&rest.Config{Host: server.URL})
+		return body.String()
+	})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,6 +208,7 @@ func replayingFrom(t *testing.T, events func(from string) []string) (*follower, 
 			select {
 			case what := <-w.teller.in:
 				_ = b.tell(ctx, []*event.Event{what.event})
+				time.Sleep(b.pause)
 			case <-ctx.Done():
 				return
 			}
@@ -213,6 +216,32 @@ func replayingFrom(t *testing.T, events func(from string) []string) (*follower, 
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return f, &b
+}
+
+// answers is a server whose answers have arrived whole before they are read.
+type answers func(*http.Request) string
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader(a(r))),
+	}, nil
+}
+
+// A commit waits for the disk and a queue for room: a replay may take longer than the server
+// keeps a watch open. What has been read of the watch is told all the same.
+func TestAReplayWaitsForWhatItTells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, b := replaying(t, "ADDED a 101 x", "ADDED b 102 x", "ADDED c 103 x", "BOOKMARK - 104 -")
+		b.pause = replayTurn + replayPatience
+		if !f.replay(t.Context(), "100", "104") {
+			t.Error("the replay says that it is not whole")
+		}
+		synctest.Wait()
+		if told, want := b.lines(), []string{"created configmaps a, missed", "created configmaps b, missed", "created configmaps c, missed"}; !slices.Equal(told, want) {
+			t.Errorf("told: %q, want %q", told, want)
+		}
+	})
 }
 
 // A replay ends where the informer is. What comes after is the informer's to tell: an object

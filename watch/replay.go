@@ -106,9 +106,10 @@ func passing(err error) bool {
 // server may have made several at one: only a later one or a bookmark says that there are no
 // more, and where the watch breaks before, the next turn begins before them.
 func (f *follower) replayOnce(ctx context.Context, from, to object.Version) (object.Version, error) {
-	ctx, cancel := context.WithTimeout(ctx, replayTurn+replayPatience)
+	// The deadline is for the watch alone: what it brought is told however long that takes.
+	watching, cancel := context.WithTimeout(ctx, replayTurn+replayPatience)
 	defer cancel()
-	w, err := f.watch.host.Client().Watch(ctx, f.resource, f.selection, client.WatchOptions{ResourceVersion: string(from), Timeout: replayTurn})
+	w, err := f.watch.host.Client().Watch(watching, f.resource, f.selection, client.WatchOptions{ResourceVersion: string(from), Timeout: replayTurn})
 	if err != nil {
 		return from, err
 	}

@@ -38,6 +38,8 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // book writes down what is told.
 type book struct {
+	pause time.Duration // after each event, where it is told by a goroutine of its own
+
 	mu     sync.Mutex
 	events []*event.Event
 }

@@ -77,7 +77,8 @@ func newTeller(w *Watch) *teller {
 }
 
 // hand hands on what a follower has to tell. It waits for room. When ctx has ended nothing
-// is taken any more: the cursor must not move past something that was not.
+// is taken any more: the cursor must not move past something that was not. So ctx is the
+// watch's, and none that ends before it.
 func (t *teller) hand(ctx context.Context, what told) {
 	if ctx.Err() != nil {
 		return

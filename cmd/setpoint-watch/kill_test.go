@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/watch/journal"
 )
 
@@ -267,8 +267,23 @@ func (s *stage) forgiven(at time.Time) bool {
 	return !s.outage[0].IsZero() && at.After(s.outage[0].Add(-around)) && at.Before(s.outage[1].Add(around))
 }
 
+// stacks ends a program that stands still, and returns where its goroutines were.
+func (s *stage) stacks(p *program) string {
+	text, err := os.ReadFile(s.path("said"))
+	if err != nil {
+		return err.Error()
+	}
+	before := len(text)
+	_ = p.Process.Signal(syscall.SIGQUIT)
+	<-p.done
+	if text, err = os.ReadFile(s.path("said")); err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, before-8<<10):])
+}
+
 // arrived waits until the receivers have been told of everything.
-func (s *stage) arrived() {
+func (s *stage) arrived(p *program) {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience + time.Duration(*kills)*10*time.Second); ; {
 		news := s.receivers.arrivedFirst() // before it is judged: what comes meanwhile is news
@@ -280,8 +295,7 @@ func (s *stage) arrived() {
 			return
 		}
 		if time.Now().After(deadline) || !s.receivers.until(30*time.Second, func(_, now int) bool { return now > news }) {
-			s.t.Errorf("%d changes have not arrived, and nothing new comes", missed)
-			return
+			s.t.Fatalf("%d changes have not arrived, and nothing new comes of run %d:\n%s", missed, p.run, s.stacks(p))
 		}
 	}
 }
@@ -374,7 +388,7 @@ func TestNothingIsLostWhenTheWatchIsKilledAtRandomMoments(t *testing.T) {
 		float64(s.authors.wrote.Load())/time.Since(began).Seconds(), s.authors.unknown.Load())
 
 	last := s.start()
-	s.arrived()
+	s.arrived(last)
 	s.receivers.heal()
 	s.stop(last)
 	s.ended(s.start("--once")) // status 0: there is nothing to be told
