@@ -108,10 +108,12 @@ func appliedList(v []any, found []Difference, depth int) []any {
 }
 
 func reordered(items, labels []any, keys []string) []any {
-	m, ok := setOf(items)
-	if keys != nil {
-		m, ok = keyedBy(items, keys)
-	}
+	m, ok := withIdentities(items, keys, func(v any) (any, bool) {
+		if keys == nil {
+			return identity(v)
+		}
+		return keyIdentity(v, keys)
+	})
 	if !ok {
 		panic("the order of a list without keys")
 	}

@@ -4,8 +4,8 @@
 package diff
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/setpoint-io/setpoint/watch/event"
 )
@@ -22,18 +22,12 @@ type Difference struct {
 	From, To any
 }
 
-// String returns the path and what happened there, without the values.
-func (d Difference) String() string {
-	var b strings.Builder
-	b.WriteString(string(d.Op))
-	b.WriteByte(' ')
-	b.WriteString(d.Path.String())
-	return b.String()
-}
+// String returns the operation and the path, without the values.
+func (d Difference) String() string { return string(d.Op) + " " + d.Path.String() }
 
-// maxDepth is how deep differences are looked for. What differs further down is told as
-// a whole at this depth. No kind known to us is half as deep; the limit bounds what a
-// tree made to be costly can cost.
+// maxDepth is how deep Compare descends. What differs further down is one difference at
+// this depth. No kind known to us is half as deep; the limit bounds what a tree made to
+// be costly can cost.
 const maxDepth = 64
 
 // Compare returns what is different, in the order of the paths; at one path, which can
@@ -46,46 +40,38 @@ func Compare(old, new map[string]any, s Schema) []Difference { //nolint:predecla
 	return c.found
 }
 
+// operations are in the order of differences at one path.
+var operations = []event.Op{event.Remove, event.Add, event.Replace}
+
 func compareDifferences(a, b Difference) int {
-	if c := a.Path.Compare(b.Path); c != 0 {
-		return c
-	}
-	return order(a.Op) - order(b.Op)
+	return cmp.Or(a.Path.Compare(b.Path), slices.Index(operations, a.Op)-slices.Index(operations, b.Op))
 }
 
-func order(op event.Op) int {
-	switch op {
-	case event.Remove:
-		return 0
-	case event.Add:
-		return 1
-	case event.Replace:
-	}
-	return 2
-}
-
-// comparison is a Compare on its way: path is where it is.
+// comparison is a Compare that runs. path is where it is.
 type comparison struct {
 	path  Path
 	found []Difference
 }
 
-func (c *comparison) push(e Element) { c.path = append(c.path, e) }
-func (c *comparison) pop()           { c.path = c.path[:len(c.path)-1] }
-
-// tell notes a difference at the path.
-func (c *comparison) tell(op event.Op, from, to any) {
+// add notes a difference at the path.
+func (c *comparison) add(op event.Op, from, to any) {
 	c.found = append(c.found, Difference{Path: slices.Clone(c.path), Op: op, From: from, To: to})
 }
 
-// tellAt notes a difference one element below the path.
-func (c *comparison) tellAt(e Element, op event.Op, from, to any) {
-	c.push(e)
-	c.tell(op, from, to)
-	c.pop()
+// addAt notes a difference one element below the path.
+func (c *comparison) addAt(e Element, op event.Op, from, to any) {
+	c.path = append(c.path, e)
+	c.add(op, from, to)
+	c.path = c.path[:len(c.path)-1]
 }
 
-// values compares what is on both sides.
+// below compares what both sides have one element below the path.
+func (c *comparison) below(e Element, from, to any, n *node) {
+	c.path = append(c.path, e)
+	c.values(from, to, n)
+	c.path = c.path[:len(c.path)-1]
+}
+
 func (c *comparison) values(from, to any, n *node) {
 	if len(c.path) < maxDepth {
 		switch a := from.(type) {
@@ -102,44 +88,33 @@ func (c *comparison) values(from, to any, n *node) {
 		}
 	}
 	if !Equal(from, to) {
-		c.tell(event.Replace, from, to)
+		c.add(event.Replace, from, to)
 	}
 }
 
 func (c *comparison) maps(from, to map[string]any, n *node) {
-	for k, a := range from {
-		e := Element{Kind: Field, Name: k}
-		b, ok := to[k]
-		if !ok {
-			c.tellAt(e, event.Remove, a, nil)
-			continue
+	for name, a := range from {
+		e := Element{Kind: Field, Name: name}
+		if b, ok := to[name]; ok {
+			c.below(e, a, b, n.field(name))
+		} else {
+			c.addAt(e, event.Remove, a, nil)
 		}
-		c.push(e)
-		c.values(a, b, n.field(k))
-		c.pop()
 	}
-	for k, b := range to {
-		if _, ok := from[k]; !ok {
-			c.tellAt(Element{Kind: Field, Name: k}, event.Add, nil, b)
+	for name, b := range to {
+		if _, ok := from[name]; !ok {
+			c.addAt(Element{Kind: Field, Name: name}, event.Add, nil, b)
 		}
 	}
 }
 
 func (c *comparison) lists(from, to []any, n *node) {
-	if equalLists(from, to) {
+	if slices.EqualFunc(from, to, Equal) {
 		return
 	}
-	if n.isSet() {
-		if a, ok := setOf(from); ok {
-			if b, ok := setOf(to); ok {
-				c.matched(a, b, n)
-				return
-			}
-		}
-	}
-	if a, b, ok := keyed(from, to, n); ok {
+	if a, b, ok := matchables(from, to, n); ok {
 		c.matched(a, b, n)
-		return
+	} else {
+		c.sequence(from, to, n)
 	}
-	c.sequence(from, to, n)
 }

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diff says what is different between two states of an object, field by field.
+// Package diff finds what is different between two states of an object, field by field.
 //
 // [Compare] takes two JSON trees and returns [Difference] after [Difference], in the order
 // of their paths:
@@ -11,22 +11,24 @@
 //	metadata.labels[app.kubernetes.io/name]    add "web"
 //	spec.args[2]                               remove "--verbose"
 //
-// A subtree that came or went is one difference, at its root. Lists are matched the way
-// Kubernetes merges them: by the keys that a [Schema] gives for them, so that a container
+// A subtree that was added or removed is one difference, at its root. Lists are matched the
+// way Kubernetes merges them: by the keys that a [Schema] has for them. A container that was
 // put in front of another is one addition. A schema comes from the Go types of a built-in
-// kind ([Builtin]), from a CustomResourceDefinition ([FromCRD], [FromOpenAPI]), or knows
-// the metadata alone, as every kind has it ([Generic]).
+// kind ([Builtin]) or from a CustomResourceDefinition ([FromCRD]). [Generic] knows the
+// metadata alone, which every kind has.
 //
 // Where a schema says nothing about a list, its shape decides. If all elements are objects
 // with a name, key, type or id of their own, they are matched by it. Otherwise the list is
-// a sequence: what both states have in common, in the same order, stays, and the rest
-// was added, removed or replaced at its position. A key that occurs twice is no key: such
+// a sequence: what both states have in common, in the same order, stays. The rest was
+// added, removed or replaced at its position. A key that occurs twice is no key: such
 // a list is a sequence too.
 //
-// What counts as equal: numbers by their value, so 1 is 1.0; a nil map is an empty map.
-// An absent field, null, an empty list and an empty object are four different things.
+// Numbers are equal by their value: 1 is 1.0. A nil map is an empty map. An absent field,
+// null, an empty list and an empty object are four different things.
 //
-// Nothing is written to the trees, and the values in a Difference are parts of them. The
-// package keeps no state; everything is safe for concurrent use as long as nobody writes
-// to the trees.
+// [ParsePath] reads paths back from their text.
+//
+// Compare does not write to the trees. The values of a Difference are parts of them. The
+// package has no state. Everything is safe for concurrent use while nothing writes to the
+// trees.
 package diff

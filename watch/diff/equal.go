@@ -4,110 +4,50 @@
 package diff
 
 import (
+	"maps"
 	"math"
-	"reflect"
+	"slices"
 )
 
-// Equal reports whether two values are the same, as the package counts it.
+// Equal reports whether two values of JSON are the same: numbers by their value, objects and
+// lists by what is in them.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
-	case string:
-		b, ok := b.(string)
-		return ok && a == b
-	case bool:
-		b, ok := b.(bool)
-		return ok && a == b
-	case nil:
-		return b == nil
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		return ok && equalMaps(a, b)
+		return ok && maps.EqualFunc(a, b, Equal)
 	case []any:
 		b, ok := b.([]any)
-		return ok && equalLists(a, b)
+		return ok && slices.EqualFunc(a, b, Equal)
 	}
-	ai, af, ak := number(a)
-	bi, bf, bk := number(b)
-	switch {
-	case ak == noNumber && bk == noNumber:
-		return reflect.DeepEqual(a, b)
-	case ak == whole && bk == whole:
-		return ai == bi
-	case ak == fraction && bk == fraction:
-		return af == bf || math.IsNaN(af) && math.IsNaN(bf)
+	x, ok := identity(a)
+	if !ok {
+		return isNaN(a) && isNaN(b)
 	}
-	return false // number has made whole what is whole
+	y, ok := identity(b)
+	return ok && x == y
 }
 
-func equalMaps(a, b map[string]any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		w, ok := b[k]
-		if !ok || !Equal(v, w) {
-			return false
-		}
-	}
-	return true
+func isNaN(v any) bool {
+	f, ok := v.(float64)
+	return ok && math.IsNaN(f)
 }
 
-func equalLists(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i, v := range a {
-		if !Equal(v, b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// numberKind says how a number is held.
-type numberKind uint8
-
-const (
-	noNumber numberKind = iota
-	whole
-	fraction
-)
-
-// number reads a number. One that is an int64 in value is whole, whatever its type, and
-// its float is there too.
-func number(v any) (int64, float64, numberKind) {
-	switch v := v.(type) {
-	case int64:
-		return v, float64(v), whole
+// identity returns a scalar in the form in which equal ones are the same key of a map: a
+// string, a bool, nil, an int64, or a float64 that is no int64 by its value. Objects, lists and
+// NaN have none.
+func identity(v any) (id any, ok bool) {
+	switch n := v.(type) {
+	case string, bool, nil, int64:
+		return v, true
 	case int:
-		return int64(v), float64(v), whole
-	case int32:
-		return int64(v), float64(v), whole
+		return int64(n), true
 	case float64:
 		// 2^63 is the first float beyond int64; the conversion would not be defined.
-		if v == math.Trunc(v) && v >= math.MinInt64 && v < math.MaxInt64 {
-			return int64(v), v, whole
+		if n == math.Trunc(n) && n >= math.MinInt64 && n < math.MaxInt64 {
+			return int64(n), true
 		}
-		return 0, v, fraction
-	case float32:
-		return number(float64(v))
-	}
-	return 0, 0, noNumber
-}
-
-// identity returns a value that a Go map can have as key, the same one for equal scalars.
-// There is none for objects, lists and what is not equal to itself.
-func identity(v any) (any, bool) {
-	switch v := v.(type) {
-	case string, bool, nil:
-		return v, true
-	}
-	switch i, f, kind := number(v); kind {
-	case whole:
-		return i, true
-	case fraction:
-		return f, !math.IsNaN(f)
-	case noNumber:
+		return n, !math.IsNaN(n)
 	}
 	return nil, false
 }

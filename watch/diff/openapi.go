@@ -3,25 +3,12 @@
 
 package diff
 
-// FromOpenAPI returns the schema that the OpenAPI v3 schema of a custom resource says:
-// the value of spec.versions[].schema.openAPIV3Schema of its definition, as a JSON tree.
-// The metadata of an object is known in any case. What is not understood is passed over,
-// so any tree may be given.
-// Source of the names: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy.
-func FromOpenAPI(tree map[string]any) Schema {
-	root := openAPI(tree, 0)
-	if root == nil {
-		root = &node{}
-	}
-	if root.fields == nil {
-		root.fields = map[string]*node{}
-	}
-	root.fields["metadata"] = metadata()
-	return Schema{root: root}
-}
+import "maps"
 
 // FromCRD returns the schema of one version of a custom resource, from its
 // CustomResourceDefinition as a JSON tree, and whether the definition has that version.
+// FromCRD accepts any tree, and ignores what it does not understand. The schema of the
+// metadata is that of every object.
 func FromCRD(crd map[string]any, version string) (Schema, bool) {
 	spec, _ := crd["spec"].(map[string]any)
 	versions, _ := spec["versions"].([]any)
@@ -32,11 +19,19 @@ func FromCRD(crd map[string]any, version string) (Schema, bool) {
 		}
 		s, _ := v["schema"].(map[string]any)
 		tree, _ := s["openAPIV3Schema"].(map[string]any)
-		return FromOpenAPI(tree), true
+		root := &node{fields: map[string]*node{}}
+		if n := openAPI(tree, 0); n != nil {
+			root.each = n.each
+			maps.Copy(root.fields, n.fields)
+		}
+		root.fields["metadata"] = metadata()
+		return Schema{root: root}, true
 	}
 	return Schema{}, false
 }
 
+// openAPI returns the node of an OpenAPI v3 schema, nil for one without lists.
+// Source of the names: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy.
 func openAPI(tree map[string]any, depth int) *node {
 	if len(tree) == 0 || depth > maxDepth {
 		return nil

@@ -5,6 +5,7 @@ package diff
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +40,8 @@ type Element struct {
 	// Old and New are the positions of Item and Keyed in the old and the new list, -1
 	// where the element is not there.
 	Old, New int
+	// Any says of a Field or an Item of a pattern that it stands for all of them.
+	Any bool
 }
 
 // Key is one key of a list element, with its value: a string, a number or a bool.
@@ -66,26 +69,28 @@ func (p Path) String() string {
 func (e Element) write(b *strings.Builder, first bool) {
 	switch e.Kind {
 	case Field:
-		writeName(b, e.Name, first)
-	case Order:
-		b.WriteString("[order]")
-	case Item:
+		if identifier(e.Name) {
+			if !first {
+				b.WriteByte('.')
+			}
+			b.WriteString(e.Name)
+			return
+		}
 		b.WriteByte('[')
-		b.WriteString(strconv.Itoa(e.position()))
-		b.WriteByte(']')
+		writeBare(b, e.Name)
+	case Order:
+		b.WriteString("[" + orderName)
+	case Item:
+		b.WriteString("[" + strconv.Itoa(e.position()))
 	case Keyed:
 		b.WriteByte('[')
-		for i, k := range e.Keys {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			writeBare(b, k.Name)
-			b.WriteByte('=')
-			writeKeyValue(b, k.Value)
-		}
-		b.WriteByte(']')
+		writeKeys(b, e.Keys)
 	}
+	b.WriteByte(']')
 }
+
+// orderName stands in brackets for the order of a list.
+const orderName = "order"
 
 func (e Element) position() int {
 	if e.New >= 0 {
@@ -94,36 +99,29 @@ func (e Element) position() int {
 	return e.Old
 }
 
-func writeName(b *strings.Builder, name string, first bool) {
-	if identifier(name) {
-		if !first {
-			b.WriteByte('.')
+func writeKeys(b *strings.Builder, keys []Key) {
+	for i, k := range keys {
+		if i > 0 {
+			b.WriteByte(',')
 		}
-		b.WriteString(name)
-		return
+		writeBare(b, k.Name)
+		b.WriteByte('=')
+		writeKeyValue(b, k.Value)
 	}
-	b.WriteByte('[')
-	writeBare(b, name)
-	b.WriteByte(']')
 }
 
 // writeKeyValue writes the value of a key. A string that looks like another value is
 // quoted.
 func writeKeyValue(b *strings.Builder, v any) {
-	switch v := v.(type) {
+	switch v, _ := identity(v); v := v.(type) {
 	case string:
 		writeBare(b, v)
-	case bool:
-		b.WriteString(strconv.FormatBool(v))
+	case float64:
+		b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
+	case nil:
+		b.WriteString("null")
 	default:
-		switch i, f, kind := number(v); kind {
-		case whole:
-			b.WriteString(strconv.FormatInt(i, 10))
-		case fraction:
-			b.WriteString(strconv.FormatFloat(f, 'g', -1, 64))
-		case noNumber:
-			b.WriteString("null")
-		}
+		fmt.Fprint(b, v)
 	}
 }
 
@@ -138,7 +136,7 @@ func writeBare(b *strings.Builder, s string) {
 
 func bare(s string) bool {
 	switch s {
-	case "", "*", "true", "false", "null", "order":
+	case "", "*", "true", "false", "null", orderName:
 		return false
 	}
 	for _, r := range s {
@@ -203,21 +201,30 @@ func compareKeys(a, b Key) int {
 	if c := strings.Compare(a.Name, b.Name); c != 0 {
 		return c
 	}
-	as, aIsString := a.Value.(string)
-	bs, bIsString := b.Value.(string)
-	if aIsString && bIsString {
-		return strings.Compare(as, bs)
+	x, _ := identity(a.Value)
+	y, _ := identity(b.Value)
+	switch x := x.(type) {
+	case string:
+		if y, ok := y.(string); ok {
+			return strings.Compare(x, y)
+		}
+	case int64:
+		switch y := y.(type) {
+		case int64:
+			return cmp.Compare(x, y)
+		case float64:
+			return cmp.Compare(float64(x), y)
+		}
+	case float64:
+		switch y := y.(type) {
+		case int64:
+			return cmp.Compare(x, float64(y))
+		case float64:
+			return cmp.Compare(x, y)
+		}
 	}
-	ai, af, ak := number(a.Value)
-	bi, bf, bk := number(b.Value)
-	if ak == whole && bk == whole {
-		return cmp.Compare(ai, bi)
-	}
-	if ak != noNumber && bk != noNumber {
-		return cmp.Compare(af, bf)
-	}
-	var l, r strings.Builder
-	writeKeyValue(&l, a.Value)
-	writeKeyValue(&r, b.Value)
+	var l, r strings.Builder // of different types
+	writeKeyValue(&l, x)
+	writeKeyValue(&r, y)
 	return strings.Compare(l.String(), r.String())
 }

@@ -4,7 +4,7 @@
 package diff
 
 // Schema says how the lists of a kind are merged. It is immutable. The zero Schema knows
-// nothing, and lists are matched by their shape.
+// nothing: lists are matched by their shape.
 type Schema struct {
 	root *node
 }
@@ -48,18 +48,3 @@ func (n *node) isSet() bool { return n != nil && n.set }
 
 // IsZero reports whether nothing is known.
 func (s Schema) IsZero() bool { return s.root == nil }
-
-// Keys returns the keys by which the elements of the list at a path are matched, and
-// whether the list is a set. A name leads to a field or to an entry of a map, and "*" to
-// the elements of a list.
-func (s Schema) Keys(path ...string) (keys []string, set bool) {
-	n := s.root
-	for _, name := range path {
-		if name == "*" {
-			n = n.item()
-		} else {
-			n = n.field(name)
-		}
-	}
-	return append([]string(nil), n.listKeys()...), n.isSet()
-}

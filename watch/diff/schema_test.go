@@ -133,7 +133,7 @@ func TestBuiltin(t *testing.T) {
 		{[]string{"metadata", "finalizers"}, nil, true},
 		{[]string{"no", "*", "such"}, nil, false},
 	} {
-		if keys, set := deployment.Keys(c.path...); !slices.Equal(keys, c.keys) || set != c.set {
+		if keys, set := keysAt(deployment, c.path...); !slices.Equal(keys, c.keys) || set != c.set {
 			t.Errorf("%v: keys %v, set %v", c.path, keys, set)
 		}
 	}
@@ -169,7 +169,7 @@ func TestFromCRD(t *testing.T) {
 		{"metadata ownerReferences", []string{"uid"}, false},
 		{"spec odd", nil, false},
 	} {
-		if keys, set := s.Keys(strings.Fields(c.path)...); !slices.Equal(keys, c.keys) || set != c.set {
+		if keys, set := keysAt(s, strings.Fields(c.path)...); !slices.Equal(keys, c.keys) || set != c.set {
 			t.Errorf("%v: keys %v, set %v", c.path, keys, set)
 		}
 	}
@@ -188,15 +188,30 @@ func TestFromCRD(t *testing.T) {
 	}
 }
 
-func FuzzFromOpenAPI(f *testing.F) {
+// keysAt returns the keys of the list at a path, and whether it is a set. A name leads to a
+// field or to an entry of a map, and * to the elements of a list.
+func keysAt(s Schema, path ...string) (keys []string, set bool) {
+	n := s.root
+	for _, name := range path {
+		if name == "*" {
+			n = n.item()
+		} else {
+			n = n.field(name)
+		}
+	}
+	return n.listKeys(), n.isSet()
+}
+
+func FuzzFromCRD(f *testing.F) {
 	f.Add([]byte(`{"properties":{"a":{"items":{"x-kubernetes-list-type":"map"}}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var tree map[string]any
 		if yaml.Unmarshal(data, &tree) != nil {
 			return
 		}
-		s := FromOpenAPI(tree)
-		if _, set := s.Keys("metadata", "finalizers"); !set {
+		version := map[string]any{"name": "v1", "schema": map[string]any{"openAPIV3Schema": tree}}
+		s, known := FromCRD(map[string]any{"spec": map[string]any{"versions": []any{version}}}, "v1")
+		if _, set := keysAt(s, "metadata", "finalizers"); !known || !set {
 			t.Fatal("the metadata is not known")
 		}
 	})

@@ -4,14 +4,12 @@
 package diff
 
 import (
-	"slices"
-
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
 // The longest common subsequence of n and m elements costs n times m. Beyond these limits,
-// for scalars and for anything else, a difference in several places of a long list is told
-// as one from the first place to the last.
+// for scalars and for anything else, differences in several places of a long list become one
+// from the first place to the last.
 const (
 	maxScalarCells = 1 << 18
 	maxTreeCells   = 1 << 14
@@ -40,21 +38,18 @@ func (c *comparison) sequence(from, to []any, n *node) {
 func (c *comparison) gap(from, to []any, i, iEnd, j, jEnd int, n *node) {
 	for ; i < iEnd && j < jEnd; i, j = i+1, j+1 {
 		e := Element{Kind: Item, Old: i, New: j}
-		if !akin(from[i], to[j]) {
-			if !Equal(from[i], to[j]) {
-				c.tellAt(e, event.Replace, from[i], to[j])
-			}
-			continue
+		switch {
+		case akin(from[i], to[j]):
+			c.below(e, from[i], to[j], n.item())
+		case !Equal(from[i], to[j]):
+			c.addAt(e, event.Replace, from[i], to[j])
 		}
-		c.push(e)
-		c.values(from[i], to[j], n.item())
-		c.pop()
 	}
 	for ; i < iEnd; i++ {
-		c.tellAt(Element{Kind: Item, Old: i, New: -1}, event.Remove, from[i], nil)
+		c.addAt(Element{Kind: Item, Old: i, New: -1}, event.Remove, from[i], nil)
 	}
 	for ; j < jEnd; j++ {
-		c.tellAt(Element{Kind: Item, Old: -1, New: j}, event.Add, nil, to[j])
+		c.addAt(Element{Kind: Item, Old: -1, New: j}, event.Add, nil, to[j])
 	}
 }
 
@@ -79,20 +74,23 @@ func akin(a, b any) bool {
 	return false
 }
 
-// longestCommon returns the positions of a longest common subsequence, as pairs.
+// longestCommon returns what two lists have in common, unless finding that costs too much.
 func longestCommon(a, b []any) [][2]int {
-	if len(a) == 0 || len(b) == 0 {
-		return nil
-	}
 	equal, limit := sameness(a, b)
-	if len(a) > limit/len(b) {
+	if len(b) == 0 || len(a) > limit/len(b) {
 		return nil
 	}
-	// length[i][j] is how much a[i:] and b[j:] have in common.
-	width := len(b) + 1
-	length := make([]int32, (len(a)+1)*width)
-	for i := range slices.Backward(a) {
-		for j := range slices.Backward(b) {
+	return Common(len(a), len(b), equal)
+}
+
+// Common returns the positions of a longest common subsequence of two lists with n and m
+// elements, as pairs. It takes time and memory, four bytes each, for n times m elements.
+func Common(n, m int, equal func(i, j int) bool) [][2]int {
+	// length[i*width+j] is the length of what the lists from i and from j have in common.
+	width := m + 1
+	length := make([]int32, (n+1)*width)
+	for i := n - 1; i >= 0; i-- {
+		for j := m - 1; j >= 0; j-- {
 			if equal(i, j) {
 				length[i*width+j] = length[(i+1)*width+j+1] + 1
 			} else {
@@ -101,7 +99,7 @@ func longestCommon(a, b []any) [][2]int {
 		}
 	}
 	var pairs [][2]int
-	for i, j := 0, 0; i < len(a) && j < len(b); {
+	for i, j := 0, 0; i < n && j < m; {
 		switch {
 		case equal(i, j):
 			pairs = append(pairs, [2]int{i, j})
@@ -120,15 +118,14 @@ func longestCommon(a, b []any) [][2]int {
 func sameness(a, b []any) (equal func(i, j int) bool, limit int) {
 	numbers := make(map[any]int32)
 	as, ok := numbered(a, numbers)
-	if ok {
-		var bs []int32
-		if bs, ok = numbered(b, numbers); ok {
-			return func(i, j int) bool { return as[i] == bs[j] }, maxScalarCells
-		}
+	bs, scalars := numbered(b, numbers)
+	if ok && scalars {
+		return func(i, j int) bool { return as[i] == bs[j] }, maxScalarCells
 	}
 	return func(i, j int) bool { return Equal(a[i], b[j]) }, maxTreeCells
 }
 
+// numbered fails if an element is no scalar.
 func numbered(items []any, numbers map[any]int32) ([]int32, bool) {
 	out := make([]int32, len(items))
 	for i, item := range items {
@@ -136,12 +133,10 @@ func numbered(items []any, numbers map[any]int32) ([]int32, bool) {
 		if !ok {
 			return nil, false
 		}
-		n, known := numbers[id]
-		if !known {
-			n = int32(len(numbers))
-			numbers[id] = n
+		if _, known := numbers[id]; !known {
+			numbers[id] = int32(len(numbers))
 		}
-		out[i] = n
+		out[i] = numbers[id]
 	}
 	return out, true
 }

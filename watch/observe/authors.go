@@ -19,7 +19,7 @@ type entry struct {
 	fields     map[string]any
 }
 
-// entries reads the managedFields of an object; what is not as it should be is passed over.
+// entries reads the managedFields of an object, and ignores malformed entries.
 func entries(object map[string]any) []entry {
 	metadata, _ := object["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
@@ -43,15 +43,16 @@ func entries(object map[string]any) []entry {
 	return out
 }
 
-// authors returns who may have made the change that led to new: those of the newest time.
-// A server's times are whole seconds, so there may be several. Then it is those whose entry
-// is not as it was in the old state, and of these those whose fields hold the most of what
-// changed. Old is nil if the state before is not known or not the one just before.
+// authors returns the managers that may have made the change that led to new: those with the
+// newest time. Times of a server are whole seconds, so there may be several. Then the managers
+// are those whose entry is not as it was in the old state, and of these those whose fields hold
+// the most of what changed. Old is nil if the state before is not known or not the one just
+// before.
 //
-// A server notes a manager's time when the manager sets a field, but for who writes the
-// scale: that entry has no time, so it is asked where no other entry explains the change.
-// Who does nothing but take fields away leaves no entry, and who binds a Pod none either: if
-// no entry moved and none owns what changed, nobody is named.
+// A server notes the time when a manager sets a field. A write of the scale is an exception:
+// its entry has no time, and counts where no other entry explains the change. A manager that
+// only removes fields leaves no entry, and neither does the binding of a Pod. If no entry moved
+// and none owns what changed, there is no author.
 // Source: k8s.io/apimachinery/pkg/util/managedfields, ScaleHandler.
 func authors(old, new map[string]any, changed []diff.Difference) []event.Author { //nolint:predeclared // old and new are the words
 	all := entries(new)
@@ -67,7 +68,7 @@ func authors(old, new map[string]any, changed []diff.Difference) []event.Author 
 		} else if candidates = owners(candidates, changed); len(candidates) == 0 {
 			candidates = owners(filter(all, func(e entry) bool { return e.Time.IsZero() }), changed)
 		}
-	} else if !newest.IsZero() { // who has no time may be newer than all others
+	} else if !newest.IsZero() { // an entry without a time may be newer than all others
 		candidates = append(candidates, filter(all, func(e entry) bool { return e.Time.IsZero() })...)
 	}
 	if len(candidates) > 1 {
@@ -107,9 +108,8 @@ func owners(es []entry, changed []diff.Difference) []entry {
 	most := 0
 	counts := make([]int, len(es))
 	for i, e := range es {
-		elements := ownedElements{}
 		for _, d := range changed {
-			if d.Op != event.Remove && owns(e.fields, d, elements) {
+			if d.Op != event.Remove && owns(e.fields, d) {
 				counts[i]++
 			}
 		}
@@ -128,10 +128,10 @@ func owners(es []entry, changed []diff.Difference) []entry {
 }
 
 // owns reports whether a fieldsV1 holds the path of a difference. In it, f: is before the
-// name of a field, k: before the keys of an element as JSON, v: before an element of a
-// set; a set without entries holds all that is below it.
+// name of a field, k: before the keys of an element, sorted by name, and v: before an element
+// of a set, both as JSON. A set without entries holds all that is below it.
 // Source: https://github.com/kubernetes-sigs/structured-merge-diff, fieldpath/serialize-pe.go.
-func owns(fields map[string]any, d diff.Difference, elements ownedElements) bool {
+func owns(fields map[string]any, d diff.Difference) bool {
 	if len(fields) == 0 {
 		return false
 	}
@@ -139,25 +139,35 @@ func owns(fields map[string]any, d diff.Difference, elements ownedElements) bool
 		if i > 0 && len(fields) == 0 {
 			return true
 		}
-		var below any
-		found := false
+		var name string
 		switch e.Kind {
 		case diff.Field:
-			below, found = fields["f:"+e.Name]
+			name = "f:" + e.Name
 		case diff.Keyed:
-			below, found = elements.of(fields, e.Keys)
-		case diff.Item:
-			if i == len(d.Path)-1 {
-				value, _ := json.Marshal(d.To)
-				below, found = fields["v:"+string(value)]
+			keys := make(map[string]any, len(e.Keys))
+			for _, k := range e.Keys {
+				keys[k.Name] = k.Value
 			}
+			name = "k:" + encoded(keys)
+		case diff.Item:
+			if i < len(d.Path)-1 {
+				return false // only scalars are owned by their value
+			}
+			name = "v:" + encoded(d.To)
 		case diff.Order:
 			return len(fields) > 0
 		}
+		below, found := fields[name]
 		if !found {
 			return false
 		}
 		fields, _ = below.(map[string]any)
 	}
 	return true
+}
+
+// encoded returns a value as JSON; nothing for one that JSON does not have.
+func encoded(v any) string {
+	b, _ := json.Marshal(v)
+	return string(b)
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// Digest is what is kept of an object to tell later whether it changed.
+// Digest is what a cursor keeps of an object in order to notice later that it changed.
 type Digest struct {
 	// Content is of everything but the status, bookkeeping (managedFields,
 	// resourceVersion, generation) and heartbeats.
@@ -25,9 +26,9 @@ type Digest struct {
 }
 
 // DigestOf returns the digest of an object, which is a JSON tree with its apiVersion and
-// kind. It is the first half of the first half of an HMAC-SHA256 of a canonical encoding:
-// objects that package diff calls equal have equal digests. The key is kept with the digests
-// and like them; without it, nobody can find out a short secret by trying.
+// kind. It is the first quarter of an HMAC-SHA256 of a canonical encoding: objects that
+// package diff calls equal have equal digests. The key is kept with the digests and like
+// them; without it, nobody can find out a short secret by trying.
 func DigestOf(object map[string]any, key []byte) Digest {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
@@ -39,7 +40,10 @@ func DigestOf(object map[string]any, key []byte) Digest {
 	mac := hmac.New(sha256.New, key)
 	c := canonical{out: make([]byte, 0, 8<<10), names: make([]string, 0, 64)}
 	var d Digest
-	c.object(object, b)
+
+	content := maps.Clone(object)
+	delete(content, "status")
+	c.value(content, b)
 	mac.Write(c.out)
 	copy(d.Content[:], mac.Sum(c.out[:0]))
 
@@ -53,9 +57,9 @@ func DigestOf(object map[string]any, key []byte) Digest {
 	return d
 }
 
-// Classes returns what differs between two digests of an object. Metadata is in the
+// Classes returns what differs between two digests of an object. Metadata is part of the
 // content here. If nothing differs but the version of the object does, the change was a
-// heartbeat or nothing that can be seen, which digests cannot tell apart: it is both.
+// heartbeat or of the version alone. Digests cannot tell these apart: it is both.
 func Classes(old, new Digest) []event.Class { //nolint:predeclared // old and new are the words
 	var out []event.Class
 	if old.Content != new.Content {
@@ -78,30 +82,9 @@ type canonical struct {
 	names []string // a stack of the names of the objects that are being written
 }
 
-// object writes an object without its status, bookkeeping and heartbeats.
-func (c *canonical) object(m map[string]any, b *beats) {
-	c.fields(m, b, func(name string, v any) bool {
-		switch name {
-		case "status":
-			return true
-		case "metadata":
-			metadata, ok := v.(map[string]any)
-			if !ok {
-				return false
-			}
-			c.text(name)
-			c.fields(metadata, b.field(name), func(name string, _ any) bool {
-				return name == "managedFields" || name == "resourceVersion" || name == "generation"
-			})
-			return true
-		}
-		return false
-	})
-}
-
-// fields writes the fields of an object that special does not take for itself. It reports
-// whether there is anything left of the object: not if it held nothing but heartbeats.
-func (c *canonical) fields(m map[string]any, b *beats, special func(name string, v any) bool) bool {
+// fields writes an object without its heartbeats and bookkeeping. It reports whether there is
+// anything left of the object: not if it held nothing else.
+func (c *canonical) fields(m map[string]any, b *beats) bool {
 	first := len(c.names)
 	for name := range m {
 		c.names = append(c.names, name)
@@ -111,21 +94,15 @@ func (c *canonical) fields(m map[string]any, b *beats, special func(name string,
 	start, skipped := len(c.out), false
 	for i := first; i < first+len(m); i++ {
 		name := c.names[i]
-		v := m[name]
-		if special != nil && special(name, v) {
-			continue
-		}
 		f := b.field(name)
-		if f != nil && f.beat {
-			skipped = true
-			continue
-		}
 		before := len(c.out)
-		c.text(name)
-		if !c.value(v, f) {
-			c.out = c.out[:before]
-			skipped = true
+		if f == nil || !f.beat {
+			c.text(name)
+			if c.value(m[name], f) {
+				continue
+			}
 		}
+		c.out, skipped = c.out[:before], true
 	}
 	c.names = c.names[:first]
 	empty := len(c.out) == start
@@ -150,7 +127,7 @@ func (c *canonical) value(v any, b *beats) bool {
 			c.out = append(c.out, 'f')
 		}
 	case map[string]any:
-		return c.fields(v, b, nil)
+		return c.fields(v, b)
 	case []any:
 		c.out = append(c.out, '[')
 		for _, e := range v {

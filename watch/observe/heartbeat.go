@@ -5,23 +5,24 @@ package observe
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/setpoint-io/setpoint/watch/diff"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// beats is a tree of the fields that are written to say that somebody is alive.
+// beats is a tree of the heartbeats of a kind: fields that say only that somebody is alive.
 type beats struct {
 	fields map[string]*beats
 	each   *beats // every element of a list
-	beat   bool   // the field itself, with all below it
-	leader bool   // the field is a leader's record, which is a beat while the holder is the same
+	beat   bool   // the field itself, with everything below it
+	leader bool   // the field is a leader's record: a heartbeat while the holder is the same
 }
 
-// The fields, and who writes them:
+// The heartbeats, and who writes them:
 //
 //   - Lease spec.renewTime: leader elections, and each kubelet every 10 s (KEP-589). A new
-//     holder is content. LeaseCandidate spec.renewTime: those who wait to be chosen.
+//     holder is content. LeaseCandidate spec.renewTime: candidates of an election.
 //   - Node status.conditions[*].lastHeartbeatTime: each kubelet every 5 min, nothing else
 //     being new. lastProbeTime in the conditions of any kind: reserved for the same use.
 //   - Event: a repetition is counted, in count and lastTimestamp, or in series.
@@ -29,25 +30,30 @@ type beats struct {
 //     there were Leases, with renewTime in a JSON record.
 //   - the annotation endpoints.kubernetes.io/last-change-trigger-time: for measuring how
 //     late an EndpointSlice is. Alone it says nothing.
+//
+// Beside them there is the bookkeeping of the server in the metadata.
 var (
 	beat = &beats{beat: true}
 
-	beatingAnnotations = &beats{fields: map[string]*beats{"annotations": {fields: map[string]*beats{
-		leaderAnnotation: {leader: true},
-		"endpoints.kubernetes.io/last-change-trigger-time": beat,
-	}}}}
+	beatingMetadata = &beats{fields: map[string]*beats{
+		"managedFields": beat, "resourceVersion": beat, "generation": beat,
+		"annotations": {fields: map[string]*beats{
+			leaderAnnotation: {leader: true},
+			"endpoints.kubernetes.io/last-change-trigger-time": beat,
+		}},
+	}}
 	beatingConditions = &beats{fields: map[string]*beats{"conditions": {each: &beats{fields: map[string]*beats{
 		"lastHeartbeatTime": beat,
 		"lastProbeTime":     beat,
 	}}}}}
 
-	beatsOfAny   = &beats{fields: map[string]*beats{"metadata": beatingAnnotations, "status": beatingConditions}}
+	beatsOfAny   = &beats{fields: map[string]*beats{"metadata": beatingMetadata, "status": beatingConditions}}
 	beatsOfLease = &beats{fields: map[string]*beats{
-		"metadata": beatingAnnotations, "status": beatingConditions,
+		"metadata": beatingMetadata, "status": beatingConditions,
 		"spec": {fields: map[string]*beats{"renewTime": beat}},
 	}}
 	beatsOfEvent = &beats{fields: map[string]*beats{
-		"metadata": beatingAnnotations,
+		"metadata": beatingMetadata,
 		"count":    beat, "lastTimestamp": beat, "series": beat,
 		"deprecatedCount": beat, "deprecatedLastTimestamp": beat,
 	}}
@@ -126,7 +132,7 @@ func (b *beats) onlyBeats(v any) bool {
 	return true
 }
 
-// holder returns what a leader's record says beside its times; a record that is none is
+// holder returns what a leader's record says beside its times. A text that is no record is
 // returned whole.
 func holder(record string) string {
 	var r struct {
@@ -138,30 +144,19 @@ func holder(record string) string {
 	return "\x00" + r.Holder // no record that is returned whole begins so
 }
 
-// bookkeeping reports whether a field says nothing but that something was written.
-func bookkeeping(p diff.Path) bool {
-	if len(p) < 2 || p[0].Name != "metadata" {
-		return false
-	}
-	switch p[1].Name {
-	case "managedFields", "resourceVersion", "generation":
-		return true
-	}
-	return false
+// isBookkeeping reports whether a field changes with every write.
+func isBookkeeping(p diff.Path) bool {
+	return len(p) >= 2 && p[0].Name == "metadata" && beatingMetadata.field(p[1].Name) == beat
 }
 
 // classOf returns the class of a difference that is no bookkeeping.
 func (b *beats) classOf(d diff.Difference) event.Class {
-	if b.isBeat(d) {
+	switch {
+	case b.isBeat(d):
 		return event.Heartbeat
-	}
-	switch d.Path[0].Name {
-	case "status":
+	case d.Path[0].Name == "status":
 		return event.Status
-	case "metadata":
-		if len(d.Path) < 2 {
-			break
-		}
+	case d.Path[0].Name == "metadata" && len(d.Path) > 1:
 		switch d.Path[1].Name {
 		case "labels", "annotations", "finalizers", "ownerReferences":
 			return event.Metadata
@@ -170,24 +165,18 @@ func (b *beats) classOf(d diff.Difference) event.Class {
 	return event.Content
 }
 
-// classes returns the classes of fields, each once, in their order. A heartbeat is one
-// only if nothing else changed, and where nothing did it was the version.
+// classes returns the classes of fields, each once, in their order. An event is a heartbeat
+// only if nothing else changed. If no field changed, the version did.
 func classes(fields []event.Field) []event.Class {
 	have := map[event.Class]bool{}
 	for _, f := range fields {
 		have[f.Class] = true
 	}
-	var out []event.Class
-	for _, c := range []event.Class{event.Content, event.Metadata, event.Status} {
-		if have[c] {
-			out = append(out, c)
-		}
+	if len(have) == 0 {
+		return []event.Class{event.Version}
 	}
-	switch {
-	case len(out) > 0:
-		return out
-	case have[event.Heartbeat]:
-		return []event.Class{event.Heartbeat}
+	if len(have) > 1 {
+		delete(have, event.Heartbeat)
 	}
-	return []event.Class{event.Version}
+	return slices.DeleteFunc(event.Classes(), func(c event.Class) bool { return !have[c] })
 }

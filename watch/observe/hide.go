@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -24,12 +25,9 @@ type hiding struct {
 }
 
 // object returns the object with everything hidden that a pattern leads to.
-func (h *hiding) object(tree map[string]any, ps []pattern) map[string]any {
-	if tree == nil || len(ps) == 0 {
-		return tree
-	}
-	hidden, ok := h.fields(tree, ps).(map[string]any)
-	if !ok { // no pattern is empty or about elements at the root
+func (h *hiding) object(tree map[string]any, ps []diff.Path) map[string]any {
+	hidden, ok := h.value(tree, ps).(map[string]any)
+	if !ok { // no pattern is empty or begins with an element
 		return map[string]any{}
 	}
 	return hidden
@@ -37,103 +35,68 @@ func (h *hiding) object(tree map[string]any, ps []pattern) map[string]any {
 
 // value returns a value with everything hidden that a pattern leads to. Where a value is
 // not of the type that a pattern expects, all of it is hidden.
-func (h *hiding) value(v any, ps []pattern) any {
+func (h *hiding) value(v any, ps []diff.Path) any {
 	if len(ps) == 0 || v == nil {
 		return v
 	}
+	object, isObject := v.(map[string]any)
+	list, isList := v.([]any)
 	for _, p := range ps {
-		if len(p) == 0 {
+		if len(p) == 0 || !(isObject && p[0].Kind == diff.Field || isList && p[0].Kind != diff.Field) {
 			return h.tag(v)
 		}
 	}
-	switch v := v.(type) {
-	case map[string]any:
-		return h.fields(v, ps)
-	case []any:
-		return h.elements(v, ps)
+	if isObject {
+		return h.fields(object, ps)
 	}
-	return h.tag(v)
+	return h.elements(list, ps)
 }
 
-func (h *hiding) fields(m map[string]any, ps []pattern) any {
-	var names []string
+func (h *hiding) fields(m map[string]any, ps []diff.Path) map[string]any {
+	names := map[string]bool{}
 	for _, p := range ps {
-		switch p[0].kind {
-		case element, keyed:
-			return h.tag(m)
-		case each:
-			names = slices.Collect(maps.Keys(m))
-		case named:
-			if _, ok := m[p[0].name]; ok {
-				names = append(names, p[0].name)
+		if p[0].Any {
+			for name := range m {
+				names[name] = true
 			}
+		} else if _, ok := m[p[0].Name]; ok {
+			names[p[0].Name] = true
 		}
 	}
-	out := m
-	copied := false
-	done := make(map[string]bool, len(names))
-	for _, name := range names {
-		if done[name] {
-			continue
-		}
-		done[name] = true
-		var below []pattern
-		for _, p := range ps {
-			if p[0].kind == each || p[0].name == name {
-				below = append(below, p[1:])
-			}
-		}
-		v := h.below(name, m[name], below)
-		if !copied {
-			out, copied = maps.Clone(m), true
-		}
-		out[name] = v
+	if len(names) == 0 {
+		return m
+	}
+	out := maps.Clone(m)
+	for name := range names {
+		out[name] = h.below(name, m[name], ps, func(e diff.Element) bool { return e.Any || e.Name == name })
 	}
 	return out
 }
 
-func (h *hiding) elements(l []any, ps []pattern) any {
-	for _, p := range ps {
-		if p[0].kind == named || p[0].kind == each {
-			return h.tag(l)
-		}
-	}
-	out := l
-	copied := false
+func (h *hiding) elements(l []any, ps []diff.Path) []any {
+	out := slices.Clone(l)
 	for i, v := range l {
-		var below []pattern
-		for _, p := range ps {
-			if p[0].kind == element || leads(p[0], v) {
-				below = append(below, p[1:])
-			}
-		}
-		if len(below) == 0 {
-			continue
-		}
-		if !copied {
-			out, copied = slices.Clone(l), true
-		}
-		out[i] = h.below(place(v, i), v, below)
+		out[i] = h.below(place(v, i), v, ps, func(e diff.Element) bool { return e.Any || leads(e, v) })
 	}
 	return out
 }
 
-// leads reports whether a step with a key leads to an element. It leads to whatever has no
-// keys: that is not what the rule expects.
-func leads(s step, v any) bool {
+// leads reports whether keys lead to an element. They lead to each element that does not have
+// them as a rule expects, so that more is hidden and not less.
+func leads(e diff.Element, v any) bool {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return true
 	}
-	switch v := m[s.name].(type) {
-	case string:
-		return v == s.value
-	case int64:
-		return strconv.FormatInt(v, 10) == s.value
-	case bool:
-		return strconv.FormatBool(v) == s.value
-	case nil:
-		return false
+	for _, k := range e.Keys {
+		switch v := m[k.Name].(type) {
+		case nil:
+			return false
+		case string, int64, bool:
+			if fmt.Sprint(v) != k.Value {
+				return false
+			}
+		}
 	}
 	return true
 }
@@ -149,11 +112,18 @@ func place(v any, i int) string {
 	return strconv.Itoa(i)
 }
 
-func (h *hiding) below(name string, v any, ps []pattern) any {
+// below hides what the patterns lead to of which the first element is one of v.
+func (h *hiding) below(name string, v any, ps []diff.Path, first func(diff.Element) bool) any {
+	var rest []diff.Path
+	for _, p := range ps {
+		if first(p[0]) {
+			rest = append(rest, p[1:])
+		}
+	}
 	n := len(h.at)
 	h.at = binary.AppendUvarint(h.at, uint64(len(name)))
 	h.at = append(h.at, name...)
-	v = h.value(v, ps)
+	v = h.value(v, rest)
 	h.at = h.at[:n]
 	return v
 }

@@ -43,7 +43,7 @@ type Options struct {
 type Observer struct {
 	kind     event.Kind
 	schema   diff.Schema
-	hide     []pattern
+	hide     []diff.Path
 	selected bool
 	beats    *beats
 	clock    func() time.Time
@@ -140,7 +140,7 @@ func (o *Observer) Event(c Change) *event.Event {
 // untold reports whether a difference is left out: bookkeeping, and between two objects of
 // one name what makes them two.
 func (o *Observer) untold(d diff.Difference, verb event.Verb) bool {
-	if bookkeeping(d.Path) {
+	if isBookkeeping(d.Path) {
 		return true
 	}
 	return verb == event.Replaced && len(d.Path) == 2 && d.Path[0].Name == "metadata" &&

@@ -9,15 +9,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/setpoint-io/setpoint/watch/diff"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// Rule says that values are not to be shown. The zero Rule hides nothing. Make one with
-// ParseRule.
+// Rule hides values. The zero Rule hides nothing. Make one with ParseRule.
 type Rule struct {
 	text  string
-	kinds string // "*", "pods" or "deployments.apps"
-	path  pattern
+	kinds string    // "*", "pods" or "deployments.apps"
+	path  diff.Path // a pattern
 }
 
 // String returns the text that the rule was made of.
@@ -28,20 +28,20 @@ func (r Rule) Matches(k event.Kind) bool {
 	return len(r.path) > 0 && (r.kinds == "*" || r.kinds == strings.ToLower(k.String()))
 }
 
-// ParseRule reads a rule: the kind as on the command line, or * for all, a colon, and the
-// path of what is to be hidden, as the paths of fields are written:
+// ParseRule reads a rule: the kind as on the command line, or * for all kinds, a colon, and the
+// path of the hidden value as [diff.ParsePath] reads it:
 //
 //	configmaps:data.password
 //	widgets.example.com:spec.connection.token
 //	widgets.example.com:spec.users[*].password
 //	*:metadata.annotations[example.com/token]
 //
-// In a path, * stands for every name in an object and [*] for every element of a list;
-// [name=admin] for the elements of that name. What a path leads to is hidden with everything
-// below it. Where there is a list and the path has a name, or the other way round, all of it
-// is hidden.
+// In a path, * stands for every name in an object, [*] for every element of a list, and
+// [name=admin] for the elements of that name. A rule hides the value at its path with
+// everything below it. Where the path has a name and the object has a list, or the other way
+// round, the rule hides all of it.
 //
-// Of the metadata, labels and annotations can be hidden: the rest says which object it is.
+// Of the metadata, labels and annotations can be hidden: the rest identifies the object.
 func ParseRule(text string) (Rule, error) {
 	kinds, path, ok := strings.Cut(text, ":")
 	kinds = strings.ToLower(strings.TrimSpace(kinds))
@@ -63,24 +63,40 @@ func ParseRule(text string) (Rule, error) {
 	return Rule{text: text, kinds: kinds, path: p}, nil
 }
 
-// hideable refuses to hide what says which object an event is about.
-func hideable(p pattern) error {
-	if p[0].kind != named {
-		return errors.New("a path begins with the name of a field, such as spec or data")
-	}
-	switch p[0].name {
-	case "apiVersion", "kind":
-		return fmt.Errorf("%s says which object it is, and cannot be hidden", p[0].name)
-	case "metadata":
-		if len(p) < 2 || p[1].kind != named || p[1].name != "labels" && p[1].name != "annotations" {
-			return errors.New("of the metadata, only labels and annotations can be hidden; the rest says which object it is")
+// parsePattern refuses positions, which change as elements come and go.
+func parsePattern(text string) (diff.Path, error) {
+	p, err := diff.ParsePath(text)
+	for i, e := range p {
+		switch {
+		case e.Kind == diff.Item && !e.Any:
+			return nil, fmt.Errorf("[%d] is a position, and positions move; use [*], or [name=value], or [\"%d\"] for a field of that name", e.New, e.New)
+		case e.Kind == diff.Order: // which cannot be hidden
+			p[i] = field("order")
 		}
+	}
+	return p, err
+}
+
+func field(name string) diff.Element { return diff.Element{Kind: diff.Field, Name: name} }
+
+// hideable refuses to hide fields that identify the object of an event.
+func hideable(p diff.Path) error {
+	named := func(i int, names ...string) bool {
+		return i < len(p) && p[i].Kind == diff.Field && slices.Contains(names, p[i].Name)
+	}
+	switch {
+	case p[0].Kind != diff.Field || p[0].Any:
+		return errors.New("a path begins with the name of a field, such as spec or data")
+	case named(0, "apiVersion", "kind"):
+		return fmt.Errorf("%s says which object it is, and cannot be hidden", p[0].Name)
+	case named(0, "metadata") && !named(1, "labels", "annotations"):
+		return errors.New("of the metadata, only labels and annotations can be hidden; the rest says which object it is")
 	}
 	return nil
 }
 
-// copies are annotations in which programs keep the whole object as it was applied. What is
-// hidden in the object must not be seen in them.
+// copies are annotations in which programs keep the whole object as it was applied. They would
+// show what is hidden in the object.
 var copies = []string{
 	lastApplied,                       // kubectl apply
 	"kapp.k14s.io/original",           // kapp
@@ -90,13 +106,12 @@ var copies = []string{
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// patterns returns what is hidden in objects of a kind.
-func patterns(k event.Kind, rules []Rule) []pattern {
-	var ps []pattern
+// patterns returns the paths of what is hidden in objects of a kind.
+func patterns(k event.Kind, rules []Rule) []diff.Path {
+	var ps []diff.Path
 	if k.Group == "" && (strings.EqualFold(k.Kind, "Secret") || strings.EqualFold(k.Resource, "secrets")) {
-		ps = append(ps,
-			pattern{{kind: named, name: "data"}, {kind: each}},
-			pattern{{kind: named, name: "stringData"}, {kind: each}})
+		all := diff.Element{Kind: diff.Field, Any: true}
+		ps = append(ps, diff.Path{field("data"), all}, diff.Path{field("stringData"), all})
 	}
 	for _, r := range rules {
 		if r.Matches(k) {
@@ -107,7 +122,7 @@ func patterns(k event.Kind, rules []Rule) []pattern {
 		return nil
 	}
 	for _, name := range copies {
-		ps = append(ps, pattern{{kind: named, name: "metadata"}, {kind: named, name: "annotations"}, {kind: named, name: name}})
+		ps = append(ps, diff.Path{field("metadata"), field("annotations"), field(name)})
 	}
 	return slices.Clip(ps)
 }
