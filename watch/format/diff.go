@@ -6,16 +6,10 @@ package format
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/setpoint-io/setpoint/watch/event"
 )
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // diff writes an event field by field.
 func (w *Writer) diff(e *event.Event) {
@@ -44,31 +38,29 @@ func (w *Writer) line(c colour, text string) {
 
 func (w *Writer) field(f event.Field) {
 	path := clean(f.Path)
-	mark, c := "~ ", yellow
-	switch f.Op {
-	case event.Add:
-		mark, c = "+ ", green
-	case event.Remove:
-		mark, c = "- ", red
-	case event.Replace:
+	if f.Op != event.Replace {
+		mark, c := "+ ", green
+		if f.Op == event.Remove {
+			mark, c = "- ", red
+		}
+		switch v := present(f); {
+		case f.Hidden:
+			w.line(c, mark+path+": (not shown)")
+		case single(v):
+			w.line(c, mark+path+": "+whole(v))
+		default:
+			w.line(c, mark+path+":")
+			w.below(c, "    ", v)
+		}
+		return
 	}
 	switch {
 	case f.Hidden:
-		w.line(c, mark+path+": (not shown)")
-	case f.Op == event.Add && single(f.To):
-		w.line(c, mark+path+": "+whole(f.To))
-	case f.Op == event.Remove && single(f.From):
-		w.line(c, mark+path+": "+whole(f.From))
-	case f.Op == event.Add:
-		w.line(c, mark+path+":")
-		w.below(c, "    ", f.To)
-	case f.Op == event.Remove:
-		w.line(c, mark+path+":")
-		w.below(c, "    ", f.From)
+		w.line(yellow, "~ "+path+": (not shown)")
 	case single(f.From) && single(f.To):
-		w.line(c, mark+path+": "+whole(f.From)+" → "+whole(f.To))
+		w.line(yellow, "~ "+path+": "+whole(f.From)+" → "+whole(f.To))
 	default:
-		w.line(c, mark+path+":")
+		w.line(yellow, "~ "+path+":")
 		for _, l := range unified(block(f.From), block(f.To)) {
 			w.line(colourOfLine(l), "    "+cleanLine(l))
 		}
@@ -100,43 +92,14 @@ func block(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	marshal := yaml.Marshal
-	if deeper(v, deepestBlock) {
-		marshal = marshalDeep
+	b, err := json.Marshal(v)
+	if err == nil {
+		b, err = document(b, true)
 	}
-	b, err := marshal(v)
 	if err != nil {
 		return whole(fmt.Sprint(v)) + "\n"
 	}
 	return string(b)
-}
-
-// marshalDeep is for values that are so deep that they cannot all be lines, see restyle.
-func marshalDeep(v any) ([]byte, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return document(b)
-}
-
-// deeper reports whether a value has more than so many levels.
-func deeper(v any, levels int) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, below := range v {
-			if levels == 0 || deeper(below, levels-1) {
-				return true
-			}
-		}
-	case []any:
-		for _, below := range v {
-			if levels == 0 || deeper(below, levels-1) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // cleanLine is clean for lines of a text, in which tabs are layout.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/setpoint-io/setpoint/watch/diff"
 )
 
 const (
@@ -23,10 +25,10 @@ type edit struct {
 	line string
 }
 
-// unified compares two texts line by line, as diff -u does. Lines have no newline; a text
-// that does not end with one is said so.
+// unified compares two texts line by line, as diff -u does. The lines have no newline. A text
+// that does not end with one is marked.
 func unified(a, b string) []string {
-	edits := compare(split(a), split(b))
+	edits := edits(a, b)
 	var out []string
 	oldLine, newLine := 1, 1 // the next of each text
 	for from := 0; from < len(edits); {
@@ -76,71 +78,42 @@ func span(line, n int) string {
 	return fmt.Sprintf("%d,%d", line, n)
 }
 
-// split returns the lines of a text with their newlines.
-func split(s string) []string {
-	var lines []string
-	for line := range strings.Lines(s) {
-		lines = append(lines, line)
+// edits returns the lines of both texts, in order.
+func edits(a, b string) []edit {
+	from, to := slices.Collect(strings.Lines(a)), slices.Collect(strings.Lines(b))
+	head := 0
+	for head < min(len(from), len(to)) && from[head] == to[head] {
+		head++
 	}
-	return lines
-}
-
-// compare returns the lines of both texts, in order, with the longest common subsequence in
-// common.
-func compare(a, b []string) []edit {
-	var head, tail []edit
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		head = append(head, edit{' ', a[0]})
-		a, b = a[1:], b[1:]
+	tail := 0
+	for tail < min(len(from), len(to))-head && from[len(from)-1-tail] == to[len(to)-1-tail] {
+		tail++
 	}
-	same := 0
-	for same < min(len(a), len(b)) && a[len(a)-1-same] == b[len(b)-1-same] {
-		same++
-	}
-	for _, line := range a[len(a)-same:] {
-		tail = append(tail, edit{' ', line})
-	}
-	a, b = a[:len(a)-same], b[:len(b)-same]
-	return append(append(head, middle(a, b)...), tail...)
-}
-
-// middle is compare for what is between.
-func middle(a, b []string) []edit {
-	var edits []edit
-	if (len(a)+1)*(len(b)+1) > mostCells {
-		for _, line := range a {
-			edits = append(edits, edit{'-', line})
+	n, m := len(from)-head-tail, len(to)-head-tail
+	var all []edit
+	i, j := 0, 0 // the next of each text
+	upTo := func(oldEnd, newEnd int) {
+		for ; i < oldEnd; i++ {
+			all = append(all, edit{'-', from[i]})
 		}
-		for _, line := range b {
-			edits = append(edits, edit{'+', line})
-		}
-		return edits
-	}
-	// common[i*w+j] is how many lines a[i:] and b[j:] have in common.
-	w := len(b) + 1
-	common := make([]int32, (len(a)+1)*w)
-	for i, old := range slices.Backward(a) {
-		for j, now := range slices.Backward(b) {
-			if old == now {
-				common[i*w+j] = common[(i+1)*w+j+1] + 1
-			} else {
-				common[i*w+j] = max(common[(i+1)*w+j], common[i*w+j+1])
-			}
+		for ; j < newEnd; j++ {
+			all = append(all, edit{'+', to[j]})
 		}
 	}
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			edits = append(edits, edit{' ', a[i]})
+	both := func(lines int) {
+		for range lines {
+			all = append(all, edit{' ', from[i]})
 			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && common[(i+1)*w+j] >= common[i*w+j+1]:
-			edits = append(edits, edit{'-', a[i]})
-			i++
-		default:
-			edits = append(edits, edit{'+', b[j]})
-			j++
 		}
 	}
-	return edits
+	both(head)
+	if (n+1)*(m+1) <= mostCells {
+		for _, same := range diff.Common(n, m, func(i, j int) bool { return from[head+i] == to[head+j] }) {
+			upTo(head+same[0], head+same[1])
+			both(1)
+		}
+	}
+	upTo(head+n, head+m)
+	both(tail)
+	return all
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// value returns a value as it is in a line: texts without quotes where that is clear.
+// value returns a value in the form for a line: texts have no quotes where that is clear.
 func value(v any, columns int) string {
 	switch v := v.(type) {
 	case nil:
@@ -48,14 +48,16 @@ func scalars(list []any) string {
 	return "[" + strings.Join(each, " ") + "]"
 }
 
-func count(n int, what string) string {
+func count(n int, what string) string { return fmt.Sprint(n, " ", plural(n, what)) }
+
+func plural(n int, what string) string {
 	if n == 1 {
-		return "1 " + what
+		return what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return what + "s"
 }
 
-// single reports whether a value is written behind its field and not below it.
+// single reports whether a value is written on the line of its field, and not below it.
 func single(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -66,40 +68,4 @@ func single(v any) bool {
 		return !strings.Contains(v, "\n")
 	}
 	return true
-}
-
-// tree reads single fields of an object, and takes what is not there, or is of another
-// type, for nothing.
-type tree struct{ value any }
-
-func (t tree) at(path ...string) tree {
-	for _, name := range path {
-		m, _ := t.value.(map[string]any)
-		t = tree{m[name]}
-	}
-	return t
-}
-
-func (t tree) text(path ...string) string {
-	s, _ := t.at(path...).value.(string)
-	return s
-}
-
-func (t tree) list(path ...string) []tree {
-	values, _ := t.at(path...).value.([]any)
-	trees := make([]tree, len(values))
-	for i, v := range values {
-		trees[i] = tree{v}
-	}
-	return trees
-}
-
-// named returns the element of a list that a field says is the one.
-func (t tree) named(key, name string, path ...string) tree {
-	for _, element := range t.list(path...) {
-		if element.text(key) == name {
-			return element
-		}
-	}
-	return tree{}
 }

@@ -4,134 +4,134 @@
 package format
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
 // Words returns the change in a few words: "replicas 1 → 3", "image of web nginx:1.27 →
-// nginx:1.28", "deletion requested, 30 s of grace". Who made it is not in them. They are
-// one line without control characters, and long values are shortened; they may be empty.
-// They are for people: what they are may change with any version.
+// nginx:1.28", "deletion requested, 30 s of grace". The author is not in them. They are
+// one line without control characters; long values are shortened. They may be empty.
+// They are for people: any version may change them.
 func Words(e *event.Event) string { return words(e, widestValue) }
 
 // words is Words with values of so many columns.
 func words(e *event.Event, columns int) string {
+	w := &wording{e: e, object: jsontree.Tree{Value: e.Object()}, columns: columns, said: map[string]bool{}}
+	summary := clean(e.Summary)
 	switch e.Verb {
-	case event.Created, event.Existing:
-		if e.Summary != "" {
-			return clean(e.Summary)
-		}
-		return strings.Join(about(e, tree{e.New}, columns), ", ")
 	case event.Deleted:
-		said := last(e, tree{e.Old}, columns)
-		if e.Summary != "" {
-			said = append([]string{clean(e.Summary)}, said...)
+		said := w.last()
+		if summary != "" {
+			said = append([]string{summary}, said...)
 		}
 		return strings.Join(said, ", ")
 	case event.Replaced:
 		if len(e.Fields) == 0 {
 			return "another object of this name"
 		}
-		return "another object of this name: " + changed(e, columns)
+		return "another object of this name: " + w.changed()
+	case event.Created, event.Existing:
+		if summary == "" && e.New != nil {
+			return strings.Join(w.about(), ", ")
+		}
 	case event.Updated, event.Settled:
+		if summary == "" {
+			return w.changed()
+		}
 	}
-	if e.Summary != "" {
-		return clean(e.Summary)
-	}
-	return changed(e, columns)
+	return summary
 }
 
-// about says what an object is: what people look for first in objects of its kind.
-func about(e *event.Event, o tree, columns int) []string {
-	if o.value == nil || e.New == nil {
-		return nil
-	}
+// about describes an object by what people look for first in objects of its kind.
+func (w *wording) about() []string {
+	o := w.object
 	var said []string
-	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
-	switch kind := kindOf(e); kind {
+	add := func(prefix, text string) {
+		if text != "" {
+			said = append(said, prefix+text)
+		}
+	}
+	switch kindOf(w.e) {
 	case "pod":
-		if images := imagesOf(o.at("spec"), columns); images != "" {
-			say("%s", images)
-		}
-		if node := o.text("spec", "nodeName"); node != "" {
-			say("on %s", value(node, columns))
-		}
-		if phase := o.text("status", "phase"); e.Verb == event.Existing && phase != "" {
-			say("%s", value(phase, columns))
+		add("", w.images(o.At("spec")))
+		add("on ", w.text(o, "spec", "nodeName"))
+		if w.e.Verb == event.Existing {
+			add("", w.text(o, "status", "phase"))
 		}
 	case "deployment.apps", "statefulset.apps", "replicaset.apps", "replicationcontroller", "daemonset.apps", "job.batch":
-		if n := o.at("spec", "replicas").value; n != nil {
-			say("replicas %s", value(n, columns))
+		if n := o.At("spec", "replicas").Value; n != nil {
+			add("replicas ", w.value(n))
 		}
-		if images := imagesOf(o.at("spec", "template", "spec"), columns); images != "" {
-			say("%s", images)
-		}
+		add("", w.images(o.At("spec", "template", "spec")))
 	case "cronjob.batch":
-		say("schedule %s", value(o.at("spec", "schedule").value, columns))
+		add("schedule ", w.value(o.At("spec", "schedule").Value))
 	case "service":
-		kind := o.text("spec", "type")
-		if kind == "" {
-			kind = "ClusterIP"
-		}
 		var ports []string
-		for _, p := range o.list("spec", "ports") {
-			ports = append(ports, value(p.at("port").value, columns))
+		for _, p := range o.List("spec", "ports") {
+			ports = append(ports, w.value(p.At("port").Value))
 		}
-		say("%s, %s", value(kind, columns), squeeze("ports "+strings.Join(ports, " "), columns))
+		add("", w.value(cmp.Or(o.Text("spec", "type"), "ClusterIP")))
+		add("", squeeze("ports "+strings.Join(ports, " "), w.columns))
 	case "configmap", "secret":
-		if names := keysOf(o, columns); names != "" {
-			say("%s", names)
-		}
+		add("", w.keys())
 	case "event", "event.events.k8s.io":
-		if text := o.text("message") + o.text("note"); text != "" {
-			say("%s: %s", value(o.text("reason"), columns), value(text, columns))
+		if text := o.Text("message") + o.Text("note"); text != "" {
+			add(w.value(o.Text("reason"))+": ", w.value(text))
 		}
 	}
-	if len(said) == 0 {
-		if owner := o.list("metadata", "ownerReferences"); len(owner) > 0 {
-			say("of %s %s", value(owner[0].text("kind"), columns), value(owner[0].text("name"), columns))
-		}
+	if owner := o.List("metadata", "ownerReferences"); len(said) == 0 && len(owner) > 0 {
+		add("of ", w.value(owner[0].Text("kind"))+" "+w.value(owner[0].Text("name")))
 	}
 	return said
 }
 
-// last says what is known of an object that is gone.
-func last(e *event.Event, o tree, columns int) []string {
+// text returns the text at a path, empty if there is none.
+func (w *wording) text(o jsontree.Tree, path ...string) string {
+	if text := o.Text(path...); text != "" {
+		return w.value(text)
+	}
+	return ""
+}
+
+// last describes an object that is gone.
+func (w *wording) last() []string {
+	o := w.object
 	var said []string
-	if kindOf(e) == "pod" {
+	if kindOf(w.e) == "pod" {
 		state := ""
-		if phase := o.text("status", "phase"); phase != "" {
-			state = "was " + value(phase, columns)
-			if reason := o.text("status", "reason"); reason != "" {
-				state += ": " + value(reason, columns)
+		if phase := w.text(o, "status", "phase"); phase != "" {
+			state = "was " + phase
+			if reason := w.text(o, "status", "reason"); reason != "" {
+				state += ": " + reason
 			}
 		}
-		if node := o.text("spec", "nodeName"); node != "" {
-			state = strings.TrimPrefix(state+" on "+value(node, columns), " ")
+		if node := w.text(o, "spec", "nodeName"); node != "" {
+			state = strings.TrimPrefix(state+" on "+node, " ")
 		}
 		if state != "" {
 			said = append(said, state)
 		}
 	}
-	if n := o.at("spec", "replicas").value; n != nil {
-		said = append(said, "had replicas "+value(n, columns))
+	if n := o.At("spec", "replicas").Value; n != nil {
+		said = append(said, "had replicas "+w.value(n))
 	}
-	if created, err := time.Parse(time.RFC3339, o.text("metadata", "creationTimestamp")); err == nil && e.Time.After(created) {
-		said = append(said, duration(e.Time.Sub(created))+" old")
+	if created, err := time.Parse(time.RFC3339, o.Text("metadata", "creationTimestamp")); err == nil && w.e.Time.After(created) {
+		said = append(said, duration(w.e.Time.Sub(created))+" old")
 	}
 	return said
 }
 
-// imagesOf returns "image a" or "images a, b" of the containers of a Pod.
-func imagesOf(spec tree, columns int) string {
+// images returns "image a" or "images a b" of the containers of a Pod.
+func (w *wording) images(spec jsontree.Tree) string {
 	var images []string
-	for _, c := range spec.list("containers") {
-		images = append(images, value(c.text("image"), columns))
+	for _, c := range spec.List("containers") {
+		images = append(images, w.value(c.Text("image")))
 	}
 	switch len(images) {
 	case 0:
@@ -139,14 +139,14 @@ func imagesOf(spec tree, columns int) string {
 	case 1:
 		return "image " + images[0]
 	}
-	return squeeze("images "+strings.Join(images, " "), max(columns, len("images ")))
+	return squeeze("images "+strings.Join(images, " "), max(w.columns, len("images ")))
 }
 
-// keysOf returns the names of what a ConfigMap or a Secret holds.
-func keysOf(o tree, columns int) string {
+// keys returns the names of the entries of a ConfigMap or a Secret.
+func (w *wording) keys() string {
 	var names []string
 	for _, field := range []string{"data", "binaryData"} {
-		m, _ := o.at(field).value.(map[string]any)
+		m, _ := w.object.At(field).Value.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(m)) {
 			names = append(names, clean(name))
 		}
@@ -154,5 +154,5 @@ func keysOf(o tree, columns int) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return cut(count(len(names), "key")+": "+strings.Join(names, ", "), columns)
+	return cut(count(len(names), "key")+": "+strings.Join(names, ", "), w.columns)
 }

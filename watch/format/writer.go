@@ -95,7 +95,7 @@ func (w *Writer) form(e *event.Event) error {
 		if err != nil {
 			return err
 		}
-		doc, err := document(b)
+		doc, err := document(b, false)
 		if err != nil {
 			return fmt.Errorf("writing the event of %s %s as YAML: %w", e.Kind, e.Key, err)
 		}

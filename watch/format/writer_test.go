@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 
+	"github.com/setpoint-io/setpoint/watch/diff"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
@@ -174,26 +175,16 @@ func TestFormsHaveNames(t *testing.T) {
 	}
 }
 
-func TestPathsAreTakenApart(t *testing.T) {
-	for path, want := range map[string][]step{
-		"spec.replicas":                    {{name: "spec"}, {name: "replicas"}},
-		"metadata.labels[example.com/a]":   {{name: "metadata"}, {name: "labels"}, {name: "example.com/a"}},
-		`data["2"]`:                        {{name: "data"}, {name: "2"}},
-		"args[2]":                          {{name: "args"}, {keys: "2", list: true}},
-		"a[order]":                         {{name: "a"}, {keys: "order", list: true}},
-		"ports[port=80,protocol=TCP].name": {{name: "ports"}, {keys: "port=80,protocol=TCP", list: true}, {name: "name"}},
-		`a[name="x]"].b`:                   {{name: "a"}, {keys: `name="x]"`, list: true}, {name: "b"}},
-		"":                                 nil,
-		"a[b":                              {{name: "a"}, {name: "[b"}},
-		`a["b`:                             {{name: "a"}, {name: `["b`}},
+func TestAnElementIsNamedByItsKey(t *testing.T) {
+	for text, want := range map[string]string{
+		"a[name=web]": "web", `a[name="a b"]`: "a b", "a[port=80]": "80", "a[3]": "3", "a[order]": "order", `a[name="x]"]`: "x]",
 	} {
-		if got := parse(path); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s is %+v, want %+v", path, got, want)
+		path, err := diff.ParsePath(text)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	for keys, want := range map[string]string{"name=web": "web", `name="a b"`: "a b", "port=80,protocol=TCP": "port=80,protocol=TCP", "3": "3"} {
-		if got := (step{keys: keys}).key(); got != want {
-			t.Errorf("the key of %s is %q, want %q", keys, got, want)
+		if got := key(path[1]); got != want {
+			t.Errorf("the key of %s is %q, want %q", text, got, want)
 		}
 	}
 }
@@ -221,7 +212,7 @@ func TestAComparisonHasBothTexts(t *testing.T) {
 		text := rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "b\n", "c\n", "d\n"}), 0, 30)
 		a, b := text.Draw(t, "a"), text.Draw(t, "b")
 		var olds, news []string
-		for _, e := range compare(a, b) {
+		for _, e := range edits(strings.Join(a, ""), strings.Join(b, "")) {
 			if e.op != '+' {
 				olds = append(olds, e.line)
 			}

@@ -11,8 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document makes a YAML document of JSON, with its keys in the same order.
-func document(b []byte) ([]byte, error) {
+// document makes a YAML document of JSON, with its keys in the same order. A compact one does
+// not indent the elements of lists.
+func document(b []byte, compact bool) ([]byte, error) {
 	root, err := node(b)
 	if err != nil {
 		return nil, err
@@ -21,6 +22,9 @@ func document(b []byte) ([]byte, error) {
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
+	if compact {
+		enc.CompactSeqIndent()
+	}
 	if err := enc.Encode(root); err != nil {
 		return nil, err
 	}

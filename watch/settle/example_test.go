@@ -36,13 +36,3 @@ func Example() {
 	// told: 0 held: 1
 	// settled team-a/web 3 changes in 2 s, now 3/3 ready
 }
-
-func ExampleReadiness() {
-	fmt.Println(settle.Readiness(map[string]any{
-		"apiVersion": "batch/v1", "kind": "Job",
-		"spec":   map[string]any{"completions": int64(5)},
-		"status": map[string]any{"succeeded": int64(2), "active": int64(1)},
-	}))
-	// Output:
-	// 2/5 succeeded false true
-}

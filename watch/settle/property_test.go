@@ -64,7 +64,7 @@ func TestWhatGoesInComesOut(t *testing.T) {
 		}
 		o := Options{
 			Window: duration("window", 0, time.Second), Settle: duration("settle", 0, 2*time.Second),
-			MaxHold: duration("max hold", 0, 5*time.Second), Limit: rapid.IntRange(0, 3).Draw(t, "limit"),
+			maxHold: duration("max hold", 0, 5*time.Second), limit: rapid.IntRange(0, 3).Draw(t, "limit"),
 		}
 		s := New(o)
 		w := &world{uid: map[string]int{}, state: map[string]map[string]any{}}
@@ -93,9 +93,9 @@ func TestWhatGoesInComesOut(t *testing.T) {
 			in[e.Key.Name] += max(e.Merged, 1)
 			lastIn[e.Key.Name] = e
 			tell(s.Add(e, now))
-			limit := o.Limit
+			limit := o.limit
 			if limit == 0 {
-				limit = DefaultLimit
+				limit = mostHeld
 			}
 			if s.Held() > limit || s.Held() != len(s.due) || s.Held() != s.ages.Len() {
 				t.Fatalf("%d are held, %d in order of time, %d by age; the limit is %d", s.Held(), len(s.due), s.ages.Len(), limit)

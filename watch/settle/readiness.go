@@ -7,32 +7,22 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// Readiness returns in words how far an object has come, "7/10 ready", and whether it is at
-// rest: nobody is at work to change that. An object of a kind that says nothing of the
-// sort is not known, and then it is at rest.
-//
-// What is wrong for good is at rest too: a Job that failed, a rollout past its deadline.
+// readiness returns in words how far an object has come, "7/10 ready", and whether it is at
+// rest: nothing is at work to change that. An object of a kind that says nothing of the
+// sort is not known, and then it is at rest. What is wrong for good is at rest too: a Job
+// that failed, a rollout past its deadline.
 //
 // Sources: the conditions that kubectl rollout status waits for, and those of
 // https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus.
-func Readiness(obj map[string]any) (text string, atRest, known bool) {
-	kind, _ := obj["kind"].(string)
-	group, _, grouped := strings.Cut(tree{obj}.text("apiVersion"), "/")
-	if !grouped {
-		group = ""
-	}
-	return readiness(event.Kind{Group: group, Kind: kind}, obj)
-}
-
-// readiness is Readiness where the object itself may not say its kind, as in a list.
 func readiness(kind event.Kind, obj map[string]any) (text string, atRest, known bool) {
 	if obj == nil {
 		return "", true, false
 	}
-	o := tree{obj}
+	o := jsontree.Tree{Value: obj}
 	switch kind.Kind + "." + kind.Group { // others have kinds of these names, too
 	case "Deployment.apps":
 		text, atRest = deployment(o)
@@ -53,30 +43,30 @@ func readiness(kind event.Kind, obj map[string]any) (text string, atRest, known 
 			return "", true, false
 		}
 	}
-	if o.text("metadata", "deletionTimestamp") != "" {
+	if o.Text("metadata", "deletionTimestamp") != "" {
 		return text + ", being deleted", false, true
 	}
 	return text, atRest, true
 }
 
-// observed reports whether who looks after the object has seen its newest spec.
-func observed(o tree) bool {
-	return o.number(0, "status", "observedGeneration") >= o.number(0, "metadata", "generation")
+// observed reports whether the object's controller has seen its newest spec.
+func observed(o jsontree.Tree) bool {
+	return o.Number(0, "status", "observedGeneration") >= o.Number(0, "metadata", "generation")
 }
 
-func deployment(o tree) (string, bool) {
-	want, ready := o.number(1, "spec", "replicas"), o.number(0, "status", "readyReplicas")
+func deployment(o jsontree.Tree) (string, bool) {
+	want, ready := o.Number(1, "spec", "replicas"), o.Number(0, "status", "readyReplicas")
 	text := fmt.Sprintf("%d/%d ready", ready, want)
 	if !observed(o) {
 		return text, false
 	}
-	if _, reason := o.condition("Progressing"); reason == "ProgressDeadlineExceeded" {
+	if _, reason := condition(o, "Progressing"); reason == "ProgressDeadlineExceeded" {
 		return text + ", past its deadline", true
 	}
-	updated := o.number(0, "status", "updatedReplicas")
-	rests := updated == want && o.number(0, "status", "replicas") == want && o.number(0, "status", "availableReplicas") == want
-	if o.flag("spec", "paused") {
-		return text + ", paused", o.number(0, "status", "replicas") == want && ready == want
+	updated := o.Number(0, "status", "updatedReplicas")
+	rests := updated == want && o.Number(0, "status", "replicas") == want && o.Number(0, "status", "availableReplicas") == want
+	if o.Flag("spec", "paused") {
+		return text + ", paused", o.Number(0, "status", "replicas") == want && ready == want
 	}
 	if updated < want {
 		text += fmt.Sprintf(", %d up to date", updated)
@@ -84,76 +74,76 @@ func deployment(o tree) (string, bool) {
 	return text, rests
 }
 
-func statefulSet(o tree) (string, bool) {
-	want, ready := o.number(1, "spec", "replicas"), o.number(0, "status", "readyReplicas")
+func statefulSet(o jsontree.Tree) (string, bool) {
+	want, ready := o.Number(1, "spec", "replicas"), o.Number(0, "status", "readyReplicas")
 	text := fmt.Sprintf("%d/%d ready", ready, want)
-	rests := observed(o) && ready == want && o.number(0, "status", "replicas") == want
-	if o.text("spec", "updateStrategy", "type") == "OnDelete" {
+	rests := observed(o) && ready == want && o.Number(0, "status", "replicas") == want
+	if o.Text("spec", "updateStrategy", "type") == "OnDelete" {
 		return text, rests
 	}
-	updated := o.number(0, "status", "updatedReplicas")
-	toUpdate := max(want-o.number(0, "spec", "updateStrategy", "rollingUpdate", "partition"), 0)
+	updated := o.Number(0, "status", "updatedReplicas")
+	toUpdate := max(want-o.Number(0, "spec", "updateStrategy", "rollingUpdate", "partition"), 0)
 	if updated < toUpdate {
 		text += fmt.Sprintf(", %d up to date", updated)
 	}
 	return text, rests && updated >= toUpdate
 }
 
-func daemonSet(o tree) (string, bool) {
-	want, ready := o.number(0, "status", "desiredNumberScheduled"), o.number(0, "status", "numberReady")
+func daemonSet(o jsontree.Tree) (string, bool) {
+	want, ready := o.Number(0, "status", "desiredNumberScheduled"), o.Number(0, "status", "numberReady")
 	text := fmt.Sprintf("%d/%d ready", ready, want)
-	rests := observed(o) && o.number(0, "status", "numberAvailable") == want
-	if o.text("spec", "updateStrategy", "type") == "OnDelete" {
+	rests := observed(o) && o.Number(0, "status", "numberAvailable") == want
+	if o.Text("spec", "updateStrategy", "type") == "OnDelete" {
 		return text, rests
 	}
-	updated := o.number(0, "status", "updatedNumberScheduled")
+	updated := o.Number(0, "status", "updatedNumberScheduled")
 	if updated < want {
 		text += fmt.Sprintf(", %d up to date", updated)
 	}
 	return text, rests && updated == want
 }
 
-func replicaSet(o tree) (string, bool) {
-	want, ready := o.number(1, "spec", "replicas"), o.number(0, "status", "readyReplicas")
-	rests := observed(o) && o.number(0, "status", "replicas") == want && o.number(0, "status", "availableReplicas") == want
+func replicaSet(o jsontree.Tree) (string, bool) {
+	want, ready := o.Number(1, "spec", "replicas"), o.Number(0, "status", "readyReplicas")
+	rests := observed(o) && o.Number(0, "status", "replicas") == want && o.Number(0, "status", "availableReplicas") == want
 	return fmt.Sprintf("%d/%d ready", ready, want), rests
 }
 
-func job(o tree) (string, bool) {
-	done := fmt.Sprintf("%d/%d succeeded", o.number(0, "status", "succeeded"), o.number(1, "spec", "completions"))
-	if status, _ := o.condition("Complete"); status == "True" {
+func job(o jsontree.Tree) (string, bool) {
+	done := fmt.Sprintf("%d/%d succeeded", o.Number(0, "status", "succeeded"), o.Number(1, "spec", "completions"))
+	if status, _ := condition(o, "Complete"); status == "True" {
 		return "complete, " + done, true
 	}
-	if status, reason := o.condition("Failed"); status == "True" {
+	if status, reason := condition(o, "Failed"); status == "True" {
 		return because("failed, "+done, reason), true
 	}
-	if o.flag("spec", "suspend") {
-		return "suspended, " + done, o.number(0, "status", "active") == 0
+	if o.Flag("spec", "suspend") {
+		return "suspended, " + done, o.Number(0, "status", "active") == 0
 	}
 	return done, false
 }
 
-func pod(o tree) (string, bool) {
-	phase := o.text("status", "phase")
+func pod(o jsontree.Tree) (string, bool) {
+	phase := o.Text("status", "phase")
 	switch phase {
 	case "Succeeded", "Failed":
-		return because(phase, o.text("status", "reason")), true
+		return because(phase, o.Text("status", "reason")), true
 	case "":
 		phase = "Pending"
 	}
 	ready, all, why := 0, 0, ""
-	for _, status := range o.list("status", "containerStatuses") {
+	for _, status := range o.List("status", "containerStatuses") {
 		all++
-		if status.flag("ready") {
+		if status.Flag("ready") {
 			ready++
 		}
 		if why == "" {
-			why = status.text("state", "waiting", "reason")
+			why = status.Text("state", "waiting", "reason")
 		}
 	}
-	status, reason := o.condition("Ready")
+	status, reason := condition(o, "Ready")
 	if all == 0 {
-		if _, scheduled := o.condition("PodScheduled"); scheduled != "" {
+		if _, scheduled := condition(o, "PodScheduled"); scheduled != "" {
 			reason = scheduled
 		}
 		return because(phase, reason), status == "True"
@@ -165,10 +155,10 @@ func pod(o tree) (string, bool) {
 	return because(text, why), false
 }
 
-// node is at rest if it is ready, and if nobody hears of it: nothing is under way then
+// node is at rest if it is ready, and if it sends no heartbeats: nothing is under way then
 // that could be waited for.
-func node(o tree) (string, bool) {
-	status, reason := o.condition("Ready")
+func node(o jsontree.Tree) (string, bool) {
+	status, reason := condition(o, "Ready")
 	switch status {
 	case "True":
 		return "ready", true
@@ -179,22 +169,22 @@ func node(o tree) (string, bool) {
 }
 
 // custom is for kinds that follow the conventions for conditions.
-func custom(o tree) (text string, atRest, known bool) {
+func custom(o jsontree.Tree) (text string, atRest, known bool) {
 	for _, name := range []string{"Ready", "Available"} {
-		status, reason := o.condition(name)
+		status, reason := condition(o, name)
 		if status == "" {
 			continue
 		}
-		if seen, generation := o.number(-1, "status", "observedGeneration"), o.number(-1, "metadata", "generation"); seen >= 0 && seen < generation {
+		if seen, generation := o.Number(-1, "status", "observedGeneration"), o.Number(-1, "metadata", "generation"); seen >= 0 && seen < generation {
 			return "its newest spec not observed", false, true
 		}
-		if busy, why := o.condition("Reconciling"); busy == "True" {
+		if busy, why := condition(o, "Reconciling"); busy == "True" {
 			return because("reconciling", why), false, true
 		}
 		if status == "True" {
 			return strings.ToLower(name), true, true
 		}
-		stalled, why := o.condition("Stalled")
+		stalled, why := condition(o, "Stalled")
 		if why != "" && stalled == "True" {
 			reason = why
 		}
@@ -208,4 +198,11 @@ func because(text, reason string) string {
 		return text
 	}
 	return text + ": " + reason
+}
+
+// condition returns the status and the reason of a condition; both are empty if the object
+// has no such condition.
+func condition(o jsontree.Tree, name string) (status, reason string) {
+	c := o.Named("type", name, "status", "conditions")
+	return c.Text("status"), c.Text("reason")
 }

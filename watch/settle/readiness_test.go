@@ -4,9 +4,12 @@
 package settle
 
 import (
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/setpoint-io/setpoint/watch/event"
 )
 
 func TestReadiness(t *testing.T) {
@@ -77,7 +80,13 @@ func TestReadiness(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(test.obj), &obj); err != nil {
 				t.Fatal(err)
 			}
-			text, atRest, known := Readiness(obj)
+			apiVersion, _ := obj["apiVersion"].(string)
+			kind, _ := obj["kind"].(string)
+			group, _, grouped := strings.Cut(apiVersion, "/")
+			if !grouped {
+				group = ""
+			}
+			text, atRest, known := readiness(event.Kind{Group: group, Kind: kind}, obj)
 			if text != test.text || atRest != test.atRest || known != test.known {
 				t.Errorf("%q, at rest %v, known %v; want %q, %v, %v", text, atRest, known, test.text, test.atRest, test.known)
 			}

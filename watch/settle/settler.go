@@ -4,6 +4,7 @@
 package settle
 
 import (
+	"cmp"
 	"container/heap"
 	"container/list"
 	"time"
@@ -12,34 +13,33 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// What Options without a value mean.
 const (
-	// DefaultMaxHold is as long as people wait for a rollout before they look themselves.
-	DefaultMaxHold = time.Minute
-	// DefaultLimit is how many objects are held: about 100 MB of states of the size of a
+	// mostHold is how long an object that is not at rest is held: as long as people wait for
+	// a rollout before they look themselves.
+	mostHold = time.Minute
+	// mostHeld is how many objects are held: about 100 MB of states of the size of a
 	// Pod, for all of which there is an event that just came.
-	DefaultLimit = 10_000
+	mostHeld = 10_000
 )
 
 // Options say what is held, and for how long.
 type Options struct {
 	// Window is how long changes of an object are collected, from the first; 0 for not.
 	Window time.Duration
-	// Settle is how long an object must be at rest before it is told how it settled; 0 for
-	// no such summaries.
+	// Settle is how long an object must be at rest before its summary; 0 for no summaries.
 	Settle time.Duration
-	// MaxHold is how long an object on its way is held at most. DefaultMaxHold if 0.
-	MaxHold time.Duration
-	// Limit is how many objects are held at most. DefaultLimit if 0.
-	Limit int
 	// Merge returns the event from the old state of the first to the new state of the last.
-	// It may not write to either. The settler sets the identity of the last, and what it
+	// It may not write to either. The Settler sets the identity of the last, and what it
 	// knows of all events between: Verb, Time, Since, Merged, Authors, Missed, Summary.
-	// Without one the event has both states, and no fields.
+	// The default has both states, and no fields.
 	Merge func(first, last *event.Event) *event.Event
+
+	// Tests have less patience, and less memory.
+	maxHold time.Duration // mostHold if 0
+	limit   int           // mostHeld if 0
 }
 
-// Settler holds changes back. It is not safe for concurrent use.
+// Settler collects changes of objects until they are due. It is not safe for concurrent use.
 type Settler struct {
 	options Options
 	held    map[id]*hold
@@ -54,7 +54,7 @@ type id struct {
 	key  object.Key
 }
 
-// hold is what is held of one object.
+// hold is what is collected of one object.
 type hold struct {
 	id          id
 	first, last *event.Event
@@ -68,22 +68,17 @@ type hold struct {
 	state       string    // the same in words
 
 	due    time.Time
-	number uint64        // of those that were ever held
+	number uint64        // of all holds that there were
 	index  int           // in dues
 	age    *list.Element // in ages
 }
 
 // New returns a Settler that holds nothing yet.
 func New(o Options) *Settler {
-	if o.MaxHold <= 0 {
-		o.MaxHold = DefaultMaxHold
-	}
-	if o.Limit <= 0 {
-		o.Limit = DefaultLimit
-	}
 	if o.Merge == nil {
 		o.Merge = states
 	}
+	o.maxHold, o.limit = cmp.Or(o.maxHold, mostHold), cmp.Or(o.limit, mostHeld)
 	return &Settler{options: o, held: map[id]*hold{}, ages: list.New()}
 }
 
@@ -94,7 +89,7 @@ func states(first, last *event.Event) *event.Event {
 // Held returns how many objects are held.
 func (s *Settler) Held() int { return len(s.held) }
 
-// Next returns when Due has something to let go: zero if nothing is held.
+// Next returns when Due has something to release: zero if nothing is held.
 func (s *Settler) Next() time.Time {
 	if len(s.due) == 0 {
 		return time.Time{}
@@ -102,20 +97,20 @@ func (s *Settler) Next() time.Time {
 	return s.due[0].due
 }
 
-// Add takes an event, and returns those that are to be told now, in this order: none, if it
-// is held.
+// Add adds an event, and returns the events that it releases, in this order: none, if the
+// event is held.
 func (s *Settler) Add(e *event.Event, now time.Time) []*event.Event {
 	object := id{e.Kind, e.Key}
 	h := s.held[object]
 	var ready []*event.Event
 	if h != nil && !follows(h.last, e) {
-		ready = append(ready, s.letGo(h))
+		ready = append(ready, s.release(h))
 		h = nil
 	}
 	switch {
 	case e.Verb == event.Deleted && h != nil:
 		h.add(e, now)
-		return append(ready, s.letGo(h))
+		return append(ready, s.release(h))
 	case h != nil:
 		h.add(e, now)
 	case e.Verb == event.Created && s.options.Window > 0,
@@ -131,26 +126,26 @@ func (s *Settler) Add(e *event.Event, now time.Time) []*event.Event {
 		return append(ready, e)
 	}
 	s.schedule(h)
-	for len(s.held) > s.options.Limit {
-		ready = append(ready, s.letGo(s.oldest()))
+	for len(s.held) > s.options.limit {
+		ready = append(ready, s.release(s.oldest()))
 	}
 	return ready
 }
 
-// Due returns the events whose time has come, the one that is due longest first.
+// Due releases the events that are due, the one that is due longest first.
 func (s *Settler) Due(now time.Time) []*event.Event {
 	var ready []*event.Event
 	for len(s.due) > 0 && !s.due[0].due.After(now) {
-		ready = append(ready, s.letGo(s.due[0]))
+		ready = append(ready, s.release(s.due[0]))
 	}
 	return ready
 }
 
-// Flush returns everything that is held, the oldest first.
+// Flush releases everything that is held, the oldest first.
 func (s *Settler) Flush() []*event.Event {
 	var ready []*event.Event
 	for len(s.held) > 0 {
-		ready = append(ready, s.letGo(s.oldest()))
+		ready = append(ready, s.release(s.oldest()))
 	}
 	return ready
 }
@@ -192,7 +187,7 @@ func (s *Settler) schedule(h *hold) {
 	case !h.moving:
 		h.due = h.began.Add(s.options.Window)
 	default:
-		h.due = h.began.Add(s.options.MaxHold)
+		h.due = h.began.Add(s.options.maxHold)
 		h.state, h.atRest, _ = readiness(h.last.Kind, h.last.New)
 		if rest := h.came.Add(s.options.Settle); h.atRest && rest.Before(h.due) {
 			h.due = rest
@@ -209,8 +204,8 @@ func (h *hold) add(e *event.Event, now time.Time) {
 	h.authors = join(e.Authors, h.authors)
 }
 
-// letGo returns the event that a hold has become.
-func (s *Settler) letGo(h *hold) *event.Event {
+// release ends a hold, and returns the event that it has become.
+func (s *Settler) release(h *hold) *event.Event {
 	delete(s.held, h.id)
 	s.ages.Remove(h.age)
 	heap.Remove(&s.due, h.index)

@@ -101,7 +101,7 @@ func story(t *testing.T, o Options, script string) []string {
 
 func TestWhatIsToldAndWhen(t *testing.T) {
 	window := Options{Window: time.Second}
-	rest := Options{Settle: 3 * time.Second, MaxHold: 20 * time.Second}
+	rest := Options{Settle: 3 * time.Second, maxHold: 20 * time.Second}
 	both := Options{Window: time.Second, Settle: 3 * time.Second}
 	for name, test := range map[string]struct {
 		options Options
@@ -131,7 +131,7 @@ func TestWhatIsToldAndWhen(t *testing.T) {
 		"objects are held apart": {window, "a:created/1 b:created/1 500ms a:updated/2 2s",
 			[]string{"1s a created/2 ×2 since 0s", "1s b created/1"}},
 		"what is held comes out in the end": {window, "b:created/1 a:created/1 flush", []string{"0s b created/1", "0s a created/1"}},
-		"beyond the limit the oldest goes": {Options{Window: time.Second, Limit: 2}, "a:created/1 b:created/1 a:updated/2 c:created/1",
+		"beyond the limit the oldest goes": {Options{Window: time.Second, limit: 2}, "a:created/1 b:created/1 a:updated/2 c:created/1",
 			[]string{"0s a created/2 ×2 since 0s", "held: 2"}},
 
 		"on its way it is held, at rest it is told": {rest, "W:existing/1 W:updated/0 1s W:updated/0 1s W:updated/0 6s W:updated/2 10s",

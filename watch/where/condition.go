@@ -20,6 +20,8 @@ var (
 	// ErrAbsent: the condition reads something that this object does not have, or that is
 	// of another type there.
 	ErrAbsent = errors.New("the object has no such field, or another type of it")
+	// ErrFailed: a call or an operator of the condition fails, such as a division by zero.
+	ErrFailed = errors.New("the condition fails for this object")
 	// ErrCost: the evaluation would have taken too long.
 	ErrCost = errors.New("the condition costs too much for this object")
 	// ErrNotBool: the condition gave something else than true or false.
@@ -82,18 +84,37 @@ func Compile(expr string) (*Condition, error) {
 func (c *Condition) String() string { return c.text }
 
 // Matches reports whether the condition is true of an event. With an error it is not known
-// to be, and the answer is false: the error wraps ErrAbsent, ErrCost or ErrNotBool.
+// to be, and the answer is false: the error wraps ErrAbsent, ErrFailed, ErrCost or ErrNotBool.
 func (c *Condition) Matches(e *event.Event) (bool, error) {
 	out, _, err := c.program.Eval(&variables{e: e})
 	if err != nil {
-		if _, stopped := errors.AsType[interpreter.EvalCancelledError](err); stopped {
-			return false, fmt.Errorf("asking %q of %s %s: %w", c.text, e.Kind, e.Key, ErrCost)
-		}
-		return false, fmt.Errorf("asking %q of %s %s: %w: %w", c.text, e.Kind, e.Key, ErrAbsent, err)
+		return false, c.undecided(e, reason(err))
 	}
 	matches, ok := out.(types.Bool)
 	if !ok {
-		return false, fmt.Errorf("asking %q of %s %s: %w but %s", c.text, e.Kind, e.Key, ErrNotBool, out.Type().TypeName())
+		return false, c.undecided(e, fmt.Errorf("%w but %s", ErrNotBool, out.Type().TypeName()))
 	}
 	return bool(matches), nil
+}
+
+func (c *Condition) undecided(e *event.Event, why error) error {
+	return fmt.Errorf("evaluating %q for %s %s: %w", c.text, e.Kind, e.Key, why)
+}
+
+// absences are what the errors of cel-go begin with where a condition reads what is not there,
+// or is of another type. They have no types of their own.
+// Source: github.com/google/cel-go/interpreter, resolutionError, and common/types, err.go and list.go.
+var absences = []string{"no such key", "no such attribute", "no such overload", "index out of", "index '"}
+
+// reason says why an evaluation has no result.
+func reason(err error) error {
+	if _, stopped := errors.AsType[interpreter.EvalCancelledError](err); stopped {
+		return ErrCost
+	}
+	for _, prefix := range absences {
+		if strings.HasPrefix(err.Error(), prefix) {
+			return fmt.Errorf("%w: %w", ErrAbsent, err)
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrFailed, err)
 }

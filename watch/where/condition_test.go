@@ -219,9 +219,13 @@ func TestWithoutAnAnswerNothingMatches(t *testing.T) {
 		"another type":                       {`new.spec.replicas > "a"`, ErrAbsent},
 		"an index that is not there":         {`new.spec.template.spec.containers[7].name == "x"`, ErrAbsent},
 		"a substring that is not there":      {`event.name.substring(1, 9) == "x"`, ErrAbsent},
-		"the end before the beginning":       {`event.name.substring(2, 1) == "x"`, ErrAbsent},
-		"a slice that is not there":          {`[1].slice(0, 2) == [1]`, ErrAbsent},
-		"the least of nothing":               {`[].min() == 1`, ErrAbsent},
+		"the end before the beginning":       {`event.name.substring(2, 1) == "x"`, ErrFailed},
+		"a slice that is not there":          {`[1].slice(0, 2) == [1]`, ErrFailed},
+		"the least of nothing":               {`[].min() == 1`, ErrFailed},
+		"a division by zero":                 {`1 / (new.spec.replicas - new.spec.replicas) == 1`, ErrFailed},
+		"an overflow":                        {`new.spec.replicas + 9223372036854775807 == 1`, ErrFailed},
+		"a text that is no number":           {`int(event.name) == 1`, ErrFailed},
+		"no condition at all for a null":     {`old.spec.nothing.x == 1`, ErrAbsent},
 		"the sum of texts":                   {`["a"].sum() == 1`, ErrAbsent},
 		"not known to be a condition before": {`new.spec.replicas`, ErrNotBool},
 	} {
@@ -233,6 +237,11 @@ func TestWithoutAnAnswerNothingMatches(t *testing.T) {
 			got, err := c.Matches(scaled())
 			if got || !errors.Is(err, test.want) {
 				t.Errorf("%v, %v; want false and %v", got, err, test.want)
+			}
+			for _, other := range []error{ErrAbsent, ErrFailed, ErrCost, ErrNotBool} {
+				if !errors.Is(test.want, other) && errors.Is(err, other) {
+					t.Errorf("%v is also %v", err, other)
+				}
 			}
 			if err != nil && !strings.Contains(err.Error(), "deployments.apps team-a/web") {
 				t.Errorf("the error names no object: %v", err)

@@ -44,14 +44,24 @@
 //	did you mean "verb"?
 //
 // Objects have no types here, so a field that an object does not have is found when it is
-// read. Then the event does not match, and Matches says so by an error of [ErrAbsent], for
-// the caller to count: most often it is no mistake, as where one condition is put to
-// several kinds. has(object.spec.replicas) asks first.
+// read. Then the event does not match, and Matches returns an error that wraps [ErrAbsent], for
+// the caller to count. Most often it is no mistake: one condition may be about several kinds.
+// has(object.spec.replicas) tests for a field. A call or an operator that fails, such as a
+// division by zero, is [ErrFailed].
 //
 // # What it costs
 //
-// An evaluation that would take more than some tenths of a second is stopped with
-// [ErrCost], whatever the condition and the object: neither can hold up the watch. What
-// people write takes microseconds. cel-go counts the cost of an evaluation and stops it; a
-// single call that would cost more than that is not made (prices.go).
+// An evaluation that would take more than some tenths of a second ends with [ErrCost],
+// whatever the condition and the object: neither can hold up the watch. Conditions that
+// people write take microseconds. cel-go counts the cost of an evaluation and stops it. It
+// counts a call only after the call, so a call that alone costs too much is not made
+// (prices.go). cel-go has no such bound, which is why this package prices calls itself.
+//
+// # What is our own
+//
+// The extensions are those of cel-go, with three additions. The functions on lists that
+// Kubernetes' policies have (lists.go) exist only in k8s.io/apiserver, which would bring an API
+// server's dependencies with it. The types of event (environment.go) let the compiler find a
+// wrong name. The checks of values and patterns (values.go, mistake.go) find conditions that
+// are valid CEL and can never be true.
 package where

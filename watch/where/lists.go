@@ -84,7 +84,7 @@ func sum(list []ref.Val) ref.Val {
 		switch v.(type) {
 		case types.Int, types.Uint, types.Double, types.Duration:
 		default:
-			return types.NewErr("sum() of something that is not a number")
+			return types.NewErr("no such overload: sum() of something that is not a number")
 		}
 		if adder, ok := total.(traits.Adder); ok && i > 0 {
 			total = adder.Add(v)
