@@ -57,17 +57,17 @@ func NewFactory(c *client.Client, log *slog.Logger) *Factory {
 	return &Factory{client: c, log: log, informers: map[selection]*informer{}}
 }
 
-// Provider is what informers are asked of: a manager, the host of a controller, or a
+// Provider is what [Informer] gets informers from: a manager, the host of a controller, or a
 // factory.
 type Provider interface {
-	// Informers returns the factory, whose client reads.
-	Informers() *Factory
+	// InformerFactory returns the factory of informers, whose client reads.
+	InformerFactory() *Factory
 	// Client returns the client that writes.
 	Client() *client.Client
 }
 
-// Informers makes a Factory a Provider.
-func (f *Factory) Informers() *Factory { return f }
+// InformerFactory returns the factory itself, which makes it a Provider.
+func (f *Factory) InformerFactory() *Factory { return f }
 
 // Client returns the client that the factory's informers read with.
 func (f *Factory) Client() *client.Client { return f.client }
@@ -139,7 +139,7 @@ func Transform[T object.Object](f func(T) (T, error)) InformerOption {
 // T may be *metav1.PartialObjectMetadata, for metadata alone. Where the same selection
 // is held whole already, that informer serves: it has the metadata too.
 func Informer[T object.Object](p Provider, options ...InformerOption) SharedInformer[T] {
-	f := p.Informers()
+	f := p.InformerFactory()
 	var c choice
 	for _, option := range options {
 		option(&c)

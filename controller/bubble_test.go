@@ -96,9 +96,22 @@ func (b *bubble) patch(name string, metadata map[string]any) {
 	}
 }
 
-func (b *bubble) logger() controller.Setting {
+func (b *bubble) logger() controller.Option {
 	return controller.Log(slog.New(slog.NewTextHandler(&b.log, nil)))
 }
+
+// writtenBy returns the informer of Pods with another client for its writes.
+func (b *bubble) writtenBy(c *client.Client) cache.SharedInformer[*corev1.Pod] {
+	return cache.Informer[*corev1.Pod](provider{b.factory, c})
+}
+
+// provider is a factory with another client for writes.
+type provider struct {
+	*cache.Factory
+	client *client.Client
+}
+
+func (p provider) Client() *client.Client { return p.client }
 
 // start runs a controller until stop is called.
 func (b *bubble) start(c controller.Runnable) (stop func()) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,14 +19,14 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// Controller is a loop over objects: each run is for the key of one. Make it with [New],
-// run it once.
+// Controller is a loop over objects: each run is for the key of one object. Make it with
+// [New], and run it once.
 type Controller = Keyed[object.Key]
 
-// Keyed is a loop over keys of any type, for what is not to be done object by object: by
-// UID, by pair of a namespace and a name of a resource, or for the cluster as a whole. Make
-// it with [NewKeyed], run it once. People see keys as text: a type that is not a string has
-// a method String for them.
+// Keyed is a loop over keys of any type, for work that is not done object by object: by UID,
+// by namespace and name of a resource, or for the cluster as a whole. Make it with
+// [NewKeyed], and run it once. The log and the debug pages show keys as text, so a key type
+// that is not a string should have a method String.
 type Keyed[K comparable] struct {
 	core
 	reconcile func(context.Context, RequestOf[K]) (Result, error)
@@ -41,11 +42,14 @@ type Keyed[K comparable] struct {
 	byHand    atomic.Bool // the queue was handed out: keys may be added to it
 }
 
-// core is what a loop has whatever its keys are.
+// core is the part of a loop that does not depend on the type of its keys.
 type core struct {
+	loop any          // the *Keyed that the core is part of
+	keys reflect.Type // of that loop
 	name string
 	log  *slog.Logger
-	logs bool // log was given by an option or a host
+	logs bool  // log was given by an option or a host
+	err  error // of options that the loop cannot have
 
 	workers    int
 	maxRetries int
@@ -55,13 +59,13 @@ type core struct {
 	writeWait  time.Duration
 	resync     time.Duration
 
-	primary   cache.Handle  // of the first For, whose objects are the owners
+	primary   cache.Handle  // of the first For: the kind of owners
 	owns      bool          // there is an Owns
 	delay     time.Duration // of the sources that are being added, see Delayed
 	informers []cache.Handle
 	heard     heard
 
-	elsewhere sync.Once // a log line
+	elsewhere sync.Once // logs writes to another server
 	refusals  refusals
 	panics    panics
 }
@@ -71,27 +75,17 @@ type starter func() (remove func(), err error)
 
 // New makes a controller.
 func New(name string, r Reconciler, options ...Option) *Controller {
-	return newKeyed(name, r, func(c *Controller) {
-		for _, o := range options {
-			o.apply(c)
-		}
-	})
+	return NewKeyed(name, r, options...)
 }
 
-// NewKeyed makes a loop over keys of type K. Where its keys come from is said with [From],
-// [Keyed.Feed] and [Keyed.Periodically], before it runs; a run adds others with
-// [RequestOf.Enqueue].
-func NewKeyed[K comparable](name string, r func(context.Context, RequestOf[K]) (Result, error), settings ...Setting) *Keyed[K] {
-	return newKeyed(name, r, func(c *Keyed[K]) {
-		for _, set := range settings {
-			set(&c.core)
-		}
-	})
-}
-
-func newKeyed[K comparable](name string, r func(context.Context, RequestOf[K]) (Result, error), configure func(*Keyed[K])) *Keyed[K] {
+// NewKeyed makes a loop over keys of type K. Its keys come from [Watches], [Keyed.Feed] and
+// [Keyed.Periodically], all before it runs, and from [RequestOf.Enqueue] of its runs.
+func NewKeyed[K comparable](name string, r func(context.Context, RequestOf[K]) (Result, error), options ...Option) *Keyed[K] {
 	c := &Keyed[K]{reconcile: r, core: core{name: name, workers: 1, grace: 10 * time.Second, writeWait: boundOfWait}}
-	configure(c)
+	c.loop, c.keys = c, reflect.TypeFor[K]()
+	for _, configure := range options {
+		configure(&c.core)
+	}
 	c.logs = c.log != nil
 	if !c.logs {
 		c.log = slog.Default()
@@ -102,10 +96,15 @@ func newKeyed[K comparable](name string, r func(context.Context, RequestOf[K]) (
 	return c
 }
 
-// Bind gives the loop what it needs of the host that runs it: the logger, unless [Log] gave
-// one, and the period of [Resync], unless the loop has one and if the host has a method
-// ResyncPeriod. A manager calls it for each controller that is added. It must not be called
-// after Run. It returns an error for a loop that could never run a key.
+// refuse keeps an error for Bind and Run to return.
+func (c *core) refuse(format string, args ...any) {
+	c.err = errors.Join(c.err, fmt.Errorf(format, args...))
+}
+
+// Bind gives the loop the logger of the host that runs it, unless [Log] gave one, and the
+// host's resync period, unless [Resync] gave one and if the host has a method ResyncPeriod.
+// A manager binds each controller that is added to it. Bind must not be called after Run. It
+// returns an error for a loop that could never run a key.
 func (c *Keyed[K]) Bind(h Host) error {
 	if err := c.check(); err != nil {
 		return err
@@ -124,7 +123,7 @@ func (c *Keyed[K]) Bind(h Host) error {
 
 // errNoSource is the error of a loop to which nothing adds keys. A loop of several that are
 // joined may get its keys from another one of them.
-var errNoSource = errors.New("nothing adds keys to it: want a source, such as For, Watches, From or Feed, or a call of its Queue")
+var errNoSource = errors.New("nothing adds keys to it: want a source, such as For, Watches or Feed, or a call of its Queue")
 
 // check returns what is missing without which the loop cannot work.
 func (c *Keyed[K]) check() error {
@@ -133,6 +132,8 @@ func (c *Keyed[K]) check() error {
 		return errors.New("it has no name")
 	case c.reconcile == nil:
 		return errors.New("it has no reconciler")
+	case c.err != nil:
+		return c.err
 	case c.owns && c.primary == (cache.Handle{}):
 		return errors.New("it has Owns without For, which names the kind of the owners")
 	}
@@ -142,24 +143,24 @@ func (c *Keyed[K]) check() error {
 // Name returns the loop's name.
 func (c *core) Name() string { return c.name }
 
-// Informers returns those that the Reconciler reads, as far as the loop knows.
+// Informers returns the informers that the loop knows: those of its sources and of [Reads].
 func (c *core) Informers() []cache.Handle { return slices.Clone(c.informers) }
 
-// Queue returns the loop's queue, to add keys by hand and to look at it.
+// Queue returns the loop's queue, to add keys by hand and to inspect it.
 func (c *Keyed[K]) Queue() *workqueue.Queue[K] {
 	c.byHand.Store(true)
 	return c.queue
 }
 
-// knows notes an informer that the Reconciler reads.
+// knows adds an informer that the Reconciler reads.
 func (c *core) knows(h cache.Handle) {
 	if !slices.Contains(c.informers, h) {
 		c.informers = append(c.informers, h)
 	}
 }
 
-// Run works until ctx ends and nothing of the loop runs any more. It waits first for the
-// informers it reads; the factory that made them must be running.
+// Run reconciles until ctx ends, and returns when nothing of the loop runs any more. It first
+// waits for the informers that it reads; the factory that made them must be running.
 func (c *Keyed[K]) Run(ctx context.Context) error {
 	first := false
 	c.startOnce.Do(func() { first = true })

@@ -52,14 +52,13 @@ func ExampleNewKeyed() {
 		fmt.Printf("team %s has %d Pods in namespace %s\n", req.Key.name, n, req.Key.namespace)
 		stop() // enough for an example
 		return controller.Result{}, nil
-	}, controller.Workers(2))
-	// A Pod that moves from one team to another has both counted: the loop calls the mapping
-	// for the old and the new state.
-	controller.From(c, pods, func(pod cache.Item[*corev1.Pod], add func(team)) {
+	}, controller.Workers(2), controller.Watches(pods, func(pod cache.Item[*corev1.Pod], add func(team)) {
+		// When a Pod moves from one team to another, both are counted: the loop calls this
+		// function for the old and the new state.
 		if name := pod.Meta().Labels.Get("team"); name != "" {
 			add(team{pod.Key().Namespace, name})
 		}
-	})
+	}))
 
 	done := make(chan error)
 	go func() { done <- factory.Run(ctx) }()

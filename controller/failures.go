@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// Failure is what is known of a key whose last run failed.
+// Failure describes a key whose last run failed.
 type Failure struct {
 	Error string
 	At    time.Time
-	Runs  int // that failed in a row
-	// GivenUp: the key is left alone until something changes.
+	Runs  int // failed runs in a row
+	// GivenUp is set if the key does not run again until something changes.
 	GivenUp bool
 }
 
-// maxFailures bounds the keys whose failures are remembered. Their number is a matter of
-// the cluster, not of the controller.
+// maxFailures bounds the keys whose failures are kept: the cluster decides how many fail.
 const maxFailures = 1000
 
-// failures remembers the last error of keys, for people.
+// failures has the last error of keys, for the debug pages.
 type failures[K comparable] struct {
 	mu   sync.Mutex
 	last map[K]Failure
-	// row counts the failures of a key in a row, since it was given up. The rate limiter's
-	// number is another one: it grows with runs that ask to come again, too. Like the limiter
-	// it has an entry for each key that fails.
+	// row counts the failures of a key in a row, since it was given up. The number of the rate
+	// limiter differs: it also counts runs that ask for Result.Again. Like the limiter, row
+	// has an entry for each key that fails.
 	row    map[K]int
 	total  uint64
 	gaveUp uint64

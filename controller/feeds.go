@@ -11,10 +11,10 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// Feed has f run in a goroutine of its own for as long as the loop works, to add keys for
-// reasons that no informer knows: what comes from a channel, say. name says in the causes of
-// a run where its key came from. f returns when its context ends. One that panics is logged,
-// with its stack, and begun anew a second later. Feed must not be called after Run.
+// Feed runs f in a goroutine of its own while the loop runs, to enqueue keys for reasons that
+// no informer knows: keys that come from a channel, say. name is the source of the keys in the
+// causes of their runs. f returns when its context ends. If f panics, the loop logs the panic
+// with its stack, and calls f again a second later. Feed must not be called after Run.
 func (c *Keyed[K]) Feed(name string, f func(ctx context.Context, add func(K))) {
 	c.sources = append(c.sources, func() (func(), error) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -33,7 +33,7 @@ func (c *Keyed[K]) Feed(name string, f func(ctx context.Context, add func(K))) {
 	})
 }
 
-// feed calls f once and reports whether it came to its end.
+// feed calls f once and reports whether it returned.
 func (c *Keyed[K]) feed(ctx context.Context, name string, f func(context.Context, func(K)), add func(K)) (ended bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -45,8 +45,8 @@ func (c *Keyed[K]) feed(ctx context.Context, name string, f func(context.Context
 	return true
 }
 
-// Periodically has keys looked at when the loop starts and then in each period, changed or
-// not. It must not be called after Run.
+// Periodically enqueues keys when the loop starts and then once in each period. It must not
+// be called after Run.
 func (c *Keyed[K]) Periodically(period time.Duration, keys ...K) {
 	c.Feed("every "+period.String(), func(ctx context.Context, add func(K)) {
 		ticker := time.NewTicker(period)

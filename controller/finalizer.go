@@ -12,22 +12,21 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Writer writes the objects of a kind: an informer does (cache.SharedInformer), and so does a
-// view of a client (client.Typed).
+// Writer writes the objects of a kind: a cache.SharedInformer or a client.Typed.
 type Writer[T object.Object] interface {
 	Patch(ctx context.Context, key object.Key, patch client.Patch, options ...client.WriteOption) (T, error)
 	UpdateStatus(ctx context.Context, o T, options ...client.WriteOption) (T, error)
 }
 
-// AddFinalizer has the deletion of o wait until [RemoveFinalizer] is called with the
-// same name, which is of the form "example.com/what-for". It returns the object as the
-// server then has it, or o itself where nothing is to be done. o is not changed.
+// AddFinalizer makes the deletion of o wait until [RemoveFinalizer] is called with the same
+// name, which has the form "example.com/what-for". It returns the object as the server has it,
+// or o itself if o has the finalizer already. It does not change o.
 //
-// Add a finalizer before anything is made that has to be removed with the object: what
-// is made first and recorded later is lost when the process ends in between.
+// Add the finalizer before creating anything that must be deleted with the object: otherwise
+// the created thing is lost if the process ends in between.
 //
-// It is a conflict (apierrors.IsConflict) where the object has changed since o was
-// read, and the server refuses it while the object is being deleted.
+// The error is a conflict (apierrors.IsConflict) if the object has changed since o was read.
+// The server refuses new finalizers while the object is being deleted.
 func AddFinalizer[T object.Object](ctx context.Context, server Writer[T], o T, name string) (T, error) {
 	if slices.Contains(o.GetFinalizers(), name) {
 		return o, nil
@@ -40,9 +39,9 @@ func AddFinalizer[T object.Object](ctx context.Context, server Writer[T], o T, n
 	return written, nil
 }
 
-// RemoveFinalizer lets the deletion of o go on. An object that does not have the
-// finalizer any more, or is gone, is no error. It is a conflict where the object has
-// changed since o was read. o is not changed.
+// RemoveFinalizer lets the deletion of o continue. It is no error if the object does not have
+// the finalizer any more or is gone. The error is a conflict (apierrors.IsConflict) if the
+// object has changed since o was read. RemoveFinalizer does not change o.
 func RemoveFinalizer[T object.Object](ctx context.Context, server Writer[T], o T, name string) error {
 	left := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == name })
 	if len(left) == len(o.GetFinalizers()) {
@@ -54,9 +53,9 @@ func RemoveFinalizer[T object.Object](ctx context.Context, server Writer[T], o T
 	return nil
 }
 
-// writeFinalizers replaces the whole list, because a merge patch knows no other way.
-// The version makes sure that it is the list that was read, of the object that was
-// read: an object created anew under the name has another version.
+// writeFinalizers replaces the whole list, as a merge patch cannot change a part of it. The
+// version in the patch makes sure that neither the list nor the object is another one than
+// o's: an object that was created anew under the name has another version.
 func writeFinalizers[T object.Object](ctx context.Context, server Writer[T], o T, names []string) (T, error) {
 	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{
 		"finalizers":      names,

@@ -19,6 +19,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	kjson "sigs.k8s.io/json"
@@ -26,6 +27,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -272,7 +274,7 @@ func FuzzAnswersToAController(f *testing.F) {
 				_, err := client.For[*corev1.Pod](writer).Create(ctx, pod("child"))
 				ctx, cancel := context.WithTimeout(ctx, time.Minute)
 				defer cancel()
-				requests(ctx, t, a, asked, b.pods)
+				requests(ctx, t, a, asked, b.writtenBy(asked))
 				for range 2 {
 					events.Normal(orphan, podsResource, "Fuzzed", "Fuzz", "an answer of %d", code)
 				}
@@ -304,9 +306,9 @@ func FuzzAnswersToAController(f *testing.F) {
 // requests sends what the helpers of a reconcile send, to a server that gives one answer.
 func requests(ctx context.Context, t *testing.T, a fuzzedAnswer, c *client.Client, pods cache.SharedInformer[*corev1.Pod]) {
 	t.Helper()
-	owner := shop("mine")
-	claim := controller.Claim[*corev1.Pod]{
-		Client: c, Owner: owner, Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Selector: webs,
+	owner := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine", UID: "mine"}}
+	claim := owned.Claim[*corev1.Pod]{
+		Server: pods.Server(), Owner: owner, Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Selector: labels.SelectorFromSet(labels.Set{"app": "web"}),
 		Live: func(ctx context.Context) (object.Object, error) {
 			return client.For[*appsv1.ReplicaSet](c).Get(ctx, object.KeyOf(owner))
 		},
@@ -318,7 +320,7 @@ func requests(ctx context.Context, t *testing.T, a fuzzedAnswer, c *client.Clien
 	if claimed, err := claim.Of(ctx, pods.Snapshot().Namespace("ns")); len(claimed) > 0 && !a.good() {
 		t.Errorf("after %d, Claim has adopted %d (%v)", a.code, len(claimed), err)
 	}
-	if _, err := controller.NewApplier(c, pods, "fuzz").Apply(ctx, owner, pod("child")); err == nil && !a.good() {
+	if _, err := owned.NewApplier(pods, "fuzz").Apply(ctx, owner, pod("child")); err == nil && !a.good() {
 		t.Errorf("after %d, Apply has no error", a.code)
 	}
 	held := pod("parent")

@@ -11,8 +11,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 )
 
-// Host is what a controller is built on: a manager, or what stands for one in a
-// test.
+// Host is what a controller is made with: a manager, or its replacement in a test.
 type Host interface {
 	cache.Provider
 	Client() *client.Client
@@ -21,9 +20,8 @@ type Host interface {
 	Logger() *slog.Logger
 }
 
-// Runnable is what a host runs: a *[Controller], or anything else that works until
-// its context ends. Run returns an error only if it cannot work at all; the host
-// then stops as a whole.
+// Runnable is what a host runs: a *[Controller], or anything else that runs until its context
+// ends. Run returns an error only if it cannot run at all; the host then stops.
 type Runnable interface {
 	Name() string
 	Run(context.Context) error
@@ -31,14 +29,14 @@ type Runnable interface {
 
 type catchUpKey struct{}
 
-// WithCatchUp has [CatchUp] call f. It is for hosts.
+// WithCatchUp returns a context in which [CatchUp] calls f. It is for hosts.
 func WithCatchUp(ctx context.Context, f func(context.Context, Loop)) context.Context {
 	return context.WithValue(ctx, catchUpKey{}, f)
 }
 
-// CatchUp waits until the informers of a loop have seen what the process wrote that led
-// before, for as long as the host thinks fit. It is for a Runnable whose informers come to
-// be while it runs: those that a loop has before it runs are seen to by the host.
+// CatchUp waits until the informers of a loop have seen the writes of the process that led
+// before, or until the host's limit. It is for a Runnable that makes loops while it runs. The
+// host itself waits for the informers of loops that exist before it runs.
 func CatchUp(ctx context.Context, l Loop) {
 	if f, ok := ctx.Value(catchUpKey{}).(func(context.Context, Loop)); ok {
 		f(ctx, l)

@@ -13,8 +13,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 )
 
-// Loop is a loop whatever its keys are, as who runs it and looks at it sees it: a
-// *[Controller] and any other *[Keyed] is one.
+// Loop is a loop over keys of any type, as a host sees it. Every *[Keyed] is a Loop, and so is
+// every *[Controller].
 type Loop interface {
 	Runnable
 	Bind(Host) error
@@ -28,9 +28,9 @@ type Joined struct {
 	loops []Loop
 }
 
-// Join returns a controller of several loops, which run together: when one cannot work at
-// all, the others end too. Each shows by its own name wherever a controller does: on the
-// debug page, in metrics, in what a stop waits for.
+// Join returns a controller of several loops, which run together: if one of them cannot run at
+// all, the others end too. The debug pages, the metrics and the log of a shutdown show each
+// loop by its own name.
 func Join(name string, loops ...Loop) *Joined { return &Joined{name, loops} }
 
 // Name returns the controller's name.
@@ -56,7 +56,7 @@ func (j *Joined) Bind(h Host) error {
 	return nil
 }
 
-// Run works until ctx ends and nothing of any loop runs any more.
+// Run runs the loops until ctx ends, and returns when nothing of them runs any more.
 func (j *Joined) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -73,8 +73,8 @@ func (j *Joined) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// LoopsOf returns the loops of a Runnable: those that were joined in it, or itself if it is
-// one.
+// LoopsOf returns the loops of a Runnable: those that [Join] joined, or the Runnable itself if
+// it is a loop.
 func LoopsOf(r Runnable) []Loop {
 	switch r := r.(type) {
 	case interface{ Loops() []Loop }:

@@ -47,8 +47,7 @@ func TestALoopKeyedByAStructOfTwoFieldsWakesForTheOldAndTheNewState(t *testing.T
 				return controller.Result{}, controller.Terminal(errors.New("bad"))
 			}
 			return controller.Result{}, nil
-		}, b.logger())
-		controller.From(c, b.pods, ofLabel)
+		}, controller.Watches(b.pods, ofLabel), b.logger())
 		defer b.start(c)()
 		b.label("parent", "one")
 		b.label("parent", "two")
@@ -204,13 +203,12 @@ func TestAMappingThatPanicsForTheOldStateIsCalledForTheNewOne(t *testing.T) {
 		c := controller.NewKeyed("panicking", func(_ context.Context, req controller.RequestOf[string]) (controller.Result, error) {
 			runs = append(runs, req.Key)
 			return controller.Result{}, nil
-		}, b.logger())
-		controller.From(c, b.pods, func(pod cache.Item[*corev1.Pod], add func(string)) {
+		}, controller.Watches(b.pods, func(pod cache.Item[*corev1.Pod], add func(string)) {
 			if pod.Meta().Labels.Get("app") == "" {
 				panic("no label")
 			}
 			add(pod.Meta().Labels.Get("app"))
-		})
+		}), b.logger())
 		defer b.start(c)()
 		b.label("parent", "one")
 		if p := c.Status(0).Panics["the mapping of pods"]; !slices.Equal(runs, []string{"one"}) || p.Times != 2 || p.Object != "ns/parent" {

@@ -105,7 +105,7 @@ func receive[T any](t *testing.T, from <-chan T, what string) T {
 	}
 }
 
-func quiet() controller.Setting { return controller.Log(slog.New(slog.DiscardHandler)) }
+func quiet() controller.Option { return controller.Log(slog.New(slog.DiscardHandler)) }
 
 func key(name string) object.Key { return object.Key{Namespace: "ns", Name: name} }
 
@@ -476,34 +476,6 @@ func TestControllerRunsOnceAndRefusesNonsense(t *testing.T) {
 	}
 }
 
-func TestSlowStartDoublesAndStopsAtTheFirstBatchThatFails(t *testing.T) {
-	for _, c := range []struct{ count, failAt, wantCalls, wantGood int }{
-		{0, -1, 0, 0}, {1, -1, 1, 1}, {10, -1, 10, 10}, {100, 0, 1, 0}, {100, 2, 3, 2}, {100, 3, 7, 6}, {5, 4, 5, 4},
-	} {
-		var calls atomic.Int64
-		good, err := controller.SlowStart(t.Context(), c.count, 1, func(_ context.Context, i int) error {
-			calls.Add(1)
-			if i == c.failAt {
-				return errors.New("no")
-			}
-			return nil
-		})
-		if int(calls.Load()) != c.wantCalls || good != c.wantGood || (err != nil) != (c.failAt >= 0) {
-			t.Errorf("%+v: %d calls, %d good, %v", c, calls.Load(), good, err)
-		}
-	}
-}
-
-func TestOwnerReferenceMarksTheManagingController(t *testing.T) {
-	owner := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "o", UID: "u"}}
-	ref := controller.OwnedBy(owner, schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
-	if ref.Controller == nil || !*ref.Controller || ref.BlockOwnerDeletion == nil || !*ref.BlockOwnerDeletion || ref.UID != "u" || ref.APIVersion != "v1" {
-		t.Errorf("%+v", ref)
-	}
-}
-
-// An informer of some objects only cannot see a write to the others. That must not
-// hold the key for ever, whether the answer came or was lost.
 func TestWriteThatTheInformerDoesNotSelectIsNotWaitedForForEver(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("answer lost %v", lost), func(t *testing.T) {

@@ -6,6 +6,7 @@ package controller
 import (
 	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/setpoint-io/setpoint/cache"
@@ -13,76 +14,84 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// An Option changes a controller in the making: a [Setting], or something about its keys,
-// such as where they come from.
-type Option interface{ apply(*Controller) }
+// An Option configures a loop. [New] and [NewKeyed] take the same options. An option about
+// keys, such as [For] or [RateLimit], fits the loops over keys of one type. A loop over other
+// keys is refused by the manager that it is added to, and by Run.
+type Option func(*core)
 
-// A Setting is an Option that concerns no keys, and that every loop takes therefore.
-type Setting func(*core)
+// over returns the option that configures a loop over keys of type K. name is that of the
+// option, for the error.
+func over[K comparable](name string, configure func(*Keyed[K])) Option {
+	return func(c *core) {
+		loop, ok := c.loop.(*Keyed[K])
+		if !ok {
+			c.refuse("option %s is for loops over %s, and the keys of this loop are %s", name, reflect.TypeFor[K](), c.keys)
+			return
+		}
+		configure(loop)
+	}
+}
 
-func (s Setting) apply(c *Controller) { s(&c.core) }
+// Workers is how many keys the loop reconciles at the same time. The default is 1.
+func Workers(n int) Option { return func(c *core) { c.workers = n } }
 
-// keysOption is an Option about the keys of objects.
-type keysOption func(*Controller)
+// MaxRetries gives up a key when a run has failed and n retries in a row have failed too. The
+// loop leaves the key alone until something changes, and logs an error. A run without an error
+// ends the row, also a run that asks for [Result.Again]. The default, 0, never gives up.
+func MaxRetries(n int) Option { return func(c *core) { c.maxRetries = n } }
 
-func (o keysOption) apply(c *Controller) { o(c) }
+// Timeout ends the context of a run after d. If the run then returns an error, the loop retries
+// it as after any other error. The default, 0, is no timeout.
+func Timeout(d time.Duration) Option { return func(c *core) { c.timeout = d } }
 
-// Workers is how many keys are worked on at a time. The default is 1.
-func Workers(n int) Setting { return func(c *core) { c.workers = n } }
+// Resync enqueues every object of each [For] once in each period, changed or not, with a lower
+// priority than changes. The default, 0, is never; a period below a second is a second.
+func Resync(period time.Duration) Option { return func(c *core) { c.resync = period } }
 
-// MaxRetries gives a key up when it has failed once and that many times more in a row:
-// it is left alone until something changes, which the log says as an error. A run without
-// an error ends the row, also one that asks for [Result.Again]. The default, 0, is never.
-func MaxRetries(n int) Setting { return func(c *core) { c.maxRetries = n } }
+// Grace is how long the runs in progress may take to finish when the controller stops. The
+// default is 10 s.
+func Grace(d time.Duration) Option { return func(c *core) { c.grace = d } }
 
-// Timeout ends the context of a run after a time. The run has failed if it returns an
-// error then, and is tried again as after any other. The default, 0, is never.
-func Timeout(d time.Duration) Setting { return func(c *core) { c.timeout = d } }
+// Log is the logger of the loop. The default is the logger of the manager that the controller
+// is added to, or slog.Default.
+func Log(l *slog.Logger) Option { return func(c *core) { c.log = l } }
 
-// Resync has every object of each [For] looked at again in this period, changed or not,
-// after all that did change. The default, 0, is never; below a second is a second.
-func Resync(period time.Duration) Setting { return func(c *core) { c.resync = period } }
-
-// Grace is how long runs that are under way may take to finish when the controller
-// stops. The default is 10 s.
-func Grace(d time.Duration) Setting { return func(c *core) { c.grace = d } }
-
-// Log gives the controller a logger. The default is that of the manager that the
-// controller is added to, or slog.Default.
-func Log(l *slog.Logger) Setting { return func(c *core) { c.log = l } }
-
-// Reads names an informer that the Reconciler reads and that starts no run: the
-// controller waits for its first state, and for own writes of its kind to appear
-// in it.
-func Reads[T object.Object](informer cache.SharedInformer[T]) Setting {
+// Reads names an informer that the Reconciler reads and that enqueues no keys. The loop waits
+// for its first list, and for own writes of its kind to appear in it.
+func Reads[T object.Object](informer cache.SharedInformer[T]) Option {
 	return func(c *core) { c.knows(informer.Handle()) }
 }
 
-// ReadStale switches off the wait for own writes.
-func ReadStale() Setting { return func(c *core) { c.staleReads = true } }
+// ReadStale switches off the wait for own writes: a run may not see what the run before wrote.
+func ReadStale() Option { return func(c *core) { c.staleReads = true } }
 
-// WriteWait is how long a key is held back at most for what its last run wrote. When it
-// is over the key is let go, and the next run is told in [RequestOf.Unseen] what it may not
-// find in the informers. The default is 5 minutes.
-func WriteWait(most time.Duration) Setting { return func(c *core) { c.writeWait = most } }
+// WriteWait is how long a key waits at most for the writes of its last run to appear in the
+// informers. After that the key runs, with the writes that are missing in [RequestOf.Unseen].
+// The default is 5 minutes.
+func WriteWait(most time.Duration) Option { return func(c *core) { c.writeWait = most } }
 
-// OnGivingUp has f called with the request and the error of the last run when a key is
-// given up, after [MaxRetries] or for a [Terminal] error: to record an event, say. The log
-// says it all the same. f is called by a worker, which waits for it.
-func OnGivingUp(f func(Request, error)) Option {
-	return keysOption(func(c *Controller) { c.givingUp = f })
+// OnGivingUp calls f when the loop gives up a key, after [MaxRetries] or for a [Terminal] error,
+// with the request and the error of the last run: to record an event, say. The loop logs the
+// error as well. The worker that gave up the key calls f and waits for it.
+func OnGivingUp[K comparable](f func(RequestOf[K], error)) Option {
+	return over("OnGivingUp", func(c *Keyed[K]) { c.givingUp = f })
 }
 
-// RateLimit says how long a failed key waits. The default is
-// workqueue.DefaultLimiter.
-func RateLimit(l workqueue.Limiter[object.Key]) Option {
-	return keysOption(func(c *Controller) { c.limiter = l })
+// RateLimit is how long a failed key waits for its retry. The default is that of
+// workqueue.Options.
+func RateLimit[K comparable](l workqueue.Limiter[K]) Option {
+	return over("RateLimit", func(c *Keyed[K]) { c.limiter = l })
 }
 
-// Fair has the namespaces that have keys take turns: one with 100,000 keys does not delay one
-// with a single key. Without it keys come in order of arrival. Priorities are kept either way.
-func Fair() Option {
-	return keysOption(func(c *Controller) { c.group = func(key object.Key) string { return key.Namespace } })
+// Fair lets the namespaces that have keys take turns: a namespace with 100,000 keys does not
+// delay one with a single key. Without it keys come in order of arrival. Priorities come first
+// either way. [FairBy] is for keys that are no objects.
+func Fair() Option { return FairBy(func(key object.Key) string { return key.Namespace }) }
+
+// FairBy is as [Fair], with the group of each key in place of its namespace. group is called
+// with a lock held: it must be quick and must not call the loop.
+func FairBy[K comparable](group func(K) string) Option {
+	return over("FairBy", func(c *Keyed[K]) { c.group = group })
 }
 
 // CheckWorkers returns an error for a number of workers that does no work.

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Panic is what is known of the panics of one part of a controller.
+// Panic describes the panics of one part of a controller.
 type Panic struct {
 	Times uint64
 	// The last of them.
 	At     time.Time
-	Object string // in whose event or run; empty where there is none
-	Text   string // what it panicked with
+	Object string // of the event or the run; empty if there is none
+	Text   string // the value of the panic
 }
 
-// panics remembers those that were contained, by whose they are.
+// panics counts the panics that the loop has recovered from, by part.
 type panics struct {
 	mu sync.Mutex
 	by map[string]Panic
@@ -37,10 +37,9 @@ func (p *panics) note(who, object, text string) (times uint64) {
 	return times
 }
 
-// contain remembers a panic, and logs the first, the second, the fourth, the eighth and so
-// on of one part, with the stack and what follows from it: a mapping that panics may do so
-// for every object there is. It is called while the panic is recovered from, which is when
-// the stack is still that of the panic.
+// contain counts a panic, and logs the first, second, fourth, eighth and so on of one part,
+// with its stack: a mapping may panic for every object. A deferred function calls contain, so
+// that the stack is still the stack of the panic.
 func (c *core) contain(who, so, object string, panicked any) {
 	text := fmt.Sprint(panicked)
 	n := c.panics.note(who, object, text)
@@ -48,8 +47,8 @@ func (c *core) contain(who, so, object string, panicked any) {
 		return
 	}
 	stack := debug.Stack()
-	if carried, ok := panicked.(*carriedPanic); ok {
-		stack = carried.stack
+	if carried, ok := panicked.(interface{ Stack() []byte }); ok { // from another goroutine: owned.Batch
+		stack = carried.Stack()
 	}
 	c.log.Error("a panic was contained", "of", who, "so", so, "object", object, "times", n,
 		"panic", text, "stack", string(stack))

@@ -12,24 +12,23 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Predicate chooses the events that start a run. A nil Predicate is all. It is called by
-// the goroutine that delivers the events of its source, one at a time, and must be quick;
-// what it needs of the metadata is at hand without a decode (see [cache.Item]). Where it
-// panics the event is taken as chosen: a run too many does no harm.
+// Predicate chooses the events that enqueue keys. A nil Predicate chooses all. The goroutine
+// that delivers the events of a source calls it for one event at a time: a Predicate must be
+// quick, and can read metadata without decoding the object (see [cache.Item]). If it panics,
+// the event is chosen, since a run too many does no harm.
 //
-// [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [DeletionBegan] choose
-// among updates alone. An object that comes, goes, or takes the place of another of its
-// name is always chosen, and so is one that is looked at again because of [Resync]. Write
-// them without brackets:
+// [GenerationChanged], [LabelsChanged] and [AnnotationsChanged] choose among updates. They
+// choose every other event: an object that appears, is deleted, or replaces another one under
+// its name, and a [Resync]. Their type parameter need not be written:
 //
 //	controller.For(pods, controller.GenerationChanged)
 //
-// Several predicates of one source must all choose an event; [Either] is for one of them.
+// If a source has several predicates, all of them must choose an event; see [Either].
 type Predicate[T object.Object] func(cache.Event[T]) bool
 
-// GenerationChanged chooses updates of what is wanted of an object, and leaves out those
-// of its status and its metadata. That it is being deleted is such an update too. Updates
-// of kinds that do not count generations, ConfigMaps say, are all chosen.
+// GenerationChanged chooses the updates that change the spec of an object, and the update that
+// begins its deletion. It leaves out updates of status and metadata. Of kinds that have no
+// generations, such as ConfigMaps, it chooses all updates.
 func GenerationChanged[T object.Object](e cache.Event[T]) bool {
 	if e.Kind != cache.Updated {
 		return true
@@ -38,13 +37,13 @@ func GenerationChanged[T object.Object](e cache.Event[T]) bool {
 	return now.Generation == 0 || was.Generation != now.Generation || was.Deleting() != now.Deleting()
 }
 
-// LabelsChanged chooses updates of labels.
+// LabelsChanged chooses the updates that change labels.
 func LabelsChanged[T object.Object](e cache.Event[T]) bool {
 	return e.Kind != cache.Updated || e.Old.Meta().Labels != e.New.Meta().Labels
 }
 
-// AnnotationsChanged chooses updates of annotations. It reads them, and nothing else of
-// the object.
+// AnnotationsChanged chooses the updates that change annotations. It does not decode the rest
+// of the object.
 func AnnotationsChanged[T object.Object](e cache.Event[T]) bool {
 	if e.Kind != cache.Updated {
 		return true
@@ -57,25 +56,21 @@ func AnnotationsChanged[T object.Object](e cache.Event[T]) bool {
 	return err != nil || !maps.Equal(was, now)
 }
 
-// DeletionBegan chooses the update that gives an object its deletion timestamp.
-func DeletionBegan[T object.Object](e cache.Event[T]) bool {
-	return e.Kind != cache.Updated || e.New.Meta().Deleting() && !e.Old.Meta().Deleting()
-}
-
-// Stays chooses whatever leaves an object to look at: all but deletions.
+// Stays chooses all events but deletions: those after which the object exists.
 func Stays[T object.Object](e cache.Event[T]) bool { return e.Kind != cache.Deleted }
 
-// Gone chooses the end of an object: it was deleted, or another took its place.
+// Gone chooses the events that end an object: a deletion, or a replacement by another object
+// of its name.
 func Gone[T object.Object](e cache.Event[T]) bool {
 	return e.Kind == cache.Deleted || e.Kind == cache.Replaced
 }
 
-// Later leaves out the objects that were there when the controller started.
+// Later leaves out the objects that existed when the controller started.
 func Later[T object.Object](e cache.Event[T]) bool { return !e.Initial }
 
-// Selected returns a predicate that chooses events of objects whose labels match, or did
-// so before: the update that makes an object match no longer is chosen, and those that
-// follow are not. A nil selector matches all.
+// Selected returns a predicate that chooses the events of objects whose labels match, before
+// or after the event. So it chooses the update after which an object does not match any more,
+// and none of the later ones. A nil selector matches all.
 func Selected[T object.Object](selector labels.Selector) Predicate[T] {
 	if selector == nil {
 		selector = labels.Everything()
@@ -84,7 +79,7 @@ func Selected[T object.Object](selector labels.Selector) Predicate[T] {
 	return func(e cache.Event[T]) bool { return matches(e.New) || matches(e.Old) }
 }
 
-// Either returns a predicate that chooses what one of several does.
+// Either returns a predicate that chooses an event if one of several predicates does.
 func Either[T object.Object](predicates ...Predicate[T]) Predicate[T] {
 	return func(e cache.Event[T]) bool {
 		for _, p := range predicates {

@@ -21,10 +21,9 @@ func TestPredicatesChooseUpdatesByWhatChanged(t *testing.T) {
 		"GenerationChanged":  controller.GenerationChanged[*corev1.Pod],
 		"LabelsChanged":      controller.LabelsChanged[*corev1.Pod],
 		"AnnotationsChanged": controller.AnnotationsChanged[*corev1.Pod],
-		"DeletionBegan":      controller.DeletionBegan[*corev1.Pod],
 		"Selected":           controller.Selected[*corev1.Pod](labels.SelectorFromSet(labels.Set{"a": "b"})),
 		"Selected by nil":    controller.Selected[*corev1.Pod](nil),
-		"Either":             controller.Either(controller.LabelsChanged[*corev1.Pod], controller.DeletionBegan[*corev1.Pod]),
+		"Either":             controller.Either(controller.LabelsChanged[*corev1.Pod], controller.GenerationChanged[*corev1.Pod]),
 	}
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.patch("parent", map[string]any{"generation": 1})
@@ -36,7 +35,7 @@ func TestPredicatesChooseUpdatesByWhatChanged(t *testing.T) {
 		}
 		defer registration.Remove()
 		synctest.Wait()
-		all := []string{"AnnotationsChanged", "DeletionBegan", "Either", "GenerationChanged", "LabelsChanged", "Selected by nil"}
+		all := []string{"AnnotationsChanged", "Either", "GenerationChanged", "LabelsChanged", "Selected by nil"}
 		check := func(what string, want ...string) {
 			t.Helper()
 			synctest.Wait()
@@ -56,14 +55,14 @@ func TestPredicatesChooseUpdatesByWhatChanged(t *testing.T) {
 			metadata map[string]any
 			chosen   []string
 		}{
-			{"a generation", map[string]any{"generation": 2}, []string{"GenerationChanged", "Selected by nil"}},
+			{"a generation", map[string]any{"generation": 2}, []string{"Either", "GenerationChanged", "Selected by nil"}},
 			{"an annotation", map[string]any{"annotations": map[string]any{"x": "y"}}, []string{"AnnotationsChanged", "Selected by nil"}},
 			{"a label", map[string]any{"labels": map[string]any{"a": "b"}}, []string{"Either", "LabelsChanged", "Selected", "Selected by nil"}},
 			{"nothing that is looked at", map[string]any{"finalizers": []string{"example.com/f"}}, []string{"Selected", "Selected by nil"}},
 			{"a label that goes", map[string]any{"labels": nil}, []string{"Either", "LabelsChanged", "Selected", "Selected by nil"}},
-			{"a deletion timestamp", map[string]any{"deletionTimestamp": "2000-01-01T00:00:00Z"}, []string{"DeletionBegan", "Either", "GenerationChanged", "Selected by nil"}},
+			{"a deletion timestamp", map[string]any{"deletionTimestamp": "2000-01-01T00:00:00Z"}, []string{"Either", "GenerationChanged", "Selected by nil"}},
 			{"an object that is being deleted", map[string]any{"finalizers": []string{"example.com/g"}}, []string{"Selected by nil"}},
-			{"a kind without generations", map[string]any{"generation": nil}, []string{"GenerationChanged", "Selected by nil"}},
+			{"a kind without generations", map[string]any{"generation": nil}, []string{"Either", "GenerationChanged", "Selected by nil"}},
 		} {
 			b.patch("parent", c.metadata)
 			check(c.what, c.chosen...)
@@ -87,7 +86,6 @@ func TestPredicatesOfMetadataDecodeNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() {
 			controller.GenerationChanged(update)
 			controller.LabelsChanged(update)
-			controller.DeletionBegan(update)
 		}); n != 0 {
 			t.Errorf("%v allocations; a decode would be many", n)
 		}

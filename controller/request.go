@@ -14,31 +14,29 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// Request asks for an object to be looked at.
+// Request asks for a run for an object.
 type Request = RequestOf[object.Key]
 
-// RequestOf asks for what belongs to a key to be looked at.
+// RequestOf asks for a run for a key.
 type RequestOf[K comparable] struct {
 	Key K
-	// Causes says why. It is valid during the run.
+	// Causes has the reasons of the run. It is valid until the run ends.
 	Causes workqueue.Causes
-	// Attempt counts the runs for this key that failed or asked to come again, since the
-	// last that did neither.
+	// Attempt counts the runs for this key that failed or asked for Result.Again, since the
+	// last run that did neither.
 	Attempt int
-	// Unseen are writes of earlier runs for this key that the informers still do not
-	// show after the longest wait ([WriteWait]). There are none but where a watch has
-	// been broken for minutes. A Reconciler that makes objects under generated names
-	// reads from the server then, or leaves it for later: what it finds missing in the
-	// informers may be there.
+	// Unseen has the writes of earlier runs for this key that the informers still do not
+	// show after the longest wait ([WriteWait]). It is empty unless a watch has been broken
+	// for minutes. A Reconciler that creates objects under generated names then reads from
+	// the server, or returns an error: what the informers do not show may exist.
 	Unseen []client.Write
 
-	loop *Keyed[K] // nil: nobody runs it
+	loop *Keyed[K] // nil in a Request that no loop made
 }
 
-// Enqueue has the loop look at other keys, or at the key of this very run once more when it
-// has ended. They carry the run as their cause. It may be called from any goroutine, also
-// after the run; a loop that stops takes no further keys. A request that no loop has made, as
-// a test may, enqueues nothing.
+// Enqueue enqueues other keys, or the key of this run, which then runs again. This run is the
+// cause of those runs. Enqueue may be called from any goroutine, also after the run. A loop
+// that stops ignores it, and so does a Request that a test made without a loop.
 func (r RequestOf[K]) Enqueue(keys ...K) {
 	if r.loop == nil {
 		return
@@ -47,26 +45,26 @@ func (r RequestOf[K]) Enqueue(keys ...K) {
 	r.loop.queue.AddWith(workqueue.Add{Cause: cause}, keys...)
 }
 
-// textOf is a key for people.
+// textOf returns a key as the log and the debug pages show it.
 func textOf[K comparable](key K) string { return fmt.Sprint(key) }
 
-// Result says what comes next after a run without error. The zero Result is
-// nothing until something changes.
+// Result says when the key runs again after a run without error. The zero Result is when
+// something changes.
 type Result struct {
 	// After asks for another run after this time. 0 is none.
 	After time.Duration
-	// Again asks for another run when the rate limit allows it, each time later, as after
-	// an error, where nothing went wrong and nobody knows how long it takes. It is not
-	// given up. After goes before it.
+	// Again asks for another run when the rate limit allows it, each time later, as after an
+	// error. It is for a wait of unknown length in which nothing has failed: [MaxRetries]
+	// does not count such runs. After takes precedence.
 	Again bool
 }
 
-// Reconciler makes one object as it should be. See the package's documentation
-// for what it may rely on.
+// Reconciler brings one object to its desired state. The package's documentation says what it
+// can rely on.
 type Reconciler func(context.Context, Request) (Result, error)
 
-// Terminal marks an error that trying again cannot mend. The key is given up: left alone
-// until one of its objects changes.
+// Terminal marks an error that a retry cannot resolve. The loop gives up the key until one of
+// its objects changes.
 func Terminal(err error) error { return &terminalError{err} }
 
 type terminalError struct{ error }

@@ -13,10 +13,10 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// For has every object of an informer looked at under its own key. The first For
-// names the kind that [Owns] looks for.
+// For enqueues every object of an informer under its own key. The first For names the kind
+// whose objects [Owns] takes for owners.
 func For[T object.Object](informer cache.SharedInformer[T], predicates ...Predicate[T]) Option {
-	return keysOption(func(c *Controller) {
+	return over("For", func(c *Controller) {
 		if c.primary == (cache.Handle{}) {
 			c.primary = informer.Handle()
 		}
@@ -24,20 +24,20 @@ func For[T object.Object](informer cache.SharedInformer[T], predicates ...Predic
 	})
 }
 
-// SameKey is the mapping to what has the key of an object: of Endpoints, say, to their Service.
+// SameKey maps an object to the key that it has itself: Endpoints to their Service, say.
 func SameKey[T object.Object](item cache.Item[T], add func(object.Key)) { add(item.Key()) }
 
-// Owns has an object looked at when one that it manages changes, and when one is not
-// managed by it any more: the objects of informer whose managing controller is of the kind of
-// the first [For].
+// Owns enqueues the owner of an object when the object changes, and when the owner does not
+// manage it any more. The owner is the managing controller of an object of informer, if it is
+// of the kind of the first [For].
 func Owns[T object.Object](informer cache.SharedInformer[T], predicates ...Predicate[T]) Option {
-	return keysOption(func(c *Controller) {
+	return over("Owns", func(c *Controller) {
 		c.owns = true
-		From(c, informer, func(item cache.Item[T], add func(object.Key)) {
+		watch(c, informer, func(item cache.Item[T], add func(object.Key)) {
 			if owner := c.owner(item.Meta()); !owner.IsZero() {
 				add(owner)
 			}
-		}, predicates...)
+		}, predicates, false)
 	})
 }
 
@@ -71,39 +71,32 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-// Watches has other objects looked at when one of informer changes: those whose keys mapping
-// adds, see [From].
-func Watches[T object.Object](informer cache.SharedInformer[T], mapping func(item cache.Item[T], add func(object.Key)), predicates ...Predicate[T]) Option {
-	return keysOption(func(c *Controller) { From(c, informer, mapping, predicates...) })
-}
-
-// From has keys looked at when an object of informer changes: those that mapping adds. It
-// must not be called after Run.
+// Watches enqueues the keys that mapping adds for an object of informer, when that object
+// changes.
 //
-// mapping is called for the object as it was and as it is now, as far as there is such a
-// state, and each key is added once: so what an object has left is looked at too, without a
-// word. It is called by the goroutine that delivers the events, one at a time, and must be
-// quick: indexes of informers are there for it. It calls add before it returns. Where it
-// panics, what it has not added is lost to the loop, which the log says. Where it does not
-// return, the loop alone stands still, as far as this source starts its runs: see the package.
-func From[K comparable, T object.Object](loop *Keyed[K], informer cache.SharedInformer[T], mapping func(item cache.Item[T], add func(K)), predicates ...Predicate[T]) {
-	watch(loop, informer, mapping, predicates, false)
+// The loop calls mapping for the old and the new state of the object, as far as they exist,
+// and enqueues each key once. So a key that an object leaves is enqueued too. The goroutine
+// that delivers the events calls mapping, for one state at a time: mapping must be quick, and
+// should use indexes of informers. It calls add before it returns. If it panics, the loop logs
+// the panic and misses the keys that mapping has not added. If it does not return, this loop
+// gets no more events from the informer; other loops do (see the package's documentation).
+func Watches[K comparable, T object.Object](informer cache.SharedInformer[T], mapping func(item cache.Item[T], add func(K)), predicates ...Predicate[T]) Option {
+	return over("Watches", func(c *Keyed[K]) { watch(c, informer, mapping, predicates, false) })
 }
 
-// Delayed has the keys that a source adds wait for a time first, so that changes which
-// follow soon are joined with the first in one run: Delayed(time.Second, Watches(...)). A key
-// that waits already keeps its time, and one that is added without delay by another source
-// does not wait. Less than 0 is 0.
-func Delayed(wait time.Duration, s Option) Option {
-	return keysOption(func(c *Controller) {
+// Delayed makes the keys of a source wait before they run, so that several changes lead to one
+// run: Delayed(time.Second, Watches(...)). A key that waits already keeps its time, and a key
+// that another source adds without delay does not wait. A wait below 0 is 0.
+func Delayed(wait time.Duration, source Option) Option {
+	return func(c *core) {
 		before := c.delay
 		c.delay = wait
-		s.apply(c)
+		source(c)
 		c.delay = before
-	})
+	}
 }
 
-// watch adds a source. primary says that its objects are those that the loop reconciles.
+// watch adds a source. primary is set if its objects are those that the loop reconciles.
 func watch[K comparable, T object.Object](c *Keyed[K], informer cache.SharedInformer[T], mapping func(cache.Item[T], func(K)), predicates []Predicate[T], primary bool) {
 	c.knows(informer.Handle())
 	group, kind := informer.Handle().GroupKind()
@@ -129,8 +122,8 @@ func watch[K comparable, T object.Object](c *Keyed[K], informer cache.SharedInfo
 				Ref:     object.Ref{Group: group, Kind: kind, Key: m.Key, UID: m.UID},
 				Version: string(m.Version),
 			}}
-			// What was there before and what did not change can wait for what
-			// did change.
+			// Objects of the first list and of a resync can wait for objects that have
+			// changed.
 			if e.Initial || e.Kind == cache.Resync {
 				how.Priority = workqueue.Low
 			}
@@ -156,7 +149,7 @@ type source[K comparable, T object.Object] struct {
 	add  func(K) // of keys
 }
 
-// of returns the keys of an event. They are to be cleared.
+// of returns the keys of an event. The caller clears them.
 func (s *source[K, T]) of(e cache.Event[T]) []K {
 	if !s.chosen(e) {
 		return nil
@@ -195,7 +188,7 @@ func (s *source[K, T]) chosen(e cache.Event[T]) (yes bool) {
 	return true
 }
 
-// heard is the handlers of a controller.
+// heard has the handlers of a controller.
 type heard struct {
 	mu sync.Mutex
 	of []hearing
@@ -208,9 +201,9 @@ type hearing struct {
 }
 
 // again is called when the handler of an informer has caught up after changes were merged. A
-// run may have read a state of which the controller was not told, since the object has left
-// it again: every object that the controller reconciles is looked at, and every object of
-// that informer is mapped once more.
+// run may have read a state that no event showed, because the object has left it again. So
+// again enqueues every object that the controller reconciles, and maps every object of that
+// informer once more.
 func (h *heard) again(informer cache.Handle) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -20,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -193,7 +194,7 @@ func TestPanicInABatchIsOneOfTheRun(t *testing.T) {
 			if req.Attempt > 0 {
 				return controller.Result{}, nil
 			}
-			_, err := controller.SlowStart(ctx, 10, 4, func(_ context.Context, i int) error {
+			_, err := owned.SlowStart(ctx, 10, 4, func(_ context.Context, i int) error {
 				if i == 2 {
 					panicsInABatch()
 				}

@@ -4,46 +4,81 @@
 package controller
 
 import (
-	"context"
-	"fmt"
-	"strings"
+	"maps"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// messageMost is the longest message of a condition that the API takes, in bytes. It
-// counts characters, of which there are never more.
-// Source: k8s.io/apimachinery/pkg/apis/meta/v1, Condition.
-const messageMost = 32768
-
-// SetCondition sets the condition of a type in a status, for the generation of the spec
-// that it was found with, and reports whether that changed anything. reason is one word
-// in CamelCase, an API to users. The time of the last transition is kept while the
-// status of the condition stays the same, so that a condition said again is no change.
-// A message that is too long for the API is cut: that of an error can be.
-func SetCondition(conditions *[]metav1.Condition, generation int64, typ string, status metav1.ConditionStatus, reason, message string) bool {
-	if len(message) > messageMost {
-		message = strings.ToValidUTF8(message[:messageMost-3], "") + "..."
-	}
-	return meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: typ, Status: status, ObservedGeneration: generation, Reason: reason, Message: message,
-	})
+// Status is the state of a loop, for debug pages: its keys are text. It is a copy that the
+// caller owns.
+type Status struct {
+	Queue workqueue.Stats
+	// Keys has some of the keys that are running, ready and delayed, with their causes.
+	Keys workqueue.Inspection[string]
+	// Waiting has the keys that wait for own writes, and a description of the write that the
+	// informers have not seen yet.
+	Waiting map[string]string
+	// Failed has the keys whose last run failed, keys that were given up included. It has a
+	// thousand keys at most, the last one that failed among them.
+	Failed map[string]Failure
+	// Failures is how many runs have failed in all.
+	Failures uint64
+	// GivenUp is how many times the loop has given up a key: after [MaxRetries], or for a
+	// [Terminal] error.
+	GivenUp uint64
+	// Panics has the panics that the loop has recovered from, by the part that panicked: the
+	// reconciler, a predicate or a mapping of a source, a feed.
+	Panics map[string]Panic
 }
 
-// WriteStatus writes the status of now if now differs from was, the object as it was
-// read: a status that is written in every run, changed or not, would wake whoever
-// watches it, this controller among them. It is a conflict (apierrors.IsConflict) where
-// the object has changed since it was read.
-func WriteStatus[T object.Object](ctx context.Context, server Writer[T], was, now T) error {
-	if equality.Semantic.DeepEqual(was, now) {
-		return nil
+// Status returns the state of the loop, with up to keys running, ready and delayed keys each.
+// It is safe for concurrent use.
+func (c *Keyed[K]) Status(keys int) Status {
+	s := Status{Queue: c.queue.Stats(), Keys: inText(c.queue.Inspect(keys)), Waiting: c.own.held(), Panics: c.panics.all()}
+	s.Failed, s.Failures, s.GivenUp = c.failures.all()
+	return s
+}
+
+// inText returns an inspection with the keys as text.
+func inText[K comparable](in workqueue.Inspection[K]) (text workqueue.Inspection[string]) {
+	for _, r := range in.Running {
+		text.Running = append(text.Running, workqueue.Running[string]{
+			Key: textOf(r.Key), Priority: r.Priority, Since: r.Since, Failures: r.Failures, Causes: r.Causes, Dropped: r.Dropped, Next: r.Next,
+		})
 	}
-	if _, err := server.UpdateStatus(ctx, now); err != nil {
-		return fmt.Errorf("writing the status of %s: %w", object.KeyOf(now), err)
+	waiting := func(all []workqueue.Waiting[K]) (text []workqueue.Waiting[string]) {
+		for _, w := range all {
+			text = append(text, workqueue.Waiting[string]{Key: textOf(w.Key), Group: w.Group, Failures: w.Failures, Pending: w.Pending})
+		}
+		return text
 	}
-	return nil
+	text.Ready, text.Delayed = waiting(in.Ready), waiting(in.Delayed)
+	return text
+}
+
+// byText returns a map by the text of its keys.
+func byText[K comparable, V any](of map[K]V) map[string]V {
+	all := make(map[string]V, len(of))
+	for key, v := range of {
+		all[textOf(key)] = v
+	}
+	return all
+}
+
+func (o *ownWrites[K]) held() map[string]string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return byText(o.waiting)
+}
+
+func (f *failures[K]) all() (last map[string]Failure, total, givenUp uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return byText(f.last), f.total, f.gaveUp
+}
+
+func (p *panics) all() map[string]Panic {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.by)
 }

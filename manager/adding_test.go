@@ -43,11 +43,11 @@ func TestAddRefusesAControllerThatCouldNeverRun(t *testing.T) {
 		},
 		{
 			"no source", controller.New("web", nothing, controller.Reads(pods)),
-			"adding web to the manager: nothing adds keys to it: want a source, such as For, Watches, From or Feed, or a call of its Queue",
+			"adding web to the manager: nothing adds keys to it: want a source, such as For, Watches or Feed, or a call of its Queue",
 		},
 		{
 			"no source of any loop", controller.Join("web", keyed("one"), keyed("two")),
-			"adding web to the manager: nothing adds keys to it: want a source, such as For, Watches, From or Feed, or a call of its Queue",
+			"adding web to the manager: nothing adds keys to it: want a source, such as For, Watches or Feed, or a call of its Queue",
 		},
 		{
 			"a joined loop with Owns alone", controller.Join("web", fed, controller.New("owned", nothing, controller.Owns(pods))),

@@ -441,7 +441,7 @@ func TestTheLeaseHasConnectionsOfItsOwn(t *testing.T) {
 	}
 	stop := run(t, m)
 	<-working
-	waitFor(t, "the Pods", func() bool { return m.Informers().Status()[0].Synced })
+	waitFor(t, "the Pods", func() bool { return m.InformerFactory().Status()[0].Synced })
 	if err := stop(); err != nil {
 		t.Error(err)
 	}

@@ -152,7 +152,7 @@ func TestAStandbyKnowsTheWorldAndWritesNothingUntilTheLeaderHasStopped(t *testin
 		time.Sleep(time.Second)
 		second := startReplica(t, server, "second")
 		time.Sleep(time.Minute)
-		if n := second.Informers().Status()[0].Objects; n != 1 {
+		if n := second.InformerFactory().Status()[0].Objects; n != 1 {
 			t.Errorf("the standby knows %d objects", n)
 		}
 		if first.traffic.count() < 50 || second.traffic.count() != 0 || second.runs.Load() != 0 {

@@ -147,8 +147,8 @@ func (m *Manager) newClient(config *rest.Config) (*client.Client, error) {
 // Client returns the manager's client.
 func (m *Manager) Client() *client.Client { return m.client }
 
-// Informers makes the manager a cache.Provider.
-func (m *Manager) Informers() *cache.Factory { return m.factory }
+// InformerFactory makes the manager a cache.Provider.
+func (m *Manager) InformerFactory() *cache.Factory { return m.factory }
 
 // Logger returns the manager's logger.
 func (m *Manager) Logger() *slog.Logger { return m.log }

@@ -120,7 +120,7 @@ func TestTheCursorGoesBackWithTheInformer(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &follower{watch: w, kind: event.Kind{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true}, leave: func() {}}
-	f.informer = cache.Informer[anyObject](p.Informers(), cache.OfKind(configMaps.GroupVersionKind()), cache.InNamespace(s.namespace))
+	f.informer = cache.Informer[anyObject](p.InformerFactory(), cache.OfKind(configMaps.GroupVersionKind()), cache.InNamespace(s.namespace))
 	defer f.informer.Release()
 	if !f.awaitState(t.Context()) {
 		t.Fatal("there is no state")
@@ -161,7 +161,7 @@ type host struct {
 }
 
 func (h host) Client() *client.Client    { return h.client }
-func (h host) Informers() *cache.Factory { return h.informers }
+func (h host) InformerFactory() *cache.Factory { return h.informers }
 func (h host) Logger() *slog.Logger      { return h.log }
 
 // replaying is a follower of ConfigMaps, whose server sends these events to whoever

@@ -80,7 +80,7 @@ func (w *Watch) newFollower(ctx context.Context, r object.Resource, namespace st
 	staying, stop := context.WithCancel(ctx)
 	f.stop = stop
 	f.name = w.selection(r, namespace)
-	f.informer = cache.Informer[anyObject](w.host.Informers(), cache.OfKind(r.GroupVersionKind()), cache.InNamespace(namespace),
+	f.informer = cache.Informer[anyObject](w.host.InformerFactory(), cache.OfKind(r.GroupVersionKind()), cache.InNamespace(namespace),
 		cache.WithLabels(w.options.Labels), cache.WithFields(w.options.Fields), cache.WithManagedFields())
 	w.tasks.Go(func() {
 		defer close(f.legacy.ended)

@@ -55,7 +55,7 @@ func TestWhatCannotBeReadIsAnErrorForWhoAsksOnce(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), controlplanetest.Patience)
 			defer cancel()
 			informing := make(chan struct{})
-			go func() { defer close(informing); _ = m.Informers().Run(ctx) }()
+			go func() { defer close(informing); _ = m.InformerFactory().Run(ctx) }()
 			defer func() { cancel(); <-informing }()
 			if err := w.Run(ctx); err == nil || !strings.Contains(err.Error(), "conversion webhook failed") {
 				t.Errorf("the error is %v, want that of the server", err)

@@ -25,7 +25,7 @@ import (
 // Host is what a Watch works with. A manager is one.
 type Host interface {
 	Client() *client.Client
-	Informers() *cache.Factory
+	InformerFactory() *cache.Factory
 	Logger() *slog.Logger
 }
 

@@ -5,7 +5,7 @@
 // that are missed least, in the order of ReplicaSets.
 //
 //	rank := podrank.New(podrank.Options{Now: time.Now()})
-//	for _, pod := range controller.Surplus(pods, len(pods)-wanted, rank) { ... }
+//	for _, pod := range owned.Surplus(pods, len(pods)-wanted, rank) { ... }
 //
-// A reason of your own goes before it in [controller.Surplus].
+// A reason of your own goes before it in [owned.Surplus].
 package podrank

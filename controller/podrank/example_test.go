@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/podrank"
 )
 
@@ -26,7 +26,7 @@ func ExampleNew() {
 	}
 	idleFirst := func(a, b *corev1.Pod) int { return strings.Compare(b.Labels["idle"], a.Labels["idle"]) }
 
-	for _, pod := range controller.Surplus(pods, 2, idleFirst, podrank.New(podrank.Options{Now: time.Now()})) {
+	for _, pod := range owned.Surplus(pods, 2, idleFirst, podrank.New(podrank.Options{Now: time.Now()})) {
 		fmt.Println(pod.Name)
 	}
 	// Output:

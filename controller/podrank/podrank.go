@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 )
 
@@ -34,7 +34,7 @@ type Options struct {
 // without a node go first, then those that are farther from running, are not ready, are
 // cheap by their annotation, are on a crowded node, have become ready lately, have
 // restarted often and have been made lately. It reads a Pod once and remembers what it
-// read, as the reading is most of the work: it is for one [controller.Surplus], and not for
+// read, as the reading is most of the work: it is for one [owned.Surplus], and not for
 // concurrent use.
 //
 // Ages count by their order of magnitude: of Pods that have been there for about as
@@ -46,7 +46,7 @@ type Options struct {
 // Pods that have ended are not ranked by it: they are missed by nobody.
 //
 // Source of the order: k8s.io/kubernetes/pkg/controller, ActivePodsWithRanks.
-func New(o Options) controller.Rank[*corev1.Pod] {
+func New(o Options) owned.Rank[*corev1.Pod] {
 	candidates := map[*corev1.Pod]*candidate{}
 	candidateOf := func(pod *corev1.Pod) *candidate {
 		c := candidates[pod]

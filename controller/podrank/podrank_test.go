@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/podrank"
 )
 
@@ -23,7 +23,7 @@ var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 // ranked are all Pods in the order in which they are deleted.
 func ranked(pods []*corev1.Pod, p podrank.Options) []*corev1.Pod {
-	return controller.Surplus(pods, len(pods), podrank.New(p))
+	return owned.Surplus(pods, len(pods), podrank.New(p))
 }
 
 // goodPod returns a Pod that no rule sends first: it runs on a node, has been ready
@@ -139,14 +139,14 @@ func TestAnOwnReasonComesBeforeThoseOfPods(t *testing.T) {
 	pods := []*corev1.Pod{old, young, idle}
 	rank := podrank.New(podrank.Options{Now: noon})
 	for n, want := range [][]*corev1.Pod{{}, {idle}, {idle, young}, {idle, young, old}, {idle, young, old}} {
-		if got := controller.Surplus(pods, n, isIdle, rank); !slices.Equal(got, want) {
+		if got := owned.Surplus(pods, n, isIdle, rank); !slices.Equal(got, want) {
 			t.Errorf("the %d that are missed least are %v", n, podNames(got))
 		}
 	}
-	if got := controller.Surplus(pods, -1, isIdle, rank); len(got) > 0 {
+	if got := owned.Surplus(pods, -1, isIdle, rank); len(got) > 0 {
 		t.Errorf("with one too few, %v go", podNames(got))
 	}
-	if got := controller.Surplus(pods, 2); !slices.Equal(got, pods[:2]) {
+	if got := owned.Surplus(pods, 2); !slices.Equal(got, pods[:2]) {
 		t.Errorf("without a reason, %v go", podNames(got))
 	}
 }
@@ -183,7 +183,7 @@ func TestRankingLosesNothingAndIsOfOneMindAboutEachPair(t *testing.T) {
 		before := slices.Clone(pods)
 		crowds := map[string]int{"crowded": 3}
 		rank := podrank.New(podrank.Options{Now: noon, Neighbours: crowds})
-		sorted := controller.Surplus(pods, len(pods), rank)
+		sorted := owned.Surplus(pods, len(pods), rank)
 		if !slices.Equal(pods, before) {
 			t.Fatalf("seed %d: the Pods that were given are in another order", seed)
 		}

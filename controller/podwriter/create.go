@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -33,7 +33,7 @@ const nameTries = 8
 func (w *Writer) Create(ctx context.Context, owner Owner, wanted []*corev1.Pod, used func(name string) bool) ([]*corev1.Pod, error) {
 	named := w.names.give(owner, wanted, time.Now(), used)
 	made := make([]*corev1.Pod, len(named))
-	_, err := controller.SlowStart(ctx, len(named), 1, func(ctx context.Context, i int) error {
+	_, err := owned.SlowStart(ctx, len(named), 1, func(ctx context.Context, i int) error {
 		var err error
 		if wanted[i].Name != "" {
 			made[i], err = w.createNamed(ctx, owner, named[i])

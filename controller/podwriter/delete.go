@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -26,7 +26,7 @@ const deletesAtOnce = 64
 func (w *Writer) Delete(ctx context.Context, owner Owner, pods []*corev1.Pod, options ...client.DeleteOption) (deleted []bool, err error) {
 	deleted = make([]bool, len(pods))
 	streams := min(len(pods), deletesAtOnce)
-	errs := controller.Batch(ctx, streams, func(ctx context.Context, first int) error {
+	errs := owned.Batch(ctx, streams, func(ctx context.Context, first int) error {
 		var failed error
 		for i := first; i < len(pods); i += streams {
 			err := w.deleteOne(ctx, owner, pods[i], options)

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -32,7 +32,7 @@ func FromTemplate(owner Owner, template *corev1.PodTemplateSpec) *corev1.Pod {
 			Labels:          template.Labels,
 			Annotations:     template.Annotations,
 			Finalizers:      template.Finalizers,
-			OwnerReferences: []metav1.OwnerReference{controller.OwnedBy(owner.Object, owner.Kind.GroupVersionKind())},
+			OwnerReferences: []metav1.OwnerReference{owned.By(owner.Object, owner.Kind.GroupVersionKind())},
 		},
 		Spec: template.Spec,
 	}

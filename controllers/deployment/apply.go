@@ -23,7 +23,7 @@ import (
 // came of it.
 func (r *reconciler) apply(ctx context.Context, d *appsv1.Deployment, p plan, now time.Time) error {
 	if p.rollback != nil {
-		_, err := client.For[*appsv1.Deployment](r.client).Update(ctx, p.rollback, client.MetadataAnswer())
+		_, err := r.deployments.Update(ctx, p.rollback)
 		if apierrors.IsNotFound(err) {
 			return nil // it went meanwhile
 		}
@@ -47,7 +47,7 @@ func (r *reconciler) apply(ctx context.Context, d *appsv1.Deployment, p plan, no
 // create makes the set of the Deployment's template. It reports whether the rest
 // of the plan can be done.
 func (r *reconciler) create(ctx context.Context, d *appsv1.Deployment, p plan, now time.Time) (bool, error) {
-	_, err := client.For[*appsv1.ReplicaSet](r.client).Create(ctx, p.create, client.MetadataAnswer())
+	_, err := r.sets.Create(ctx, p.create)
 	switch {
 	case err == nil:
 		if replicas := size(p.create); replicas > 0 {
@@ -72,7 +72,7 @@ func (r *reconciler) create(ctx context.Context, d *appsv1.Deployment, p plan, n
 // that very set, which the informer has not shown yet, all is well. Otherwise two
 // templates have one hash, and the next run tries another one.
 func (r *reconciler) collide(ctx context.Context, d *appsv1.Deployment, p plan) (bool, error) {
-	live, err := client.For[*appsv1.ReplicaSet](r.client).Get(ctx, object.KeyOf(p.create))
+	live, err := r.sets.Server().Get(ctx, object.KeyOf(p.create))
 	if err != nil {
 		return false, fmt.Errorf("looking at ReplicaSet %s, which exists already: %w", p.create.Name, err)
 	}
@@ -89,13 +89,12 @@ func (r *reconciler) collide(ctx context.Context, d *appsv1.Deployment, p plan) 
 
 // change writes the new sizes of sets, and removes those that are of no use.
 func (r *reconciler) change(ctx context.Context, d *appsv1.Deployment, p plan) error {
-	sets := client.For[*appsv1.ReplicaSet](r.client)
 	for _, c := range p.changes {
 		patch, err := client.MergePatch(c.patch())
 		if err != nil {
 			return err
 		}
-		_, err = sets.Patch(ctx, object.KeyOf(c.set), patch, client.MetadataAnswer())
+		_, err = r.sets.Patch(ctx, object.KeyOf(c.set), patch)
 		if apierrors.IsNotFound(err) {
 			return nil // what follows was decided with it; its end is a reason to look again
 		}
@@ -108,7 +107,7 @@ func (r *reconciler) change(ctx context.Context, d *appsv1.Deployment, p plan) e
 	}
 	for _, set := range p.remove {
 		// The version too: nobody may have scaled it up since it was looked at.
-		err := sets.Delete(ctx, object.KeyOf(set), client.IfUID(set.UID), client.IfVersion(object.Version(set.ResourceVersion)))
+		err := r.sets.Delete(ctx, object.KeyOf(set), client.IfUID(set.UID), client.IfVersion(object.Version(set.ResourceVersion)))
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("removing ReplicaSet %s: %w", set.Name, err)
 		}
@@ -154,7 +153,7 @@ func (r *reconciler) writeStatus(ctx context.Context, d *appsv1.Deployment, stat
 		}
 		next.Annotations[revisionAnnotation] = revision
 	}
-	_, err := client.For[*appsv1.Deployment](r.client).UpdateStatus(ctx, &next, client.MetadataAnswer())
+	_, err := r.deployments.UpdateStatus(ctx, &next)
 	if err != nil && !apierrors.IsNotFound(err) { // it went meanwhile
 		return fmt.Errorf("writing the status: %w", err)
 	}

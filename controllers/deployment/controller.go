@@ -19,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -41,7 +42,6 @@ var kind = object.Resource{Group: appsv1.GroupName, Version: "v1", Plural: "depl
 
 // reconciler is what one run needs.
 type reconciler struct {
-	client      *client.Client
 	deployments cache.SharedInformer[*appsv1.Deployment]
 	selecting   *selectors.Index[*appsv1.Deployment]
 	sets        cache.SharedInformer[*appsv1.ReplicaSet]
@@ -59,9 +59,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
-		client:      h.Client(),
-		deployments: cache.Informer[*appsv1.Deployment](h),
-		sets:        cache.Informer[*appsv1.ReplicaSet](h),
+		deployments: cache.Informer[*appsv1.Deployment](h).With(client.MetadataAnswer()),
+		sets:        cache.Informer[*appsv1.ReplicaSet](h).With(client.MetadataAnswer()),
 		pods:        cache.Informer[*corev1.Pod](h),
 		recorder:    h.Recorder(Name),
 		log:         h.Logger().With("controller", Name),
@@ -93,7 +92,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, r.apply(ctx, d, selectingAll(d), now)
 	}
 	sets, err := r.claim(ctx, d)
-	if errors.Is(err, controller.ErrOwnerGone) {
+	if errors.Is(err, owned.ErrOwnerGone) {
 		return controller.Result{}, nil // it will be shown
 	}
 	if err != nil {
@@ -121,10 +120,10 @@ func (r *reconciler) claim(ctx context.Context, d *appsv1.Deployment) ([]*appsv1
 		return nil, controller.Terminal(fmt.Errorf("reading the label selector: %w", err))
 	}
 	snapshot := r.sets.Snapshot()
-	claim := controller.Claim[*appsv1.ReplicaSet]{
-		Client: r.client, Owner: d, Kind: kind.GroupVersionKind(), Selector: selector,
+	claim := owned.Claim[*appsv1.ReplicaSet]{
+		Server: r.sets.Server(), Owner: d, Kind: kind.GroupVersionKind(), Selector: selector,
 		Live: func(ctx context.Context) (object.Object, error) {
-			return client.For[*appsv1.Deployment](r.client).Get(ctx, object.KeyOf(d))
+			return r.deployments.Server().Get(ctx, object.KeyOf(d))
 		},
 	}
 	items, err := claim.Of(ctx, snapshot.ControlledBy(d.UID), snapshot.Orphans(d.Namespace))

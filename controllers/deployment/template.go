@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/dump"
 
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 )
 
 // templateHash names a Pod template. It is the very number that
@@ -52,7 +52,7 @@ func newSet(d *appsv1.Deployment, replicas int32) *appsv1.ReplicaSet {
 			Namespace:       d.Namespace,
 			Name:            setName(d.Name, hash),
 			Labels:          maps.Clone(template.Labels),
-			OwnerReferences: []metav1.OwnerReference{controller.OwnedBy(d, kind.GroupVersionKind())},
+			OwnerReferences: []metav1.OwnerReference{owned.By(d, kind.GroupVersionKind())},
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas:        &replicas,

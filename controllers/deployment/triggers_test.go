@@ -17,6 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -48,7 +49,7 @@ func TestEveryPodThatGoesEnqueuesADeploymentThatRecreatesAndNoOther(t *testing.T
 				for _, name := range names {
 					pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 						Namespace: old.Namespace, Name: name,
-						OwnerReferences: []metav1.OwnerReference{controller.OwnedBy(old, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
+						OwnerReferences: []metav1.OwnerReference{owned.By(old, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
 					}}
 					create(t, api, pod)
 				}

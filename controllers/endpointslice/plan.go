@@ -12,7 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/internal/endpointslices"
 	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 )
@@ -153,7 +153,7 @@ func (f *familyPlan) slice(p *packing) *discoveryv1.EndpointSlice {
 	} else {
 		slice.GenerateName = endpointslices.Prefix(f.service.Name)
 		slice.Namespace = f.service.Namespace
-		slice.OwnerReferences = []metav1.OwnerReference{controller.OwnedBy(f.service, serviceResource.GroupVersionKind())}
+		slice.OwnerReferences = []metav1.OwnerReference{owned.By(f.service, serviceResource.GroupVersionKind())}
 	}
 	slice.Labels = p.labels
 	return slice

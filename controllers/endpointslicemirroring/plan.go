@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	netutils "k8s.io/utils/net"
 
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/internal/endpointslices"
 	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 )
@@ -164,7 +164,7 @@ func newSlice(endpoints *corev1.Endpoints, k kind, m mirror) *discoveryv1.Endpoi
 			Namespace:       endpoints.Namespace,
 			Labels:          labelsOf(endpoints),
 			Annotations:     annotationsOf(endpoints),
-			OwnerReferences: []metav1.OwnerReference{controller.OwnedBy(endpoints, endpointsResource.GroupVersionKind())},
+			OwnerReferences: []metav1.OwnerReference{owned.By(endpoints, endpointsResource.GroupVersionKind())},
 		},
 		AddressType: k.addressType,
 		Ports:       m.ports,

@@ -34,7 +34,7 @@ func Example() {
 	for _, part := range []manager.Runnable{sets, deployments} {
 		fmt.Println(part.Name(), mgr.Add(part) == nil)
 	}
-	for _, informer := range mgr.Informers().Status() {
+	for _, informer := range mgr.InformerFactory().Status() {
 		fmt.Println("reads", informer.Kind)
 	}
 	// Output:

@@ -73,10 +73,10 @@ func newAt(h controller.Host, o Options, now func() time.Time) (controller.Runna
 	}
 	r := &reconciler{
 		secrets: cache.Informer[*corev1.Secret](h,
-			cache.WithFields(fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String())),
+			cache.WithFields(fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String())).
+			With(client.MetadataAnswer()),
 		accounts: cache.Informer[*corev1.ServiceAccount](h),
 		pods:     cache.Informer[*corev1.Pod](h),
-		writer:   client.For[*corev1.Secret](h.Client()).With(client.MetadataAnswer()),
 		tracking: client.For[*corev1.ConfigMap](h.Client()),
 		period:   o.CleanUpPeriod,
 		now:      now,
@@ -92,7 +92,6 @@ type reconciler struct {
 	secrets  cache.SharedInformer[*corev1.Secret]
 	accounts cache.SharedInformer[*corev1.ServiceAccount]
 	pods     cache.SharedInformer[*corev1.Pod]
-	writer   client.Typed[*corev1.Secret]
 	tracking client.Typed[*corev1.ConfigMap]
 	period   time.Duration
 	now      func() time.Time
@@ -188,7 +187,7 @@ func (r *reconciler) mark(ctx context.Context, meta object.Meta, now time.Time) 
 	if err != nil {
 		return err
 	}
-	_, err = r.writer.Patch(ctx, meta.Key, patch)
+	_, err = r.secrets.Patch(ctx, meta.Key, patch)
 	switch {
 	case err == nil:
 		r.log.Info("made a token invalid that nobody uses; without the label it is valid again", "secret", meta.Key.String(), "label", invalidSince, "since", day)
@@ -200,7 +199,7 @@ func (r *reconciler) mark(ctx context.Context, meta object.Meta, now time.Time) 
 
 // remove deletes the Secret as it was seen.
 func (r *reconciler) remove(ctx context.Context, meta object.Meta) error {
-	err := r.writer.Delete(ctx, meta.Key, client.IfUID(meta.UID), client.IfVersion(meta.Version))
+	err := r.secrets.Delete(ctx, meta.Key, client.IfUID(meta.UID), client.IfVersion(meta.Version))
 	switch {
 	case err == nil:
 		r.log.Info("deleted a token that nobody uses", "secret", meta.Key.String(),

@@ -724,7 +724,7 @@ func TestNobodyIsLookedAtWithoutAConnection(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- mgr.Informers().Run(ctx) }()
+	go func() { ended <- mgr.InformerFactory().Run(ctx) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {

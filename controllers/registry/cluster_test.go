@@ -150,7 +150,7 @@ func awaitSync(t *testing.T, mgr *manager.Manager, log *text) {
 	t.Helper()
 	for end := time.Now().Add(controlplanetest.Patience); ; time.Sleep(10 * time.Millisecond) {
 		missing := ""
-		all := mgr.Informers().Status()
+		all := mgr.InformerFactory().Status()
 		for _, informer := range all {
 			if !informer.Synced {
 				missing = informer.Kind

@@ -65,9 +65,9 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	r := &reconciler{
 		namespaces: cache.Informer[*corev1.Namespace](h),
 		configMaps: cache.Informer[*corev1.ConfigMap](h,
-			cache.WithFields(fields.OneTermEqualSelector(metav1.ObjectNameField, configMap).String())),
-		writer: client.For[*corev1.ConfigMap](h.Client()).With(client.MetadataAnswer()),
-		data:   map[string]string{certificatesKey: string(o.RootCA)},
+			cache.WithFields(fields.OneTermEqualSelector(metav1.ObjectNameField, configMap).String())).
+			With(client.MetadataAnswer()),
+		data: map[string]string{certificatesKey: string(o.RootCA)},
 	}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.namespaces, controller.Stays),
@@ -90,7 +90,6 @@ func notAdded(e cache.Event[*corev1.ConfigMap]) bool { return e.Kind != cache.Ad
 type reconciler struct {
 	namespaces cache.SharedInformer[*corev1.Namespace]
 	configMaps cache.SharedInformer[*corev1.ConfigMap]
-	writer     client.Typed[*corev1.ConfigMap]
 	data       map[string]string
 }
 
@@ -126,7 +125,7 @@ func (r *reconciler) right(c *corev1.ConfigMap) bool {
 }
 
 func (r *reconciler) create(ctx context.Context, key object.Key) error {
-	_, err := r.writer.Create(ctx, &corev1.ConfigMap{
+	_, err := r.configMaps.Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{annotation: description}},
 		Data:       r.data,
 	})
@@ -144,7 +143,7 @@ func (r *reconciler) mend(ctx context.Context, present *corev1.ConfigMap) error 
 		mended.Annotations = map[string]string{}
 	}
 	mended.Annotations[annotation] = description
-	_, err := r.writer.Update(ctx, mended)
+	_, err := r.configMaps.Update(ctx, mended)
 	// It went in the meantime: that comes as an event of its own.
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil

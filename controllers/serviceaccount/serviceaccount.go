@@ -38,12 +38,9 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}
 	namespaces := cache.Informer[*corev1.Namespace](h)
 	accounts := cache.Informer[*corev1.ServiceAccount](h,
-		cache.WithFields(fields.OneTermEqualSelector(metav1.ObjectNameField, account).String()))
-	r := &reconciler{
-		namespaces: namespaces,
-		accounts:   accounts,
-		writer:     client.For[*corev1.ServiceAccount](h.Client()).With(client.MetadataAnswer()),
-	}
+		cache.WithFields(fields.OneTermEqualSelector(metav1.ObjectNameField, account).String())).
+		With(client.MetadataAnswer())
+	r := &reconciler{namespaces: namespaces, accounts: accounts}
 	return controller.New(Name, r.reconcile,
 		controller.For(namespaces, controller.Stays),
 		controller.Watches(accounts, namespaceOf, controller.Gone),
@@ -59,7 +56,6 @@ func namespaceOf(account cache.Item[*corev1.ServiceAccount], add func(object.Key
 type reconciler struct {
 	namespaces cache.SharedInformer[*corev1.Namespace]
 	accounts   cache.SharedInformer[*corev1.ServiceAccount]
-	writer     client.Typed[*corev1.ServiceAccount]
 }
 
 // reconcile creates the account of an active namespace that has none.
@@ -78,7 +74,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if r.accounts.Snapshot().Get(key).Exists() {
 		return controller.Result{}, nil
 	}
-	_, err = r.writer.Create(ctx, &corev1.ServiceAccount{
+	_, err = r.accounts.Create(ctx, &corev1.ServiceAccount{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
 	})
 	if err != nil && !needless(err) {

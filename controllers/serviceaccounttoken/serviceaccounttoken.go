@@ -60,18 +60,19 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	}
 	r := &reconciler{
 		secrets: cache.Informer[*corev1.Secret](h,
-			cache.WithFields(fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String())),
-		accounts:     cache.Informer[*corev1.ServiceAccount](h).With(client.MetadataAnswer()),
-		secretWriter: client.For[*corev1.Secret](h.Client()).With(client.MetadataAnswer()),
-		signer:       signer,
-		rootCA:       o.RootCA,
-		log:          h.Logger().With("controller", Name),
+			cache.WithFields(fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String())).
+			With(client.MetadataAnswer()),
+		accounts: cache.Informer[*corev1.ServiceAccount](h).With(client.MetadataAnswer()),
+		signer:   signer,
+		rootCA:   o.RootCA,
+		log:      h.Logger().With("controller", Name),
 	}
 	r.ofAccount = cache.NewIndex(r.secrets, accountOf)
-	loop := controller.NewKeyed(Name, r.reconcile, controller.Workers(o.Workers))
-	controller.From(loop, r.secrets, tokenOf)
-	controller.From(loop, r.accounts, r.tokensOf, controller.Gone)
-	return loop, nil
+	return controller.NewKeyed(Name, r.reconcile,
+		controller.Watches(r.secrets, tokenOf),
+		controller.Watches(r.accounts, r.tokensOf, controller.Gone),
+		controller.Workers(o.Workers),
+	), nil
 }
 
 var errNoKey = errors.New("there is no private key to sign tokens with; give the one whose public half the API server knows")
@@ -87,13 +88,12 @@ func accountOf(secret cache.Item[*corev1.Secret]) ([]string, error) {
 }
 
 type reconciler struct {
-	secrets      cache.SharedInformer[*corev1.Secret]
-	ofAccount    cache.Index[*corev1.Secret]
-	accounts     cache.SharedInformer[*corev1.ServiceAccount]
-	secretWriter client.Typed[*corev1.Secret]
-	signer       *signer
-	rootCA       []byte
-	log          *slog.Logger
+	secrets   cache.SharedInformer[*corev1.Secret]
+	ofAccount cache.Index[*corev1.Secret]
+	accounts  cache.SharedInformer[*corev1.ServiceAccount]
+	signer    *signer
+	rootCA    []byte
+	log       *slog.Logger
 }
 
 // tokenOf is the mapping from a Secret.
@@ -132,7 +132,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.RequestOf[tok
 	}
 	if account == nil {
 		r.log.Debug("deleting the token of a service account that is not there", "secret", key.String(), "serviceAccount", named.account)
-		err := r.secretWriter.Delete(ctx, key, client.IfUID(item.Meta().UID))
+		err := r.secrets.Delete(ctx, key, client.IfUID(item.Meta().UID))
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict: it is another one now
 			return controller.Result{}, fmt.Errorf("deleting secret %s, whose service account is not there: %w", key, err)
 		}
@@ -188,7 +188,7 @@ func (r *reconciler) fill(ctx context.Context, secret *corev1.Secret, account *c
 	}
 	filled.Annotations[corev1.ServiceAccountNameKey] = account.Name
 	filled.Annotations[corev1.ServiceAccountUIDKey] = string(account.UID)
-	_, err := r.secretWriter.Update(ctx, filled)
+	_, err := r.secrets.Update(ctx, filled)
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
 		return nil

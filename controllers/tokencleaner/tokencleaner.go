@@ -44,7 +44,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}
 	r := &reconciler{
 		tokens: bootstraptoken.Informer(h),
-		writer: client.For[*corev1.Secret](h.Client()),
 		log:    h.Logger().With("controller", Name),
 	}
 	return controller.New(Name, r.reconcile,
@@ -55,7 +54,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 
 type reconciler struct {
 	tokens cache.SharedInformer[*corev1.Secret]
-	writer client.Typed[*corev1.Secret]
 	log    *slog.Logger
 }
 
@@ -72,7 +70,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if !ends || left > 0 {
 		return controller.Result{After: left}, nil
 	}
-	err = r.writer.Delete(ctx, req.Key, client.IfUID(secret.UID), client.IfVersion(object.MetaOf(secret).Version))
+	err = r.tokens.Delete(ctx, req.Key, client.IfUID(secret.UID), client.IfVersion(object.MetaOf(secret).Version))
 	switch {
 	case err == nil:
 		r.log.Info("deleted a bootstrap token that has expired", "secret", req.Key.String())

@@ -15,6 +15,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 )
 
 const (
@@ -28,9 +29,9 @@ type reconciler struct {
 
 	sites cache.SharedInformer[*Website]
 
-	pages       *controller.Applier[*corev1.ConfigMap]
-	deployments *controller.Applier[*appsv1.Deployment]
-	services    *controller.Applier[*corev1.Service]
+	pages       *owned.Applier[*corev1.ConfigMap]
+	deployments *owned.Applier[*appsv1.Deployment]
+	services    *owned.Applier[*corev1.Service]
 }
 
 func newController(h controller.Host, outside hosts) *controller.Controller {
@@ -42,9 +43,9 @@ func newController(h controller.Host, outside hosts) *controller.Controller {
 	r := &reconciler{
 		hosts:       outside,
 		sites:       sites,
-		pages:       controller.NewApplier(h.Client(), pages, name),
-		deployments: controller.NewApplier(h.Client(), deployments, name),
-		services:    controller.NewApplier(h.Client(), services, name),
+		pages:       owned.NewApplier(pages, name),
+		deployments: owned.NewApplier(deployments, name),
+		services:    owned.NewApplier(services, name),
 	}
 	return controller.New(name, r.reconcile,
 		controller.For(sites), controller.Owns(pages), controller.Owns(deployments), controller.Owns(services),

@@ -61,7 +61,7 @@ func Run(t testing.TB, config *rest.Config, controllers ...Make) *Process {
 	)))); err != nil {
 		t.Fatal(err)
 	}
-	p.Informers().DetectMutation(time.Hour) // asked for at the end; no test lasts so long
+	p.InformerFactory().DetectMutation(time.Hour) // asked for at the end; no test lasts so long
 	for _, build := range controllers {
 		c, err := build(p.Manager)
 		if err != nil {
@@ -80,7 +80,7 @@ func Run(t testing.TB, config *rest.Config, controllers ...Make) *Process {
 	t.Cleanup(func() {
 		p.Stop()
 		p.kill(nil)
-		for _, line := range p.Informers().Mutated() {
+		for _, line := range p.InformerFactory().Mutated() {
 			t.Errorf("an object of the cache was changed: %s", line)
 		}
 		if p.err != nil {

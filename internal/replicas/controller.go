@@ -18,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/object"
@@ -107,7 +108,7 @@ func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (
 		},
 		siblings: func() []types.UID { return siblings(snapshot, item) },
 	})
-	if errors.Is(err, controller.ErrOwnerGone) {
+	if errors.Is(err, owned.ErrOwnerGone) {
 		return controller.Result{}, nil // it will be shown
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/podrank"
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/internal/podstate"
@@ -53,7 +53,7 @@ func (k *keeper) create(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod
 func (k *keeper) remove(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod], d *demand, mine claimed, n int) (claimed, *failure) {
 	victims := mine.active
 	if n < len(victims) {
-		victims = controller.Surplus(victims, n, podrank.New(podrank.Options{
+		victims = owned.Surplus(victims, n, podrank.New(podrank.Options{
 			Now: k.now(), Neighbours: k.neighbours(snapshot, d), IgnoreCost: k.ignoreDeletionCost,
 		}))
 	}

@@ -23,7 +23,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
@@ -224,7 +224,7 @@ func (s *Scene) makePod(app string, n int, change []func(*corev1.Pod)) (*corev1.
 func (s *Scene) Pods(app string, first, count int, change ...func(*corev1.Pod)) {
 	s.t.Helper()
 	const atOnce = 8
-	for _, err := range controller.Batch(s.t.Context(), atOnce, func(_ context.Context, maker int) error {
+	for _, err := range owned.Batch(s.t.Context(), atOnce, func(_ context.Context, maker int) error {
 		for n := maker; n < count; n += atOnce {
 			if _, err := s.makePod(app, first+n, change); err != nil {
 				return err

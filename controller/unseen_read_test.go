@@ -19,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -232,8 +233,8 @@ func TestA404OfAProxyIsNoAnswerToApplierAndFinalizers(t *testing.T) {
 			t.Error("the finalizer is said to be removed")
 		}
 		owner := pod("parent")
-		_, err = controller.NewApplier(c, b.pods, "test").Apply(t.Context(), owner, pod("child"))
-		if err == nil || !strings.Contains(err.Error(), "looking whether it is there") {
+		_, err = owned.NewApplier(b.writtenBy(c), "test").Apply(t.Context(), owner, pod("child"))
+		if err == nil || !strings.Contains(err.Error(), "checking whether it exists") {
 			t.Errorf("Apply believes that there is none: %v", err)
 		}
 	})

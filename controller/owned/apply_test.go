@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller_test
+package owned_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -37,7 +37,7 @@ func (p *patches) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // applying is an Applier of ConfigMaps, and the Secret that owns them.
 type applying struct {
-	*controller.Applier[*corev1.ConfigMap]
+	*owned.Applier[*corev1.ConfigMap]
 	t       *testing.T
 	maps    client.Typed[*corev1.ConfigMap]
 	seen    cache.SharedInformer[*corev1.ConfigMap]
@@ -72,7 +72,7 @@ func newApplying(t *testing.T, cluster *controlplanetest.Cluster, options ...cac
 	if err := a.seen.WaitForSync(ctx); err != nil {
 		t.Fatal(err)
 	}
-	a.Applier = controller.NewApplier(c, a.seen, "test")
+	a.Applier = owned.NewApplier(a.seen, "test")
 	a.owner, err = client.For[*corev1.Secret](cluster.Client).Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(t), Name: "owner"},
 	})

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package owned
 
 import (
 	"context"
@@ -19,16 +19,14 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Applier makes the objects of a kind that an owner manages be as they should, by
-// server-side apply. It is safe for concurrent use.
+// Applier brings the objects that an owner manages to their desired state, by server-side
+// apply. It is safe for concurrent use.
 //
-// A reconcile applies what it wants each time, and need not look at what is there. Of
-// the fields that it names, those that somebody changed are changed back; all others
-// are left to whoever set them. A request is sent only if the object has another
-// version than the one that the last apply of the same fields left: an apply of them
-// would change nothing.
+// A reconcile applies the desired state each time, and does not compare it with the actual
+// one. Apply changes back the fields that it names; it leaves all other fields to their
+// managers. It sends a request only if the object has another version than after the last
+// apply of the same fields, since such an apply would change nothing.
 type Applier[T object.Object] struct {
-	client  *client.Client
 	objects cache.SharedInformer[T]
 	manager string
 
@@ -36,33 +34,35 @@ type Applier[T object.Object] struct {
 	last map[object.Key]applied
 }
 
-// applied is an apply that was answered.
+// applied is an apply that has succeeded.
 type applied struct {
 	config  [sha256.Size]byte
 	version string
 }
 
-// NewApplier returns an Applier that writes through c as the field manager of that
-// name. informer should show the objects that are applied; give it to [Owns] too, so
+// NewApplier returns an Applier that writes through informer as the field manager of that
+// name. informer should show the objects that are applied. Pass it to controller.Owns too, so
 // that a change of one starts a run.
-func NewApplier[T object.Object](c *client.Client, informer cache.SharedInformer[T], manager string) *Applier[T] {
-	return &Applier[T]{client: c, objects: informer, manager: manager, last: map[object.Key]applied{}}
+func NewApplier[T object.Object](informer cache.SharedInformer[T], manager string) *Applier[T] {
+	return &Applier[T]{objects: informer, manager: manager, last: map[object.Key]applied{}}
 }
 
-// Apply makes the fields that are set in o true on the server, with owner as the
-// managing controller, and returns the object as it is then. That may be the one in the
-// cache: it is read-only. o is not changed; what counts is its JSON without status, so a
-// field that is zero and left out of the JSON is not applied.
+// Apply applies the fields that are set in o, with owner as the managing controller, and
+// returns the object as it is then. The result is read-only: it may be the object in the
+// cache. Apply does not change o. It applies the JSON of o without status, so a zero field
+// that the JSON omits is not applied.
 //
-// It is an error if there is an object of that name that owner does not manage. The
-// server is asked about one that the informer does not show: it may not select it.
+// It is an error if an object of that name exists that owner does not manage. Where the
+// informer does not show the object, Apply reads it from the server: the informer may not
+// select it.
 func (a *Applier[T]) Apply(ctx context.Context, owner object.Object, o T) (T, error) {
 	var none T
-	kind, err := a.client.KindOf(o)
+	kinds := a.objects.Handle().Client() // any client of the program knows its types
+	kind, err := kinds.KindOf(o)
 	if err != nil {
 		return none, err
 	}
-	ownerKind, err := a.client.KindOf(owner)
+	ownerKind, err := kinds.KindOf(owner)
 	if err != nil {
 		return none, err
 	}
@@ -70,7 +70,7 @@ func (a *Applier[T]) Apply(ctx context.Context, owner object.Object, o T) (T, er
 	here := a.objects.Snapshot().Get(key)
 	foreign, err := a.foreign(ctx, owner, key, here)
 	if err != nil {
-		return none, fmt.Errorf("applying %s %s: looking whether it is there: %w", kind.Kind, key, err)
+		return none, fmt.Errorf("applying %s %s: checking whether it exists: %w", kind.Kind, key, err)
 	}
 	if foreign {
 		return none, fmt.Errorf("applying %s %s: there is one already, and %s %s does not manage it; rename or delete one of them",
@@ -84,7 +84,7 @@ func (a *Applier[T]) Apply(ctx context.Context, owner object.Object, o T) (T, er
 	if here.Exists() && a.stands(key, applied{sum, string(here.Meta().Version)}) {
 		return here.Object()
 	}
-	now, err := client.For[T](a.client).Apply(ctx, key, a.manager, json.RawMessage(config), client.Force())
+	now, err := a.objects.Apply(ctx, key, a.manager, json.RawMessage(config), client.Force())
 	if err != nil {
 		return none, fmt.Errorf("applying %s %s: %w", kind.Kind, key, err)
 	}
@@ -98,18 +98,14 @@ func (a *Applier[T]) foreign(ctx context.Context, owner object.Object, key objec
 		ref := here.Meta().Controller()
 		return ref == nil || ref.UID != owner.GetUID(), nil
 	}
-	resource, err := client.For[T](a.client).Resource(ctx)
-	if err != nil {
-		return false, err
-	}
-	there, err := client.ForResource[*metav1.PartialObjectMetadata](a.client, resource).Get(ctx, key)
+	there, err := a.objects.Server().Get(ctx, key)
 	if client.AbsentAt(err, key) {
 		return false, nil
 	}
 	return err == nil && !metav1.IsControlledBy(there, owner), err
 }
 
-// config is what is sent.
+// config returns the body of the request.
 func (a *Applier[T]) config(kind schema.GroupVersionKind, owner object.Object, ownerKind schema.GroupVersionKind, o T) ([]byte, error) {
 	if namespace := owner.GetNamespace(); namespace != "" && namespace != o.GetNamespace() {
 		return nil, fmt.Errorf("its owner is in namespace %s; owners are of the same namespace, or of none", namespace)
@@ -125,7 +121,7 @@ func (a *Applier[T]) config(kind schema.GroupVersionKind, owner object.Object, o
 		return nil, fmt.Errorf("it has no metadata")
 	}
 	delete(metadata, "creationTimestamp") // null, in the JSON of some types
-	metadata["ownerReferences"] = []metav1.OwnerReference{OwnedBy(owner, ownerKind)}
+	metadata["ownerReferences"] = []metav1.OwnerReference{By(owner, ownerKind)}
 	return json.Marshal(content)
 }
 
@@ -136,8 +132,8 @@ func (a *Applier[T]) stands(key object.Key, now applied) bool {
 	return a.last[key] == now
 }
 
-// remember notes an apply. Objects that are gone are forgotten with all others when
-// they could be the larger part, which costs those one request each.
+// remember records an apply. When objects that are gone could be the larger part, it forgets
+// all objects, which costs each existing one a request.
 func (a *Applier[T]) remember(key object.Key, now applied) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

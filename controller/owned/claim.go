@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package owned
 
 import (
 	"context"
@@ -20,41 +20,37 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// OwnedBy returns the reference that marks an object as managed by owner, and that
-// has a foreground deletion of owner wait for it.
-func OwnedBy(owner object.Object, kind schema.GroupVersionKind) metav1.OwnerReference {
+// By returns the reference that marks an object as managed by owner. A foreground deletion
+// of owner waits for the object.
+func By(owner object.Object, kind schema.GroupVersionKind) metav1.OwnerReference {
 	return *metav1.NewControllerRef(owner, kind)
 }
 
-// ErrOwnerGone is the error of a [Claim] that would adopt for an owner which, by now, is
-// being deleted or gone, or another object under its name, though the informer still shows
-// it. There is nothing to be done then, and nothing to try again: the informer will show it
-// too, and bring the key.
+// ErrOwnerGone is the error of a [Claim] whose owner is being deleted, is gone, or was
+// replaced by another object of its name, although the informer still shows it. A reconcile
+// has nothing to do then and nothing to retry: the informer will show the change too, and
+// enqueue the key again.
 var ErrOwnerGone = errors.New("the owner is being deleted or gone")
 
 // Claim decides which objects an owner manages.
 type Claim[T object.Object] struct {
-	Client   *client.Client
+	Server   client.Typed[T] // adopts and releases the objects
 	Owner    object.Object
 	Kind     schema.GroupVersionKind // of the owner
 	Selector labels.Selector
-	// Live reads the owner from the server. Before the first adoption it must
-	// show the same UID and no deletion timestamp, else the error is ErrOwnerGone: an
+	// Live reads the owner from the server. Of calls it once, before the first adoption. If
+	// the owner has another UID or a deletion timestamp, the error is ErrOwnerGone: the
 	// informer may not have seen yet that the owner is gone.
-	Live func(context.Context) (object.Object, error)
-	// Wanted leaves out objects that are not adopted though they match. Objects
-	// that are managed already stay. Nil is all.
-	Wanted func(cache.Item[T]) bool
-
+	Live    func(context.Context) (object.Object, error)
 	checked bool
 	refused error
 }
 
-// Of returns the objects among items that the owner manages: those that it manages
-// already and whose labels match, and those without managing controller whose
-// labels match, after it has adopted them. Managed objects that match no longer
-// are released, unless the owner is being deleted. Errors of single objects do
-// not stop the rest; they are joined.
+// Of returns the objects among items that the owner manages: objects that it manages
+// already and whose labels match, and objects without a managing controller whose labels
+// match, which Of adopts. Of releases managed objects whose labels do not match any more,
+// unless the owner is being deleted. An error of one object does not stop the others; the
+// errors are joined.
 func (c *Claim[T]) Of(ctx context.Context, items ...iter.Seq2[object.Key, cache.Item[T]]) ([]cache.Item[T], error) {
 	var claimed []cache.Item[T]
 	var errs []error
@@ -90,12 +86,9 @@ func (c *Claim[T]) claim(ctx context.Context, item cache.Item[T]) (bool, error) 
 	if ownerGoes || !matches || m.Deleting() || m.Namespace != c.Owner.GetNamespace() {
 		return false, nil
 	}
-	if c.Wanted != nil && !c.Wanted(item) {
-		return false, nil
-	}
 	err := c.adopt(ctx, m)
 	if client.Absent(err) {
-		return false, nil // it went meanwhile
+		return false, nil // it was deleted in the meantime
 	}
 	return err == nil, err
 }
@@ -109,20 +102,19 @@ func (c *Claim[T]) adopt(ctx context.Context, m object.Meta) error {
 	if c.refused != nil {
 		return fmt.Errorf("adopting %s: %w", m.Key, c.refused)
 	}
-	ref := OwnedBy(c.Owner, c.Kind)
+	ref := By(c.Owner, c.Kind)
 	if err := c.change(ctx, m, []any{ref}, append(slices.Clone(m.OwnerReferences), ref)); err != nil {
 		return fmt.Errorf("adopting %s: %w", m.Key, err)
 	}
 	return nil
 }
 
-// change changes the owner references of an object: by a strategic merge patch, which names
-// the one that changes, or, where the server does not take those, by a merge patch, which
-// has all of them. Another object of that name is a conflict, and of a merge patch also an
-// object that has changed.
+// change changes the owner references of an object. A strategic merge patch names the one
+// reference that changes. Servers take those of built-in kinds alone, so for other kinds a
+// merge patch sends all references. Another object under the name is a conflict; for a merge
+// patch, so is an object that has changed.
 func (c *Claim[T]) change(ctx context.Context, m object.Meta, one []any, all []metav1.OwnerReference) error {
-	view := client.For[T](c.Client)
-	resource, err := view.Resource(ctx)
+	resource, err := c.Server.Resource(ctx)
 	if err != nil {
 		return err
 	}
@@ -136,7 +128,7 @@ func (c *Claim[T]) change(ctx context.Context, m object.Meta, one []any, all []m
 	if err != nil {
 		return err
 	}
-	_, err = view.Patch(ctx, m.Key, patch)
+	_, err = c.Server.Patch(ctx, m.Key, patch)
 	return err
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller_test
+package owned_test
 
 import (
 	"context"
@@ -21,13 +21,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var webs = labels.SelectorFromSet(labels.Set{"app": "web"})
@@ -87,13 +89,43 @@ func (n *notary) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text))), Request: r}, nil
 }
 
+var (
+	podsResource = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
+	podKey       = object.Key{Namespace: "ns", Name: "p"}
+)
+
+// inMemory runs a test with a server of Pods and their informer, which runs.
+func inMemory(t *testing.T, test func(*testing.T, *fakeapi.Resource, cache.SharedInformer[*corev1.Pod])) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakeapi.New().Serve(podsResource)
+		c, err := client.New(&rest.Config{Host: "http://in-memory", Transport: server})
+		if err != nil {
+			t.Fatal(err)
+		}
+		factory := cache.NewFactory(c, nil)
+		pods := cache.Informer[*corev1.Pod](factory)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- factory.Run(ctx) }()
+		synctest.Wait()
+		defer func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}()
+		test(t, server, pods)
+	})
+}
+
 func TestWhatAnOwnerClaims(t *testing.T) {
 	managedBy := func(uid types.UID) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {
-			pod.OwnerReferences = []metav1.OwnerReference{controller.OwnedBy(shop(string(uid)), appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+			pod.OwnerReferences = []metav1.OwnerReference{owned.By(shop(string(uid)), appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
 		}
 	}
-	owned := func(pod *corev1.Pod) { // by somebody who does not manage it
+	unmanaged := func(pod *corev1.Pod) { // by somebody who does not manage it
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "c"}}
 	}
 	other := func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": "db"} }
@@ -108,7 +140,6 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		owner   *appsv1.ReplicaSet
 		live    *appsv1.ReplicaSet // what the server says; the owner without one
 		liveErr error
-		spurn   bool // it is not wanted
 		answer  int
 
 		claimed bool
@@ -120,16 +151,14 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		{name: "somebody else's that matches", pod: []func(*corev1.Pod){managedBy("yours")}},
 		{name: "its own that matches no longer", pod: []func(*corev1.Pod){managedBy("mine"), other}, did: "p with UID uid-2: delete mine"},
 		{name: "its own that matches no longer, while it is being deleted", owner: shop("mine", goes), pod: []func(*corev1.Pod){managedBy("mine"), other}},
-		{name: "its own that matches and is not wanted", pod: []func(*corev1.Pod){managedBy("mine")}, spurn: true, claimed: true},
 		{name: "its own that matches no longer and went meanwhile", pod: []func(*corev1.Pod){managedBy("mine"), other}, answer: 404, did: "p with UID uid-2: delete mine"},
 		{name: "its own that matches no longer and has another UID", pod: []func(*corev1.Pod){managedBy("mine"), other}, answer: 422, did: "p with UID uid-2: delete mine"},
 		{name: "its own that cannot be released", pod: []func(*corev1.Pod){managedBy("mine"), other}, answer: 409, did: "p with UID uid-2: delete mine", err: "releasing ns/p"},
 
 		{name: "nobody's that matches", claimed: true, did: "p with UID uid-2:  mine"},
-		{name: "one that somebody owns and nobody manages", pod: []func(*corev1.Pod){owned}, claimed: true, did: "p with UID uid-2:  mine"},
+		{name: "one that somebody owns and nobody manages", pod: []func(*corev1.Pod){unmanaged}, claimed: true, did: "p with UID uid-2:  mine"},
 		{name: "nobody's that does not match", pod: []func(*corev1.Pod){other}},
 		{name: "nobody's that is being deleted", pod: []func(*corev1.Pod){going}},
-		{name: "nobody's that is not wanted", spurn: true},
 		{name: "nobody's, while the owner is being deleted", owner: shop("mine", goes)},
 		{name: "nobody's in another namespace", owner: shop("mine", func(set *appsv1.ReplicaSet) { set.Namespace = "elsewhere" })},
 		{name: "nobody's that went meanwhile", answer: 404, did: "p with UID uid-2:  mine"},
@@ -141,12 +170,12 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		{name: "nobody's, and the server does not say", liveErr: errors.New("no answer"), err: "no answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
+			inMemory(t, func(t *testing.T, server *fakeapi.Resource, pods cache.SharedInformer[*corev1.Pod]) {
 				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Labels: map[string]string{"app": "web"}}}
 				for _, f := range c.pod {
 					f(pod)
 				}
-				if err := b.line.to().Add(pod); err != nil {
+				if err := server.Add(pod); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
@@ -163,9 +192,8 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 					owner = shop("mine")
 				}
 				asked := 0
-				claim := controller.Claim[*corev1.Pod]{
-					Client: cl, Owner: owner, Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Selector: webs,
-					Wanted: func(cache.Item[*corev1.Pod]) bool { return !c.spurn },
+				claim := owned.Claim[*corev1.Pod]{
+					Server: client.For[*corev1.Pod](cl), Owner: owner, Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Selector: webs,
 					Live: func(context.Context) (object.Object, error) {
 						asked++
 						if c.live != nil {
@@ -175,20 +203,20 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 					},
 				}
 				// Twice the same items: the owner is asked for once.
-				items := b.pods.Snapshot().Namespace("ns")
+				items := pods.Snapshot().Namespace("ns")
 				claimed, err := claim.Of(t.Context(), items)
-				if got := len(claimed) == 1 && claimed[0].Key() == key("p"); got != c.claimed || len(claimed) > 1 {
+				if got := len(claimed) == 1 && claimed[0].Key() == podKey; got != c.claimed || len(claimed) > 1 {
 					t.Errorf("claimed %d, want it claimed: %t", len(claimed), c.claimed)
 				}
 				if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 					t.Errorf("the error is %v, want one that says %q", err, c.err)
 				}
-				if errors.Is(err, controller.ErrOwnerGone) != c.gone {
+				if errors.Is(err, owned.ErrOwnerGone) != c.gone {
 					t.Errorf("the error is %v; that the owner is gone: %t", err, c.gone)
 				}
 				var want []string
 				if c.did != "" {
-					want = []string{strings.ReplaceAll(c.did, "uid-2", string(b.line.to().UID(key("p"))))}
+					want = []string{strings.ReplaceAll(c.did, "uid-2", string(server.UID(podKey)))}
 				}
 				if !slices.Equal(n.did, want) {
 					t.Errorf("it did %q, want %q", n.did, want)
@@ -203,3 +231,14 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		})
 	}
 }
+
+func TestOwnerReferenceMarksTheManagingController(t *testing.T) {
+	owner := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "o", UID: "u"}}
+	ref := owned.By(owner, schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	if ref.Controller == nil || !*ref.Controller || ref.BlockOwnerDeletion == nil || !*ref.BlockOwnerDeletion || ref.UID != "u" || ref.APIVersion != "v1" {
+		t.Errorf("%+v", ref)
+	}
+}
+
+// An informer of some objects only cannot see a write to the others. That must not
+// hold the key for ever, whether the answer came or was lost.

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package owned
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// SlowStart calls f count times, in batches that double: initial, twice that, and
-// so on, each batch at once. It stops after the first batch with an error, so that
-// what cannot work, a quota that is used up, say, costs a few requests and not
-// hundreds. It returns how many calls succeeded, and the first error.
+// SlowStart calls f count times, in batches that double: initial calls, twice as many, and
+// so on. The calls of a batch run at the same time. SlowStart stops after the first batch
+// with an error, so a create that cannot succeed, because a quota is used up, say, costs a
+// few requests and not hundreds. It returns how many calls succeeded, and the first error.
 //
 // Source of the method: k8s.io/kubernetes/pkg/controller/replicaset,
 // slowStartBatch.
@@ -30,9 +30,9 @@ func SlowStart(ctx context.Context, count, initial int, f func(context.Context, 
 	return succeeded, nil
 }
 
-// Batch calls f count times at once and returns the errors. If f panics, so does Batch
-// when all calls have ended: in the goroutine of its caller, a Reconciler, say, whose
-// panics are contained.
+// Batch calls f count times at the same time and returns the errors. If a call panics, Batch
+// panics too, after all calls have returned. The panic is then one of the goroutine that
+// called Batch, where a controller contains it.
 func Batch(ctx context.Context, count int, f func(context.Context, int) error) []error {
 	var (
 		mu   sync.Mutex
@@ -75,3 +75,6 @@ type carriedPanic struct {
 }
 
 func (p *carriedPanic) String() string { return fmt.Sprint(p.value) }
+
+// Stack returns the stack of the goroutine that panicked. The loop logs it.
+func (p *carriedPanic) Stack() []byte { return p.stack }
