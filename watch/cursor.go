@@ -49,8 +49,7 @@ func (c cursor) empty(forget string, selections ...string) error {
 			b.Version(name, "")
 		}
 	}
-	_, err := c.journal.Commit(&b)
-	return err
+	return c.journal.Commit(&b)
 }
 
 func (c cursor) get(selection string, key object.Key) (journal.Seen, bool, error) {

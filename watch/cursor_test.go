@@ -89,7 +89,7 @@ func TestTheCursorGoesBackWithAServerThatWasSetBack(t *testing.T) {
 	s.delete("gone")
 	var b journal.Batch
 	b.Version(selection, future)
-	if _, err := n.Commit(&b); err != nil {
+	if err := n.Commit(&b); err != nil {
 		t.Fatal(err)
 	}
 
@@ -264,7 +264,7 @@ func TestAReplayTellsEachStepOfAVersion(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		known.Seen(f.name, object.Key{Namespace: "shop", Name: name}, journal.Seen{UID: types.UID("uid-" + name), Version: "90"})
 	}
-	if _, err := f.watch.options.Journal.Commit(&known); err != nil {
+	if err := f.watch.options.Journal.Commit(&known); err != nil {
 		t.Fatal(err)
 	}
 	if !f.replay(t.Context(), "100", "101") {

@@ -212,7 +212,7 @@ func TestEventsForASinkThatIsGoneAreNamed(t *testing.T) {
 	}
 	var batch journal.Batch
 	batch.Event("slack", "x", data)
-	if _, err := p.journal.Commit(&batch); err != nil {
+	if err := p.journal.Commit(&batch); err != nil {
 		t.Fatal(err)
 	}
 	p.closeJournal()

@@ -329,7 +329,7 @@ func TestWhatHappenedLongAgoIsToldAsTheDifference(t *testing.T) {
 			s.create("new")
 			var b journal.Batch
 			b.Version(selection, version)
-			if _, err := n.Commit(&b); err != nil {
+			if err := n.Commit(&b); err != nil {
 				t.Fatal(err)
 			}
 			var asked atomic.Int64

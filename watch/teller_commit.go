@@ -146,7 +146,7 @@ func (t *teller) forgetSteps(f *follower) {
 // commitAll commits, and waits for room where a sink has none left: everything waits then,
 // which the log says. What is told late is told, and what is dropped is lost.
 func (t *teller) commitAll(ctx context.Context) error {
-	_, err := t.watch.options.Journal.Commit(&t.commit)
+	err := t.watch.options.Journal.Commit(&t.commit)
 	var full *journal.FullError
 	if !errors.As(err, &full) {
 		return err
@@ -157,7 +157,7 @@ func (t *teller) commitAll(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, t.watch.patience)
 		defer cancel()
 	}
-	if _, err = t.watch.options.Journal.CommitWait(ctx, &t.commit); err == nil {
+	if err = t.watch.options.Journal.CommitWait(ctx, &t.commit); err == nil {
 		t.watch.log.Info("there is room again", "sink", full.Sink)
 	}
 	return err

@@ -330,8 +330,13 @@ func (s *stage) sound() {
 			s.t.Error(err)
 		}
 	}()
-	if now := j.Stats(); now.Waiting != 0 || now.Dropped != 0 || now.Sinks != len(routed) || now.Selections != 3 {
-		s.t.Errorf("the journal has %+v, want nothing waiting", now)
+	if len(j.Sinks()) != len(routed) || len(j.Selections()) != 3 {
+		s.t.Errorf("the journal has the sinks %q and the selections %q", j.Sinks(), j.Selections())
+	}
+	for _, name := range j.Sinks() {
+		if n, _, _, err := j.Waiting(name); n != 0 || err != nil {
+			s.t.Errorf("%d events wait for %s (%v), want none", n, name, err)
+		}
 	}
 	there := map[thing]state{}
 	for t, all := range s.ledger.made {

@@ -10,35 +10,27 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Overflow says what becomes of a batch with events for a sink that has no room.
-type Overflow int
-
-const (
-	// Block: nothing of the batch is written, and Commit returns a [FullError].
-	Block Overflow = iota
-	// DropNew: the events that find no room are not written, the rest of the batch is.
-	// They are counted, and Commit names the sinks. An event that is in the outbox is
-	// never dropped for a newer one: a sink may be sending it.
-	DropNew
-)
-
 // What fits into a record.
 const (
 	MaxEvent = 8 << 20  // bytes of an event with its ID
-	MaxName  = 16 << 10 // bytes of the name of a selection or a sink
+	maxName  = 16 << 10 // bytes of the name of a selection or a sink
 	maxKey   = 4 << 10  // bytes of a key; API servers allow 506
 	maxText  = 4 << 10  // bytes of a UID or a version
 )
 
 // Batch is what is written together, or not at all. Its zero value is empty. It is for one
-// goroutine, and may be committed again after an error; Reset makes it empty for another
-// use. It keeps the data of events until then.
+// goroutine, and may be committed again after an error; Reset makes it empty for another use.
 type Batch struct {
-	// Overflow is what becomes of the batch if a sink has no room.
-	Overflow Overflow
-
-	changes []change
+	encoded []byte // the messages of all changes, one after the other
+	ends    []int  // of each message
+	events  map[string]demand
 	err     error
+}
+
+// demand is the room that a batch needs in the outbox of a sink.
+type demand struct {
+	events int
+	bytes  int64
 }
 
 // Seen notes the state of an object up to which everything was told.
@@ -48,14 +40,23 @@ func (b *Batch) Seen(selection string, key object.Key, s Seen) {
 	if len(s.UID) > maxText || len(s.Version) > maxText {
 		b.refuse("object %s of %q: its UID or its resourceVersion has more than %d bytes", key, selection, maxText)
 	}
-	b.add(change{verb: seeObject, name: selection, key: key, seen: s})
+	e := newChange(b.encoded, seeObject, selection)
+	e.text(fieldNamespace, key.Namespace)
+	e.text(fieldObject, key.Name)
+	e.text(fieldUID, string(s.UID))
+	e.text(fieldVersion, s.Version)
+	e.bytes(fieldDigest, s.Digest[:])
+	b.add(e)
 }
 
 // Forget notes that an object is gone, and that this was told.
 func (b *Batch) Forget(selection string, key object.Key) {
 	b.checkName("selection", selection)
 	b.checkKey(selection, key)
-	b.add(change{verb: forgetObject, name: selection, key: key})
+	e := newChange(b.encoded, forgetObject, selection)
+	e.text(fieldNamespace, key.Namespace)
+	e.text(fieldObject, key.Name)
+	b.add(e)
 }
 
 // Version notes the resourceVersion of a collection up to which everything was told. From
@@ -65,39 +66,68 @@ func (b *Batch) Version(selection, version string) {
 	if len(version) > maxText {
 		b.refuse("selection %q: its resourceVersion has more than %d bytes", selection, maxText)
 	}
-	b.add(change{verb: setVersion, name: selection, seen: Seen{Version: version}})
+	e := newChange(b.encoded, setVersion, selection)
+	e.text(fieldVersion, version)
+	b.add(e)
 }
 
 // Drop forgets a selection with all of its objects.
 func (b *Batch) Drop(selection string) {
 	b.checkName("selection", selection)
-	b.add(change{verb: dropSelection, name: selection})
+	b.add(newChange(b.encoded, dropSelection, selection))
 }
 
-// Event puts an event into the outbox of a sink, behind those that are there. Data is kept
-// until the batch is committed, and must not change.
+// Event puts an event into the outbox of a sink, behind those that are there. The batch copies
+// data.
 func (b *Batch) Event(sink, id string, data []byte) {
 	b.checkName("sink", sink)
-	if entrySize(id, data) > MaxEvent {
-		b.refuse("event %.80q for sink %q: it has %d bytes, and may have %d: leave whole objects out of events", id, sink, entrySize(id, data), MaxEvent)
+	size := int64(len(id) + len(data))
+	if size > MaxEvent {
+		b.refuse("event %.80q for sink %q: it has %d bytes, and may have %d: leave whole objects out of events", id, sink, size, MaxEvent)
+		return
 	}
-	b.add(change{verb: addEvent, name: sink, id: id, data: data})
+	if b.events == nil {
+		b.events = map[string]demand{}
+	}
+	b.events[sink] = demand{b.events[sink].events + 1, b.events[sink].bytes + size}
+	e := newChange(b.encoded, addEvent, sink) // the commit adds its number and the time
+	e.text(fieldID, id)
+	e.bytes(fieldData, data)
+	b.add(e)
 }
 
-func (b *Batch) add(c change) { b.changes = append(b.changes, c) }
+// ack takes events out of the outbox of a sink.
+func (b *Batch) ack(sink string, seqs []uint64) {
+	e := newChange(b.encoded, ackEvents, sink)
+	for _, seq := range seqs {
+		e.number(fieldSeq, seq)
+	}
+	b.add(e)
+}
+
+// add takes what the message of another change was appended to.
+func (b *Batch) add(encoded encoder) {
+	b.encoded, b.ends = encoded, append(b.ends, len(encoded))
+}
 
 // Len returns how many changes are in the batch.
-func (b *Batch) Len() int { return len(b.changes) }
+func (b *Batch) Len() int { return len(b.ends) }
+
+// mostKept is how large a buffer may be that is kept for the next use, in bytes.
+const mostKept = 1 << 20
 
 // Reset makes the batch empty.
 func (b *Batch) Reset() {
-	clear(b.changes)
-	b.changes, b.err = b.changes[:0], nil
+	if cap(b.encoded) > mostKept {
+		b.encoded = nil
+	}
+	clear(b.events)
+	b.encoded, b.ends, b.err = b.encoded[:0], b.ends[:0], nil
 }
 
 func (b *Batch) checkName(what, name string) {
-	if name == "" || len(name) > MaxName {
-		b.refuse("a %s's name has %d bytes: it needs 1 to %d", what, len(name), MaxName)
+	if name == "" || len(name) > maxName {
+		b.refuse("a %s's name has %d bytes: it needs 1 to %d", what, len(name), maxName)
 	}
 }
 

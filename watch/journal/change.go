@@ -5,47 +5,28 @@ package journal
 
 import (
 	"errors"
-	"time"
+	"iter"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/setpoint-io/setpoint/object"
 )
 
 // verb says what a change does. Its number is in the file.
 type verb byte
 
 const (
-	seeObject     verb = iota + 1 // of a selection: the state of key is seen
-	forgetObject                  // of a selection: key is gone
-	setVersion                    // of a selection: everything was told up to seen.Version
+	seeObject     verb = iota + 1 // of a selection: the state of an object was told
+	forgetObject                  // of a selection: an object is gone
+	setVersion                    // of a selection: everything was told up to a version
 	dropSelection                 // with all of its objects
-	addEvent                      // of a sink: with the number seqs[0]
-	ackEvents                     // of a sink: the events seqs were sent
-	discardEvents                 // of a sink: the events seqs cannot be read, and count as dropped
-	countDropped                  // of a sink: count events found no room
-	setNext                       // of a sink: the next event gets the number count
-	removeSink                    // with all of its events
+	addEvent                      // of a sink: the event with a number waits
+	ackEvents                     // of a sink: the events with these numbers are done with
+	discardEvents                 // as ackEvents: older programs wrote it for damaged events
+	countDropped                  // of a sink: older programs counted lost events
+	setNext                       // of a sink: the number of the next event
+	removeSink                    // with all of its events: older programs wrote it
 )
 
-// change is one change of the journal: a message of docs/watch-journal.md. Which fields are
-// set depends on the verb.
-type change struct {
-	verb  verb
-	name  string // of the selection or the sink
-	key   object.Key
-	seen  Seen
-	seqs  []uint64
-	count uint64
-	id    string
-	at    time.Time
-	data  []byte
-
-	encoded section // where the message is, of an event
-}
-
-// The fields of a Change, and the only field of a frame.
+// The fields of a Change in docs/watch-journal.md.
 const (
 	fieldVerb protowire.Number = iota + 1
 	fieldName
@@ -59,110 +40,116 @@ const (
 	fieldID
 	fieldTime
 	fieldData
-
-	fieldChange protowire.Number = 1
 )
 
-// append appends the message to b. Empty fields are left out.
-func (c *change) append(b []byte) []byte {
-	number := func(field protowire.Number, v uint64) {
-		b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+// encoder appends the fields of a change.
+type encoder []byte
+
+func newChange(b []byte, v verb, name string) encoder {
+	e := encoder(b)
+	e.number(fieldVerb, uint64(v))
+	e.text(fieldName, name)
+	return e
+}
+
+func (e *encoder) number(field protowire.Number, v uint64) {
+	*e = protowire.AppendVarint(protowire.AppendTag(*e, field, protowire.VarintType), v)
+}
+
+// text appends a text that is not empty.
+func (e *encoder) text(field protowire.Number, v string) {
+	if v != "" {
+		*e = protowire.AppendString(protowire.AppendTag(*e, field, protowire.BytesType), v)
 	}
-	text := func(field protowire.Number, v string) {
-		if v != "" {
-			b = protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), v)
-		}
-	}
-	number(fieldVerb, uint64(c.verb))
-	text(fieldName, c.name)
-	text(fieldNamespace, c.key.Namespace)
-	text(fieldObject, c.key.Name)
-	text(fieldUID, string(c.seen.UID))
-	text(fieldVersion, c.seen.Version)
-	if c.verb == seeObject {
-		b = protowire.AppendBytes(protowire.AppendTag(b, fieldDigest, protowire.BytesType), c.seen.Digest[:])
-	}
-	for _, seq := range c.seqs {
-		number(fieldSeq, seq)
-	}
-	if c.count != 0 {
-		number(fieldCount, c.count)
-	}
-	if c.verb == addEvent {
-		text(fieldID, c.id)
-		number(fieldTime, uint64(c.at.UnixNano()))
-		b = protowire.AppendBytes(protowire.AppendTag(b, fieldData, protowire.BytesType), c.data)
-	}
-	return b
+}
+
+func (e *encoder) bytes(field protowire.Number, v []byte) {
+	*e = protowire.AppendBytes(protowire.AppendTag(*e, field, protowire.BytesType), v)
+}
+
+// change is a decoded change. Its texts are parts of the message that it was decoded from, so
+// that opening a file allocates nothing for each object. Which fields are set depends on the verb.
+type change struct {
+	verb                                                    verb
+	name, namespace, object, uid, version, digest, id, data []byte
+	seqs                                                    []uint64
+	count, time                                             uint64
 }
 
 var errMessage = errors.New("it holds a message that this program cannot have written")
 
-// texts holds each of the texts that many changes have in common once.
-type texts map[string]string
-
-func (t texts) of(b []byte) string {
-	s, ok := t[string(b)]
-	if !ok {
-		s = string(b)
-		t[s] = s
+// decode reads a message into c, which may have been used before.
+func (c *change) decode(b []byte) error {
+	*c = change{seqs: c.seqs[:0]}
+	texts := [...]*[]byte{
+		fieldName: &c.name, fieldNamespace: &c.namespace, fieldObject: &c.object, fieldUID: &c.uid,
+		fieldVersion: &c.version, fieldDigest: &c.digest, fieldID: &c.id, fieldData: &c.data,
 	}
-	return s
-}
-
-// parseChange returns the change of a message. Its data is part of b.
-func parseChange(b []byte, shared texts) (c change, err error) {
 	for len(b) > 0 {
 		field, kind, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			return c, errMessage
+			return errMessage
 		}
 		b = b[n:]
-		var number uint64
-		var text []byte
 		switch kind {
 		case protowire.VarintType:
+			var number uint64
 			number, n = protowire.ConsumeVarint(b)
+			switch field {
+			case fieldVerb:
+				c.verb = verb(min(number, 0xff))
+			case fieldSeq:
+				c.seqs = append(c.seqs, number)
+			case fieldCount:
+				c.count = number
+			case fieldTime:
+				c.time = number
+			default:
+				return errMessage
+			}
 		case protowire.BytesType:
+			var text []byte
 			text, n = protowire.ConsumeBytes(b)
+			if int(field) >= len(texts) || texts[field] == nil {
+				return errMessage
+			}
+			*texts[field] = text
 		default:
-			return c, errMessage
+			return errMessage
 		}
 		if n < 0 {
-			return c, errMessage
+			return errMessage
 		}
 		b = b[n:]
-		switch field {
-		case fieldVerb:
-			c.verb = verb(min(number, 0xff))
-		case fieldName:
-			c.name = shared.of(text)
-		case fieldNamespace:
-			c.key.Namespace = shared.of(text)
-		case fieldObject:
-			c.key.Name = string(text)
-		case fieldUID:
-			c.seen.UID = types.UID(text)
-		case fieldVersion:
-			c.seen.Version = string(text)
-		case fieldDigest:
-			copy(c.seen.Digest[:], text)
-		case fieldSeq:
-			c.seqs = append(c.seqs, number)
-		case fieldCount:
-			c.count = number
-		case fieldID:
-			c.id = string(text)
-		case fieldTime:
-			c.at = time.Unix(0, int64(number)).UTC()
-		case fieldData:
-			c.data = text
-		default:
-			return c, errMessage
+	}
+	if len(c.name) == 0 || c.verb < seeObject || c.verb > removeSink || c.verb == addEvent && (len(c.seqs) != 1 || c.seqs[0] == 0) {
+		return errMessage
+	}
+	return nil
+}
+
+// The only field of a frame: a change.
+const fieldChange protowire.Number = 1
+
+// messages yields the messages of the changes in a body of a frame, and where they are in it.
+// What is no message of a change is yielded as nil, and ends the loop.
+func messages(body []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for at := 0; at < len(body); {
+			field, kind, tag := protowire.ConsumeTag(body[at:])
+			if tag < 0 || field != fieldChange || kind != protowire.BytesType {
+				yield(at, nil)
+				return
+			}
+			message, n := protowire.ConsumeBytes(body[at+tag:])
+			if n < 0 {
+				yield(at, nil)
+				return
+			}
+			at += tag + n
+			if !yield(at-len(message), message) {
+				return
+			}
 		}
 	}
-	if c.name == "" || c.verb < seeObject || c.verb > removeSink || c.verb == addEvent && (len(c.seqs) != 1 || c.seqs[0] == 0) {
-		return c, errMessage
-	}
-	return c, nil
 }

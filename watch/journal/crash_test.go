@@ -85,7 +85,7 @@ func commitUntilKilled(path string) error {
 				b.Event(name, fmt.Sprint(n), []byte(strings.Repeat(fmt.Sprint(n, ";"), int(n%700))))
 				b.Seen(name, key(int(n%50)), Seen{Version: fmt.Sprint(n)})
 				b.Version(name, fmt.Sprint(n))
-				if _, err := j.Commit(&b); err != nil {
+				if err := j.Commit(&b); err != nil {
 					failed <- err
 					return
 				}

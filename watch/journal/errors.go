@@ -18,10 +18,10 @@ var (
 	// ErrOlder is why Open refused a file of format 1, a database of bbolt.
 	ErrOlder = errors.New("the journal is of format 1, which this program does not read any more")
 
-	// ErrFull is what a [FullError] is.
+	// ErrFull is the error that a [FullError] is.
 	ErrFull = errors.New("the outbox is full")
 
-	// ErrClosed is what everything answers after Close.
+	// ErrClosed is the error of every method after Close.
 	ErrClosed = errors.New("the journal is closed")
 
 	errEmpty = errors.New("is an empty file")
@@ -45,8 +45,8 @@ func (e *FullError) Error() string {
 // Is makes errors.Is(err, ErrFull) true.
 func (e *FullError) Is(target error) bool { return target == ErrFull }
 
-// Damage is what was wrong with a file that was opened. Whoever opens a journal tells the
-// user: what is lost here was not told, and nothing will tell it later.
+// Damage is what was wrong with a file that was opened. The caller of Open tells the user: what
+// is lost here was not told, and nothing will tell it later.
 type Damage struct {
 	Path string
 	// Aside is where the damaged file is now. It is empty if the file was empty.

@@ -31,7 +31,7 @@ func Example() {
 	b.Event("chat", "event-1", []byte(`{"verb":"updated"}`))
 	b.Seen("deployments.apps/v1", web, journal.Seen{UID: "8f14", Version: "4711"})
 	b.Version("deployments.apps/v1", "4711")
-	if _, err := j.Commit(&b); err != nil {
+	if err := j.Commit(&b); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/setpoint-io/setpoint/internal/filelock"
 	"github.com/setpoint-io/setpoint/internal/ownfile"
 )
 
@@ -27,7 +28,7 @@ func openLocked(path string, wait time.Duration) (f *os.File, fresh bool, err er
 			_ = f.Close()
 			return nil, false, err
 		}
-		// Who had the lock may have set this file aside and begun another.
+		// The process that had the lock may have set this file aside and begun another.
 		mine, err := f.Stat()
 		if err != nil {
 			_ = f.Close()
@@ -37,6 +38,26 @@ func openLocked(path string, wait time.Duration) (f *os.File, fresh bool, err er
 			return f, fresh, nil
 		}
 		_ = f.Close()
+	}
+}
+
+// lockPoll is how often a lock is tried that another process holds.
+const lockPoll = 20 * time.Millisecond
+
+// lockFile locks an open file until it is closed. It tries until the deadline.
+func lockFile(f *os.File, deadline time.Time) error {
+	for {
+		switch locked, err := filelock.Try(f); {
+		case errors.Is(err, errors.ErrUnsupported):
+			return fmt.Errorf("locking it: %w; without locks two processes could write to one journal", err)
+		case err != nil:
+			return fmt.Errorf("locking it: %w", err)
+		case locked:
+			return nil
+		case !time.Now().Before(deadline):
+			return ErrLocked
+		}
+		time.Sleep(lockPoll)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -33,7 +34,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // newHeader returns the header of a new file, with a key of its own.
 func newHeader(key []byte) []byte {
 	h := append([]byte(title+strconv.Itoa(format)+"\n"), key...)
-	return binary.BigEndian.AppendUint32(h, crc32.Checksum(h, castagnoli))
+	return binary.BigEndian.AppendUint32(h, checksum(h))
 }
 
 func newKey() []byte {
@@ -77,26 +78,22 @@ func readHeader(r io.ReaderAt) (key []byte, err error) {
 // their offset: a frame of another file, or in another place, is none. Nobody can have the
 // cluster put bytes into an event that are taken for a frame, because the key is secret.
 type frames struct {
-	seed    uint32
-	shared  texts
-	body    []byte
-	changes []change
+	seed uint32
+	body []byte // of the frame that was read last
 }
 
-func framesOf(key []byte) *frames {
-	return &frames{seed: crc32.Checksum(key, castagnoli), shared: texts{}}
-}
+func framesOf(key []byte) *frames { return &frames{seed: checksum(key)} }
 
-// begin returns an empty frame in b, to which changes can be added.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// begin returns an empty frame in b, to which messages can be added.
 func (f *frames) begin(b []byte) []byte { return append(b[:0], make([]byte, frameHead)...) }
 
-// add adds the message of a change to a frame that will be written at an offset, and notes in
-// the change where it is.
-func (f *frames) add(frame []byte, at int64, c *change) []byte {
-	f.body = c.append(f.body[:0])
-	frame = protowire.AppendBytes(protowire.AppendTag(frame, fieldChange, protowire.BytesType), f.body)
-	c.encoded = sectionOf(f.body, at+int64(len(frame)-len(f.body)))
-	return frame
+// add adds the message of a change to a frame that will be written at an offset, and returns
+// where it will be.
+func (f *frames) add(frame []byte, at int64, message []byte) ([]byte, section) {
+	frame = protowire.AppendBytes(protowire.AppendTag(frame, fieldChange, protowire.BytesType), message)
+	return frame, sectionOf(message, at+int64(len(frame)-len(message)))
 }
 
 // seal writes the head of a frame that will be written at an offset.
@@ -123,57 +120,31 @@ func (f *frames) isHead(head []byte, at, size int64) bool {
 // errFrame says that there is no frame that is as it was written.
 var errFrame = errors.New("its checksum is of something else")
 
-// read reads the frame at an offset from r, which is there, and returns its changes and its
-// length. The changes are valid until the next call.
-func (f *frames) read(r io.Reader, at, size int64) (changes []change, length int64, err error) {
+// read reads the frame at an offset from r, which is there, and returns its body. The body is
+// valid until the next call.
+func (f *frames) read(r io.Reader, at, size int64) (body []byte, err error) {
 	var head [frameHead]byte
 	if size-at < frameHead {
-		return nil, 0, errFrame
+		return nil, errFrame
 	}
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if !f.isHead(head[:], at, size) {
-		return nil, 0, errFrame
+		return nil, errFrame
 	}
 	n := int(binary.BigEndian.Uint32(head[:]))
-	if n > cap(f.body) {
-		f.body = make([]byte, n)
-	}
-	f.body = f.body[:n]
+	f.body = slices.Grow(f.body[:0], n)[:n]
 	if _, err := io.ReadFull(r, f.body); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if crc32.Update(f.headSum(head[:], at), castagnoli, f.body) != binary.BigEndian.Uint32(head[8:]) {
-		return nil, 0, errFrame
+		return nil, errFrame
 	}
-	err = f.parse(at + frameHead)
-	return f.changes, frameHead + int64(n), err
+	return f.body, nil
 }
 
-// parse makes the changes of the body, which is at an offset.
-func (f *frames) parse(at int64) error {
-	clear(f.changes)
-	f.changes = f.changes[:0]
-	for rest := f.body; len(rest) > 0; {
-		field, kind, n := protowire.ConsumeField(rest)
-		if n < 0 || field != fieldChange || kind != protowire.BytesType {
-			return errMessage
-		}
-		_, _, tag := protowire.ConsumeTag(rest)
-		message, _ := protowire.ConsumeBytes(rest[tag:])
-		rest = rest[n:]
-		c, err := parseChange(message, f.shared)
-		if err != nil {
-			return err
-		}
-		c.encoded = sectionOf(message, at+int64(len(f.body)-len(rest)-len(message)))
-		f.changes = append(f.changes, c)
-	}
-	return nil
-}
-
-// next returns the offset of the next head of a frame, from an offset on.
+// next returns the offset of the next head of a frame, from an offset on, or the size of the file.
 func (f *frames) next(r io.ReaderAt, at, size int64) (int64, error) {
 	b := make([]byte, 1<<20)
 	for ; size-at >= frameHead; at += int64(len(b)) - frameHead + 1 {
@@ -188,24 +159,4 @@ func (f *frames) next(r io.ReaderAt, at, size int64) (int64, error) {
 		}
 	}
 	return size, nil
-}
-
-// section is a part of the file with its checksum.
-type section struct {
-	at  int64
-	n   int
-	sum uint32
-}
-
-func sectionOf(b []byte, at int64) section { return section{at, len(b), crc32.Checksum(b, castagnoli)} }
-
-func (s section) read(r io.ReaderAt) ([]byte, error) {
-	b := make([]byte, s.n)
-	if _, err := r.ReadAt(b, s.at); err != nil {
-		return nil, err
-	}
-	if crc32.Checksum(b, castagnoli) != s.sum {
-		return nil, errFrame
-	}
-	return b, nil
 }

@@ -39,7 +39,7 @@ func fillDisk(path string) error {
 			b.Reset()
 			b.Event("chat", fmt.Sprint(n), make([]byte, 20_000))
 			b.Version("pods", fmt.Sprint(n))
-			_, err = j.Commit(&b)
+			err = j.Commit(&b)
 			if n > 1000 {
 				return errors.New("the file never ends")
 			}
@@ -60,7 +60,7 @@ func fillDisk(path string) error {
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 			return err
 		}
-		if _, err := j.Commit(&b); err != nil {
+		if err := j.Commit(&b); err != nil {
 			return fmt.Errorf("there is room, and yet: %w", err)
 		}
 		n++

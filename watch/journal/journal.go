@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,46 +19,38 @@ import (
 
 // Options are what Open needs to know. The zero value is good.
 type Options struct {
-	Log   *slog.Logger     // nil for none
-	Clock func() time.Time // nil for time.Now; it dates events and files set aside
+	Log *slog.Logger // nil for none
 
-	// Limit is how many events may wait for a sink, LimitBytes how many bytes they may
-	// have together. 0 for the defaults.
-	Limit      int
-	LimitBytes int64
+	// Limit is how many events may wait for a sink. Default: 100,000.
+	Limit int
 
-	// LockWait is how long Open waits for a process that has the file. 0 for the default,
-	// less to ask once.
+	// LockWait is how long Open waits for a process that has the file. Default: 2s. If it is
+	// negative, Open does not wait.
 	LockWait time.Duration
 
-	// NoSync leaves it to the system when to write to the disk. Only for tests: after a
-	// loss of power, commits may be missing.
-	NoSync bool
+	clock      func() time.Time // dates events and files that are set aside
+	limitBytes int64            // that may wait for a sink
+	noSync     bool             // leaves it to the system when to write to the disk
 }
 
-// The defaults. The bytes are those of 100,000 events with their fields, without objects.
 const (
-	DefaultLimit      = 100_000
-	DefaultLimitBytes = 256 << 20
-	DefaultLockWait   = 2 * time.Second
+	defaultLimit      = 100_000
+	defaultLimitBytes = 256 << 20 // as 100,000 events with their fields, without objects
+	defaultLockWait   = 2 * time.Second
 )
 
 func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Clock == nil {
-		o.Clock = time.Now
+	if o.clock == nil {
+		o.clock = time.Now
 	}
 	if o.Limit <= 0 {
-		o.Limit = DefaultLimit
+		o.Limit = defaultLimit
 	}
-	if o.LimitBytes <= 0 {
-		o.LimitBytes = DefaultLimitBytes
-	}
-	if o.LockWait == 0 {
-		o.LockWait = DefaultLockWait
-	}
+	o.limitBytes = cmp.Or(o.limitBytes, defaultLimitBytes)
+	o.LockWait = cmp.Or(o.LockWait, defaultLockWait)
 	return o
 }
 
@@ -73,11 +66,11 @@ type Journal struct {
 
 	// writing is held by the goroutine that writes to the file. It guards these, and nobody
 	// else changes what mu guards.
-	writing   sync.Mutex
-	frames    *frames
-	frame     []byte // that is being made
-	end       int64  // of the frames that are on the disk
-	compactAt int64  // the size from which on it is worth the look whether to compact
+	writing sync.Mutex
+	frames  *frames
+	frame   []byte // that is being made
+	end     int64  // of the frames that are on the disk
+	retryAt int64  // after a rewrite that failed: the size at which it is tried again
 
 	mu      sync.RWMutex
 	file    *os.File
@@ -85,13 +78,11 @@ type Journal struct {
 	closed  bool
 	broken  error // why the last write failed: state may hold what is not on the disk
 	signals map[string]*signals
-	commits uint64
-	batches uint64
 }
 
-// signals wake who waits for a sink's events, and for room in its outbox.
+// signals wake the readers of a sink's events, and the writers that wait for room in its outbox.
 type signals struct {
-	wake chan struct{} // of one
+	wake chan struct{} // holds one signal
 	room chan struct{} // closed when something leaves, and then made anew
 }
 
@@ -99,8 +90,8 @@ type signals struct {
 // there and be writable; the file is for its owner only.
 //
 // A file that is damaged is renamed, and what can be read of it is written to a new one.
-// Damage says so, and whoever calls tells the user. A file of another format is left alone,
-// and so is one that another process has: that is an error.
+// Damage says so, and the caller tells the user. A file of another format is an error, and is
+// left alone; so is a file that another process has.
 func Open(path string, options Options) (*Journal, *Damage, error) {
 	options = options.withDefaults()
 	if err := ownfile.Link(path); errors.Is(err, ownfile.ErrNotOwn) {
@@ -177,7 +168,7 @@ func (j *Journal) take(f *os.File, fresh bool) (*Damage, error) {
 	if end < info.Size() {
 		j.log.Warn("the last commit of the journal was cut off; what it held is told again", "bytes", info.Size()-end)
 	}
-	return nil, j.settle()
+	return nil, j.truncate()
 }
 
 // begin makes a journal with nothing in it, whose file is to be rewritten.
@@ -187,7 +178,7 @@ func (j *Journal) begin(f *os.File) {
 
 // replace sets the damaged file aside, and writes the state to a new one.
 func (j *Journal) replace(d *Damage) (*Damage, error) {
-	aside, err := setAside(j.path, j.options.Clock())
+	aside, err := setAside(j.path, j.options.clock())
 	if err != nil {
 		return nil, fmt.Errorf("it is damaged (%w), and cannot be set aside: %w", d.Reason, err)
 	}
@@ -225,44 +216,9 @@ func (j *Journal) read(f func() error) error {
 	return f()
 }
 
-// Path returns where the file is.
-func (j *Journal) Path() string { return j.path }
-
 // Key returns 32 random bytes that were made with the file. Digests are keyed with them, so that
 // a digest says nothing without the file.
 func (j *Journal) Key() []byte { return slices.Clone(j.key) }
-
-// Stats are figures of a journal.
-type Stats struct {
-	FileBytes  int64 // size of the file
-	Selections int
-	Objects    int
-	Sinks      int
-	Waiting    int   // events, over all sinks
-	Bytes      int64 // their size
-	Dropped    uint64
-	Batches    uint64 // committed since Open
-	Commits    uint64 // in so many writes
-}
-
-// Stats returns figures of the journal.
-func (j *Journal) Stats() Stats {
-	j.mu.RLock()
-	defer j.mu.RUnlock()
-	s := Stats{Selections: len(j.state.selections), Sinks: len(j.state.sinks), Batches: j.batches, Commits: j.commits}
-	for _, sel := range j.state.selections {
-		s.Objects += len(sel.objects)
-	}
-	for _, q := range j.state.sinks {
-		s.Waiting += len(q.entries)
-		s.Bytes += q.bytes
-		s.Dropped += q.dropped
-	}
-	if info, err := os.Stat(j.path); err == nil {
-		s.FileBytes = info.Size()
-	}
-	return s
-}
 
 // signalsOf returns the signals of a sink. The caller has locked mu for writing, or has the
 // journal for itself.

@@ -8,27 +8,35 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"os"
-	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/setpoint-io/setpoint/object"
 )
 
 func TestChangesComeBackAsTheyWere(t *testing.T) {
-	for _, c := range []change{
-		{verb: seeObject, name: "pods", key: key(1), seen: seen(1)},
-		{verb: seeObject, name: "nodes", key: object.Key{Name: "n"}},
-		{verb: forgetObject, name: "pods", key: key(1)},
-		{verb: setVersion, name: "pods", seen: Seen{Version: "007"}},
-		{verb: dropSelection, name: "pods"},
-		{verb: addEvent, name: "chat", seqs: []uint64{1 << 63}, id: "id", at: noon, data: []byte("data")},
-		{verb: ackEvents, name: "chat", seqs: []uint64{1, 7, 300}},
-		{verb: countDropped, name: "chat", count: 1 << 40},
-		{verb: removeSink, name: "chat"},
+	var b Batch
+	b.Seen("pods", key(1), seen(1))
+	b.Seen("nodes", object.Key{Name: "n"}, Seen{})
+	b.Version("pods", "007")
+	b.Event("chat", "id", []byte("data"))
+	b.ack("chat", []uint64{1, 7, 300, 1 << 63})
+	var c change
+	begin := 0
+	for i, check := range []func() bool{
+		func() bool { k, s := c.seen(); return string(c.name) == "pods" && k == key(1) && s == seen(1) },
+		func() bool { k, s := c.seen(); return k == object.Key{Name: "n"} && s == Seen{} },
+		func() bool { return c.verb == setVersion && string(c.version) == "007" },
+		nil, // an event is complete with its number
+		func() bool { return c.verb == ackEvents && slices.Equal(c.seqs, []uint64{1, 7, 300, 1 << 63}) },
 	} {
-		got, err := parseChange(c.append(nil), texts{})
-		if err != nil || !reflect.DeepEqual(got, c) {
-			t.Errorf("%+v became %+v, %v", c, got, err)
+		err := c.decode(b.encoded[begin:b.ends[i]])
+		begin = b.ends[i]
+		if check == nil {
+			continue
+		}
+		if err != nil || !check() {
+			t.Errorf("change %d became %+v, %v", i, c, err)
 		}
 	}
 }
@@ -37,16 +45,16 @@ func TestChangesComeBackAsTheyWere(t *testing.T) {
 // or that an older file left on the disk, are none.
 func TestFrameIsOneAtItsPlaceAlone(t *testing.T) {
 	f, other := framesOf([]byte("a key")), framesOf([]byte("another key"))
-	frame := f.add(f.begin(nil), 100, &change{verb: dropSelection, name: "pods"})
+	frame, _ := f.add(f.begin(nil), 100, newChange(nil, dropSelection, "pods"))
 	f.seal(frame, 100)
 	size := int64(1000)
-	if _, _, err := f.read(bytes.NewReader(frame), 100, size); err != nil {
+	if _, err := f.read(bytes.NewReader(frame), 100, size); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := f.read(bytes.NewReader(frame), 101, size); err == nil {
+	if _, err := f.read(bytes.NewReader(frame), 101, size); err == nil {
 		t.Error("it is one at another offset")
 	}
-	if _, _, err := other.read(bytes.NewReader(frame), 100, size); err == nil {
+	if _, err := other.read(bytes.NewReader(frame), 100, size); err == nil {
 		t.Error("it is one in another file")
 	}
 }
@@ -93,19 +101,20 @@ func FuzzFile(f *testing.F) {
 }
 
 func BenchmarkChange(b *testing.B) {
-	c := change{verb: seeObject, name: "pods/v1", key: podKey(7), seen: podSeen(7, 7)}
-	encoded := c.append(nil)
-	b.Run("append", func(b *testing.B) {
-		var buf []byte
+	b.Run("encode", func(b *testing.B) {
+		var batch Batch
 		for b.Loop() {
-			buf = c.append(buf[:0])
+			batch.Reset()
+			batch.Seen("pods/v1", podKey(7), podSeen(7, 7))
 		}
-		b.ReportMetric(float64(len(buf)), "bytes/change")
+		b.ReportMetric(float64(len(batch.encoded)), "bytes/change")
 	})
-	b.Run("parse", func(b *testing.B) {
-		shared := texts{}
+	b.Run("decode", func(b *testing.B) {
+		var batch Batch
+		batch.Seen("pods/v1", podKey(7), podSeen(7, 7))
+		var c change
 		for b.Loop() {
-			_, _ = parseChange(encoded, shared)
+			_ = c.decode(batch.encoded)
 		}
 	})
 }

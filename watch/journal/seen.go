@@ -6,6 +6,9 @@ package journal
 import (
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,6 +21,13 @@ type Seen struct {
 	Version string // the object's resourceVersion
 	// Digest tells a state from another. It is keyed with [Journal.Key].
 	Digest [16]byte
+}
+
+// seen returns the object of a change, and its state.
+func (c *change) seen() (object.Key, Seen) {
+	s := Seen{UID: types.UID(c.uid), Version: string(c.version)}
+	copy(s.Digest[:], c.digest)
+	return object.Key{Namespace: string(c.namespace), Name: string(c.object)}, s
 }
 
 // Selections returns the names of the selections in the journal, sorted.
@@ -40,12 +50,27 @@ func (j *Journal) Selection(name string) (version string, known bool) {
 	return "", false
 }
 
-// Get returns the state of one object. That it is not there is no error.
+// Get returns the state of one object. An object that is not there is no error.
 func (j *Journal) Get(selection string, key object.Key) (s Seen, known bool, err error) {
 	err = j.read(func() error {
-		if sel := j.state.selections[selection]; sel != nil {
-			s, known = sel.objects[key]
+		sel := j.state.selections[selection]
+		if sel == nil {
+			return nil
 		}
+		at, there := sel.objects[j.state.id([]byte(key.Namespace), []byte(key.Name))]
+		if !there {
+			return nil
+		}
+		message, err := at.read(j.file)
+		if err != nil {
+			return j.explain("reading it", err)
+		}
+		var c change
+		if err := c.decode(message); err != nil {
+			return j.explain("reading it", err)
+		}
+		_, s = c.seen()
+		known = true
 		return nil
 	})
 	return s, known, err
@@ -59,10 +84,7 @@ func (j *Journal) Objects(selection string) (objects iter.Seq2[object.Key, Seen]
 	var err error
 	seq := func(yield func(object.Key, Seen) bool) {
 		var all []known
-		err = j.read(func() error {
-			all = j.state.objects(selection)
-			return nil
-		})
+		all, err = j.objects(selection)
 		for _, o := range all {
 			if !yield(o.key, o.seen) {
 				return
@@ -77,10 +99,36 @@ func (j *Journal) Objects(selection string) (objects iter.Seq2[object.Key, Seen]
 	}
 }
 
-// Drop forgets a selection that is no longer watched, with all of its objects.
-func (j *Journal) Drop(selection string) error {
-	var b Batch
-	b.Drop(selection)
-	_, err := j.Commit(&b)
-	return err
+type known struct {
+	key  object.Key
+	seen Seen
+}
+
+func (j *Journal) objects(selection string) (all []known, err error) {
+	err = j.read(func() error {
+		sel := j.state.selections[selection]
+		if sel == nil {
+			return nil
+		}
+		all = make([]known, 0, len(sel.objects))
+		var c change
+		for message, err := range readAll(j.file, slices.SortedFunc(maps.Values(sel.objects), section.compare)) {
+			if err == nil {
+				err = c.decode(message)
+			}
+			if err != nil {
+				return err
+			}
+			key, seen := c.seen()
+			all = append(all, known{key, seen})
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b known) int {
+		if c := strings.Compare(a.key.Namespace, b.key.Namespace); c != 0 {
+			return c
+		}
+		return strings.Compare(a.key.Name, b.key.Name)
+	})
+	return all, err
 }

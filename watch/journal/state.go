@@ -5,36 +5,42 @@ package journal
 
 import (
 	"cmp"
-	"iter"
+	"hash/maphash"
 	"maps"
 	"slices"
-	"strings"
-	"time"
-
-	"github.com/setpoint-io/setpoint/object"
 )
 
-// state is what the frames of a file add up to. Events themselves stay in the file.
+// state is where in the file everything is that counts.
 type state struct {
 	selections map[string]*selection
 	sinks      map[string]*queue
+	seeds      [2]maphash.Seed
+	bytes      int64 // of the messages that count
 }
 
 // selection is what is known of the objects that somebody watches.
+//
+// The objects stay in the file. With the keys and states of 100,000 objects in a map, a profile
+// of Open showed a third of the time in growing and searching the map, a fifth in the garbage
+// collector and a sixth in allocating texts: 220 ms in all, and 30 MB resident. This map holds
+// numbers, which the garbage collector does not look at: 43 ms, and 10 MB.
 type selection struct {
 	version string
 	known   bool
-	objects map[object.Key]Seen
+	objects map[objectID]section
 }
+
+// objectID is a hash of the key of an object, by seeds of this process: two keys of one million
+// have the same with a probability of 1 in 10^26, and nobody can look for two.
+type objectID [2]uint64
 
 // queue is the outbox of a sink.
 type queue struct {
-	next    uint64 // number of the next event
-	dropped uint64
+	next    uint64  // number of the next event
 	entries []entry // by their numbers
-	bytes   int64   // of the entries, as entrySize counts them
-	// written says which entries may be handed out: those with smaller numbers are on the
-	// disk. The others are in a frame that is being written.
+	bytes   int64   // of the entries, as Batch.Event counts them
+	// written says which entries may be read: those with smaller numbers are on the disk. The
+	// others are in a frame that is being written.
 	written uint64
 	// missing counts the numbers of which no frame has the event.
 	missing uint64
@@ -43,92 +49,100 @@ type queue struct {
 // entry is an event that waits for a sink.
 type entry struct {
 	seq  uint64
-	size int64
-	at   time.Time
+	size int64 // as Batch.Event counts it
+	time int64 // of the commit, in nanoseconds since 1970
 	section
 }
 
 func newState() *state {
-	return &state{selections: map[string]*selection{}, sinks: map[string]*queue{}}
-}
-
-// apply makes a change, and reports whether it changed anything.
-func (s *state) apply(c *change) bool {
-	switch c.verb {
-	case seeObject, forgetObject, setVersion, dropSelection:
-		return s.applySelection(c)
-	default:
-		return s.applySink(c)
+	return &state{
+		selections: map[string]*selection{}, sinks: map[string]*queue{},
+		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 	}
 }
 
-func (s *state) applySelection(c *change) bool {
-	sel, there := s.selections[c.name]
-	if !there && (c.verb == seeObject || c.verb == setVersion) {
-		sel = &selection{objects: map[object.Key]Seen{}}
-		s.selections[c.name] = sel
+func (s *state) id(namespace, name []byte) (id objectID) {
+	for i, seed := range s.seeds {
+		var h maphash.Hash // never fails
+		h.SetSeed(seed)
+		_, _ = h.Write(namespace)
+		_ = h.WriteByte(0)
+		_, _ = h.Write(name)
+		id[i] = h.Sum64()
+	}
+	return id
+}
+
+// apply makes a change, whose message is a section of the file.
+func (s *state) apply(c *change, at section) {
+	switch c.verb {
+	case seeObject, forgetObject, setVersion, dropSelection:
+		s.applySelection(c, at)
+	default:
+		s.applySink(c, at)
+	}
+}
+
+func (s *state) applySelection(c *change, at section) {
+	sel := s.selections[string(c.name)]
+	if sel == nil {
+		if c.verb == forgetObject || c.verb == dropSelection {
+			return
+		}
+		sel = &selection{objects: map[objectID]section{}}
+		s.selections[string(c.name)] = sel
 	}
 	switch c.verb {
 	case seeObject:
-		old, had := sel.objects[c.key]
-		sel.objects[c.key] = c.seen
-		return !had || old != c.seen
+		id := s.id(c.namespace, c.object)
+		s.bytes += int64(at.n) - int64(sel.objects[id].n)
+		sel.objects[id] = at
 	case setVersion:
-		same := sel.known && sel.version == c.seen.Version
-		sel.known, sel.version = true, c.seen.Version
-		return !same
+		sel.known, sel.version = true, string(c.version)
 	case forgetObject:
-		if there {
-			_, there = sel.objects[c.key]
-			delete(sel.objects, c.key)
+		id := s.id(c.namespace, c.object)
+		s.bytes -= int64(sel.objects[id].n)
+		delete(sel.objects, id)
+	default: // dropSelection
+		for _, at := range sel.objects {
+			s.bytes -= int64(at.n)
 		}
-		return there
-	default:
-		delete(s.selections, c.name)
-		return there
+		delete(s.selections, string(c.name))
 	}
 }
 
-func (s *state) applySink(c *change) bool {
-	q, there := s.sinks[c.name]
-	if c.verb == removeSink {
-		delete(s.sinks, c.name)
-		return there
-	}
-	if !there {
+func (s *state) applySink(c *change, at section) {
+	q := s.sinks[string(c.name)]
+	if q == nil {
 		q = &queue{next: 1}
-		if c.verb == addEvent || c.verb == ackEvents || c.verb == discardEvents {
+		if len(c.seqs) > 0 {
 			q.next = c.seqs[0] // what was before is in no frame, or in a damaged one
 		}
-		s.sinks[c.name] = q
+		s.sinks[string(c.name)] = q
 	}
 	switch c.verb {
 	case addEvent:
-		q.add(c)
-	case ackEvents:
-		q.remove(c.seqs)
-	case discardEvents:
-		q.remove(c.seqs)
-		q.dropped += uint64(len(c.seqs))
-	case countDropped:
-		q.dropped += c.count
-	default: // setNext
+		if n := len(q.entries); n > 0 && c.seqs[0] <= q.entries[n-1].seq {
+			return // only a file that somebody made by hand has this
+		}
+		q.reach(c.seqs[0])
+		size := int64(len(c.id) + len(c.data))
+		q.entries = append(q.entries, entry{c.seqs[0], size, int64(c.time), at})
+		q.bytes += size
+		s.bytes += int64(at.n)
+	case ackEvents, discardEvents:
+		for _, seq := range c.seqs {
+			s.bytes -= int64(q.remove(seq).n)
+		}
+	case setNext:
 		q.next = max(q.next, c.count)
+	case removeSink:
+		for _, e := range q.entries {
+			s.bytes -= int64(e.n)
+		}
+		delete(s.sinks, string(c.name))
+	default: // countDropped: nothing reads the count any more
 	}
-	return true
-}
-
-// entrySize is what an event counts for in the limit of bytes.
-func entrySize(id string, data []byte) int64 { return int64(len(id) + len(data)) }
-
-func (q *queue) add(c *change) {
-	seq := c.seqs[0]
-	if n := len(q.entries); n > 0 && seq <= q.entries[n-1].seq {
-		return // only a file that somebody made by hand has this
-	}
-	q.reach(seq)
-	q.entries = append(q.entries, entry{seq, entrySize(c.id, c.data), c.at, c.encoded})
-	q.bytes += entrySize(c.id, c.data)
 }
 
 // reach notes that the event with a number was written once.
@@ -143,101 +157,55 @@ func (q *queue) find(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(q.entries, seq, func(e entry, seq uint64) int { return cmp.Compare(e.seq, seq) })
 }
 
-// remove removes events. An event that is not there was in a damaged frame, and is not missed.
-func (q *queue) remove(seqs []uint64) {
-	for _, seq := range seqs {
-		i, found := q.find(seq)
-		switch {
-		case !found && seq >= q.next:
+// remove removes an event, and returns it. One that is not there was in a damaged frame, and
+// is not missed.
+func (q *queue) remove(seq uint64) entry {
+	i, found := q.find(seq)
+	if !found {
+		if seq >= q.next {
 			q.reach(seq)
-		case !found:
+		} else {
 			q.missing -= min(q.missing, 1)
-		default:
-			q.bytes -= q.entries[i].size
-			if i == 0 {
-				q.entries = q.entries[1:] // the usual case, which moves nothing
-			} else {
-				q.entries = slices.Delete(q.entries, i, i+1)
-			}
 		}
+		return entry{}
 	}
+	e := q.entries[i]
+	q.bytes -= e.size
+	if i == 0 {
+		q.entries = q.entries[1:] // the usual case, which moves nothing
+	} else {
+		q.entries = slices.Delete(q.entries, i, i+1)
+	}
+	return e
 }
 
-// mend makes a state safe that lacks frames. Whoever watches lists each selection and compares,
-// so that changes of which the frame was lost are told all the same. It returns how many events
-// are known to be lost.
+// mend makes a state safe that lacks frames: without a version, the caller lists a selection and
+// compares, so that changes of which the frame was lost are told all the same. It returns how
+// many events are known to be lost.
 func (s *state) mend() (lost uint64) {
 	for _, sel := range s.selections {
 		sel.known, sel.version = true, ""
 	}
 	for _, q := range s.sinks {
-		q.dropped += q.missing
 		lost += q.missing
 		q.missing = 0
 	}
 	return lost
 }
 
-// changes returns the changes that make this state of an empty one, without the events.
-func (s *state) changes() iter.Seq[*change] {
-	return func(yield func(*change) bool) {
-		for name, sel := range s.selections {
-			for key, seen := range sel.objects {
-				if !yield(&change{verb: seeObject, name: name, key: key, seen: seen}) {
-					return
-				}
-			}
-			if sel.known && !yield(&change{verb: setVersion, name: name, seen: Seen{Version: sel.version}}) {
-				return
-			}
-		}
-		for name, q := range s.sinks {
-			if !yield(&change{verb: setNext, name: name, count: q.next}) ||
-				q.dropped > 0 && !yield(&change{verb: countDropped, name: name, count: q.dropped}) {
-				return
-			}
-		}
-	}
-}
-
-// size returns about how many bytes a file with this state needs.
-func (s *state) size() (n int64) {
-	const around = 24 // tags and lengths of a message
-	for name, sel := range s.selections {
-		for key, seen := range sel.objects {
-			n += int64(around + len(name) + len(key.Namespace) + len(key.Name) + len(seen.UID) + len(seen.Version) + len(seen.Digest))
-		}
+// sections returns where all messages are that count, in the order of the file.
+func (s *state) sections() []section {
+	var all []section
+	for _, sel := range s.selections {
+		all = slices.AppendSeq(all, maps.Values(sel.objects))
 	}
 	for _, q := range s.sinks {
 		for _, e := range q.entries {
-			n += int64(e.n)
+			all = append(all, e.section)
 		}
 	}
-	return n
-}
-
-// objects returns the objects of a selection, by their keys.
-func (s *state) objects(name string) []known {
-	sel := s.selections[name]
-	if sel == nil {
-		return nil
-	}
-	all := make([]known, 0, len(sel.objects))
-	for key, seen := range sel.objects {
-		all = append(all, known{key, seen})
-	}
-	slices.SortFunc(all, func(a, b known) int {
-		if c := strings.Compare(a.key.Namespace, b.key.Namespace); c != 0 {
-			return c
-		}
-		return strings.Compare(a.key.Name, b.key.Name)
-	})
+	slices.SortFunc(all, section.compare)
 	return all
-}
-
-type known struct {
-	key  object.Key
-	seen Seen
 }
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

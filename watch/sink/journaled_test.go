@@ -40,7 +40,7 @@ func TestNothingInAJournalIsLostOverRestarts(t *testing.T) {
 				b.Event("hook", fmt.Sprintf("e%d", n), data)
 			}
 			b.Event("hook", "odd", []byte("{}"))
-			if _, err := j.Commit(&b); err != nil {
+			if err := j.Commit(&b); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,0 +1,112 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// load reads the frames of a file of a size, and returns what they add up to and where the last
+// one ends. Damaged says what is wrong before that end. What is behind it is a commit that was
+// cut off: it was never said to be on the disk, or what it held is told again.
+func load(f *os.File, frames *frames, size int64) (s *state, end int64, damaged, err error) {
+	s = newState()
+	at := int64(headerSize)
+	end = at
+	var bad error // why the bytes from end to at are no frames
+	r := bufio.NewReaderSize(io.NewSectionReader(f, at, size-at), 1<<20)
+	for at < size {
+		body, err := frames.read(r, at, size)
+		if err == nil {
+			err = s.applyFrame(body, at+frameHead)
+		}
+		switch {
+		case err == nil:
+			if damaged == nil {
+				damaged = bad
+			}
+			at += frameHead + int64(len(body))
+			end, bad = at, nil
+		case errors.Is(err, errFrame), errors.Is(err, errMessage):
+			if bad == nil {
+				bad = fmt.Errorf("at byte %d: %w", at, err)
+			}
+			if errors.Is(err, errMessage) {
+				damaged = bad // it is whole, and so was not cut off
+			}
+			if at, err = frames.next(f, at+1, size); err != nil {
+				return nil, 0, nil, err
+			}
+			r.Reset(io.NewSectionReader(f, at, size-at))
+		default:
+			return nil, 0, nil, fmt.Errorf("reading it at byte %d: %w", at, err)
+		}
+	}
+	for _, q := range s.sinks {
+		q.written = q.next
+	}
+	return s, end, damaged, nil
+}
+
+// applyFrame makes the changes of a frame, whose body is at an offset: all of them, or none if
+// one is no change.
+func (s *state) applyFrame(body []byte, at int64) error {
+	var c change
+	for _, message := range messages(body) {
+		if err := c.decode(message); err != nil {
+			return err
+		}
+	}
+	for i, message := range messages(body) {
+		if err := c.decode(message); err != nil {
+			return err
+		}
+		s.apply(&c, sectionOf(message, at+int64(i)))
+	}
+	return nil
+}
+
+// restore makes the state again that is on the disk, after a write that failed. It returns
+// ErrClosed if the journal is closed.
+func (j *Journal) restore() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return ErrClosed
+	}
+	if j.broken == nil {
+		return nil
+	}
+	s, end, damaged, err := load(j.file, j.frames, j.end)
+	if err == nil && (damaged != nil || end != j.end) {
+		err = fmt.Errorf("it is damaged (%w): start anew, and what can be read is kept", errors.Join(damaged, errFrame))
+	}
+	if err == nil {
+		err = j.truncate()
+	}
+	if err != nil {
+		return fmt.Errorf("the journal %s could not be read again (%w) after a failure: %w", j.path, err, j.broken)
+	}
+	j.state, j.broken = s, nil
+	return nil
+}
+
+// truncate makes sure that the file ends where its frames do, and that the disk has them.
+func (j *Journal) truncate() error {
+	if err := j.file.Truncate(j.end); err != nil {
+		return err
+	}
+	return j.sync(j.file)
+}
+
+func (j *Journal) sync(f *os.File) error {
+	if j.options.noSync {
+		return nil
+	}
+	return f.Sync()
+}
