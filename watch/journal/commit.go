@@ -4,14 +4,10 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"math"
 	"slices"
-	"syscall"
 )
 
 // groupChanges is how many changes are written together; one batch may have more.
@@ -80,16 +76,14 @@ func (j *Journal) group() []*request {
 	return group
 }
 
-// write writes a group in one frame, so that a crash leaves all of it or nothing.
+// write writes a group in one frame, so that a crash leaves all of it or nothing. The state has
+// its changes once they are on the disk.
 func (j *Journal) write(group []*request) {
-	err := j.restore()
-	if err == nil {
-		touched := j.stage(group)
-		if len(j.frame) > frameHead {
-			if err = j.appendFrame(); err == nil {
-				j.publish(touched)
-				j.compactIfDue()
-			}
+	err := ErrClosed
+	if !j.closed {
+		d := j.draft(group)
+		if err = j.appendFrame(d.frame); err == nil {
+			j.compactIfDue()
 		}
 	}
 	for _, r := range group {
@@ -99,174 +93,28 @@ func (j *Journal) write(group []*request) {
 	}
 }
 
-// stage makes the changes of a group in the state, and the frame of them. It returns the sinks
-// that it touches: true for those that events leave.
-func (j *Journal) stage(group []*request) (touched map[string]bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.frame, touched = j.frames.begin(j.frame), map[string]bool{}
-	var c change
-	var completed []byte
-	for _, r := range group {
-		if r.err = j.room(r.batch); r.err != nil {
-			continue
-		}
-		begin := 0
-		for _, end := range r.batch.ends {
-			message := r.batch.encoded[begin:end]
-			begin = end
-			_ = c.decode(message) // the batch has encoded it
-			if c.verb == addEvent || c.verb == ackEvents {
-				completed = j.complete(completed[:0], &c, message)
-				message = completed
-			}
-			if j.redundant(&c, message) {
-				continue
-			}
-			var at section
-			j.frame, at = j.frames.add(j.frame, j.end, message)
-			j.state.apply(&c, at)
-			if c.verb == addEvent || c.verb == ackEvents {
-				touched[string(c.name)] = touched[string(c.name)] || c.verb == ackEvents
-			}
-		}
-	}
-	return touched
-}
-
-// room returns a [FullError] if a sink has no room for its events in a batch. A sink for which
-// nothing waits has room for any batch.
-func (j *Journal) room(b *Batch) error {
-	for sink, more := range b.events {
-		q := j.state.sinks[sink]
-		if q != nil && len(q.entries) > 0 && (len(q.entries)+more.events > j.options.Limit || q.bytes+more.bytes > j.options.limitBytes) {
-			return &FullError{Sink: sink, Waiting: len(q.entries), Bytes: q.bytes, Room: j.signalsOf(sink).room}
-		}
-	}
-	return nil
-}
-
-// complete appends the message of a change of a sink with what only the state says: the number
-// of a new event and the time, or which of the acknowledged events are there.
-func (j *Journal) complete(b []byte, c *change, message []byte) encoder {
-	q := j.state.sinks[string(c.name)]
-	if c.verb == addEvent {
-		next := uint64(1)
-		if q != nil {
-			next = q.next
-		}
-		c.seqs, c.time = append(c.seqs, next), uint64(j.options.clock().UnixNano())
-		e := encoder(append(b, message...))
-		e.number(fieldSeq, next)
-		e.number(fieldTime, c.time)
-		return e
-	}
-	slices.Sort(c.seqs)
-	c.seqs = slices.DeleteFunc(slices.Compact(c.seqs), func(seq uint64) bool {
-		if q == nil {
-			return true
-		}
-		_, there := q.find(seq)
-		return !there
-	})
-	e := newChange(b, ackEvents, string(c.name))
-	for _, seq := range c.seqs {
-		e.number(fieldSeq, seq)
-	}
-	return e
-}
-
-// redundant reports whether the state is as a change would make it.
-func (j *Journal) redundant(c *change, message []byte) bool {
-	if c.verb == addEvent || c.verb == ackEvents {
-		return len(c.seqs) == 0
-	}
-	s := j.state.selections[string(c.name)]
-	if s == nil {
-		return c.verb == forgetObject || c.verb == dropSelection
-	}
-	if c.verb == setVersion {
-		return s.known && s.version == string(c.version)
-	}
-	if c.verb == dropSelection {
-		return false
-	}
-	at, there := s.objects[j.state.id(c.namespace, c.object)]
-	if c.verb == forgetObject {
-		return !there
-	}
-	if !there || int(at.n) != len(message) || at.sum != checksum(message) {
-		return false
-	}
-	written, err := at.read(j.file)
-	return err == nil && bytes.Equal(written, message)
-}
-
 var errTooLarge = errors.New("a batch of 4 GiB and more is not written; make it smaller")
 
-// appendFrame writes the frame that was made. If that fails, the state is read from the file
-// again, because it is ahead of it.
-func (j *Journal) appendFrame() error {
+// appendFrame writes a frame with its changes to the file, and makes them in the state. If that
+// fails, the next frame is written in the same place.
+func (j *Journal) appendFrame(frame []byte) error {
+	if len(frame) == frameHead {
+		return nil
+	}
 	err := errTooLarge
-	if int64(len(j.frame)) <= math.MaxUint32 { // the length of a frame has 32 bits
-		j.frames.seal(j.frame, j.end)
-		_, err = j.file.WriteAt(j.frame, j.end)
+	if int64(len(frame)) <= math.MaxUint32 { // the length of a frame has 32 bits
+		j.frames.seal(frame, j.end)
+		_, err = j.file.WriteAt(frame, j.end)
 	}
 	if err == nil {
 		err = j.sync(j.file)
 	}
-	if err == nil {
-		j.end += int64(len(j.frame))
-		if cap(j.frame) > mostKept {
-			j.frame = nil
-		}
-		return nil
+	if err != nil {
+		return errors.Join(j.explain("writing to it", err), j.file.Truncate(j.end))
 	}
-	err = j.explain("writing to it", err)
-	j.mu.Lock()
-	j.broken = err
-	j.mu.Unlock()
-	if failed := j.restore(); failed != nil {
-		return failed
-	}
-	return err
-}
-
-// publish makes events visible that are on the disk, and wakes the goroutines that wait for
-// events or for room.
-func (j *Journal) publish(touched map[string]bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for name, left := range touched {
-		s := j.signalsOf(name)
-		if left {
-			close(s.room)
-			s.room = make(chan struct{})
-		}
-		if q := j.state.sinks[name]; q != nil && q.written < q.next {
-			q.written = q.next
-			select {
-			case s.wake <- struct{}{}:
-			default:
-			}
-		}
-	}
-}
-
-// explain says what was done to which file, and what can be done about an error.
-func (j *Journal) explain(doing string, err error) error {
-	advice := ""
-	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		advice = ": make room, it is then tried again"
-	case errors.Is(err, syscall.EIO):
-		advice = ": the disk may be failing"
-	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		advice = ": it and its directory must be writable"
-	case errors.Is(err, ErrNewer):
-		advice = ": use the newer program, or another file"
-	case errors.Is(err, ErrOlder):
-		advice = ": use another file, or move this one away. What changed since is not told, and events that wait in it can be sent by the older program only"
-	}
-	return fmt.Errorf("the journal %s: %s: %w%s", j.path, doing, err, advice)
+	err = j.state.applyFrame(frame[frameHead:], j.end+frameHead, j.signal)
+	j.end += int64(len(frame))
+	return err
 }

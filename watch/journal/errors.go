@@ -6,6 +6,8 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 )
 
 var (
@@ -71,4 +73,22 @@ func (d *Damage) String() string {
 		return fmt.Sprintf("the journal %s was damaged (%v). It is at %s now, and a new one was begun: "+
 			"what changed since the last run is not told, and events that waited to be sent are in the old file only", d.Path, d.Reason, d.Aside)
 	}
+}
+
+// explain says what was done to which file, and what can be done about an error.
+func (j *Journal) explain(doing string, err error) error {
+	advice := ""
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		advice = ": make room, it is then tried again"
+	case errors.Is(err, syscall.EIO):
+		advice = ": the disk may be failing"
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		advice = ": it and its directory must be writable"
+	case errors.Is(err, ErrNewer):
+		advice = ": use the newer program, or another file"
+	case errors.Is(err, ErrOlder):
+		advice = ": use another file, or move this one away. What changed since is not told, and events that wait in it can be sent by the older program only"
+	}
+	return fmt.Errorf("the journal %s: %s: %w%s", j.path, doing, err, advice)
 }

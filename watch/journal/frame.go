@@ -89,11 +89,9 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 // begin returns an empty frame in b, to which messages can be added.
 func (f *frames) begin(b []byte) []byte { return append(b[:0], make([]byte, frameHead)...) }
 
-// add adds the message of a change to a frame that will be written at an offset, and returns
-// where it will be.
-func (f *frames) add(frame []byte, at int64, message []byte) ([]byte, section) {
-	frame = protowire.AppendBytes(protowire.AppendTag(frame, fieldChange, protowire.BytesType), message)
-	return frame, sectionOf(message, at+int64(len(frame)-len(message)))
+// addTo adds the message of a change to a frame.
+func addTo(frame, message []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(frame, fieldChange, protowire.BytesType), message)
 }
 
 // seal writes the head of a frame that will be written at an offset.

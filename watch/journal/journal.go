@@ -76,7 +76,6 @@ type Journal struct {
 	file    *os.File
 	state   *state
 	closed  bool
-	broken  error // why the last write failed: state may hold what is not on the disk
 	signals map[string]*signals
 }
 
@@ -210,9 +209,6 @@ func (j *Journal) read(f func() error) error {
 	if j.closed {
 		return ErrClosed
 	}
-	if j.broken != nil {
-		return fmt.Errorf("it could not be read again after it failed: %w", j.broken)
-	}
 	return f()
 }
 
@@ -229,4 +225,29 @@ func (j *Journal) signalsOf(sink string) *signals {
 		j.signals[sink] = s
 	}
 	return s
+}
+
+// roomFor returns a channel that is closed when something leaves the outbox of a sink.
+func (j *Journal) roomFor(sink string) <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.signalsOf(sink).room
+}
+
+// signal wakes the goroutines that wait for a change that is on the disk. The caller has locked
+// mu for writing.
+func (j *Journal) signal(c *change) {
+	if c.verb != addEvent && c.verb != ackEvents {
+		return
+	}
+	s := j.signalsOf(string(c.name))
+	if c.verb == ackEvents {
+		close(s.room)
+		s.room = make(chan struct{})
+		return
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 }

@@ -434,6 +434,50 @@ func TestManyCommitsShareAWrite(t *testing.T) {
 	}
 }
 
+// A reader must not look for something in the file that is not there yet.
+func TestStateHasAChangeOnceItIsWritten(t *testing.T) {
+	j := begin(t, options())
+	var b Batch
+	b.Seen("pods", key(1), seen(1))
+	b.Event("chat", "1", nil)
+	j.writing.Lock()
+	d := j.draft([]*request{{batch: &b}})
+	if _, there, err := j.Get("pods", key(1)); there || err != nil || len(ids(t, j, "chat")) != 0 {
+		t.Errorf("before it is written, the object is there: %v, %v; events %q", there, err, ids(t, j, "chat"))
+	}
+	err := j.appendFrame(d.frame)
+	j.writing.Unlock()
+	if _, there, _ := j.Get("pods", key(1)); !there || err != nil || len(ids(t, j, "chat")) != 1 {
+		t.Errorf("after it is written, %v, the object is there: %v; events %q", err, there, ids(t, j, "chat"))
+	}
+}
+
+// Batches that are written together depend on each other.
+func TestBatchesOfOneWriteFollowEachOther(t *testing.T) {
+	j := begin(t, options())
+	commit(t, j, func(b *Batch) { b.Seen("pods", key(1), seen(1)); b.Version("pods", "1") })
+	var first, second Batch
+	first.Forget("pods", key(1))
+	first.Seen("nodes", key(2), seen(2))
+	first.Version("pods", "2")
+	first.Event("chat", "1", nil)
+	second.Seen("pods", key(1), seen(1)) // as it is before the first
+	second.Forget("nodes", key(2))
+	second.Version("pods", "1")
+	second.Event("chat", "2", nil)
+	j.writing.Lock()
+	j.write([]*request{{batch: &first}, {batch: &second}})
+	j.writing.Unlock()
+	version, _ := j.Selection("pods")
+	if _, there, _ := j.Get("pods", key(1)); !there || version != "1" || len(objects(t, j, "nodes")) != 0 {
+		t.Errorf("pods %v at %s, nodes %v", there, version, objects(t, j, "nodes"))
+	}
+	entries, err := j.Next("chat", 0, 10)
+	if err != nil || len(entries) != 2 || entries[0].Seq != 1 || entries[1].Seq != 2 || entries[1].ID != "2" {
+		t.Errorf("events %+v, %v", entries, err)
+	}
+}
+
 func TestWhatIsThereAlreadyIsNotWrittenAgain(t *testing.T) {
 	j := begin(t, options())
 	fill := func(b *Batch) { b.Seen("pods", key(1), seen(1)); b.Version("pods", "1") }

@@ -23,7 +23,7 @@ func load(f *os.File, frames *frames, size int64) (s *state, end int64, damaged,
 	for at < size {
 		body, err := frames.read(r, at, size)
 		if err == nil {
-			err = s.applyFrame(body, at+frameHead)
+			err = s.applyFrame(body, at+frameHead, nil)
 		}
 		switch {
 		case err == nil:
@@ -47,15 +47,12 @@ func load(f *os.File, frames *frames, size int64) (s *state, end int64, damaged,
 			return nil, 0, nil, fmt.Errorf("reading it at byte %d: %w", at, err)
 		}
 	}
-	for _, q := range s.sinks {
-		q.written = q.next
-	}
 	return s, end, damaged, nil
 }
 
 // applyFrame makes the changes of a frame, whose body is at an offset: all of them, or none if
-// one is no change.
-func (s *state) applyFrame(body []byte, at int64) error {
+// one is no change. It calls applied, if that is not nil, with each change.
+func (s *state) applyFrame(body []byte, at int64, applied func(*change)) error {
 	var c change
 	for _, message := range messages(body) {
 		if err := c.decode(message); err != nil {
@@ -67,32 +64,10 @@ func (s *state) applyFrame(body []byte, at int64) error {
 			return err
 		}
 		s.apply(&c, sectionOf(message, at+int64(i)))
+		if applied != nil {
+			applied(&c)
+		}
 	}
-	return nil
-}
-
-// restore makes the state again that is on the disk, after a write that failed. It returns
-// ErrClosed if the journal is closed.
-func (j *Journal) restore() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.closed {
-		return ErrClosed
-	}
-	if j.broken == nil {
-		return nil
-	}
-	s, end, damaged, err := load(j.file, j.frames, j.end)
-	if err == nil && (damaged != nil || end != j.end) {
-		err = fmt.Errorf("it is damaged (%w): start anew, and what can be read is kept", errors.Join(damaged, errFrame))
-	}
-	if err == nil {
-		err = j.truncate()
-	}
-	if err != nil {
-		return fmt.Errorf("the journal %s could not be read again (%w) after a failure: %w", j.path, err, j.broken)
-	}
-	j.state, j.broken = s, nil
 	return nil
 }
 

@@ -50,7 +50,7 @@ func (j *Journal) next(sink string, after uint64, limit int) (entries []Entry, d
 		}
 		size := int64(0)
 		for _, e := range q.entries[i:] {
-			if len(entries) >= limit || size >= nextBytes || e.seq >= q.written {
+			if len(entries) >= limit || size >= nextBytes {
 				break
 			}
 			var c change

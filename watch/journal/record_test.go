@@ -45,7 +45,7 @@ func TestChangesComeBackAsTheyWere(t *testing.T) {
 // or that an older file left on the disk, are none.
 func TestFrameIsOneAtItsPlaceAlone(t *testing.T) {
 	f, other := framesOf([]byte("a key")), framesOf([]byte("another key"))
-	frame, _ := f.add(f.begin(nil), 100, newChange(nil, dropSelection, "pods"))
+	frame := addTo(f.begin(nil), newChange(nil, dropSelection, "pods"))
 	f.seal(frame, 100)
 	size := int64(1000)
 	if _, err := f.read(bytes.NewReader(frame), 100, size); err != nil {

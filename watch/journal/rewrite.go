@@ -85,7 +85,7 @@ type frameWriter struct {
 const frameBytes = 64 << 10
 
 func (w *frameWriter) write(message []byte) (err error) {
-	w.frame, _ = w.add(w.frame, w.at, message)
+	w.frame = addTo(w.frame, message)
 	if len(w.frame) > frameBytes {
 		err = w.flush()
 	}

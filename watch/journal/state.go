@@ -39,11 +39,7 @@ type queue struct {
 	next    uint64  // number of the next event
 	entries []entry // by their numbers
 	bytes   int64   // of the entries, as Batch.Event counts them
-	// written says which entries may be read: those with smaller numbers are on the disk. The
-	// others are in a frame that is being written.
-	written uint64
-	// missing counts the numbers of which no frame has the event.
-	missing uint64
+	missing uint64  // how many numbers there are of which no frame has the event
 }
 
 // entry is an event that waits for a sink.
