@@ -88,9 +88,6 @@ func NewPipeline(ctx context.Context, h Host, o PipelineOptions) (*Pipeline, err
 	if o.Log == nil {
 		o.Log = h.Logger()
 	}
-	if o.Deps.Log == nil {
-		o.Deps.Log = o.Log
-	}
 	if o.Deps.Client == nil {
 		o.Deps.Client = h.Client()
 	}

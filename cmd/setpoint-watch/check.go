@@ -106,7 +106,7 @@ func check(ctx context.Context, w *cli.World, file string, send bool, target *cl
 
 // try sends a test message by a sink.
 func try(ctx context.Context, w *cli.World, s config.Sink, target *cli.Target, log *slog.Logger) error {
-	deps := sink.Deps{Log: log, Secret: secrets(w), Stdout: w.Stdout, Width: w.StdoutWidth, Zone: time.Local}
+	deps := sink.Deps{Secret: secrets(w), Stdout: w.Stdout, Width: w.StdoutWidth, Zone: time.Local}
 	if s.KubernetesEvents != nil {
 		cluster, err := target.Config()
 		if err != nil {

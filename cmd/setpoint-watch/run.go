@@ -82,7 +82,7 @@ func (r *runCommand) run(c *cobra.Command, args []string) error {
 		out.gone = func() { end(errDone) }
 		go out.awaitGone()
 	}
-	o.Deps = sink.Deps{Log: log, Secret: secrets(r.w), Stdout: out, Width: r.w.StdoutWidth, Zone: time.Local}
+	o.Deps = sink.Deps{Secret: secrets(r.w), Stdout: out, Width: r.w.StdoutWidth, Zone: time.Local}
 	p, err := watch.NewPipeline(ctx, m, o)
 	if err != nil {
 		return err

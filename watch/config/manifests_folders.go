@@ -58,20 +58,20 @@ func (p *plan) stateFolders(c *claims) {
 // one.
 func (p *plan) secretFolders(c *claims) {
 	keys := map[string][]string{} // by folder
-	for _, need := range p.config.needs() {
-		if need.env != "" {
-			if len(validation.IsEnvVarName(need.env)) > 0 || len(validation.IsConfigMapKey(need.env)) > 0 {
-				c.wrong("%q cannot be the name of an environment variable of a container", need.env)
+	for _, need := range p.config.reads {
+		if need.Env != "" {
+			if len(validation.IsEnvVarName(need.Env)) > 0 || len(validation.IsConfigMapKey(need.Env)) > 0 {
+				c.wrong("%q cannot be the name of an environment variable of a container", need.Env)
 			}
-			p.Env = append(p.Env, need.env)
+			p.Env = append(p.Env, need.Env)
 			continue
 		}
-		key, secret := path.Base(need.file), path.Base(path.Dir(need.file))
-		dir, ok := c.claim(need.path, need.file, forSecrets)
+		key, secret := path.Base(need.File), path.Base(path.Dir(need.File))
+		dir, ok := c.claim(need.path, need.File, forSecrets)
 		switch {
 		case !ok:
 		case len(validation.IsDNS1123Subdomain(secret)) > 0 || len(validation.IsConfigMapKey(key)) > 0:
-			c.wrong("%s: %q: the Secret is called as the folder and its key as the file, and %s/%s cannot be called so", need.path, need.file, secret, key)
+			c.wrong("%s: %q: the Secret is called as the folder and its key as the file, and %s/%s cannot be called so", need.path, need.File, secret, key)
 		default:
 			keys[dir] = append(keys[dir], key)
 		}

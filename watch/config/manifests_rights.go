@@ -9,7 +9,11 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/lease"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
 // rules by namespace; those of the cluster are at "".
@@ -31,7 +35,7 @@ type role struct {
 func (p *plan) Roles() []role {
 	in := rulesIn{}
 	p.reading(in)
-	in.add("", servingRights()...)
+	in.add("", manager.ServingRights()...)
 	p.writingEvents(in)
 	p.leasing(in)
 	var roles []role
@@ -102,47 +106,28 @@ func readable(kinds []string) []rbacv1.PolicyRule {
 }
 
 // writingEvents is the right that the sink of Kubernetes Events needs: an Event is in the
-// namespace of what it is about.
+// namespace of the object that it is about.
 func (p *plan) writingEvents(in rulesIn) {
-	create := to("events.k8s.io", "events", "create")
 	var namespaces []string
 	for _, s := range p.config.Sinks {
 		if s.KubernetesEvents == nil {
 			continue
 		}
 		if len(p.config.Watch.Namespaces) == 0 {
-			in.add("", create)
+			in.add("", sink.EventRights())
 			return
 		}
-		// About objects without a namespace.
-		about := s.KubernetesEvents.ClusterNamespace
-		if about == "" {
-			about = metav1.NamespaceDefault
-		}
-		namespaces = append(namespaces, about)
+		namespaces = append(namespaces, s.KubernetesEvents.NamespaceOf("")) // of objects without a namespace
 		namespaces = append(namespaces, p.config.Watch.Namespaces...)
 	}
 	for _, namespace := range unique(namespaces) {
-		in.add(namespace, create)
+		in.add(namespace, sink.EventRights())
 	}
 }
 
-// servingRights are what it takes to ask who somebody is that wants to see metrics, and
-// whether he may.
-func servingRights() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{
-		to("authentication.k8s.io", "tokenreviews", "create"),
-		to("authorization.k8s.io", "subjectaccessreviews", "create"),
-	}
-}
-
-// leasing is the right to hold the Lease. Creating one cannot be allowed by name.
+// leasing is the right to hold the Lease.
 func (p *plan) leasing(in rulesIn) {
-	if p.Lease == "" {
-		return
+	if namespace, name, ok := strings.Cut(p.Lease, "/"); ok {
+		in.add(namespace, lease.Config{Key: object.Key{Namespace: namespace, Name: name}}.Rights()...)
 	}
-	namespace, name, _ := strings.Cut(p.Lease, "/")
-	named := to("coordination.k8s.io", "leases", "get", "watch", "update")
-	named.ResourceNames = []string{name}
-	in.add(namespace, to("coordination.k8s.io", "leases", "create"), named)
 }

@@ -21,10 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
-
-	"github.com/setpoint-io/setpoint/lease"
-	"github.com/setpoint-io/setpoint/manager"
-	"github.com/setpoint-io/setpoint/object"
 )
 
 var inMonitoring = Options{Image: "registry.example.com/setpoint-watch:v1", Namespace: "monitoring"}
@@ -197,18 +193,6 @@ func TestRightsAreThoseToReadWhatIsWatched(t *testing.T) {
 				t.Errorf("%s: nothing is bound in %s", name, binding.Namespace)
 			}
 		}
-	}
-}
-
-func TestRightsOfTheProcessAreThoseThatItsPackagesAskFor(t *testing.T) {
-	p := plan{Lease: "ops/watch"}
-	in := rulesIn{}
-	p.leasing(in)
-	if got, want := fmt.Sprint(in["ops"]), fmt.Sprint(lease.Config{Key: object.Key{Namespace: "ops", Name: "watch"}}.Rights()); got != want {
-		t.Errorf("for the lease: %s, want %s", got, want)
-	}
-	if got, want := fmt.Sprint(servingRights()), fmt.Sprint(manager.ServingRights()); got != want {
-		t.Errorf("for serving: %s, want %s", got, want)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"reflect"
 	"strings"
 
 	"github.com/setpoint-io/setpoint/watch/sink"
@@ -16,61 +15,29 @@ import (
 
 // need is a file or an environment variable that a sink reads.
 type need struct {
-	file, env string
-	path      string   // in the configuration
-	at        *Finding // where it is named
+	sink.SecretRef
+
+	path string   // in the configuration
+	at   *Finding // where it is named
 }
 
-// needs returns what the sinks read, in the order of the file.
-func (c *Config) needs() []need { return c.reads }
-
-// findNeeds looks for references to secrets, wherever options have them, and for files of
-// certificates.
-func (r *rules) findNeeds() []need {
-	var all []need
+// findNeeds returns what the sinks read, in the order of the file.
+func (r *rules) findNeeds() (all []need) {
 	for i := range r.config.Sinks {
-		path := index("sinks", i)
-		references(reflect.ValueOf(r.config.Sinks[i].Options), path, func(path string, ref sink.SecretRef) {
-			all = append(all, need{file: ref.File, env: ref.Env, path: path, at: r.at(path, "the %s", ref)})
-		})
-		if w := r.config.Sinks[i].Webhook; w != nil && w.CAFile != "" {
-			all = append(all, need{file: w.CAFile, path: join(path, "webhook.caFile"), at: r.at(join(path, "webhook.caFile"), "the file %s", w.CAFile)})
+		for _, read := range r.config.Sinks[i].Reads() {
+			path := join(index("sinks", i), read.Field)
+			all = append(all, need{read.SecretRef, path, r.at(path, "the %s", read.SecretRef)})
 		}
 	}
 	return all
-}
-
-// references calls found for each reference to a secret that names something.
-func references(of reflect.Value, path string, found func(path string, ref sink.SecretRef)) {
-	if ref, ok := reflect.TypeAssert[sink.SecretRef](of); ok {
-		if !ref.IsZero() {
-			found(path, ref)
-		}
-		return
-	}
-	switch of.Kind() {
-	case reflect.Pointer:
-		if !of.IsNil() && of.Type().Elem().Kind() == reflect.Struct {
-			references(of.Elem(), path, found)
-		}
-	case reflect.Slice:
-		for i := range of.Len() {
-			references(of.Index(i), index(path, i), found)
-		}
-	case reflect.Struct:
-		for f := range fieldsOf(of.Type()) {
-			references(of.FieldByIndex(f.index), join(path, f.key), found)
-		}
-	default: // holds no reference
-	}
 }
 
 // read tries to read what is needed. What was read is not in the error.
 func (n need) read(readFile func(string) ([]byte, error), lookupEnv func(string) (string, bool)) error {
 	var value string
 	switch {
-	case n.file != "" && readFile != nil:
-		data, err := readFile(n.file)
+	case n.File != "" && readFile != nil:
+		data, err := readFile(n.File)
 		var path *fs.PathError
 		switch {
 		case errors.As(err, &path):
@@ -79,9 +46,9 @@ func (n need) read(readFile func(string) ([]byte, error), lookupEnv func(string)
 			return errors.New("cannot be read; make it, or name the right one")
 		}
 		value = string(data)
-	case n.env != "" && lookupEnv != nil:
+	case n.Env != "" && lookupEnv != nil:
 		var set bool
-		if value, set = lookupEnv(n.env); !set {
+		if value, set = lookupEnv(n.Env); !set {
 			return errors.New("is not set here")
 		}
 	default:

@@ -3,19 +3,23 @@
 
 package config
 
-import "strings"
+import (
+	"path"
+	"slices"
+	"strings"
+)
 
 // patterns are names, in some of which a * stands for any characters.
 type patterns struct {
 	names map[string]bool
-	globs [][]string // what is between the *
+	globs []string
 }
 
 func newPatterns(all []string) patterns {
 	p := patterns{names: map[string]bool{}}
 	for _, pattern := range all {
 		if strings.Contains(pattern, "*") {
-			p.globs = append(p.globs, strings.Split(pattern, "*"))
+			p.globs = append(p.globs, pattern)
 		} else {
 			p.names[pattern] = true
 		}
@@ -24,31 +28,8 @@ func newPatterns(all []string) patterns {
 }
 
 func (p patterns) match(name string) bool {
-	if p.names[name] {
-		return true
-	}
-	for _, glob := range p.globs {
-		if between(glob, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// between reports whether a name is the parts in their order, with anything between them.
-// Taking the first place where each part fits is enough, since * takes whatever is left.
-func between(parts []string, name string) bool {
-	rest, ok := strings.CutPrefix(name, parts[0])
-	if !ok {
-		return false
-	}
-	last := len(parts) - 1
-	for _, part := range parts[1:last] {
-		i := strings.Index(rest, part)
-		if i < 0 {
-			return false
-		}
-		rest = rest[i+len(part):]
-	}
-	return strings.HasSuffix(rest, parts[last])
+	return p.names[name] || slices.ContainsFunc(p.globs, func(glob string) bool {
+		like, _ := path.Match(glob, name) // the rules let through letters, digits, dots, dashes and * alone
+		return like
+	})
 }

@@ -44,7 +44,7 @@ func Check(c *Config, readFile func(name string) ([]byte, error), lookupEnv func
 	for _, s := range c.Sinks {
 		r.Sinks = append(r.Sinks, SinkReport{Name: s.Name, Sort: s.Sort(), Target: target(s.Options), Routes: c.routesTo(s.Name)})
 	}
-	for _, need := range c.needs() {
+	for _, need := range c.reads {
 		if err := need.read(readFile, lookupEnv); err != nil {
 			found := *need.at
 			found.Text += ": " + err.Error()

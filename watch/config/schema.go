@@ -90,7 +90,7 @@ func allowed(key string) []string {
 	case "verbs":
 		return words(event.Verbs())
 	case "form":
-		return []string{"text", "diff", "json", "yaml", "cloudevents"}
+		return sink.Forms()
 	case "mode":
 		return []string{sink.ModeStructured, sink.ModeBatch}
 	case "markup":

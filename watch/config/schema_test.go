@@ -21,12 +21,12 @@ func TestTheSchemaIsTheOneInTheDocuments(t *testing.T) {
 
 func TestTheWordsOfTheSchemaAreThoseThatAreTaken(t *testing.T) {
 	for _, form := range allowed("form") {
-		if err := (sink.Terminal{Form: form}).Validate(); err != nil {
+		if err := (sink.Options{Terminal: &sink.Terminal{Form: form}}).Validate(); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, mode := range allowed("mode") {
-		if err := (sink.Webhook{URL: sink.NewSecret("https://example.com"), Mode: mode}).Validate(); err != nil {
+		if err := (sink.Options{Webhook: &sink.Webhook{URL: sink.NewSecret("https://example.com"), Mode: mode}}).Validate(); err != nil {
 			t.Error(err)
 		}
 	}

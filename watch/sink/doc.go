@@ -8,7 +8,7 @@
 //	runner, err := sink.NewRunner(sink.RunnerOptions{
 //		Name: "audit", Sink: s, Outbox: sink.Journaled(j, "audit"), Delivery: options.Effective(),
 //	})
-//	err = sink.RunAll(ctx, runner, others...)
+//	err = runner.Run(ctx)
 //
 // Three things work together.
 //

@@ -4,6 +4,9 @@
 package sink
 
 import (
+	"context"
+	"crypto/x509"
+	"net"
 	"net/url"
 	"time"
 )
@@ -18,4 +21,17 @@ func CleanOfURL(raw, text string) string {
 		s.addURL(u)
 	}
 	return s.clean(text)
+}
+
+// With returns dependencies as a test needs them: with a clock, with the certificates of a mail
+// server, and with another way to its address.
+func (d Deps) With(clock func() time.Time, roots *x509.CertPool, dial func(context.Context, string) (net.Conn, error)) Deps {
+	d.clock, d.roots, d.dial = clock, roots, dial
+	return d
+}
+
+// Steady returns options whose waits are as long as they are said to be.
+func (o RunnerOptions) Steady() RunnerOptions {
+	o.jitter = func(d time.Duration) time.Duration { return d }
+	return o
 }

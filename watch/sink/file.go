@@ -12,15 +12,38 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"gopkg.in/natefinch/lumberjack.v2"
 
 	"github.com/setpoint-io/setpoint/internal/ownfile"
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/format"
 )
 
 // fileMode is of files that this sink makes: events can tell much of a cluster.
 const fileMode = 0o600
+
+// File describes a sink that writes a file and rotates it.
+type File struct {
+	// Path is where the file is. Its folder must exist. Files that were rotated lie beside
+	// it, with the time in their name.
+	Path string `yaml:"path"`
+	// Form is text, diff, json, yaml or cloudevents. Default: json.
+	Form string `yaml:"form,omitempty"`
+	// Objects says whether whole objects are written in the forms that can.
+	Objects bool `yaml:"objects,omitempty"`
+	// Source is the source of CloudEvents: a URI, or the name of the cluster.
+	Source string `yaml:"source,omitempty"`
+	// MaxSizeMB is the size, in MiB, at which the file is rotated. Default: 100.
+	MaxSizeMB int `yaml:"maxSizeMB,omitempty"`
+	// MaxAgeDays is after how many days a rotated file is deleted. Default: never.
+	MaxAgeDays int `yaml:"maxAgeDays,omitempty"`
+	// MaxBackups is how many rotated files are kept. Default: all.
+	MaxBackups int `yaml:"maxBackups,omitempty"`
+	// Compress says whether rotated files are compressed with gzip.
+	Compress bool `yaml:"compress,omitempty"`
+}
 
 // file writes a file and rotates it. What Send has reported as done is on the disk.
 //
@@ -34,22 +57,40 @@ type file struct {
 	last os.FileInfo // the file as it was left, nil before the first Send
 }
 
-func newFile(o File) (Sink, error) {
-	torn, err := tryFile(o.Path)
+func (f *File) check(report reporter) {
+	switch {
+	case f.Path == "":
+		report.wrong("path", "is empty; name the file to write")
+	case strings.HasSuffix(f.Path, string(filepath.Separator)):
+		report.wrong("path", "%q is a folder; name a file in it", f.Path)
+	}
+	checkForm(report, f.Form)
+	notNegative(report, "maxSizeMB", f.MaxSizeMB)
+	notNegative(report, "maxAgeDays", f.MaxAgeDays)
+	notNegative(report, "maxBackups", f.MaxBackups)
+}
+
+func (f *File) reads() []Read { return nil }
+
+func (f *File) batch() int { return 100 }
+
+func (f *File) sink(Deps) (Sink, error) {
+	form, err := format.ParseForm(cmp.Or(f.Form, "json"))
+	if err != nil {
+		return nil, within("form", err)
+	}
+	torn, err := tryFile(f.Path)
 	if err != nil {
 		return nil, within("path", err)
 	}
-	size := cmp.Or(o.MaxSizeMB, 100)
-	f := &file{path: o.Path, log: &lumberjack.Logger{
-		Filename: o.Path, MaxSize: size, MaxAge: o.MaxAgeDays, MaxBackups: o.MaxBackups, Compress: o.Compress,
+	size := cmp.Or(f.MaxSizeMB, 100)
+	made := &file{path: f.Path, log: &lumberjack.Logger{
+		Filename: f.Path, MaxSize: size, MaxAge: f.MaxAgeDays, MaxBackups: f.MaxBackups, Compress: f.Compress,
 	}}
 	// One byte is for the line break that a torn line needs.
-	f.printer, err = newPrinter(f.log, size<<20-1, formOptions{form: cmp.Or(o.Form, "json"), objects: o.Objects, source: o.Source})
-	if err != nil {
-		return nil, err
-	}
-	f.torn = torn
-	return f, nil
+	made.printer = newPrinter(made.log, size<<20-1, format.Options{Form: form, WithObjects: f.Objects, Source: f.Source})
+	made.torn = torn
+	return made, nil
 }
 
 // checkOwner refuses a file or a link of another user. In a folder that others may write to, a

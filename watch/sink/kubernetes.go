@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,36 +24,72 @@ import (
 	"github.com/setpoint-io/setpoint/watch/format"
 )
 
-// ReportingController is the reportingController of the Events that are written.
-const ReportingController = "setpoint.io/watch"
+// reportingController is the reportingController of the Events that this sink writes.
+const reportingController = "setpoint.io/watch"
 
 // Limits of the server for an Event.
 // Source: k8s.io/kubernetes/pkg/apis/core/validation/events.go.
 const (
-	maxNote = 1024
-	maxName = 253
+	maxNote     = 1024
+	maxName     = 253
+	maxInstance = 128
 )
 
-// kubernetesEvents writes an Event for each event. The name of one comes from the other's
-// ID, so that what is sent twice is there once.
-type kubernetesEvents struct {
-	events    client.Typed[*eventsv1.Event]
-	instance  string
-	namespace string // of Events about what has none
+// KubernetesEvents describes a sink that writes Events of events.k8s.io, which kubectl
+// shows under what they regard.
+type KubernetesEvents struct {
+	// Instance is the name of this process, which is in each Event. Default: setpoint-watch.
+	Instance string `yaml:"instance,omitempty"`
+	// ClusterNamespace is where Events about objects without a namespace are written.
+	// default or kube-system; servers take no other. Default: default.
+	ClusterNamespace string `yaml:"clusterNamespace,omitempty"`
 }
 
-func newKubernetesEvents(o KubernetesEvents, d Deps) (Sink, error) {
+func (k *KubernetesEvents) check(report reporter) {
+	if len(k.Instance) > maxInstance {
+		report.wrong("instance", "is of %d bytes, and the server takes %d", len(k.Instance), maxInstance)
+	}
+	switch k.ClusterNamespace {
+	case "", metav1.NamespaceDefault, metav1.NamespaceSystem:
+	default:
+		report.wrong("clusterNamespace", "%q is neither %s nor %s, and servers take Events about objects without a namespace in no other",
+			k.ClusterNamespace, metav1.NamespaceDefault, metav1.NamespaceSystem)
+	}
+}
+
+func (k *KubernetesEvents) reads() []Read { return nil }
+
+func (k *KubernetesEvents) batch() int { return 1 }
+
+// NamespaceOf returns the namespace of the Event about an object in a namespace, which may be
+// empty.
+func (k *KubernetesEvents) NamespaceOf(namespace string) string {
+	return cmp.Or(namespace, k.ClusterNamespace, metav1.NamespaceDefault)
+}
+
+// EventRights returns what a sink of Kubernetes Events must be allowed to do in the namespaces of
+// its Events.
+func EventRights() rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{eventsv1.GroupName}, Resources: []string{"events"}, Verbs: []string{"create"}}
+}
+
+func (k *KubernetesEvents) sink(d Deps) (Sink, error) {
 	if d.Client == nil {
 		return nil, errors.New("needs a cluster to write to, and there is no client")
 	}
-	return &kubernetesEvents{
-		events: client.For[*eventsv1.Event](d.Client).With(client.MetadataAnswer()), instance: cmp.Or(o.Instance, "setpoint-watch"),
-		namespace: cmp.Or(o.ClusterNamespace, metav1.NamespaceDefault),
-	}, nil
+	events := client.For[*eventsv1.Event](d.Client).With(client.MetadataAnswer())
+	return &kubernetesEvents{KubernetesEvents: k, events: events}, nil
 }
 
-// errEventOfEvent refuses what would go round for ever: each Event written is a change
-// that is told of.
+// kubernetesEvents writes an Event for each event. Its name is made of the ID of the event, so
+// that what is sent twice is there once.
+type kubernetesEvents struct {
+	*KubernetesEvents
+
+	events client.Typed[*eventsv1.Event]
+}
+
+// errEventOfEvent refuses an endless loop: each Event that is written is itself a change.
 var errEventOfEvent = errors.New("it is about an Event, and an Event about that would be the next change")
 
 // Send creates Events.
@@ -99,10 +136,9 @@ var reasons = map[event.Verb]string{
 
 // of returns the Event for an event.
 func (k *kubernetesEvents) of(e *event.Event) *eventsv1.Event {
-	namespace := cmp.Or(e.Key.Namespace, k.namespace)
 	reason := cmp.Or(reasons[e.Verb], "Changed")
 	return &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: eventName(e)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: k.NamespaceOf(e.Key.Namespace), Name: eventName(e)},
 		EventTime:  metav1.NewMicroTime(e.Time),
 		Type:       corev1.EventTypeNormal,
 		Reason:     reason,
@@ -112,8 +148,8 @@ func (k *kubernetesEvents) of(e *event.Event) *eventsv1.Event {
 			APIVersion: e.Kind.APIVersion(), Kind: e.Kind.Kind, Namespace: e.Key.Namespace, Name: e.Key.Name,
 			UID: e.UID, ResourceVersion: e.Version,
 		},
-		ReportingController: ReportingController,
-		ReportingInstance:   k.instance,
+		ReportingController: reportingController,
+		ReportingInstance:   cmp.Or(k.Instance, "setpoint-watch"),
 	}
 }
 
@@ -135,5 +171,5 @@ func eventName(e *event.Event) string {
 	return cmp.Or(name, "object") + suffix
 }
 
-// Close does nothing: the client belongs to somebody else.
+// Close does nothing: the client is the program's.
 func (k *kubernetesEvents) Close() error { return nil }

@@ -79,7 +79,7 @@ func TestEventsAreWrittenToARealServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range list.Items {
-			if list.Items[i].ReportingController == sink.ReportingController {
+			if list.Items[i].ReportingController == "setpoint.io/watch" {
 				names[list.Items[i].Regarding.Name] = &list.Items[i]
 			}
 		}

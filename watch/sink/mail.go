@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"mime"
@@ -23,33 +24,89 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
+// Mail describes a sink that sends mails.
+type Mail struct {
+	// Server is the mail server, host:port. On port 465 the connection is encrypted from the
+	// start, on others as soon as the server offers it.
+	Server string `yaml:"server"`
+	// From is the sender, To are the receivers: addresses, with or without a name.
+	From string   `yaml:"from"`
+	To   []string `yaml:"to"`
+	// Subject is that of all mails. Default: setpoint watch.
+	Subject string `yaml:"subject,omitempty"`
+	// Username and PasswordFrom are for the server. Default: nobody logs in.
+	Username     string    `yaml:"username,omitempty"`
+	PasswordFrom SecretRef `yaml:"passwordFrom,omitempty"`
+	// Template is the text of one event, as text/template has it, over a *event.Event.
+	// Default: {{words .}}, a line that says what happened.
+	Template string `yaml:"template,omitempty"`
+}
+
+func (m *Mail) check(report reporter) {
+	if _, _, err := net.SplitHostPort(m.Server); err != nil {
+		report.wrong("server", "%q is not a host and a port, such as mail.example.com:587", m.Server)
+	}
+	if _, err := mail.ParseAddress(m.From); err != nil {
+		report.wrong("from", "%q is not an address", m.From)
+	}
+	if len(m.To) == 0 {
+		report.wrong("to", "is empty; name at least one address")
+	}
+	for i, to := range m.To {
+		if _, err := mail.ParseAddress(to); err != nil {
+			report.wrong(fmt.Sprintf("to[%d]", i), "%q is not an address", to)
+		}
+	}
+	if strings.ContainsAny(m.Subject, "\r\n") {
+		report.wrong("subject", "has a line break")
+	}
+	switch {
+	case m.Username != "":
+		report.failed("passwordFrom", m.PasswordFrom.check())
+	case !m.PasswordFrom.IsZero():
+		report.wrong("username", "is empty, and there is a password")
+	}
+	_, err := m.template()
+	report.failed("template", err)
+}
+
+func (m *Mail) reads() []Read { return []Read{{"passwordFrom", m.PasswordFrom}} }
+
+func (m *Mail) batch() int { return 100 }
+
+func (m *Mail) template() (*template.Template, error) {
+	return parseTemplate(cmp.Or(m.Template, "{{words .}}"), MarkupNone)
+}
+
+func (m *Mail) sink(d Deps) (Sink, error) {
+	made := &mailer{Mail: m, clock: d.clock, roots: d.roots, dial: d.dial}
+	var err error
+	if made.text, err = m.template(); err != nil {
+		return nil, within("template", err)
+	}
+	if made.host, _, err = net.SplitHostPort(m.Server); err != nil {
+		return nil, within("server", err)
+	}
+	if !m.PasswordFrom.IsZero() {
+		if made.password, err = d.secret(m.PasswordFrom); err != nil {
+			return nil, within("passwordFrom", err)
+		}
+		made.scrub.add(made.password.Reveal())
+	}
+	return made, nil
+}
+
 // mailer sends mails. All events of one Send are one mail, a line each.
 type mailer struct {
-	Mail
+	*Mail
 
 	host     string
 	password Secret
 	text     *template.Template
 	scrub    scrubber
 	clock    func() time.Time
-}
-
-func newMail(o Mail, d Deps) (Sink, error) {
-	m := &mailer{Mail: o, clock: d.Clock}
-	var err error
-	if m.text, err = o.template(); err != nil {
-		return nil, within("template", err)
-	}
-	if m.host, _, err = net.SplitHostPort(o.Server); err != nil {
-		return nil, within("server", err)
-	}
-	if !o.PasswordFrom.IsZero() {
-		if m.password, err = d.secret(o.PasswordFrom); err != nil {
-			return nil, within("passwordFrom", err)
-		}
-		m.scrub.add(m.password.Reveal())
-	}
-	return m, nil
+	roots    *x509.CertPool // nil: those of the system
+	dial     func(ctx context.Context, address string) (net.Conn, error)
 }
 
 // Send sends one mail of all events.
@@ -122,31 +179,21 @@ func ofMessageID(r rune) rune {
 	return '-'
 }
 
-// deliver sends a mail. A password is sent over an encrypted connection alone.
+// implicitTLS is the port on which the connection is encrypted from the first byte.
+// Source: https://www.rfc-editor.org/rfc/rfc8314#section-3.3.
+const implicitTLS = "465"
+
+// deliver sends a mail. A password is sent over an encrypted connection, or to this host, alone.
 func (m *mailer) deliver(ctx context.Context, message []byte) error {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", m.Server)
+	conn, err := m.dial(ctx, m.Server)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	config := &tls.Config{ServerName: m.host, MinVersion: tls.VersionTLS12}
-	if _, port, _ := net.SplitHostPort(m.Server); port == "465" { // TLS from the first byte: RFC 8314
-		conn = tls.Client(conn, config)
-	}
-	c, err := smtp.NewClient(conn, m.host)
+	c, err := m.login(conn)
 	if err != nil {
 		return err
-	}
-	if offered, _ := c.Extension("STARTTLS"); offered {
-		if err := c.StartTLS(config); err != nil {
-			return err
-		}
-	}
-	if !m.password.IsZero() {
-		if err := c.Auth(smtp.PlainAuth("", m.Username, m.password.Reveal(), m.host)); err != nil {
-			return err
-		}
 	}
 	if err := c.Mail(address(m.From).Address); err != nil {
 		return err
@@ -170,7 +217,28 @@ func (m *mailer) deliver(ctx context.Context, message []byte) error {
 	return nil
 }
 
-// address returns an address that Validate has read before.
+// login greets the server, over TLS if it can be had, and sends the password.
+func (m *mailer) login(conn net.Conn) (*smtp.Client, error) {
+	config := &tls.Config{ServerName: m.host, MinVersion: tls.VersionTLS12, RootCAs: m.roots}
+	if _, port, _ := net.SplitHostPort(m.Server); port == implicitTLS {
+		conn = tls.Client(conn, config)
+	}
+	c, err := smtp.NewClient(conn, m.host)
+	if err != nil {
+		return nil, err
+	}
+	if offered, _ := c.Extension("STARTTLS"); offered {
+		if err := c.StartTLS(config); err != nil {
+			return nil, err
+		}
+	}
+	if m.password.IsZero() {
+		return c, nil
+	}
+	return c, c.Auth(smtp.PlainAuth("", m.Username, m.password.Reveal(), m.host))
+}
+
+// address returns an address that check has read before.
 func address(text string) *mail.Address {
 	a, err := mail.ParseAddress(text)
 	if err != nil {

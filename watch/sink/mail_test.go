@@ -6,11 +6,14 @@ package sink_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"mime/quotedprintable"
 	"net"
+	"net/http/httptest"
 	"net/mail"
 	"net/textproto"
 	"slices"
@@ -33,6 +36,8 @@ type inbox struct {
 	begun   chan struct{} // something arrives here when a message does
 	busy    chan struct{} // nil, or what each message waits for
 	answer  string        // to a message in trouble
+	tls     *tls.Config   // that STARTTLS offers; nil: it is not offered
+	quiet   bool          // sessions may break off
 }
 
 type letter struct{ from, to, title, text string }
@@ -75,13 +80,20 @@ func (i *inbox) texts() []string {
 
 const password = "hunter22"
 
-// mailServer takes mails of who knows the password, in plain text. It returns its address.
+// mailServer takes mails of clients that know the password, in plain text. It returns its address.
 func (i *inbox) mailServer(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	i.serve(t, listener)
+	return listener.Addr().String()
+}
+
+// serve takes mails until the test ends.
+func (i *inbox) serve(t *testing.T, listener net.Listener) {
+	t.Helper()
 	var sessions sync.WaitGroup
 	sessions.Go(func() {
 		for {
@@ -90,7 +102,7 @@ func (i *inbox) mailServer(t *testing.T) string {
 				return // the test is over
 			}
 			sessions.Go(func() {
-				if err := i.session(conn); err != nil {
+				if err := i.session(conn); err != nil && !i.quiet {
 					t.Error("a session with the mail server:", err)
 				}
 			})
@@ -100,7 +112,6 @@ func (i *inbox) mailServer(t *testing.T) string {
 		_ = listener.Close()
 		sessions.Wait()
 	})
-	return listener.Addr().String()
 }
 
 // session speaks SMTP until the client has nothing more to say.
@@ -120,7 +131,14 @@ func (i *inbox) session(conn net.Conn) error {
 		if err != nil {
 			return err
 		}
+		_, encrypted := conn.(*tls.Conn)
 		switch command, rest, _ := strings.Cut(line, " "); {
+		case command == "EHLO" && i.tls != nil && !encrypted:
+			say("250-mail.example.com", "250 STARTTLS")
+		case command == "STARTTLS":
+			say("220 go on")
+			conn = tls.Server(conn, i.tls)
+			c = textproto.NewConn(conn)
 		case command == "EHLO":
 			say("250-mail.example.com", "250 AUTH PLAIN")
 		case command == "AUTH":
@@ -310,5 +328,79 @@ func TestWhatAnswersOfAMailServerMean(t *testing.T) {
 		if refused != (len(r.Refused) == 2 && r.Done == 2) || refused == (r.Err != nil) {
 			t.Errorf("%s: %+v", answer, r)
 		}
+	}
+}
+
+// secure returns the configuration of a server whose certificate is for example.com, and the
+// certificates that a client must know.
+func secure(t *testing.T) (*tls.Config, *x509.CertPool) {
+	t.Helper()
+	server := httptest.NewTLSServer(nil)
+	t.Cleanup(server.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	return &tls.Config{Certificates: server.TLS.Certificates, MinVersion: tls.VersionTLS12}, roots
+}
+
+// mailOver sends a mail to a server by its address, in place of the one that is configured.
+func mailOver(t *testing.T, configured, address string, roots *x509.CertPool) sink.Result {
+	t.Helper()
+	o := sink.Options{Mail: &sink.Mail{
+		Server: configured, From: "a@example.com", To: []string{"b@example.com"}, Username: "me", PasswordFrom: sink.SecretRef{Env: "MAIL"},
+	}}
+	dial := func(ctx context.Context, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", address)
+	}
+	s, err := sink.New(t.Context(), "mail", o, sink.Deps{Secret: secrets(map[string]string{"MAIL": password})}.With(nil, roots, dial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Send(t.Context(), []*event.Event{made(1)})
+}
+
+func TestMailsAreSentOverTLS(t *testing.T) {
+	config, roots := secure(t)
+	for name, c := range map[string]struct {
+		server, said string
+		roots        *x509.CertPool
+		wrapped      bool // TLS from the first byte
+	}{
+		"from the first byte":                    {server: "example.com:465", roots: roots, wrapped: true},
+		"after STARTTLS":                         {server: "example.com:587", roots: roots},
+		"from the first byte, unknown authority": {server: "example.com:465", roots: x509.NewCertPool(), wrapped: true, said: "certificate"},
+		"after STARTTLS, unknown authority":      {server: "example.com:587", roots: x509.NewCertPool(), said: "certificate"},
+		"after STARTTLS, another name":           {server: "mail.example.org:587", roots: roots, said: "certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := newInbox(0)
+			i.quiet = c.said != "" // the client ends the handshake
+			address := listener.Addr().String()
+			if c.wrapped {
+				listener = tls.NewListener(listener, config)
+			} else {
+				i.tls = config
+			}
+			i.serve(t, listener)
+			r := mailOver(t, c.server, address, c.roots)
+			switch {
+			case c.said == "" && (r.Err != nil || r.Done != 1 || len(i.got()) != 1):
+				t.Errorf("%+v, they got %q", r, i.got())
+			case c.said != "" && (r.Err == nil || !strings.Contains(r.Err.Error(), c.said) || len(i.got()) != 0):
+				t.Errorf("%+v, they got %q", r, i.got())
+			}
+		})
+	}
+}
+
+// Without TLS the password stays here.
+func TestAPasswordIsNotSentInPlainTextToAnotherHost(t *testing.T) {
+	i := newInbox(0)
+	r := mailOver(t, "mail.example.com:25", i.mailServer(t), nil)
+	if r.Err == nil || !strings.Contains(r.Err.Error(), "unencrypted connection") || len(i.got()) != 0 {
+		t.Errorf("%+v, they got %q", r, i.got())
 	}
 }

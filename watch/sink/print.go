@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/format"
 )
 
 // chunk is how many bytes are written at once, about.
@@ -28,11 +29,10 @@ type printer struct {
 	torn    bool                     // what is in w does not end with a line
 }
 
-func newPrinter(w io.Writer, limit int, o formOptions) (*printer, error) {
+func newPrinter(w io.Writer, limit int, o format.Options) *printer {
 	p := &printer{w: w, limit: limit}
-	var err error
-	p.form, err = newForm(&p.one, o)
-	return p, err
+	p.form = format.New(&p.one, o).Write
+	return p
 }
 
 // Send writes events. Those that were written when a Write failed are done.
@@ -96,23 +96,3 @@ func (p *printer) flush() error {
 	}
 	return fmt.Errorf("writing events: %w", err)
 }
-
-// newTerminal makes a sink that prints.
-func newTerminal(o Terminal, d Deps) (Sink, error) {
-	if d.Stdout == nil {
-		return nil, fmt.Errorf("there is no terminal here to write to")
-	}
-	p, err := newPrinter(d.Stdout, 0, formOptions{
-		form: cmp.Or(o.Form, "text"), color: o.Color, objects: o.Objects, source: o.Source, zone: d.Zone, width: d.Width,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return terminal{p}, nil
-}
-
-// terminal is a printer on a writer that belongs to somebody else.
-type terminal struct{ *printer }
-
-// Close leaves the writer open.
-func (terminal) Close() error { return nil }

@@ -16,8 +16,8 @@ const hidden = "(secret)"
 // Secret is a value that must not be printed: whichever way it is formatted, logged or
 // encoded, "(secret)" comes out. Reveal returns the value. The zero Secret is none.
 //
-// The value is behind a pointer, because fmt prints what is in unexported fields of other
-// structs without asking anybody.
+// The value is behind a pointer, because fmt prints the unexported fields of a struct around a
+// Secret without calling its methods.
 type Secret struct{ value *string }
 
 // NewSecret returns a Secret of a value.
@@ -62,7 +62,7 @@ func (s *Secret) UnmarshalText(text []byte) error {
 }
 
 // SecretRef says where a secret is: in a file, or in an environment variable. This package
-// reads neither; whoever makes a sink hands in a function that does.
+// reads neither; [Deps].Secret does.
 type SecretRef struct {
 	// File is a path. What is in the file is the secret, without white space at its end.
 	File string `yaml:"file,omitempty"`
@@ -85,8 +85,8 @@ func (r SecretRef) String() string {
 	}
 }
 
-// Validate reports a reference that names nothing, or two things.
-func (r SecretRef) Validate() error {
+// check returns an error for a reference that names nothing, or two things.
+func (r SecretRef) check() error {
 	switch {
 	case r.File == "" && r.Env == "":
 		return errors.New("names neither a file nor an environment variable: set file or env")

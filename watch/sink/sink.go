@@ -5,10 +5,11 @@ package sink
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"net"
 	"strings"
 	"time"
 
@@ -36,7 +37,7 @@ type Result struct {
 	Refused []Refusal
 	// Err is why the event at Done was not sent. It is nil if all are done.
 	Err error
-	// Wait is how long the receiver asked to be left alone. 0 is: it did not ask.
+	// Wait is how long the receiver asked the sink to wait before the next attempt, or 0.
 	Wait time.Duration
 }
 
@@ -53,12 +54,8 @@ func (r *Result) refuse(err error) {
 	r.Done++
 }
 
-// Deps are what sinks need of the program they are in.
+// Deps are what sinks need of their program.
 type Deps struct {
-	// Log gets what is worth knowing. Default: nothing is logged.
-	Log *slog.Logger
-	// Clock tells the time. Default: time.Now.
-	Clock func() time.Time
 	// Secret returns what a reference names. Options with references need it.
 	Secret func(SecretRef) (string, error)
 	// Client is needed for Kubernetes Events.
@@ -69,14 +66,21 @@ type Deps struct {
 	Width int
 	// Zone is in which times are shown to people. Default: UTC.
 	Zone *time.Location
+
+	// Tests replace these.
+	clock func() time.Time
+	roots *x509.CertPool // that a mail server is checked against; nil: those of the system
+	dial  func(ctx context.Context, address string) (net.Conn, error)
 }
 
 func (d Deps) withDefaults() Deps {
-	if d.Log == nil {
-		d.Log = slog.New(slog.DiscardHandler)
+	if d.clock == nil {
+		d.clock = time.Now
 	}
-	if d.Clock == nil {
-		d.Clock = time.Now
+	if d.dial == nil {
+		d.dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", address)
+		}
 	}
 	return d
 }
@@ -85,7 +89,7 @@ func (d Deps) withDefaults() Deps {
 // made with an editor end with a line break.
 func (d Deps) secret(ref SecretRef) (Secret, error) {
 	if d.Secret == nil {
-		return Secret{}, fmt.Errorf("nobody can read the %s here", ref)
+		return Secret{}, fmt.Errorf("the %s cannot be read here", ref)
 	}
 	value, err := d.Secret(ref)
 	if err != nil {
@@ -105,38 +109,28 @@ func New(_ context.Context, name string, o Options, d Deps) (Sink, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("sink %s: %w", name, err)
 	}
-	d = d.withDefaults()
-	d.Log = d.Log.With("sink", name)
-	var s Sink
-	var err error
-	switch {
-	case o.Terminal != nil:
-		s, err = newTerminal(*o.Terminal, d)
-	case o.File != nil:
-		s, err = newFile(*o.File)
-	case o.Webhook != nil:
-		s, err = newWebhook(*o.Webhook, d)
-	case o.KubernetesEvents != nil:
-		s, err = newKubernetesEvents(*o.KubernetesEvents, d)
-	default:
-		s, err = newMail(*o.Mail, d)
+	for _, described := range o.sorts() {
+		if described == nil {
+			continue
+		}
+		s, err := described.sink(d.withDefaults())
+		if err != nil {
+			return nil, fmt.Errorf("sink %s: %w", name, within(o.Sort(), err))
+		}
+		return s, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("sink %s: %w", name, within(o.Sort(), err))
-	}
-	return s, nil
+	return nil, fmt.Errorf("sink %s: is of no sort", name) // Validate has refused it
 }
 
-// TestKind is the kind of the object that the event of Test is about. No server serves it.
-var TestKind = event.Kind{Group: "setpoint.io", Version: "v1", Kind: "TestMessage", Resource: "testmessages"}
+// testKind is the kind of the object that the event of Test is about. No server serves it.
+var testKind = event.Kind{Group: "setpoint.io", Version: "v1", Kind: "TestMessage", Resource: "testmessages"}
 
-// Test sends one event of TestKind, which says of itself that it is a test. It is tried
-// once.
+// Test sends one event, whose text says that it is a test. It is tried once.
 func Test(ctx context.Context, s Sink) error {
 	now := time.Now()
 	r := s.Send(ctx, []*event.Event{{
 		ID: fmt.Sprintf("test-%d", now.UnixNano()), Time: now, Verb: event.Created,
-		Kind: TestKind, Key: object.Key{Name: "setpoint-watch-check"}, Classes: []event.Class{event.Content},
+		Kind: testKind, Key: object.Key{Name: "setpoint-watch-check"}, Classes: []event.Class{event.Content},
 		Summary: "This is a test message of setpoint watch. Nothing has changed.",
 	}})
 	switch {

@@ -115,7 +115,7 @@ func parseTemplate(text, markup string) (*template.Template, error) {
 // tryBody reports why the template of a body does not make JSON of any event.
 func tryBody(t *template.Template) error {
 	e := &event.Event{
-		ID: "id", Time: time.Unix(0, 0), Verb: event.Updated, Kind: TestKind, Key: object.Key{Name: `a "name"`},
+		ID: "id", Time: time.Unix(0, 0), Verb: event.Updated, Kind: testKind, Key: object.Key{Name: `a "name"`},
 		Summary: "two\nlines \\", Fields: []event.Field{{Path: `spec."quoted"`, Op: event.Replace, From: "a\nb", To: `"`}},
 	}
 	var b strings.Builder

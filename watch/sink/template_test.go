@@ -121,7 +121,7 @@ func TestBodiesThatAreNotJSONAreRefused(t *testing.T) {
 // the message in what they are sent.
 var recipes = map[string][]any{
 	"slack": {"text"}, "discord": {"content"}, "mattermost": {"text"}, "google-chat": {"text"}, "telegram": {"text"}, "ntfy": {"message"},
-	"teams": {"attachments", 0, "content", "body", 0, "text"},
+	"teams": {"attachments", 0, "content", "body", 0, "text"}, "gotify": {"message"}, "matrix": {"text"}, "zulip": {"text"},
 }
 
 func TestTheRecipesOfTheDocumentSendWhatServicesTake(t *testing.T) {
@@ -166,7 +166,7 @@ func TestTheRecipesOfTheDocumentSendWhatServicesTake(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	if want := []string{"discord", "google-chat", "mattermost", "ntfy", "slack", "teams", "telegram"}; !slices.Equal(found, want) {
+	if want := []string{"discord", "google-chat", "gotify", "matrix", "mattermost", "ntfy", "slack", "teams", "telegram", "zulip"}; !slices.Equal(found, want) {
 		t.Errorf("the document has %q, want %q", found, want)
 	}
 }

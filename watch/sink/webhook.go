@@ -42,8 +42,8 @@ type webhook struct {
 	scrub   scrubber
 }
 
-func newWebhook(o Webhook, d Deps) (Sink, error) {
-	w := &webhook{headers: http.Header{}, batch: o.Mode == ModeBatch, objects: o.Objects, source: o.Source, clock: d.Clock}
+func (o *Webhook) sink(d Deps) (Sink, error) {
+	w := &webhook{headers: http.Header{}, batch: o.Mode == ModeBatch, objects: o.Objects, source: o.Source, clock: d.clock}
 	raw, field := o.URL, "url"
 	if raw.IsZero() {
 		field = "urlFrom"

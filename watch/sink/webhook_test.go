@@ -40,7 +40,7 @@ func secrets(values map[string]string) func(sink.SecretRef) (string, error) {
 func hook(t *testing.T, o sink.Webhook, values map[string]string) sink.Sink {
 	t.Helper()
 	s, err := sink.New(t.Context(), "hook", sink.Options{Webhook: &o},
-		sink.Deps{Secret: secrets(values), Clock: func() time.Time { return noon }})
+		sink.Deps{Secret: secrets(values)}.With(func() time.Time { return noon }, nil, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
