@@ -97,8 +97,8 @@
 //
 // T is a built-in type, a type of your own, *unstructured.Unstructured, or
 // *metav1.PartialObjectMetadata for metadata alone, which an informer of whole objects
-// serves too. The factory logs where two informers hold the same objects because they
-// were not asked for alike.
+// serves too. The factory logs, at the level debug, where two informers cache the same kind
+// with different selectors.
 //
 // When a server goes, its informers try again on their own, with growing pauses.
 // The first one whose watch works wakes the others.

@@ -220,12 +220,13 @@ func (f *Factory) shared(key selection) *informer {
 	return nil
 }
 
-// sayOverlap logs where two informers hold the same objects and cannot be shared: an
-// accident often, and memory twice.
+// sayOverlap logs where two informers hold the same objects and cannot be shared, which takes
+// the memory twice. It is for those who look for memory: several controllers of one process
+// may well need it.
 func (f *Factory) sayOverlap(key selection, i *informer) {
 	for other, o := range f.informers {
 		if other.kind == key.kind && (!o.chosen.partial() || !i.chosen.partial()) {
-			f.log.Info("two informers hold objects of one kind, since they are not asked for alike",
+			f.log.Debug("two informers cache the same kind with different selectors",
 				"kind", i.name, "one", o.says(), "other", i.says())
 		}
 	}

@@ -50,7 +50,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.factory = cache.NewFactory(c, slog.New(slog.NewTextHandler(w.log, nil)))
+		w.factory = cache.NewFactory(c, slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 		test(t, w)
 	})
 }
@@ -120,7 +120,7 @@ func TestTheFactorySaysWhereTwoInformersHoldTheSameObjects(t *testing.T) {
 			t.Errorf("two namespaces hold nothing twice: %s", w.log)
 		}
 		cache.Informer[*corev1.Pod](w.factory)
-		if text := w.log.String(); strings.Count(text, "two informers hold objects of one kind") != 2 || !strings.Contains(text, `one="in team-a" other="all, whole"`) {
+		if text := w.log.String(); strings.Count(text, "two informers cache the same kind") != 2 || !strings.Contains(text, `one="in team-a" other="all, whole"`) {
 			t.Errorf("logged: %s", text)
 		}
 		cache.Informer[*unstructured.Unstructured](w.factory, cache.OfKind(corev1.SchemeGroupVersion.WithKind("Pod")))

@@ -176,3 +176,15 @@ func NamespaceGone(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && Absent(err) && status.ErrStatus.Details.Kind == "namespaces"
 }
+
+// LacksRight reports whether a request was refused because the user of the credentials lacks a
+// right. Admission, such as a quota that is used up, refuses with the same code and reason,
+// and does not say what the user cannot do.
+// Source of the words: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters, ForbiddenStatusError.
+func LacksRight(err error) bool {
+	if !apierrors.IsForbidden(err) {
+		return false
+	}
+	_, user, found := strings.Cut(err.Error(), `User "`)
+	return found && strings.Contains(user, " cannot ")
+}

@@ -113,22 +113,13 @@ func (c *Keyed[K]) report(key K, failures int, err error) {
 	switch {
 	case apierrors.IsConflict(err):
 		c.log.Debug("conflict, trying again", "object", textOf(key), "error", err)
-	case lacksRight(err):
+	case client.LacksRight(err):
 		if c.refusals.first(err) {
 			c.log.Error("the credentials lack a right; trying again until they have it", "object", textOf(key), "error", err)
 		}
 	case bits.OnesCount(uint(failures)) == 1:
 		c.log.Warn("failed, trying again", "object", textOf(key), "failures", failures, "error", err)
 	}
-}
-
-// lacksRight tells a refusal of authorization from one of admission, such as a
-// quota that is used up, which has the same code. Only the former says what a user
-// cannot do. Source of the words: k8s.io/apiserver, ForbiddenStatus.
-func lacksRight(err error) bool {
-	text := err.Error()
-	user := strings.Index(text, `User "`)
-	return apierrors.IsForbidden(err) && user >= 0 && strings.Contains(text[user:], " cannot ")
 }
 
 // refusals remembers which missing rights have been reported.

@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/nearest"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -30,6 +32,36 @@ func (m *Manager) loops() []controller.Loop {
 	return all
 }
 
+// named returns the loops of the controller that a name or an alias stands for, or the one
+// loop of that name.
+func (m *Manager) named(name string) []controller.Loop {
+	name = cmp.Or(m.aliases[name], name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, part := range m.parts {
+		loops := controller.LoopsOf(part)
+		if part.Name() == name {
+			return loops
+		}
+		for _, l := range loops {
+			if l.Name() == name {
+				return []controller.Loop{l}
+			}
+		}
+	}
+	return nil
+}
+
+// noController says that no controller of a name runs, and which one may be meant.
+func (m *Manager) noController(name string) string {
+	known := slices.Collect(maps.Keys(m.aliases))
+	for _, l := range m.loops() {
+		known = append(known, l.Name())
+	}
+	slices.Sort(known)
+	return fmt.Sprintf("no controller %q runs here%s", name, nearest.Question("%q", name, known))
+}
+
 // Of each kind, this many keys are shown, unless ?limit= says otherwise.
 const shownKeys = 20
 
@@ -37,7 +69,8 @@ func (m *Manager) debugInformers(w http.ResponseWriter, _ *http.Request) {
 	writePage(w, func(page io.Writer) { _ = m.factory.WriteStatus(page) }) // a buffer has room
 }
 
-// debugControllers writes a page for people. ?controller=NAME shows that one alone.
+// debugControllers writes a page for people. ?controller=NAME shows that controller alone, or
+// that loop of one.
 func (m *Manager) debugControllers(w http.ResponseWriter, r *http.Request) {
 	limit := shownKeys
 	if text := r.URL.Query().Get("limit"); text != "" {
@@ -50,9 +83,8 @@ func (m *Manager) debugControllers(w http.ResponseWriter, r *http.Request) {
 	}
 	all := m.loops()
 	if name := r.URL.Query().Get("controller"); name != "" {
-		all = slices.DeleteFunc(all, func(c controller.Loop) bool { return c.Name() != name })
-		if len(all) == 0 {
-			http.Error(w, fmt.Sprintf("no controller %q runs here", name), http.StatusNotFound)
+		if all = m.named(name); len(all) == 0 {
+			http.Error(w, printable(m.noController(name)), http.StatusNotFound)
 			return
 		}
 	}

@@ -38,16 +38,18 @@ func (m *Manager) handler(profiling bool, health, guard func(http.Handler) http.
 		registry.MustRegister(c)
 	}
 	guarded := func(path string, h http.Handler) { mux.Handle("GET "+path, guard(h)) }
-	guarded("/metrics", promhttp.HandlerFor(prometheus.GathererFunc(without(m.disabledMetrics, registry.Gather)), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce}))
-	guarded("/debug/controllers", http.HandlerFunc(m.debugControllers))
-	guarded("/debug/informers", http.HandlerFunc(m.debugInformers))
+	metrics := prometheus.GathererFunc(without(m.disabledMetrics, registry.Gather))
+	guarded("/{$}", index(profiling))
+	guarded(metricsPath, promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce}))
+	guarded(controllersPath, http.HandlerFunc(m.debugControllers))
+	guarded(informersPath, http.HandlerFunc(m.debugInformers))
 	if profiling {
-		guarded("/debug/pprof/{$}", http.HandlerFunc(pprof.Index))
-		guarded("/debug/pprof/cmdline", http.HandlerFunc(pprof.Cmdline))
-		guarded("/debug/pprof/profile", lasting(pprof.Profile))
-		guarded("/debug/pprof/symbol", http.HandlerFunc(pprof.Symbol))
-		guarded("/debug/pprof/trace", lasting(pprof.Trace))
-		mux.Handle("GET /debug/pprof/{profile}", profiles(guard(lasting(pprof.Index))))
+		guarded(profilesPath+"{$}", http.HandlerFunc(pprof.Index))
+		guarded(profilesPath+"cmdline", http.HandlerFunc(pprof.Cmdline))
+		guarded(profilesPath+"profile", lasting(pprof.Profile))
+		guarded(profilesPath+"symbol", http.HandlerFunc(pprof.Symbol))
+		guarded(profilesPath+"trace", lasting(pprof.Trace))
+		mux.Handle("GET "+profilesPath+"{profile}", profiles(guard(lasting(pprof.Index))))
 	}
 	return mux
 }

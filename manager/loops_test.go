@@ -48,6 +48,7 @@ func TestEachLoopOfAControllerShowsEverywhere(t *testing.T) {
 		for path, wants := range map[string][]string{
 			"/debug/controllers":                     {"\npair-one\n", "\npair-two\n", "ns/a"},
 			"/debug/controllers?controller=pair-two": {"\npair-two\n"},
+			"/debug/controllers?controller=pair":     {"\npair-one\n", "\npair-two\n"},
 			"/metrics": {
 				`workqueue_depth{name="pair-one"}`, `workqueue_depth{name="pair-two"}`,
 				`setpoint_controller_failures_total{controller="pair-one"}`, `setpoint_controller_failures_total{controller="pair-two"}`,

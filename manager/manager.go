@@ -44,6 +44,7 @@ type Manager struct {
 
 	startInterval   time.Duration
 	disabledMetrics []string
+	aliases         map[string]string // see Aliases
 
 	servings []serving
 	election *lease.Config // as it was asked for
@@ -85,6 +86,9 @@ func Instance(name string) Option { return func(m *Manager) { m.instance = name 
 // 2 s for the events that wait to be written, 1.5 s for releasing the lease, and the rest for
 // informers and serving. Below 8 s controllers have half of the limit.
 func ShutdownTimeout(d time.Duration) Option { return func(m *Manager) { m.shutdown = d } }
+
+// Aliases has /debug/controllers take other names of controllers, which lead to their own.
+func Aliases(names map[string]string) Option { return func(m *Manager) { m.aliases = names } }
 
 // ClientOptions are those of the manager's client.
 func ClientOptions(options ...client.Option) Option {

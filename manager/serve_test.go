@@ -109,7 +109,8 @@ func somePods(t *testing.T) *fakeapi.Resource {
 
 func TestPagesSayWhatAManagerDoesAndWhatFails(t *testing.T) {
 	l := listen(t)
-	m := broken(t, somePods(t).Config(), manager.Serve(l, manager.Serving{Plain: true, Profiling: true}))
+	m := broken(t, somePods(t).Config(), manager.Serve(l, manager.Serving{Plain: true, Profiling: true}),
+		manager.Aliases(map[string]string{"broken": "breaking"}))
 	run(t, m)
 	base := "http://" + l.Addr().String()
 	page := ""
@@ -124,12 +125,14 @@ func TestPagesSayWhatAManagerDoesAndWhatFails(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/debug/controllers?controller=breaking&limit=1": "ns/bad",
-		"/debug/informers":     "breaking",
-		"/healthz":             "ok",
-		"/livez?verbose":       "[+]leaderElection ok\nlivez check passed",
-		"/readyz?verbose":      "[+]informers ok",
-		"/readyz/informers":    "ok",
-		"/debug/pprof/cmdline": "",
+		"/debug/controllers?controller=broken":           "\nbreaking\n",
+		"/":                                              "\n/debug/pprof/ ",
+		"/debug/informers":                               "breaking",
+		"/healthz":                                       "ok",
+		"/livez?verbose":                                 "[+]leaderElection ok\nlivez check passed",
+		"/readyz?verbose":                                "[+]informers ok",
+		"/readyz/informers":                              "ok",
+		"/debug/pprof/cmdline":                           "",
 	} {
 		if code, text := ask(t, base+path, ""); code != http.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s", path, code, text)
@@ -137,7 +140,7 @@ func TestPagesSayWhatAManagerDoesAndWhatFails(t *testing.T) {
 	}
 	for path, code := range map[string]int{
 		"/readyz/nonsense": http.StatusNotFound, "/debug/controllers?limit=x": http.StatusBadRequest,
-		"/debug/controllers?controller=x": http.StatusNotFound, "/": http.StatusNotFound,
+		"/debug/controllers?controller=x": http.StatusNotFound, "/nonsense": http.StatusNotFound,
 	} {
 		if got, text := ask(t, base+path, ""); got != code {
 			t.Errorf("%s: %d %s", path, got, text)

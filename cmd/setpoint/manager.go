@@ -91,6 +91,7 @@ lack nothing work meanwhile.
 			if err != nil {
 				return err
 			}
+			log = slog.New(missingRights{log.Handler()})
 			config, err := connection(&t, &limit, contentType)
 			if err != nil {
 				return err
@@ -211,7 +212,11 @@ func names(of []*controllers.Descriptor) []string {
 // newManager returns a manager of the chosen controllers, and those that it runs: what lacks
 // something that it cannot work without is left out.
 func newManager(config *rest.Config, chosen []*controllers.Descriptor, cluster controllers.Cluster, hosts hosting, log *slog.Logger, more ...manager.Option) (*manager.Manager, []*controllers.Descriptor, error) {
-	m, err := manager.New(config, append(more, manager.Log(log))...)
+	aliases := map[string]string{}
+	for _, d := range chosen {
+		aliases[d.Alias] = d.Name
+	}
+	m, err := manager.New(config, append(more, manager.Log(log), manager.Aliases(aliases))...)
 	if err != nil {
 		return nil, nil, err
 	}

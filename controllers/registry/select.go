@@ -65,7 +65,11 @@ func Select(known []*controllers.Descriptor, choice []string) ([]*controllers.De
 		return mentioned && !wanted || !mentioned && (!all || d.OffByDefault)
 	})
 	if len(selected) == 0 {
-		return nil, fmt.Errorf("choosing controllers: %w by %q; begin with * to have all but some", ErrNothingSelected, strings.Join(choice, ","))
+		advice := "begin with * to have all but some"
+		if missing := Absent(choice); len(missing) > 0 {
+			advice = "not built in: " + strings.Join(missing, ", ")
+		}
+		return nil, fmt.Errorf("choosing controllers: %w by %q; %s", ErrNothingSelected, strings.Join(choice, ","), advice)
 	}
 	return selected, nil
 }
