@@ -19,7 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// liveHeap is what is reachable, in bytes. The second collection lets go of what
+// liveHeap is what is reachable, in bytes. The second collection frees what
 // the first one found to be held weakly.
 func liveHeap() float64 {
 	runtime.GC()
@@ -125,7 +125,7 @@ func measureGet(i informer, found readings) error {
 	random.Shuffle(len(keys), func(a, b int) { keys[a], keys[b] = keys[b], keys[a] })
 	cold := keys[:min(coldGets, len(keys))]
 	took := make([]float64, 0, max(len(cold), warmRounds))
-	liveHeap() // lets go of what was decoded before
+	liveHeap() // frees what was decoded before
 	l, err := timed(func() error {
 		for _, key := range cold {
 			began := time.Now()

@@ -22,8 +22,8 @@ import (
 )
 
 // cluster is a control plane in a process of its own, without nodes, without
-// scheduler and without controllers: Pods are created, not run, and nobody works but
-// who is measured.
+// scheduler and without controllers: Pods are created, not run, and only
+// the candidate works.
 type cluster struct {
 	dir        string // for what a candidate writes
 	kubeconfig string

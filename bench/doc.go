@@ -82,7 +82,7 @@
 // are added and removed. Every few seconds a proxy cuts all connections of informers and
 // managers; about once in 75 s the control plane is killed and started with the same data
 // and port; about once in 60 s the manager that leads ends, in turns by SIGTERM and
-// SIGKILL, but not in the last two fifths, so that who leads then has time to leak.
+// SIGKILL, but not in the last two fifths, so that the last leader has time to leak.
 // A manager that ends because it could not renew its lease is started anew.
 //
 // After the first minute, or the first third where that is less, the load stops,
@@ -174,8 +174,8 @@
 // the wait costs is seen in how late they are: "lag" is the time from one change at
 // the server to the handler, when there is nothing else to write. The lines that
 // end in "vs-indexer" hold Setpoint's rate, with all that it includes, against the
-// store of client-go's informers alone, as whoever writes it one object at a time
-// has it: the objects are decoded already, and one goroutine calls Update.
+// store of client-go's informers alone, as a writer of one object at a time
+// sees it: the objects are decoded already, and one goroutine calls Update.
 //
 // What readers cost is CPU as well as locks, so Setpoint's rate beside ten readers
 // is held against its rate beside ten goroutines that spin and touch nothing.

@@ -51,7 +51,7 @@ func newSetpointLoop[T object.Object](s *sideSpec, config *rest.Config, work loo
 	}, controller.For(objects.SharedInformer), controller.Workers(s.Workers),
 		controller.Log(slog.New(slog.DiscardHandler)))
 	l.run = func(ctx context.Context) error {
-		// The informers outlive who reads them.
+		// The informers run longer than their readers.
 		informing, stop := context.WithCancel(context.WithoutCancel(ctx))
 		var all sync.WaitGroup
 		all.Go(func() {

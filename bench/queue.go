@@ -34,7 +34,7 @@ const (
 )
 
 // consumers are the goroutines that work off a queue, and maxBacklog is by how
-// many keys who adds may be ahead of them: queues that are filled faster than they
+// many keys the producers may be ahead of them: queues that are filled faster than they
 // are emptied measure how memory grows.
 const (
 	consumers  = 8
@@ -199,7 +199,7 @@ func addAndConsume[K comparable](q measuredQueue[K], keys []K, ops int) {
 		return n
 	}
 	// Each consumer ends with a share of its own, so that the queue can be used
-	// again: whoever is done early leaves the rest to the others.
+	// again: a consumer that is done early leaves the rest to the others.
 	var left atomic.Int64
 	left.Store(int64(ops))
 	var working sync.WaitGroup

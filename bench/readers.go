@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// company is who is there while a store is written.
+// company is the readers that run while a store is written.
 type company struct {
 	name  string
 	count int

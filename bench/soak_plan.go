@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// soakAction is something that happens to the cluster, or to who follows it.
+// soakAction is something that happens to the cluster, or to a process that follows it.
 type soakAction string
 
 const (

@@ -43,7 +43,7 @@ type watchBench struct {
 // kubewatchSide is peers/clientgo/kubewatch.
 const kubewatchSide = "kubewatch"
 
-// watchRound is a number of changes, and who is told of them.
+// watchRound is a number of changes, and the watches that report them.
 type watchRound struct {
 	name  string
 	sides []string

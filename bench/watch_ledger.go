@@ -34,7 +34,7 @@ func (t told) identity() told {
 // it is marked as to be deleted, and then it is gone.
 const marked event.Verb = "marked"
 
-// ledger knows what was written and who was told of it when. Its methods are safe for
+// ledger knows what was written, and when each side reported it. Its methods are safe for
 // concurrent use.
 type ledger struct {
 	mu     sync.Mutex

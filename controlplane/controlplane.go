@@ -122,7 +122,7 @@ func (cp *ControlPlane) startAll(ctx context.Context, m machine) error {
 		return err
 	}
 
-	// Whoever waits for the kubeconfig must not find that of an earlier start.
+	// A process that waits for the kubeconfig must not find that of an earlier start.
 	if err := cp.placeKubeconfig(); err != nil {
 		return err
 	}
@@ -491,7 +491,7 @@ func (cp *ControlPlane) DataDir() string { return cp.dir.path }
 func (cp *ControlPlane) CAFile() string { return cp.pki.certFile("ca") }
 
 // CAKeyFile is the private key of that authority, for a controller manager's
-// --cluster-signing-key-file. Who reads it can be anybody in the cluster.
+// --cluster-signing-key-file. A reader of this key can become any user of the cluster.
 func (cp *ControlPlane) CAKeyFile() string { return cp.pki.keyFile("ca") }
 
 // ServiceAccountKeyFile is the private key that signs service-account tokens,

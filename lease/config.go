@@ -27,8 +27,8 @@ type Timing struct {
 }
 
 // DefaultTiming has somebody else at work within ten seconds of a crash. Those of
-// kube-controller-manager, 15 s, 10 s and 2 s, aim at twenty: there, who stands by asks
-// every two seconds instead of watching. The server may be away for as long as
+// kube-controller-manager, 15 s, 10 s and 2 s, aim at twenty: there, a process that stands
+// by polls every two seconds instead of watching. The server may be away for as long as
 // RenewDeadline, less the time since the last renewal, before the holder gives up.
 var DefaultTiming = Timing{Duration: 9 * time.Second, RenewDeadline: 6 * time.Second, RetryPeriod: 2 * time.Second}
 

@@ -31,9 +31,9 @@
 // [Term.Certain] answers at any moment whether the lease is held, from two clocks
 // alone: the monotonic one, which nobody sets, and the clock on the wall, which goes on
 // while a machine sleeps. A process that was stopped and continued finds its time over
-// before it finds anything else, whatever its timers say by then. Who asks before each
-// write never writes in somebody else's time, but for what lies between the question and
-// the kernel. The context of a Term ends requests on their way.
+// before it finds anything else, whatever its timers say by then. A controller that asks
+// before each write never writes in the term of another process, except in the moment
+// between the question and the kernel. The context of a Term ends requests on their way.
 //
 // # Identities
 //
@@ -41,7 +41,7 @@
 // not by the name of the holder: two processes that were given one identity by mistake
 // do not lead at the same time.
 //
-// What remains is a Lease deleted by hand: one who starts in that moment, and so has never
-// seen a holder, makes a new one at once. The holder closes its term as soon as its watch
+// What remains is a Lease deleted by hand: a process that starts in that moment, and so
+// has never seen a holder, creates a new one at once. The holder closes its term as soon as its watch
 // tells it, within milliseconds.
 package lease

@@ -65,8 +65,8 @@ func (t *Term) Certain() error { return t.hold.certain() }
 // did not.
 func (t *Term) Left() string { return t.left }
 
-// Release ends the term and then lets go of the lease. A term that has ended otherwise
-// is let alone. Who cannot be told waits for the lease to expire. word is for the next
+// Release ends the term and then releases the lease. A term that has ended otherwise
+// is left as it is: other processes wait for its lease to expire. word is for the next
 // holder; it stands in an annotation.
 func (t *Term) Release(ctx context.Context, word string) error {
 	ended := t.hold.ctx.Err() != nil

@@ -44,7 +44,7 @@ func LabelsOf(m map[string]string) Labels {
 	return Labels(b)
 }
 
-// AppendLabel writes one label behind others. Who calls it writes each key once,
+// AppendLabel writes one label behind others. The caller appends each key once,
 // in ascending order.
 func AppendLabel[S ~string | ~[]byte](b []byte, key, value S) []byte {
 	b = append(binary.AppendUvarint(b, uint64(len(key))), key...)

@@ -20,8 +20,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Restricted returns a configuration that connects as somebody new who has these rights,
-// in all namespaces, and no others but those that the server gives to everybody it knows:
+// Restricted returns a configuration that connects as a new user with these rights in all
+// namespaces. The only other rights are those that the server gives to every user it knows:
 // to discover what it serves, and to ask for one's own rights. It may be changed. config is
 // an administrator's, such as [Environment.Config]. The rights end with the test.
 //

@@ -6,7 +6,7 @@
 // A machine that is to join a cluster knows a bootstrap token and no certificate. It reads
 // the ConfigMap cluster-info in kube-public, which everybody may read, and finds there how
 // to reach the cluster and whom to believe. Whether somebody has tampered with that, it
-// sees by a signature that only who knows the token can have made. This controller keeps
+// sees by a signature, which can be made only with the token. This controller keeps
 // these signatures: one for each token, under jws-kubeconfig- and the token's public part.
 //
 // # What it watches and writes
@@ -17,7 +17,7 @@
 // # What holds
 //
 //   - A token signs if its Secret is called after it, is not expired, and says that it may
-//     (usage-bootstrap-signing is "true"). Every other signature is taken away, whoever made it.
+//     (usage-bootstrap-signing is "true"). Every other signature is removed.
 //   - A signature is one of the text that the ConfigMap has in the same version: an update
 //     carries the version that was read, and if somebody came between, it is made again.
 //   - Nothing else in the ConfigMap changes. One without the key kubeconfig is left alone.

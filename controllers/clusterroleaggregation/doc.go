@@ -6,7 +6,7 @@
 // A ClusterRole that has an aggregationRule is a sum: its rules are those of all
 // ClusterRoles that one of its label selectors matches. The roles "admin", "edit" and
 // "view" that every cluster has are made this way, and are empty until this
-// controller runs; who brings a kind of their own adds it to them with a label.
+// controller runs; a role with a label adds the rights on a custom kind to them.
 //
 // # What it watches and writes
 //

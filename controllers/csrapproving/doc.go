@@ -22,7 +22,7 @@
 //
 //   - A request that was decided stays as it was decided. Approval is stored only if the
 //     request has not changed since it was looked at.
-//   - Who has no right may get it later, of which nothing tells: the server is asked
+//   - An author without the right may get it later, and no event says so: the server is asked
 //     again, first after [AskFirst], then whenever the request is twice as old, and at
 //     least every [AskLast]. csrcleaner removes what nobody decides on for a day.
 //

@@ -49,7 +49,7 @@
 //
 // A Service without selector, one of type ExternalName, and one that is gone. The slices
 // of the latter go with their owner, which is the garbage collector's work; those of a
-// Service that has lost its selector stay as they are, for whoever took it away.
+// Service that has lost its selector stay as they are: the user who removed the selector manages them.
 //
 // # Where it differs from upstream
 //

@@ -30,7 +30,7 @@ func (m *member) endpoint(service *corev1.Service, family corev1.IPFamily) (disc
 	}
 	serving := podstate.Ready(m.pod)
 	terminating := m.pod.DeletionTimestamp != nil
-	// Who looks at nothing but ready must not be sent to a Pod that terminates,
+	// A proxy that reads only ready must not send requests to a Pod that terminates,
 	// except where the Service wants Pods in any state.
 	ready := service.Spec.PublishNotReadyAddresses || serving && !terminating
 	e := discoveryv1.Endpoint{

@@ -133,8 +133,8 @@ func (f *familyPlan) owns(slice *discoveryv1.EndpointSlice) bool {
 	})
 }
 
-// placeholder sees to it that there is one slice without endpoints: so that who asks
-// can tell a Service that has none from one that has not been looked at yet.
+// placeholder keeps one slice without endpoints: it tells a Service that has none from a
+// Service that was not reconciled yet.
 func (f *familyPlan) placeholder(changes *endpointslices.Changes) {
 	for i, old := range changes.Delete {
 		if f.owns(old) && len(old.Endpoints) == 0 && len(old.Ports) == 0 && maps.Equal(old.Labels, f.labels) {

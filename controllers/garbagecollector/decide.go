@@ -27,8 +27,8 @@ type decision struct {
 func decide(o owners, finalizers []string, hasDependents bool) decision {
 	switch {
 	case len(o.solid)+len(o.unknown) > 0:
-		// An owner that waits is let go of too: it would wait for ever for an
-		// object that has another reason to be there. References go by their UID;
+		// The reference to an owner that waits goes too: the owner would wait for ever
+		// for an object that has another reason to be there. References go by their UID;
 		// of two with the same one, the true one counts.
 		drop := without(o.dangling, o.unknown)
 		return decision{drop: without(append(drop, o.waiting...), o.solid)}

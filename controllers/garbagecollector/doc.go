@@ -21,8 +21,8 @@
 //	                ▲                      │
 //	                └── owners not there ◀─┘
 //
-// The graph is who owns whom. It is a data structure without IO, which is told of
-// changes and says which nodes have to be looked at. Its keys are UIDs. An owner that
+// The graph holds which object owns which. It is a data structure without IO: it takes
+// changes, and returns the nodes that have to be looked at. Its keys are UIDs. An owner that
 // dependents name and no informer has shown is a node too, and each way to name it
 // (kind, name, the dependent's namespace) is a claim that the server is asked to
 // confirm or refute.
@@ -30,8 +30,8 @@
 // Looking at a node goes by the graph as it is then, not by the reason to look:
 //
 //   - An owner that nobody has seen: its claims are verified, again and again with
-//     growing pauses for as long as one may be true. Who makes a claim that is refuted
-//     is looked at.
+//     growing pauses for as long as one may be true. The object
+//     that makes a refuted claim is looked at.
 //   - An object that is not being deleted: its owners are solid (there), dangling (not
 //     there) or waiting (deleted in the foreground). With a solid one, references to the
 //     others are taken out of it. Without, and with at least one owner, it is deleted:
@@ -76,8 +76,8 @@
 //     is one to the same object.
 //   - Circles are found by walking from a node to those that wait for it. Upstream
 //     guesses from a neighbour, and misses circles that several deletions close at once.
-//   - Who names an owner wrongly does not hold up its deletion, and neither does an object
-//     that has an owner of an unknown kind: its reference to the one that waits is taken
+//   - A reference that names an owner wrongly does not delay its deletion, and neither does
+//     an object that has an owner of an unknown kind: its reference to the one that waits is taken
 //     out.
 //   - At most 20 dependents are orphaned at a time for one owner; upstream has no bound.
 package garbagecollector

@@ -13,9 +13,9 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// graph is who owns whom, as far as informers and the server's answers have told.
-// It does no IO and knows no time. It is told of changes by observe, remove, forget
-// and refute, and says which nodes have to be looked at: take returns them.
+// graph holds which object owns which, as far as informers and the server's answers show.
+// It does no IO and knows no time. It takes changes by observe, remove, forget and
+// refute; take returns the nodes that have to be looked at.
 //
 // A node is there for each object that an informer shows, and for each owner that
 // at least one of these names. A graph is used by one goroutine at a time.
@@ -90,8 +90,8 @@ func (g *graph) observe(k kind, m *object.Meta) {
 	}
 }
 
-// identify notes who a node is that was not observed before. Who names it wrongly
-// is looked at: that owner may not exist.
+// identify gives a node that was not observed before its kind and key. Dependents that
+// name it wrongly are looked at: the owner that they name may not exist.
 func (g *graph) identify(n *node, k kind, key object.Key) {
 	n.kind, n.asked = k, 0
 	if n.key.Name != key.Name {
@@ -216,7 +216,7 @@ func (g *graph) appeared(n *node, c *claim, first bool) {
 }
 
 // setBlocking says whether an edge holds up the owner. An owner that waits is
-// looked at when nobody is left who makes the claim and holds it up.
+// looked at when no dependent is left that blocks it.
 func (g *graph) setBlocking(e *edge, blocking bool) {
 	if e.blocking == blocking {
 		return
@@ -307,8 +307,8 @@ func (g *graph) forget(k kind, kept func(object.Key, types.UID) bool) {
 	}
 }
 
-// refute notes that the server has no object that a reference names. Whoever makes
-// the claim is looked at. An object that an informer shows is not refuted: the
+// refute notes that the server has no object that a reference names. The objects with
+// that reference are looked at. An object that an informer shows is not refuted: the
 // informer will tell.
 func (g *graph) refute(r reference) {
 	c := g.claims[r]

@@ -13,7 +13,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// kinds is what the server serves, and who watches it. It is safe for concurrent
+// kinds is what the server serves, with the monitor that watches each kind. It is safe for concurrent
 // use.
 type kinds struct {
 	mu       sync.RWMutex
@@ -49,7 +49,7 @@ func (k *kinds) serve(served map[schema.GroupKind]object.Resource) bool {
 	return !maps.Equal(before, served)
 }
 
-// set changes who watches what.
+// set changes the kinds and their monitors.
 func (k *kinds) set(change func(*kinds)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -78,7 +78,7 @@ const (
 	gone                         // an informer has shown it and seen its deletion
 	deleting                     // it has a deletion timestamp
 	foreground                   // and waits for its blocking dependents to go
-	orphaning                    // or for its dependents to be let go of
+	orphaning                    // or for its dependents to be orphaned
 	behind                       // its informer has yet to show what was written, or read from the server
 )
 
@@ -93,8 +93,8 @@ func stateOf(m *object.Meta) state {
 	s |= deleting
 	switch {
 	case slices.Contains(m.Finalizers, metav1.FinalizerOrphanDependents):
-		// Of both finalizers this one is first: what has been let go of is not
-		// waited for.
+		// Of both finalizers this one comes first: an owner does not wait for
+		// dependents that are orphaned.
 		s |= orphaning
 	case slices.Contains(m.Finalizers, metav1.FinalizerDeleteDependents):
 		s |= foreground

@@ -5,7 +5,7 @@ package garbagecollector
 
 import "k8s.io/apimachinery/pkg/types"
 
-// view is what one who looks at a node needs to know of it.
+// view is what the decision about a node needs to know of it.
 type view struct {
 	target
 	state
@@ -32,7 +32,7 @@ func (g *graph) view(uid types.UID) (view, bool) {
 }
 
 // blocked reports whether dependents hold up the deletion of n in the foreground.
-// Who names n wrongly does not depend on it.
+// An object whose reference names n wrongly does not depend on it.
 func (n *node) blocked() bool {
 	for _, c := range n.claims {
 		if c.blocking > 0 && n.is(&c.reference) {

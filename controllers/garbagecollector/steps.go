@@ -114,8 +114,7 @@ func (c *collector) letGo(ctx context.Context, owner target, dependents []target
 	return fmt.Errorf("orphaning the dependents of %s: %d of %d failed, the first with: %w", owner.key, len(failed), len(dependents), failed[0])
 }
 
-// orphansAtOnce is how many dependents are let go of at a time by one who looks at
-// their owner.
+// orphansAtOnce is how many dependents one worker orphans at a time for one owner.
 const orphansAtOnce = 20
 
 // someAtOnce calls do for 0 to n-1, orphansAtOnce at a time.

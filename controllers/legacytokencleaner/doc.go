@@ -4,7 +4,7 @@
 // Package legacytokencleaner removes service-account tokens of old that nobody uses.
 //
 // Before Kubernetes 1.24 each account got a Secret with a token that never ends. Most
-// of them lie there unused, and each opens the cluster to whoever finds it. The API
+// of them lie there unused, and each opens the cluster to any person that finds it. The API
 // server notes on a Secret when its token was last used; this controller removes those
 // that have not been for a year, in two steps.
 //
@@ -20,8 +20,8 @@
 //
 //	not used for a year ─▶ label legacy-token-invalid-since ─▶ a year later ─▶ deleted
 //
-// With the label the server refuses the token, and whoever takes it away has the token
-// back.
+// With the label the server refuses the token, and accepts the token again when a user
+// removes the label.
 //
 // # What holds
 //

@@ -21,7 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// finalizerWait is how long whoever set a finalizer is expected to take.
+// finalizerWait is how long the controller of a finalizer is expected to take.
 // Source: k8s.io/kubernetes/pkg/controller/namespace/deletion, finalizerEstimateSeconds.
 const finalizerWait = 15 * time.Second
 

@@ -13,7 +13,7 @@ import (
 )
 
 // kubeletConditions are those that the kubelet posts. NetworkUnavailable is not
-// among them: it is posted by whoever sets up the network.
+// among them: the network plugin posts it.
 // Source: k8s.io/kubernetes/pkg/controller/nodelifecycle, tryUpdateNodeHealth; the
 // reasons and messages too.
 var kubeletConditions = [...]corev1.NodeConditionType{

@@ -22,7 +22,7 @@
 //     them nothing;
 //   - Events: RegisteredNode, RemovingNode and NodeNotReady.
 //
-// It evicts no Pod: who acts on a NoExecute taint is a controller of its own. It has
+// It evicts no Pod: taint-eviction-controller acts on NoExecute taints. It has
 // no metrics of its own either; upstream's are called node_collector_*.
 //
 // # Health

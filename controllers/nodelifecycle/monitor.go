@@ -25,8 +25,8 @@ const (
 	atMostInAPeriod = 20
 )
 
-// monitor judges the health of all nodes over time: who is silent, which zones are
-// down, and who may be given a NoExecute taint. It reads no clock, speaks with
+// monitor judges the health of all nodes over time: which are silent, which zones are
+// down, and which nodes may be given a NoExecute taint. It reads no clock, speaks with
 // nobody and writes nothing. It is safe for concurrent use.
 type monitor struct {
 	options Options
@@ -73,8 +73,8 @@ type nodeID struct {
 func (m *monitor) look(nodes iter.Seq[sighting], judge bool, now time.Time) findings {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// Who has not looked for long, for want of a connection or of a processor,
-	// cannot say who was silent meanwhile. Looks may be meant to be far apart.
+	// A process that has not looked for long, for want of a connection or of a processor,
+	// cannot say which nodes were silent meanwhile. Looks may be meant to be far apart.
 	long := max(m.options.NodeMonitorGracePeriod/2, m.options.NodeMonitorPeriod)
 	if gap := now.Sub(m.looked); !m.looked.IsZero() && gap > long {
 		for _, h := range m.nodes {

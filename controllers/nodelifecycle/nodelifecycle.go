@@ -111,7 +111,7 @@ func (r *reconciler) notAsItShouldBe(e cache.Event[*corev1.Node]) bool {
 	if err != nil {
 		return true // a run reports it
 	}
-	// Who was Unknown when the process started may have Pods to be marked.
+	// A node that was Unknown when the process started may have Pods to be marked.
 	return r.differs(node) || e.Initial && readyStatus(node) == corev1.ConditionUnknown
 }
 

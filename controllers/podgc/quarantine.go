@@ -16,7 +16,7 @@ type quarantine struct {
 }
 
 // look takes the names of all nodes that are missing now and returns those that have
-// been so for long enough. Whoever was missing and is there again is forgotten.
+// been so for long enough. A node that is back is forgotten.
 func (q *quarantine) look(missing iter.Seq[string], now time.Time) (due []string) {
 	since := map[string]time.Time{}
 	for name := range missing {

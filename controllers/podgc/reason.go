@@ -63,7 +63,7 @@ func deleted(pod *corev1.Pod) bool { return noGrace(pod) && len(pod.Finalizers) 
 // deletionStopped reports whether nothing holds a Pod that ought to be gone. The server
 // deletes a Pod in two writes, of which the first takes its grace period away. A client
 // that breaks its request off in between, as one that is killed does, stops the server
-// there, and what is left has no grace period, no finalizer and nobody who deletes it.
+// there, and what is left has no grace period, no finalizer, and no client that deletes it.
 // Source: k8s.io/apiserver/pkg/registry/generic/registry, Store.Delete. It was found by
 // killing a process again and again.
 func deletionStopped(pod *corev1.Pod) bool { return noGrace(pod) && len(pod.Finalizers) == 0 }

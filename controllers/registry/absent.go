@@ -9,8 +9,8 @@ import (
 )
 
 // absent are the full names of the controllers of kube-controller-manager 1.34 to 1.37 that
-// are not built in, by all their names. A choice may name them: whoever chooses for
-// kube-controller-manager chooses for us.
+// are not built in, by all their names. --controllers may name them: command lines
+// of kube-controller-manager do.
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names and app, the descriptors of
 // the controllers.
 func absent() map[string]string {

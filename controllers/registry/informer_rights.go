@@ -12,9 +12,9 @@ import (
 	"github.com/setpoint-io/setpoint/controllers"
 )
 
-// InformerRights returns what somebody must be allowed to do who runs the informers of
-// controllers that do all else as accounts of their own: to list and watch what they
-// declare that they do. The caller owns the result.
+// InformerRights returns the rights of a process whose controllers write as accounts of
+// their own, while it runs their informers: to list and watch the kinds that they
+// declare. The caller owns the result.
 func InformerRights(of []*controllers.Descriptor) controllers.Rules {
 	all := controllers.Rules{}
 	for _, d := range of {

@@ -20,7 +20,7 @@
 //   - A namespace that terminates is left alone. That the server refuses a create
 //     because the namespace terminates, or is gone, is no failure: the account was
 //     not to be.
-//   - That the account is there already is no failure, whoever made it.
+//   - An account that is there already is no failure.
 //
 // Behaviour is that of kube-controller-manager's controller of the same name
 // (k8s.io/kubernetes/pkg/controller/serviceaccount, serviceaccounts_controller.go).

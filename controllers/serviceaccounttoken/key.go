@@ -70,7 +70,7 @@ func (r *reconciler) unnameIn(ctx context.Context, key object.Key, went token) e
 		}
 		return err
 	}
-	// Whoever created the Secret may have named it in the account a moment ago.
+	// The client that created the Secret may have named it in the account a moment ago.
 	account, err := r.accounts.Server().Get(ctx, key)
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -21,7 +21,7 @@ import (
 )
 
 // claims are what a token says. The names of the private ones are part of the API:
-// whoever reads a token looks for them.
+// API servers look for them when they read a token.
 // Source: k8s.io/kubernetes/pkg/serviceaccount, LegacyClaims.
 type claims struct {
 	Issuer     string `json:"iss"`

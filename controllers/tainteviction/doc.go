@@ -24,8 +24,8 @@
 //     controller first saw both on one node, by its own clock.
 //   - A Pod whose node loses the taint stays, and so does one that comes to tolerate it.
 //     Should the taint come back, time starts anew.
-//   - Who has gone from not-ready to unreachable or back is as down as before: the time
-//     runs on. Otherwise each taint has its own.
+//   - A node that goes from not-ready to unreachable or back stays down: the time runs
+//     on. Otherwise each taint has its own.
 //   - A Pod is deleted by its UID, never by its name alone, with its own grace period,
 //     and only after the condition has been written.
 //   - A Pod that is being deleted already is left alone. One that has ended is deleted

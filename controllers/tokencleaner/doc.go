@@ -3,8 +3,8 @@
 
 // Package tokencleaner deletes bootstrap tokens at the time at which they expire.
 //
-// A bootstrap token lets a machine join the cluster. Who makes one says until when, and a
-// token that is forgotten should not lie there for whoever finds it.
+// A bootstrap token lets a machine join the cluster. A token has a time at which
+// it expires, and a forgotten token should not stay where it can be found.
 //
 // # What it watches and writes
 //

@@ -80,7 +80,7 @@ func PortsKey(ports []discoveryv1.EndpointPort) string {
 		if p.Port != nil {
 			text += strconv.Itoa(int(*p.Port))
 		}
-		// An empty protocol and none are not the same to who reads the slice.
+		// An empty protocol and none mean different things to readers of the slice.
 		if p.AppProtocol != nil {
 			text += "/" + *p.AppProtocol
 		}

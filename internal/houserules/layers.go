@@ -67,8 +67,8 @@ func (r Row) covers(name string) bool {
 }
 
 // Layers holds every package to its row. Packages below internal/ stand in no
-// row: they count as part of whoever imports them, so that nothing climbs up by
-// way of one.
+// row: they count as part of the packages that import them, so that no import climbs
+// up by way of one.
 func Layers(tree *Tree, rows []Row) []string {
 	var found []string
 	used := map[string]bool{}

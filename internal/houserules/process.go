@@ -12,7 +12,7 @@ import (
 // everything marks a package of which nothing may be used.
 const everything = "*"
 
-// ofTheProcess is what belongs to the one who owns the process: a library that
+// ofTheProcess is what belongs to the main program: a library that
 // reads a flag or an environment variable has an input that its caller does not
 // see, and one that prints or exits takes a decision that is not its own.
 var ofTheProcess = map[string][]string{

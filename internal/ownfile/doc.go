@@ -5,7 +5,7 @@
 // process.
 //
 // A directory that other users may write to can hold anything: a symbolic link or a second
-// name of a file of this user, a pipe that blocks whoever opens it, keys that somebody else
+// name of a file of this user, a pipe that blocks the process that opens it, keys that another user
 // knows. The package looks first and uses afterwards, and it looks at what is open rather
 // than at a name, which may mean something else a moment later. Errors wrap [ErrNotOwn].
 //

@@ -53,7 +53,7 @@ func (u user) link(path string) error {
 }
 
 // parents checks the directories above a path, which must be absolute and free of links:
-// whoever may rename in one of them can put another directory in the place of the one meant.
+// a user who may rename in one of them can put another directory in the place of the one meant.
 func (u user) parents(path string) error {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		info, err := os.Lstat(dir)

@@ -17,7 +17,7 @@ func Final(phase corev1.PodPhase) bool {
 // Ended reports whether all containers of a Pod have ended for good.
 func Ended(pod *corev1.Pod) bool { return Final(pod.Status.Phase) }
 
-// Active reports whether a Pod counts for whoever asked for it: it has not ended and is
+// Active reports whether a Pod counts as a replica of its owner: it has not ended and is
 // not being deleted.
 func Active(pod *corev1.Pod) bool { return !Ended(pod) && pod.DeletionTimestamp == nil }
 

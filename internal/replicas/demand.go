@@ -27,7 +27,7 @@ type Demand struct {
 	Template *corev1.PodTemplateSpec
 }
 
-// demand is a Demand with the one who has it.
+// demand is a Demand with its owner.
 type demand struct {
 	Demand
 	key   object.Key

@@ -4,7 +4,7 @@
 // Package serviceendpoints says which Pods stand behind a Service, and as what: what
 // the controllers of EndpointSlices and of Endpoints have in common.
 //
-// # Who belongs to whom
+// # Which Pods belong to which Services
 //
 // [Selection] finds the Pods that a Service selects, and the Services that select a
 // Pod, with the indexes of package controller/selectors. Neither costs more because of

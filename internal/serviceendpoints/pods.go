@@ -11,7 +11,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/podstate"
 )
 
-// Reachable reports whether a Pod is an endpoint of whoever selects it, ready or not:
+// Reachable reports whether a Pod is an endpoint of the Services that select it, ready or not:
 // it has an address and has not ended.
 func Reachable(pod *corev1.Pod) bool {
 	return !podstate.Ended(pod) && (pod.Status.PodIP != "" || len(pod.Status.PodIPs) > 0)

@@ -67,7 +67,7 @@ func comparePorts(a, b corev1.EndpointPort) int {
 	return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.port, y.port), cmp.Compare(x.protocol, y.protocol), cmp.Compare(x.app, y.app))
 }
 
-// offer is who offers a port: for each address, by its number, one of the states.
+// offer holds the addresses that offer a port: for each address, by its number, one of the states.
 type offer struct {
 	port   corev1.EndpointPort
 	states []byte
@@ -132,7 +132,7 @@ func (r *repacking) subsets() []corev1.EndpointSubset {
 	}
 	slices.SortFunc(order, func(a, b int) int { return compareAddresses(&r.addresses[a], &r.addresses[b]) })
 
-	// Who is there without a port stays apart from who offers one.
+	// Addresses without a port stay apart from those that offer one.
 	type offerers struct {
 		states string
 		ports  bool

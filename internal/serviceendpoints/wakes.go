@@ -51,7 +51,7 @@ func (s *Selection) selectingState(pod cache.Item[*corev1.Pod]) []object.Key {
 
 // change is what of a Pod's change can be seen in endpoints.
 type change struct {
-	before, now bool // it is an endpoint of whoever selects it
+	before, now bool // it is an endpoint of the Services that select it
 	differ      bool
 }
 
@@ -70,7 +70,7 @@ func shows(e cache.Event[*corev1.Pod]) change {
 }
 
 // sameEndpoint reports whether two states of a Pod make the same endpoints, apart
-// from who selects them.
+// from the Services that select them.
 func sameEndpoint(a, b *corev1.Pod) bool {
 	return a.UID == b.UID &&
 		podstate.Ready(a) == podstate.Ready(b) &&

@@ -25,8 +25,8 @@ const stopTimeout = 20 * time.Second
 // run starts everything and returns when it has ended: nil after a request to
 // stop. ctx carries such requests, see onStopRequest.
 func run(ctx context.Context, opts controlplane.Options, nodeCount int, r *reporter) error {
-	// Kubernetes ends the process where it sees no way on. Whoever reads the
-	// protocol should hear of it.
+	// Kubernetes ends the process where it sees no way on. The reader of the
+	// protocol must learn of it.
 	klog.OsExit = func(code int) {
 		r.fail(errors.New("a Kubernetes component ended the process; its log says why"))
 		os.Exit(max(code, 1))
