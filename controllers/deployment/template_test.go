@@ -4,62 +4,22 @@
 package deployment
 
 import (
-	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-)
 
-// TestTemplateHashIsThatOfKubeControllerManager compares with what ComputeHash of
-// k8s.io/kubernetes/pkg/controller v1.37.2 says of the same templates. The values
-// belong to that version of the API's types: a newer one may print templates
-// differently, and then so does its kube-controller-manager.
-func TestTemplateHashIsThatOfKubeControllerManager(t *testing.T) {
-	data, err := os.ReadFile("testdata/hashes.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases []struct {
-		Name           string
-		CollisionCount *int32
-		Template       corev1.PodTemplateSpec
-		Hash           string
-	}
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) {
-			if got := templateHash(&c.Template, c.CollisionCount); got != c.Hash {
-				t.Errorf("hash = %q, want %q", got, c.Hash)
-			}
-			// Templates reach a controller as protobuf.
-			raw, err := c.Template.Marshal()
-			if err != nil {
-				t.Fatal(err)
-			}
-			var again corev1.PodTemplateSpec
-			if err := again.Unmarshal(raw); err != nil {
-				t.Fatal(err)
-			}
-			if got := templateHash(&again, c.CollisionCount); got != c.Hash {
-				t.Errorf("hash of the template that came as protobuf = %q, want %q", got, c.Hash)
-			}
-		})
-	}
-}
+	"github.com/setpoint-io/setpoint/controller/revisions"
+)
 
 func TestNewSetIsNamedAndLabelledByItsTemplate(t *testing.T) {
 	d := deployment(3)
 	d.Spec.MinReadySeconds = 7
 	d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpExists}}
 	set := newSet(d, 2)
-	hash := templateHash(&d.Spec.Template, nil)
+	hash := revisions.HashTemplate(&d.Spec.Template, nil)
 	if set.Name != "web-"+hash || set.Namespace != d.Namespace || *set.Spec.Replicas != 2 || set.Spec.MinReadySeconds != 7 {
 		t.Errorf("unexpected set %s/%s with %d replicas, minReadySeconds %d", set.Namespace, set.Name, *set.Spec.Replicas, set.Spec.MinReadySeconds)
 	}
