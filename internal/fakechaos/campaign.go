@@ -109,7 +109,10 @@ func (s *Server) round(changes int, random *rand.Rand, c Candidate) (made int, e
 		s.mu.Lock()
 		before := s.model.changes
 		for range 1 + random.IntN(30) {
-			s.model.step()
+			if err := s.model.step(); err != nil {
+				s.mu.Unlock()
+				return made, err
+			}
 		}
 		made += s.model.changes - before
 		if s.dice.roll(Compacted, 10) {
@@ -124,9 +127,7 @@ func (s *Server) round(changes int, random *rand.Rand, c Candidate) (made int, e
 		restored := s.dice.roll(Restored, 120)
 		if restored {
 			s.model.restore()
-			clear(s.pages)
 		}
-		s.changed()
 		s.mu.Unlock()
 		if restored || s.dice.roll(Outage, 50) {
 			s.network.refuse(true)
@@ -144,7 +145,6 @@ func (s *Server) round(changes int, random *rand.Rand, c Candidate) (made int, e
 	s.network.refuse(false)
 	s.mu.Lock()
 	s.noWatchList = false
-	s.changed()
 	s.mu.Unlock()
 	c.Quiet(true)
 	return made, nil

@@ -1,27 +1,24 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakechaos is an API server in memory that does to its clients what real
-// servers, networks and backups do on their worst days, and a campaign that holds
-// a cache against it.
+// Package fakechaos does to the clients of an API server what real servers, networks and
+// backups do on their worst days, and runs a campaign that holds a cache against it.
 //
 // # The server
 //
-// A [Server] knows one kind: Pods, in protobuf and JSON, or a custom kind, in JSON
-// alone. It keeps a model of what is true: the objects, and the history of changes
-// that led there, each at its resourceVersion. From that it serves lists, whole and
-// in pages, watches, and watches that begin with the state.
+// A [Server] is one of package fakeapi behind a network of its own. It serves one kind:
+// Pods, in protobuf and JSON, or a custom kind, in JSON alone. A model changes the objects,
+// and remembers the history of changes, each at its resourceVersion.
 //
-// While it rages, what a client asks is answered wrongly, late, in part or not at
-// all: [Faults] lists how. What it never does is lie about history. A client that
-// gets a whole answer may believe it, one that is told a change may believe that it
-// happened, and a watch leaves nothing out. So whatever a client has been through,
-// once the server is calm it must come to hold what the server holds.
+// While the server rages, it answers requests wrongly, late, in part or not at all: [Faults]
+// lists how. It never lies about history. A client that gets a whole answer may believe it,
+// an event means that the change happened, and a watch leaves nothing out. So a client must
+// come to hold what the server holds once the server is calm.
 //
-// Four of the faults are no real server's: [Replay] and [Repeat] tell of old changes
-// again, which a client can know by their versions, [Foreign] sends what nobody asked
-// for, and [Garbled] a change that cannot be read, so that a client has to ask. Leave them out to see how a client does with servers as they are
-// documented.
+// Four of the faults are no real server's. [Replay] and [Repeat] send old changes again,
+// which a client can tell by their versions. [Foreign] sends an object of another kind, and
+// [Garbled] a change that cannot be read, so that a client has to list. [Options.Without]
+// leaves them out, to see how a client does with servers as they are documented.
 //
 // # Histories
 //
@@ -36,10 +33,9 @@
 //
 // [Run] drives changes and accidents, in rounds. At the end of each the faults stop
 // and the client has some minutes to come to rest. Then its contents must be the
-// server's, byte for byte as far as content goes, and each handler must have been
-// told of all that is and of the end of all that is no more; an [Observer] keeps
-// count. Snapshots that were read on the way are held against the model's state at
-// their version.
+// server's, and each handler must have been notified of all objects that exist and of
+// the end of all others; an [Observer] keeps count. Snapshots that were read on the way
+// are held against the model's state at their version.
 //
 // # Time and chance
 //

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
-	"github.com/setpoint-io/setpoint/wire"
 )
 
 // Kind is what a server holds.
@@ -53,13 +52,21 @@ var Widgets = Kind{
 	},
 }
 
+// collection is the path of all objects.
+func (k *Kind) collection() string {
+	if k.Resource.Group == "" {
+		return "/api/v1/" + k.Resource.Plural
+	}
+	return "/apis/" + k.Resource.APIVersion() + "/" + k.Resource.Plural
+}
+
 // began is the creation time of all objects: it says nothing, and whole seconds
 // look the same in both encodings.
 var began = metav1.NewTime(time.Unix(1_700_000_000, 0).UTC())
 
 // next returns what an object becomes by a change. before is nil for one that is
 // made.
-func (k *Kind) next(before *stored, key object.Key, version string, r *rand.Rand) object.Object {
+func (k *Kind) next(before *stored, key object.Key, r *rand.Rand) object.Object {
 	var o object.Object
 	if before != nil {
 		o = before.object.DeepCopyObject().(object.Object)
@@ -71,7 +78,7 @@ func (k *Kind) next(before *stored, key object.Key, version string, r *rand.Rand
 		o.SetCreationTimestamp(began)
 	}
 	o.GetObjectKind().SetGroupVersionKind(k.Resource.GroupVersionKind())
-	o.SetResourceVersion(version)
+	o.SetGeneration(1) // else the server sets it
 	o.SetLabels(map[string]string{"app": fmt.Sprintf("app-%d", r.IntN(10)), "tier": "chaos"})
 	// Most objects are small. Some are longer than what one read of a network
 	// buffer brings.
@@ -86,22 +93,6 @@ func (k *Kind) next(before *stored, key object.Key, version string, r *rand.Rand
 	}
 	k.fill(o, r)
 	return o
-}
-
-// encode returns an object without envelope.
-func encode(o object.Object, e wire.Encoding) []byte {
-	if e == wire.Protobuf {
-		return must(o.(interface{ Marshal() ([]byte, error) }).Marshal())
-	}
-	return must(json.Marshal(o))
-}
-
-// must is for the encoding of what this package made itself.
-func must(raw []byte, err error) []byte {
-	if err != nil {
-		panic(fmt.Sprintf("fakechaos: encoding: %v", err))
-	}
-	return raw
 }
 
 // Digest is what an object holds, in a few bytes, whoever decoded it and from

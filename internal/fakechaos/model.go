@@ -4,15 +4,18 @@
 package fakechaos
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/wire"
 )
 
@@ -26,20 +29,10 @@ type Seen struct {
 	Version string
 }
 
-// stored is an object at one version. It never changes, but for what it remembers
-// of its encodings, under the model's lock.
+// stored is an object at one version. It never changes.
 type stored struct {
-	object  object.Object
-	seen    Seen
-	encoded [2][]byte
-	events  [2][]byte
-}
-
-func (s *stored) raw(e wire.Encoding) []byte {
-	if s.encoded[e] == nil {
-		s.encoded[e] = encode(s.object, e)
-	}
-	return s.encoded[e]
+	object object.Object
+	seen   Seen
 }
 
 // change is one step of a history.
@@ -87,83 +80,95 @@ func (h *history) holds(key object.Key, s Seen) bool {
 	return slices.ContainsFunc(h.log, func(c change) bool { return c.key == key && c.object.seen == s })
 }
 
-// model is what is true. It is guarded by the server's lock.
+// model makes the changes, through the server, and keeps what is true. It is guarded by
+// the lock of a [Server].
 type model struct {
 	kind    Kind
+	api     *fakeapi.Resource
 	random  *rand.Rand
 	names   int
 	version int64
 	objects map[object.Key]*stored
 	past    map[int64]*history // by number, the last one is now
 	now     int64
-	// compacted is the version up to which changes can no longer be asked for.
-	compacted int64
-	settled   int64 // the version up to which the log has been dropped
-	backups   []backup
-
+	backups []backup
 	changes int
 }
 
 type backup struct {
-	version int64
 	objects map[object.Key]*stored
+	api     *fakeapi.Backup
 }
 
 func newModel(kind Kind, names int, random *rand.Rand) *model {
-	m := &model{kind: kind, names: names, random: random, version: histories, objects: map[object.Key]*stored{}, past: map[int64]*history{}}
-	m.past[0] = &history{base: map[object.Key]*stored{}}
-	m.compacted = m.version
+	m := &model{kind: kind, names: names, random: random, objects: map[object.Key]*stored{}, past: map[int64]*history{}}
+	server := fakeapi.New()
+	server.NextVersion, server.BookmarkEvery = m.nextVersion, 10*time.Second
+	m.api = server.Serve(kind.Resource)
+	m.version = number(m.api.ResourceVersion())
+	m.now = m.version % histories
+	m.past[m.now] = &history{base: map[object.Key]*stored{}}
 	m.backup()
 	return m
 }
 
+// nextVersion returns the version of the next change, or the first one of a new history.
+func (m *model) nextVersion(last uint64) uint64 {
+	if v := int64(last); !sameHistory(v, m.now) {
+		return uint64((v/histories+1)*histories + m.now%histories)
+	}
+	return last + histories*uint64(1+m.random.IntN(3))
+}
+
 // step makes one change, or two where an object makes room for another of its
 // name.
-func (m *model) step() {
+func (m *model) step() error {
 	key := object.Key{Namespace: fmt.Sprintf("ns-%d", m.random.IntN(3)), Name: fmt.Sprintf("object-%d", m.random.IntN(max(1, m.names/3)))}
 	before := m.objects[key]
 	switch dice := m.random.IntN(10); {
 	case before == nil:
-		m.happen(wire.Added, key, nil)
+		return m.happen(wire.Added, key, nil)
 	case dice < 2:
-		m.happen(wire.Deleted, key, before)
+		return m.happen(wire.Deleted, key, before)
 	case dice < 4:
-		m.happen(wire.Deleted, key, before)
-		m.happen(wire.Added, key, nil)
+		return errors.Join(m.happen(wire.Deleted, key, before), m.happen(wire.Added, key, nil))
 	default:
-		m.happen(wire.Modified, key, before)
+		return m.happen(wire.Modified, key, before)
 	}
 }
 
-func (m *model) happen(kind string, key object.Key, before *stored) {
-	m.changes++
-	m.version += histories * int64(1+m.random.IntN(3))
-	c := change{version: m.version, kind: kind, key: key}
+func (m *model) happen(kind string, key object.Key, before *stored) error {
 	var o object.Object
 	if kind == wire.Deleted {
-		// A server sends the last state, at the version of the deletion.
 		o = before.object.DeepCopyObject().(object.Object)
-		o.SetResourceVersion(text(m.version))
+		m.api.Remove(key)
 	} else {
-		o = m.kind.next(before, key, text(m.version), m.random)
+		o = m.kind.next(before, key, m.random)
+		if err := m.api.Put(o); err != nil {
+			return err
+		}
 	}
-	c.object = &stored{object: o, seen: Seen{o.GetUID(), o.GetResourceVersion()}}
+	m.changes++
+	m.version = number(m.api.ResourceVersion())
+	o.SetResourceVersion(text(m.version)) // a deletion has a version of its own
+	c := change{version: m.version, kind: kind, key: key, object: &stored{object: o, seen: Seen{o.GetUID(), o.GetResourceVersion()}}}
 	c.apply(m.objects)
 	h := m.past[m.now]
 	h.log = append(h.log, c)
+	return nil
 }
 
-// compact forgets all changes but some of the last, for who watches.
+// compact has the server forget all changes except some of the last.
 func (m *model) compact() {
 	log := m.past[m.now].log
 	if keep := m.random.IntN(50); keep < len(log) {
-		m.compacted = max(m.compacted, log[len(log)-keep-1].version)
+		m.api.Compact(text(log[len(log)-keep-1].version))
 	}
 }
 
 // backup keeps the state for later. Two are kept.
 func (m *model) backup() {
-	m.backups = append(m.backups, backup{m.version, maps.Clone(m.objects)})
+	m.backups = append(m.backups, backup{maps.Clone(m.objects), m.api.Backup()})
 	m.backups = m.backups[max(0, len(m.backups)-2):]
 }
 
@@ -171,14 +176,13 @@ func (m *model) backup() {
 func (m *model) restore() {
 	b := m.backups[m.random.IntN(len(m.backups))]
 	m.now++
+	m.api.Restore(b.api)
+	m.version = number(m.api.ResourceVersion())
 	m.objects = maps.Clone(b.objects)
-	m.version = (b.version/histories+1)*histories + m.now%histories
-	m.compacted, m.settled = m.version, m.version
 	m.past[m.now] = &history{base: maps.Clone(b.objects)}
 }
 
-// settle drops the past that nobody will ask for any more: all clients hold what
-// is true.
+// settle drops the past that no client will ask for any more: all hold what is true.
 func (m *model) settle() {
 	const kept = 100
 	h := m.past[m.now]
@@ -186,15 +190,15 @@ func (m *model) settle() {
 		for _, c := range h.log[:n] {
 			c.apply(h.base)
 		}
-		m.settled = h.log[n-1].version
-		m.compacted = max(m.compacted, m.settled)
+		m.api.Compact(text(h.log[n-1].version))
 		h.log = slices.Clone(h.log[n:])
 	}
 	m.past = map[int64]*history{m.now: h}
+	m.api.Forget()
 }
 
-// knows reports whether a version is of the history that is true now.
-func (m *model) knows(version int64) bool { return version%histories == m.now%histories }
+// sameHistory reports whether two versions are of one history.
+func sameHistory(a, b int64) bool { return a%histories == b%histories }
 
 // goesBack reports whether somebody who saw an object as before may see it as
 // after, which is older: because a backup was restored that holds after, and in

@@ -12,10 +12,11 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/setpoint-io/setpoint/wire"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // Options is what a server is made of.
@@ -38,13 +39,11 @@ type Server struct {
 
 	mu          sync.Mutex
 	model       *model
-	more        chan struct{} // closed and replaced with each change
-	pages       map[string][]*stored
 	noWatchList bool
 	asked       Asked
 }
 
-// Asked is how often clients asked for what, and were not refused.
+// Asked counts the requests of clients that were not refused.
 type Asked struct{ Lists, WatchLists, Watches int }
 
 // New returns a server that serves until Close.
@@ -56,8 +55,9 @@ func New(o Options) *Server {
 	s := &Server{
 		kind: o.Kind, dice: d, network: newNetwork(d), ended: make(chan struct{}),
 		model: newModel(o.Kind, o.Names, rand.New(rand.NewPCG(o.Seed, 2))),
-		more:  make(chan struct{}), pages: map[string][]*stored{},
 	}
+	s.model.api.Delay(s.latency)
+	s.model.api.Before(s.refusal)
 	s.http = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}
 	go func() {
 		defer close(s.ended)
@@ -68,7 +68,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// Config is what a client needs. The connections it opens stay in the process.
+// Config returns what a client needs. The connections that it opens stay in the process.
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{Host: "http://chaos", Transport: s.network.transport()}
 }
@@ -87,75 +87,108 @@ func (s *Server) Version() string {
 	return text(s.model.version)
 }
 
-// changed wakes the watches. It is called with mu held.
-func (s *Server) changed() {
-	close(s.more)
-	s.more = make(chan struct{})
-}
-
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e := s.kind.encodingFor(r)
 	q := r.URL.Query()
-	watching := q.Get("watch") == "true" || q.Get("watch") == "1"
-	if s.misbehave(w, r, e) {
-		return
-	}
-	collection := "/api/v1/"
-	if s.kind.Resource.Group != "" {
-		collection = "/apis/" + s.kind.Resource.APIVersion() + "/"
-	}
 	switch {
-	case r.URL.Path+"/" == collection:
-		w.Header().Set("Content-Type", wire.JSON.MediaType())
-		_, _ = w.Write(s.kind.discovery())
-	case r.URL.Path != collection+s.kind.Resource.Plural:
-		writeStatus(w, e, newStatus(http.StatusNotFound, metav1.StatusReasonNotFound, "no such path: "+r.URL.Path))
-	case watching:
-		s.serveWatch(w, r, e)
-	default:
-		s.serveList(w, r, e)
+	case s.dice.roll(Unavailable, 32):
+		http.Error(w, "no healthy upstream", http.StatusServiceUnavailable) // as a proxy answers
+		return
+	case q.Get("watch") == "true" || q.Get("watch") == "1":
+		w = newWatching(s, w, r)
+	case r.URL.Path == s.kind.collection():
+		w = &listing{ResponseWriter: w, server: s}
 	}
+	s.model.api.ServeHTTP(w, r)
 }
 
-// misbehave answers in place of the server, if it is such a day.
-func (s *Server) misbehave(w http.ResponseWriter, r *http.Request, e wire.Encoding) bool {
-	q := r.URL.Query()
-	if s.dice.roll(Slow, 8) {
-		wait(r, time.Duration(s.dice.number(10_000))*time.Millisecond)
+// latency is how long a request waits for its answer.
+func (s *Server) latency(*fakeapi.Request) time.Duration {
+	if !s.dice.roll(Slow, 8) {
+		return 0
 	}
-	var answer *metav1.Status
+	return time.Duration(s.dice.number(10_000)) * time.Millisecond
+}
+
+// refusal is what is answered in place of the server's answer; nil for nothing.
+func (s *Server) refusal(r *fakeapi.Request) *metav1.Status {
+	q := r.HTTP.URL.Query()
 	switch {
 	case s.dice.roll(Overloaded, 12):
-		answer = newStatus(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests")
+		return s.later(apierrors.NewTooManyRequestsError("too many requests"))
 	case s.dice.roll(Internal, 16):
-		answer = newStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError, "something is broken")
-	case s.dice.roll(Unavailable, 16):
-		if s.dice.number(2) == 0 {
-			http.Error(w, "no healthy upstream", http.StatusServiceUnavailable)
-			return true
-		}
-		answer = newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "not now")
+		return s.later(apierrors.NewInternalError(errBroken))
+	case s.dice.roll(Unavailable, 32):
+		return s.later(apierrors.NewServiceUnavailable("not now"))
 	case q.Get("resourceVersion") != "" && s.dice.roll(TooLarge, 20):
-		writeStatus(w, e, tooLarge(s.dice.number(2) == 0))
-		return true
-	case (q.Has("watch") || q.Has("continue")) && s.dice.roll(Gone, 20):
-		writeStatus(w, e, expired())
-		return true
-	default:
-		return false
+		return tooLarge(s.dice.number(2) == 0)
+	case (r.Verb == "watch" || q.Has("continue")) && s.dice.roll(Gone, 20):
+		return &apierrors.NewResourceExpired("too old resource version").ErrStatus
+	case q.Get("sendInitialEvents") == "true" && s.refusesWatchLists():
+		s.dice.count(NoWatchList)
+		return &apierrors.NewInvalid(metav1.Kind("ListOptions"), "", nil).ErrStatus
 	}
-	answer.Details.RetryAfterSeconds = int32(s.dice.number(4)) // 0: it does not say
-	writeStatus(w, e, answer)
-	return true
+	return nil
 }
 
-// wait returns early when the request ends.
-func wait(r *http.Request, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.Context().Done():
+var errBroken = errors.New("something is broken")
+
+// later says when to try again, or does not.
+func (s *Server) later(refusal *apierrors.StatusError) *metav1.Status {
+	refusal.ErrStatus.Details = nil
+	if seconds := s.dice.number(4); seconds > 0 {
+		refusal.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)}
 	}
+	return &refusal.ErrStatus
+}
+
+// tooLarge is the answer to a request for a version of the future, in the words of today's
+// servers, or of those before 1.17.5.
+func tooLarge(old bool) *metav1.Status {
+	const message = "Too large resource version"
+	cause := metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge, Message: message}
+	if old {
+		cause.Type = ""
+	}
+	s := apierrors.NewTimeoutError(message, 1).ErrStatus
+	s.Details.Causes = []metav1.StatusCause{cause}
+	return &s
+}
+
+func (s *Server) refusesWatchLists() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.noWatchList
+}
+
+// count counts a request that is answered.
+func (s *Server) count(add func(*Asked)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	add(&s.asked)
+}
+
+// listing is the answer to a list. It may end in order, in the middle of the list.
+type listing struct {
+	http.ResponseWriter
+	server *Server
+	failed bool // the server refused the request
+}
+
+func (l *listing) WriteHeader(code int) {
+	l.failed = code != http.StatusOK
+	l.ResponseWriter.WriteHeader(code)
+}
+
+// Write takes the whole list at once.
+func (l *listing) Write(body []byte) (int, error) {
+	if l.failed {
+		return l.ResponseWriter.Write(body)
+	}
+	l.server.count(func(a *Asked) { a.Lists++ })
+	if l.server.dice.roll(TruncatedList, 8) {
+		_, err := l.ResponseWriter.Write(body[:l.server.dice.number(len(body))])
+		return len(body), err
+	}
+	return l.ResponseWriter.Write(body)
 }

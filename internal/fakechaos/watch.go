@@ -4,230 +4,213 @@
 package fakechaos
 
 import (
+	"bytes"
+	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// watching is one watch.
+// watching is the answer to a watch. fakeapi writes it, one event a Write; what goes wrong
+// in between goes wrong here.
 type watching struct {
-	server *Server
-	e      wire.Encoding
-	w      http.ResponseWriter
-	r      *http.Request
+	http.ResponseWriter
+	server   *Server
+	request  *http.Request
+	encoding wire.Encoding
+	failed   bool // the server refused the request
 
-	number int64 // of the history that it follows
-	stands int64 // the version up to which it has sent
-	owes   bool  // the bookmark that ends the state
-	failed bool  // the client is gone, or was given up
+	state  bool    // it is sending the state
+	owes   bool    // the client waits for the bookmark that ends the state
+	silent bool    // which is not sent while the server rages
+	endsIn int     // events of the state until the watch ends; below zero it does not
+	stands int64   // the version up to which it has sent, once it has sent something
+	sent   []frame // the last changes
 }
 
-// serveWatch answers a watch.
-func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, e wire.Encoding) {
+// repeatable is how many changes a watch may repeat.
+const repeatable = 300
+
+// errEnded ends a watch: fakeapi returns, and the answer ends in order.
+var errEnded = errors.New("the watch ends")
+
+func newWatching(s *Server, w http.ResponseWriter, r *http.Request) *watching {
 	q := r.URL.Query()
-	n := &watching{server: s, e: e, w: w, r: r}
-	asWatchList := q.Get("sendInitialEvents") == "true"
-	from := q.Get("resourceVersion")
-
-	s.mu.Lock()
-	n.number = s.model.now
-	n.stands = s.model.version
-	var state [][]byte
-	var refusal *metav1.Status
-	inStream := false
-	switch {
-	case asWatchList && q.Get("resourceVersionMatch") != string(metav1.ResourceVersionMatchNotOlderThan):
-		refusal = newStatus(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents needs resourceVersionMatch")
-	case asWatchList && s.noWatchList:
-		s.dice.count(NoWatchList)
-		refusal = newStatus(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden for watch")
-	case (asWatchList || !s.model.knows(number(from))) && number(from) > s.model.version:
-		refusal = tooLarge(false)
-	case asWatchList || from == "" || from == "0":
-		for _, o := range s.model.objects {
-			state = append(state, s.frame(e, wire.Added, o))
+	n := &watching{ResponseWriter: w, server: s, request: r, endsIn: -1}
+	if q.Get("sendInitialEvents") == "true" {
+		n.state, n.owes = true, true
+		if s.dice.once(EarlyEnd, 8) {
+			n.endsIn = s.dice.number(s.model.names)
 		}
-		n.owes = asWatchList
-	case !s.model.knows(number(from)) || number(from) < s.model.compacted:
-		refusal, inStream = expired(), s.dice.number(2) == 0 // servers do both
-	default:
-		n.stands = number(from)
+		n.silent = s.dice.roll(NoLastWords, 15)
 	}
-	if refusal == nil {
-		if asWatchList {
-			s.asked.WatchLists++
-		} else {
-			s.asked.Watches++
-		}
-	}
-	s.mu.Unlock()
-
-	if refusal != nil && !inStream {
-		writeStatus(w, e, refusal)
-		return
-	}
-	w.Header().Set("Content-Type", e.MediaType()+";stream=watch")
-	w.WriteHeader(http.StatusOK)
-	if refusal != nil {
-		n.send(errorEvent(e, refusal))
-		return
-	}
-	timeout := time.Hour
-	if seconds, err := strconv.Atoi(q.Get("timeoutSeconds")); err == nil {
-		timeout = time.Duration(seconds) * time.Second
-	}
-	n.follow(state, timeout)
+	return n
 }
 
-// follow sends the state, and then changes until the watch ends.
-func (n *watching) follow(state [][]byte, timeout time.Duration) {
-	s := n.server
-	if len(state) > 0 && n.owes && s.dice.roll(EarlyEnd, 8) {
-		n.send(state[:s.dice.number(len(state))]...)
-		return
+func (n *watching) WriteHeader(code int) {
+	n.failed = code != http.StatusOK
+	if e, err := wire.EncodingOf(n.Header().Get("Content-Type")); err == nil {
+		n.encoding = e
 	}
-	n.send(state...)
-	if n.owes && !s.dice.roll(NoLastWords, 15) {
-		n.end()
-	}
-	end := time.NewTimer(timeout)
-	defer end.Stop()
-	tick := time.NewTicker(10 * time.Second)
-	defer tick.Stop()
-	for !n.failed {
-		s.mu.Lock()
-		more := s.more
-		s.mu.Unlock()
-		n.changes()
-		if n.owes && s.dice.calm() {
-			n.end()
-		}
-		select {
-		case <-more:
-		case <-tick.C:
-			n.mark()
-		case <-end.C:
-			return
-		case <-n.r.Context().Done():
-			return
-		}
-	}
-}
-
-// end sends the bookmark that says that the state is whole.
-func (n *watching) end() {
-	n.owes = false
-	n.send(n.server.bookmark(n.e, n.stands, true))
-}
-
-// mark sends a bookmark.
-func (n *watching) mark() {
-	if !n.server.dice.roll(NoBookmark, 3) {
-		n.send(n.server.bookmark(n.e, n.stands, false))
-	}
-}
-
-// changes sends what happened since, one by one where something may go wrong.
-func (n *watching) changes() {
-	s := n.server
-	s.mu.Lock()
-	if s.model.now != n.number || n.stands < s.model.settled {
-		// Another history has begun, or a client was too slow.
-		s.mu.Unlock()
-		n.failed = true
-		return
-	}
-	news := s.model.past[n.number].after(n.stands)
-	frames := make([][]byte, len(news))
-	for i, c := range news {
-		frames[i] = s.frame(n.e, c.kind, c.object)
-	}
-	s.mu.Unlock()
-	var ready [][]byte
-	for i, c := range news {
-		if s.dice.roll(Garbled, 1500) {
-			frames[i] = s.garbled(n.e, c.kind)
-		}
-		if mishap := n.mishap(); mishap != nil {
-			n.send(ready...)
-			ready = nil
-			mishap(frames[i])
-			if n.failed {
-				return
+	if !n.failed {
+		n.server.count(func(a *Asked) {
+			if n.state {
+				a.WatchLists++
+			} else {
+				a.Watches++
 			}
-		}
-		ready = append(ready, frames[i])
-		n.stands = c.version
+		})
 	}
-	n.send(ready...)
+	n.ResponseWriter.WriteHeader(code)
 }
 
-// mishap returns what goes wrong before a change is sent, if anything.
-func (n *watching) mishap() func(frame []byte) {
+// Flush implements http.Flusher.
+func (n *watching) Flush() { _ = http.NewResponseController(n.ResponseWriter).Flush() }
+
+// Write takes one event.
+func (n *watching) Write(p []byte) (int, error) {
+	if n.failed {
+		return n.ResponseWriter.Write(p)
+	}
+	kind, version, err := read(n.encoding, p)
+	if err == nil {
+		err = n.pass(frame{kind, version, bytes.Clone(p)})
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// pass sends an event, or does what goes wrong instead.
+func (n *watching) pass(f frame) error {
+	switch {
+	case f.kind == wire.Error:
+		return n.send(f)
+	case f.kind == wire.Bookmark:
+		return n.mark(f)
+	case n.state:
+		return n.begin(f)
+	}
+	return n.change(f)
+}
+
+// begin sends an event of the state, unless the watch ends in the middle of it.
+func (n *watching) begin(f frame) error {
+	if n.endsIn == 0 {
+		n.server.dice.count(EarlyEnd)
+		return errEnded
+	}
+	n.endsIn--
+	return n.send(f)
+}
+
+// mark sends a bookmark, unless it is dropped.
+func (n *watching) mark(f frame) error {
+	n.stands = f.version
+	if n.state {
+		n.state = false
+		if n.silent {
+			return nil
+		}
+		n.owes = false
+		return n.send(f)
+	}
+	if err := n.makeGood(); err != nil || n.server.dice.roll(NoBookmark, 3) {
+		return err
+	}
+	return n.send(f)
+}
+
+// makeGood sends the bookmark that is owed, once the server is calm.
+func (n *watching) makeGood() error {
+	if !n.owes || !n.server.dice.calm() {
+		return nil
+	}
+	n.owes = false
+	return n.send(n.server.kind.endOfState(n.encoding, n.stands))
+}
+
+// change sends a change.
+func (n *watching) change(f frame) error {
+	if err := n.makeGood(); err != nil {
+		return err
+	}
+	whole := f
+	if n.server.dice.roll(Garbled, 1500) {
+		f = n.server.kind.garbled(n.encoding, f.kind)
+	}
+	if mishap := n.mishap(); mishap != nil {
+		if err := mishap(f); err != nil {
+			return err
+		}
+	}
+	n.stands = whole.version
+	n.sent = append(n.sent[max(0, len(n.sent)-repeatable+1):], whole)
+	return n.send(f)
+}
+
+// again returns some of the last changes, up to where the watch stands.
+func (n *watching) again() []frame {
+	if len(n.sent) == 0 {
+		return nil
+	}
+	return n.sent[n.server.dice.number(len(n.sent)):]
+}
+
+// mishap returns what goes wrong before a change is sent, if anything. Its error ends the
+// watch.
+func (n *watching) mishap() func(frame) error {
 	d := n.server.dice
-	fail := func(frame []byte) { n.send(frame); n.failed = true }
+	last := func(f frame) error { return errors.Join(n.send(f), errEnded) }
 	switch {
 	case d.roll(Truncated, 900):
-		return func(frame []byte) { fail(frame[:1+d.number(len(frame)-1)]) }
-	case d.roll(Ended, 900):
-		return func([]byte) { n.failed = true }
-	case d.roll(ErrorGone, 1200):
-		return func([]byte) { fail(errorEvent(n.e, expired())) }
-	case d.roll(ErrorEvent, 1200):
-		return func([]byte) {
-			fail(errorEvent(n.e, newStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the watch broke")))
+		return func(f frame) error {
+			f.bytes = f.bytes[:1+d.number(len(f.bytes)-1)]
+			return last(f)
 		}
+	case d.roll(Ended, 900):
+		return func(frame) error { return errEnded }
+	case d.roll(ErrorGone, 1200):
+		return func(frame) error {
+			return last(errorEvent(n.encoding, apierrors.NewResourceExpired("too old resource version")))
+		}
+	case d.roll(ErrorEvent, 1200):
+		return func(frame) error { return last(errorEvent(n.encoding, apierrors.NewInternalError(errBroken))) }
 	case d.roll(Pause, 200):
-		return func([]byte) { wait(n.r, time.Duration(d.number(3000))*time.Millisecond) }
+		return func(frame) error { n.wait(time.Duration(d.number(3000)) * time.Millisecond); return nil }
 	case n.owes: // what comes again before the state is whole cannot be told from it
 	case d.roll(Replay, 150):
-		return func([]byte) { n.again(-1) }
+		return func(frame) error { return n.send(n.again()...) }
 	case d.roll(Repeat, 150):
-		return func([]byte) { n.again(1) }
+		return func(frame) error {
+			old := n.again()
+			return n.send(old[:min(1, len(old))]...)
+		}
 	case d.roll(Foreign, 1500):
-		return func([]byte) { n.send(foreign(n.e)) }
+		return func(frame) error { return n.send(foreign(n.encoding)) }
 	}
 	return nil
 }
 
-// again sends some of the last changes once more: all up to where the watch
-// stands, or only some.
-func (n *watching) again(count int) {
-	s := n.server
-	s.mu.Lock()
-	var frames [][]byte
-	if h := s.model.past[n.number]; h != nil {
-		old := h.log[:len(h.log)-len(h.after(n.stands))]
-		if len(old) > 0 {
-			old = old[max(0, len(old)-1-s.dice.number(300)):]
-		}
-		if count > 0 && len(old) > count {
-			old = old[:count]
-		}
-		for _, c := range old {
-			frames = append(frames, s.frame(n.e, c.kind, c.object))
-		}
+// wait returns early when the request ends.
+func (n *watching) wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-n.request.Context().Done():
 	}
-	s.mu.Unlock()
-	n.send(frames...)
 }
 
-// send sends frames at once.
-func (n *watching) send(frames ...[]byte) {
-	if n.failed {
-		return
-	}
-	for _, frame := range frames {
-		if _, err := n.w.Write(frame); err != nil {
-			n.failed = true
-			return
+func (n *watching) send(frames ...frame) error {
+	for _, f := range frames {
+		if _, err := n.ResponseWriter.Write(f.bytes); err != nil {
+			return err
 		}
 	}
-	if err := http.NewResponseController(n.w).Flush(); err != nil {
-		n.failed = true
-	}
+	return nil
 }

@@ -165,11 +165,16 @@ func (r *Resource) fromGo(o metav1.Object) (*unstructured.Unstructured, error) {
 	if o.GetName() == "" || r.Namespaced != (o.GetNamespace() != "") {
 		return nil, fmt.Errorf("it needs a name, and a namespace if its kind has namespaces")
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	if err != nil {
-		return nil, err
+	u, ok := o.(*unstructured.Unstructured)
+	if ok {
+		u = u.DeepCopy() // the caller may change its own
+	} else {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return nil, err
+		}
+		u = &unstructured.Unstructured{Object: content}
 	}
-	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(r.GroupVersionKind())
 	return u, nil
 }

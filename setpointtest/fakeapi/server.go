@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -22,6 +23,10 @@ type Server struct {
 	// NextVersion returns the resourceVersion that follows another one, which must be
 	// larger. nil counts by one. It is set before the first request.
 	NextVersion func(last uint64) uint64
+
+	// BookmarkEvery is how often a watch that wants bookmarks gets one. 0 is a minute, as
+	// on a real server. It is set before the first request.
+	BookmarkEvery time.Duration
 
 	Faults
 	loopback *httptest.Server // nil: the server listens nowhere

@@ -4,6 +4,7 @@
 package fakeapi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -136,7 +137,7 @@ func (w *watching) follow(q *Request) {
 	}
 	end := time.NewTimer(timeout)
 	defer end.Stop()
-	tick := time.NewTicker(bookmarkEvery)
+	tick := time.NewTicker(cmp.Or(w.resource.BookmarkEvery, bookmarkEvery))
 	defer tick.Stop()
 	for !w.gone {
 		news, more, goes := w.news(false)
