@@ -585,7 +585,7 @@ func asUnstructured(t *rapid.T, p *corev1.Pod) *unstructured.Unstructured {
 }
 
 // Only the metadata is looked into when an object comes. That the rest cannot be read is
-// told to who asks for it, and nobody else.
+// delivered to handlers that ask for it, and to no others.
 func TestAnObjectWhoseContentCannotBeReadIsThereByItsMetadata(t *testing.T) {
 	p := pod("a", "1")
 	raw, err := p.Marshal()

@@ -452,7 +452,7 @@ func TestWaitForSyncTellsTheReasonsApart(t *testing.T) {
 	}
 }
 
-// Who waits is woken, and does not ask from time to time.
+// A caller that waits is woken, and does not poll.
 func TestWaitForSyncEndsWithTheSyncOrTheStopAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watching()

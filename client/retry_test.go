@@ -96,7 +96,7 @@ var writings = map[string]func(context.Context, client.Typed[*corev1.Pod]) error
 	},
 }
 
-// What an answer leaves open is looked up by whoever is told of the write; a second try
+// What an answer leaves open is looked up by the code that records the write; a second try
 // would hide it behind an answer of its own, and may make a second object.
 func TestAWriteThatMayHaveBeenCarriedOutIsSentOnce(t *testing.T) {
 	for name, write := range writings {
@@ -154,7 +154,7 @@ func TestAWriteThatWasTurnedAwayIsSentAgain(t *testing.T) {
 	}
 }
 
-// A header is the word of whoever stands in between.
+// A header may come from a proxy in between.
 func TestRetryAfterIsBelievedForAMinuteAndSpread(t *testing.T) {
 	for asked, bounds := range map[string][2]time.Duration{
 		"10":         {10 * time.Second, 15 * time.Second},

@@ -19,7 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Options that are handed to several writes belong to who made them.
+// Options that are handed to several writes belong to the code that made them.
 func TestOptionsAreNotWrittenTo(t *testing.T) {
 	_, c := start(t)
 	options := append(make([]client.WriteOption, 0, 4), client.FieldManager("me"))
@@ -38,7 +38,7 @@ func TestOptionsAreNotWrittenTo(t *testing.T) {
 	}
 }
 
-// Who watches says what it waits for; a request that waited by itself would hide it.
+// The caller of a watch says what it waits for; a request that waited by itself would hide it.
 func TestAWatchIsAskedForOnceAndItsErrorSaysWhenToTryAgain(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

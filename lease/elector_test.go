@@ -132,7 +132,7 @@ func waits(t *testing.T, terms <-chan *lease.Term, why string) {
 	}
 }
 
-// follows takes the term of who stood by.
+// follows takes the term of the process that stood by.
 func follows(t *testing.T, terms <-chan *lease.Term) *lease.Term {
 	t.Helper()
 	select {

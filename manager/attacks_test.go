@@ -214,7 +214,7 @@ func quiet(t *testing.T, l net.Listener, s manager.Serving, parts ...controller.
 	}
 }
 
-// Whoever opens connections and sends nothing leaves room for the probes of others.
+// A client that opens connections and sends nothing leaves room for the probes of others.
 func TestConnectionsOfOneAddressAreBoundedAndKeepNobodyElseOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
@@ -375,7 +375,7 @@ func TestThePlainPortAnswersToItsOwnNamesAlone(t *testing.T) {
 	})
 }
 
-// What objects and errors say must not steer the terminal of who reads it.
+// What objects and errors say must not steer the terminal of its reader.
 func TestDebugPagesHaveNoControlCharacters(t *testing.T) {
 	const evil = "red \x1b[31m bell \a back \b\r line \x7f csi \u009b2J over \u202e invalid \xff end"
 	l := listen(t)

@@ -258,7 +258,7 @@ func TestManagerRefusesTwoPartsOfOneNameAndLateOnes(t *testing.T) {
 	}
 }
 
-// Events say who did what; they are written by who did it.
+// Events name the controller that acted; its own account writes them.
 func TestAControllerWithItsOwnCredentialsRecordsItsEventsWithThem(t *testing.T) {
 	server := fakeapi.New().Listen().Serve(podsResource)
 	t.Cleanup(server.Close)

@@ -73,7 +73,7 @@ func (d *diary) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// Who works needs to know the world first and may only work with the lease; at the end,
+// A loop needs caches that have synced, and works only with the lease; at the end,
 // what runs is finished, what it says is written, and only then may somebody else begin.
 func TestAManagerBeginsAndEndsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

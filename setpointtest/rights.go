@@ -65,7 +65,7 @@ func remove[T object.Object](t testing.TB, of client.Typed[T], key object.Key) {
 	}
 }
 
-// AwaitRights waits until the server grants the first of the rules to who config connects
+// AwaitRights waits until the server grants the first of the rules to the user that config connects
 // as, in a namespace or, where that is "", in all. Its authorizer has seen the role then, and
 // the binding, if one binding to one role gives all of them. With no rules it asks nothing.
 func AwaitRights(t testing.TB, config *rest.Config, namespace string, rules []rbacv1.PolicyRule) {

@@ -164,8 +164,8 @@ func (h host) Client() *client.Client    { return h.client }
 func (h host) InformerFactory() *cache.Factory { return h.informers }
 func (h host) Logger() *slog.Logger      { return h.log }
 
-// replaying is a follower of ConfigMaps, whose server sends these events to whoever
-// watches; each is "ADDED a 101 value".
+// replaying is a follower of ConfigMaps, whose server sends these events to each
+// watch; each is "ADDED a 101 value".
 func replaying(t *testing.T, events ...string) (*follower, *book) {
 	t.Helper()
 	return replayingFrom(t, func(string) []string { return events })

@@ -35,7 +35,7 @@ func (b broken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// Who asks once is not kept waiting for ever by what cannot be read.
+// A run with --once does not wait for ever for what cannot be read.
 func TestWhatCannotBeReadIsAnErrorForWhoAsksOnce(t *testing.T) {
 	for _, suffix := range []string{"/configmaps", "/apis"} {
 		t.Run(suffix, func(t *testing.T) {

@@ -171,7 +171,7 @@ func TestTheCursorIsLetGoOfBeforeTheLeaseIs(t *testing.T) {
 	if err := p.Run(t.Context()); err == nil || p.journal == nil {
 		t.Fatalf("%v, journal %v", err, p.journal)
 	}
-	j, _, err := journal.Open(path, journal.Options{LockWait: -1}) // whoever has the lease next
+	j, _, err := journal.Open(path, journal.Options{LockWait: -1}) // as the next leader does
 	if err != nil {
 		t.Fatal(err)
 	}

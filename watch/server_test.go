@@ -381,7 +381,7 @@ func TestAKindThatMayNotBeReadHoldsUpNobody(t *testing.T) {
 	want(t, b.lines, "updated configmaps a [content] replace data.x:0→1")
 }
 
-// Who asks once is told if a kind is not there: nothing would be found to have changed.
+// A run with --once fails if a kind is not there: it would find nothing to have changed.
 func TestAKindThatIsNotThereIsAnErrorForWhoAsksOnce(t *testing.T) {
 	s := newScene(t)
 	n := open(t, filepath.Join(t.TempDir(), "cursor"))
@@ -417,7 +417,7 @@ func TestWhatIsHeldBackIsToldAtTheEnd(t *testing.T) {
 	want(t, n.lines, "created configmaps a, merged 3")
 }
 
-// An object that leaves a selection, comes again and leaves again does so twice, also for who
+// An object that leaves a selection, comes again and leaves again does so twice, also for a receiver that
 // drops events by their ID.
 func TestAnObjectLeavesASelectionMoreThanOnce(t *testing.T) {
 	s := newScene(t)

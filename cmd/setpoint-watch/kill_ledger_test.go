@@ -180,7 +180,7 @@ func (v *verdict) object(t thing, all []made, arrivals []arrival, forgive func(t
 // untold says what became of changes without an event. They are merged if what was told
 // next leads past them, and missed if there is no such thing.
 func (v *verdict) untold(t thing, all []made, told []bool, latest int, forgive func(time.Time) bool) {
-	// At the end, an object that is gone, and gone for who was told, has nothing to add.
+	// At the end, an object that is gone, and gone for the receiver, has nothing to add.
 	gone := func(n int) bool { return n < 0 || all[n].verb == event.Deleted }
 	known := -1
 	for n, yes := range told {

@@ -25,7 +25,7 @@ type tokenServer struct {
 	tokens   int
 	rejected bool   // no token is accepted
 	denied   bool   // nobody may make one
-	garbled  string // the answer to who asks for one, if any
+	garbled  string // the answer to a request for one, if any
 }
 
 func (s *tokenServer) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -41,7 +41,7 @@ func TestAKubeconfigBelongsToTheProcessThatWroteIt(t *testing.T) {
 	if err := claim(path); !errors.Is(err, errPublished) || !strings.Contains(err.Error(), "process ") {
 		t.Errorf("claiming the file of a process that runs: %v", err)
 	}
-	// Who claimed it before the first one wrote it finds out when it writes itself.
+	// A process that claimed it before the first one wrote it finds out when it writes itself.
 	if _, err := publish(from, path); !errors.Is(err, errPublished) {
 		t.Errorf("writing over the file of a process that runs: %v", err)
 	}

@@ -248,7 +248,7 @@ func TestServerItsRightsAreEnough(t *testing.T) {
 	s.Until("what was left is deleted", func() bool { return s.Endpoints("left") == nil })
 }
 
-// What the server refuses is told to whoever looks at the Service, in upstream's words.
+// An Event on the Service says what the server refused, in upstream's words.
 func TestServerARefusalIsTold(t *testing.T) {
 	without := func(verb string) []rbacv1.PolicyRule {
 		rules := Rights()

@@ -298,7 +298,7 @@ func TestServerAPodOnANodeThatIsNotThereWaitsForIt(t *testing.T) {
 	s.Service("any", func(service *corev1.Service) {
 		service.Spec.Selector, service.Spec.PublishNotReadyAddresses = map[string]string{"app": "web"}, true
 	})
-	s.Shows("shown to who takes Pods in any state", "any", web(0, 1))
+	s.Shows("shown where Pods count in any state", "any", web(0, 1))
 	s.Shows("and not to others", "web", web(0))
 	if have, want := s.Told("web", "FailedToUpdateEndpointSlices"), late; !strings.Contains(have, want) {
 		t.Errorf("told %q, want the Node %s in it", have, want)

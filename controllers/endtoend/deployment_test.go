@@ -357,7 +357,7 @@ func TestNameThatAnotherSetHasIsACollision(t *testing.T) {
 	}
 }
 
-// Whoever takes over from one that has just made the set may not see it yet.
+// A process that takes over from one that has just created the set may not see it yet.
 func TestASetOfTheSameTemplateThatIsThereAlreadyIsNoCollision(t *testing.T) {
 	c := &cluster{Cluster: shared.Get(t), t: t}
 	c.namespace = c.Namespace(t)

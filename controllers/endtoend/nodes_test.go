@@ -217,7 +217,7 @@ func TestMachinesThatFallSilentAreDrainedByZoneAndComeBack(t *testing.T) {
 		t.Errorf("%d nodes that are well are drained", n)
 	}
 
-	// Whoever stands in for the controllers finds everything as it is, and goes on.
+	// The next process finds everything as it is, and goes on.
 	kill()
 	d.manage()
 	d.wake(append(slices.Clone(cutOff), broken...)...)

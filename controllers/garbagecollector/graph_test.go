@@ -172,7 +172,7 @@ func (m *model) facts() map[fact][]types.UID {
 				add("waits for nobody", uid, "")
 			}
 			for _, owner := range m.circle(uid) {
-				// Whoever of the circle looks finds it.
+				// Each member of the circle finds it.
 				all[fact{"circle", string(owner), uid}] = m.members(uid)
 			}
 		}

@@ -55,7 +55,7 @@ func TestAnAnswerThatAKindIsNotServedDoesNotMeanThatItsObjectIsAbsent(t *testing
 	}
 	s.collect(config)
 	for name := range elsewhere {
-		// Who takes an answer for an absence never asks again.
+		// A collector that takes such an answer for an absence never asks again.
 		s.eventually(func() string {
 			s.owners(alone[name]) // it is there
 			if n := asked[name].Load(); n < 3 {

@@ -60,7 +60,7 @@ func TestOtherKindsThanPodsWaitForTheSettlingTime(t *testing.T) {
 			discover: func(context.Context) ([]client.Served, error) {
 				return []client.Served{{Resource: object.Resource{Version: "v1", Plural: "configmaps", Namespaced: true}, Verbs: []string{"delete", "list"}}}, nil
 			},
-			// Without content: whoever touched some would panic.
+			// Without content: a controller that touched some would panic.
 		}
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a", UID: "1"}}
 		found := r.empty(t.Context(), ns.Name, r.since(ns))

@@ -708,7 +708,7 @@ func TestZonesAreNamedByRegionAndZoneTheBetaLabelsFirst(t *testing.T) {
 	}
 }
 
-// Nothing can be told of nodes by who is not connected, and nothing written.
+// A process that is not connected knows nothing of nodes, and can write nothing.
 func TestNobodyIsLookedAtWithoutAConnection(t *testing.T) {
 	o, err := Defaults().complete()
 	if err != nil {

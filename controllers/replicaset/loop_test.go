@@ -73,7 +73,7 @@ func start(t *testing.T, s *server, o Options) (stop, kill func()) {
 	return stop, kill
 }
 
-// startController is start for who looks at the controller.
+// startController is start for tests that look at the controller.
 func startController(t *testing.T, s *server, o Options) (c *controller.Controller, stop, kill func()) {
 	t.Helper()
 	p := &process{server: s}

@@ -292,7 +292,7 @@ func TestAnAccountMadeAnewIsAnotherOne(t *testing.T) {
 	}
 	second := builder(t, namespace)
 	awaitGone(t, key)
-	// Who names the new one has its token; who still names the old one has none.
+	// A Secret that names the new one has its token; one that still names the old one has none.
 	newer := controlplanetest.Await(t, w, empty(t, namespace, "new", second.UID), "the Secret of the new account is filled", full)
 	if newer.Annotations["kubernetes.io/service-account.uid"] != string(second.UID) {
 		t.Errorf("the new Secret is of %s, want %s", newer.Annotations["kubernetes.io/service-account.uid"], second.UID)

@@ -49,7 +49,7 @@ func TestHowLongATaintIsTolerated(t *testing.T) {
 		{"for no time", []corev1.Toleration{tolerate("a", 0)}, taint("a"), 0},
 		{"for less than no time", []corev1.Toleration{tolerate("a", -10)}, taint("a"), 0},
 		{"the first that is about it counts", []corev1.Toleration{tolerate("b", 1), tolerate("a", 60), tolerate("a", 30)}, taint("a"), time.Minute},
-		{"by whoever tolerates everything", []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, taint("a"), forever},
+		{"by a Pod that tolerates everything", []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, taint("a"), forever},
 		{"by its value", []corev1.Toleration{equal}, valued, 5 * time.Second},
 		{"not by another value", []corev1.Toleration{equal}, taint("a"), 0},
 		{"not by one of another effect", []corev1.Toleration{noSchedule}, taint("a"), 0},

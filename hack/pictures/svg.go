@@ -38,7 +38,7 @@ const fonts = `ui-monospace,SFMono-Regular,Menlo,Consolas,&quot;DejaVu Sans Mono
 
 // picture is a window to be drawn.
 type picture struct {
-	title   string // of the window, and for who cannot see it
+	title   string // of the window, and for readers who cannot see it
 	about   string // what is to be seen, for the same
 	columns int
 	lines   [][]cell

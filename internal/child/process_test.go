@@ -126,7 +126,7 @@ echo $! >`+pid+`
 	if err := p.Err(); err != nil {
 		t.Errorf("it was killed by us, and its end is %v", err)
 	}
-	// Who inherits an orphan takes a moment to bury it.
+	// The process that inherits an orphan takes a moment to reap it.
 	for deadline := time.Now().Add(10 * time.Second); syscall.Kill(readPid(t, pid), 0) == nil && !isZombie(readPid(t, pid)); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the child of the child still runs")

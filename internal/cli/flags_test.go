@@ -36,7 +36,7 @@ func TestAnAddressOfAFileIsOneOfThisMachineAndAPort(t *testing.T) {
 	if n := listening(); n != 0 {
 		t.Errorf("%d listeners, and nobody asked for one", n)
 	}
-	// A port that was asked for and is taken is an error, whoever asked.
+	// A port that was asked for and is taken is an error, by default or not.
 	l, err := listen(t.Context(), "127.0.0.1", 0, Sharing{})
 	if err != nil {
 		t.Fatal(err)

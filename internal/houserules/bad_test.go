@@ -108,6 +108,37 @@ func TestRegistryHostsAreFound(t *testing.T) {
 	}
 }
 
+func TestSubjectsWithoutNamesAreFound(t *testing.T) {
+	dir := t.TempDir()
+	text := "# Who may read\n\nWho " + "reads it pays. It is made for " + "who asks; it says who changed it.\n" + "Who" + "ever writes waits.\n"
+	if err := os.WriteFile(filepath.Join(dir, "notes.md"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := houserules.Words(dir, []string{"notes.md"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 2 || !strings.HasPrefix(found[0], "notes.md:3: ") || !strings.HasPrefix(found[1], "notes.md:4: ") {
+		t.Errorf("found %q, want lines 3 and 4", found)
+	}
+}
+
+func TestProgramsAreFound(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"small": {'a', 0}, "large": make([]byte, 2<<20), "fine": []byte("text")} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := houserules.Binaries(dir, []string{"fine", "large", "small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 2 || !strings.HasPrefix(found[0], "large: ") || !strings.HasPrefix(found[1], "small: ") {
+		t.Errorf("found %q, want the large one and the small one", found)
+	}
+}
+
 func TestUnreadableTablesAreRefused(t *testing.T) {
 	const head = "| package | what lives there | may import, of ours |\n|---|---|---|\n"
 	for name, text := range map[string]string{

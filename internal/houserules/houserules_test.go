@@ -111,6 +111,11 @@ func TestFilesSpeakOfTheProjectAlone(t *testing.T) {
 	keep(t, found, err)
 }
 
+func TestNoProgramIsCommitted(t *testing.T) {
+	found, err := houserules.Binaries(root, files(t))
+	keep(t, found, err)
+}
+
 func TestGoCommandsWorkInTheFolderOfEachModule(t *testing.T) {
 	found, err := houserules.Workspaces(t.Context(), root, files(t))
 	keep(t, found, err)

@@ -73,7 +73,7 @@ func returned(t *testing.T, l *loan.Lender, k loan.Kind, b *loan.Loan) {
 	if err := b.Return(); err != nil {
 		t.Fatal(err)
 	}
-	// The lender reads the return some time after: whoever borrows meanwhile gets others.
+	// The lender reads the return some time after: a process that borrows meanwhile gets others.
 	var others []*loan.Loan
 	for {
 		again := borrow(t, l, k)

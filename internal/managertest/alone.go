@@ -217,7 +217,7 @@ func (w *aloneWire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer w.underWay.begin()()
 	l := w.now()
-	// What has begun is carried out, whatever becomes of who asked for it.
+	// What has begun is carried out, whatever becomes of the client.
 	r = r.Clone(context.WithoutCancel(r.Context()))
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 				panic(p)
 			}
 			close(w.begun)
-			_ = w.buffer.Flush() // whoever reads may have gone
+			_ = w.buffer.Flush() // the reader may have gone
 			_ = out.CloseWithError(err)
 		}()
 		s.ServeHTTP(w, r)

@@ -181,7 +181,7 @@ func TestObjectsMayBeChangedWhileTheyAreRead(t *testing.T) {
 			t.Fatalf("%q after %q", at, last)
 		}
 		last = at
-		// Enough for the file to grow, which waits for whoever reads.
+		// Enough for the file to grow, which waits for readers.
 		commit(t, j, func(b *Batch) {
 			b.Forget("pods", k)
 			b.Event("chat", "x", make([]byte, 4<<10))
