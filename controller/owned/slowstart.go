@@ -10,8 +10,12 @@ import (
 	"sync"
 )
 
+// batchMost is how many calls of a slow start run at the same time.
+// Source: k8s.io/kubernetes/pkg/controller/statefulset, MaxBatchSize.
+const batchMost = 500
+
 // SlowStart calls f count times, in batches that double: initial calls, twice as many, and
-// so on. The calls of a batch run at the same time. SlowStart stops after the first batch
+// so on, up to 500 calls. The calls of a batch run at the same time. SlowStart stops after the first batch
 // with an error, so a create that cannot succeed, because a quota is used up, say, costs a
 // few requests and not hundreds. It returns how many calls succeeded, and the first error.
 //
@@ -19,7 +23,7 @@ import (
 // slowStartBatch.
 func SlowStart(ctx context.Context, count, initial int, f func(context.Context, int) error) (int, error) {
 	succeeded := 0
-	for begin, batch := 0, min(count, max(initial, 1)); batch > 0; batch = min(2*batch, count-begin) {
+	for begin, batch := 0, min(count, max(initial, 1), batchMost); batch > 0; batch = min(2*batch, count-begin, batchMost) {
 		errs := Batch(ctx, batch, func(ctx context.Context, i int) error { return f(ctx, begin+i) })
 		succeeded += batch - len(errs)
 		if len(errs) > 0 {

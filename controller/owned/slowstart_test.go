@@ -6,8 +6,11 @@ package owned_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/setpoint-io/setpoint/controller/owned"
 )
@@ -28,4 +31,26 @@ func TestSlowStartDoublesAndStopsAtTheFirstBatchThatFails(t *testing.T) {
 			t.Errorf("%+v: %d calls, %d good, %v", c, calls.Load(), good, err)
 		}
 	}
+}
+
+func TestABatchOfASlowStartHasABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		running, most := 0, 0
+		step := func(by int) {
+			mu.Lock()
+			defer mu.Unlock()
+			running += by
+			most = max(most, running)
+		}
+		good, err := owned.SlowStart(t.Context(), 3000, 1, func(context.Context, int) error {
+			step(1)
+			time.Sleep(time.Second)
+			step(-1)
+			return nil
+		})
+		if good != 3000 || err != nil || most != 500 {
+			t.Errorf("%d of 3000 calls went well, %v; %d ran at the same time", good, err, most)
+		}
+	})
 }

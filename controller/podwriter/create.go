@@ -31,9 +31,13 @@ const nameTries = 8
 // returned too. The Pods in wanted are not changed. Of the fields that the server fills
 // in, the Pods that are returned have those of the metadata.
 func (w *Writer) Create(ctx context.Context, owner Owner, wanted []*corev1.Pod, used func(name string) bool) ([]*corev1.Pod, error) {
-	named := w.names.give(owner, wanted, time.Now(), used)
+	named := w.names.give(owner, wanted, w.slot, time.Now(), used)
 	made := make([]*corev1.Pod, len(named))
 	_, err := owned.SlowStart(ctx, len(named), 1, func(ctx context.Context, i int) error {
+		if err := w.beforeCreate(ctx, owner, named[i]); err != nil {
+			w.refused(ctx, owner, named[i], err)
+			return err
+		}
 		var err error
 		if wanted[i].Name != "" {
 			made[i], err = w.createNamed(ctx, owner, named[i])
@@ -95,20 +99,20 @@ func (w *Writer) createGenerated(ctx context.Context, owner Owner, pod *corev1.P
 			return made, nil
 		}
 		if !apierrors.IsAlreadyExists(err) || try == nameTries {
-			w.keepName(owner, pod.Name, err)
+			w.keepName(owner, pod, err)
 			w.refused(ctx, owner, pod, err)
 			return nil, err
 		}
 		// An earlier create of ours that seemed to have failed, or another owner's Pod.
 		there, err := w.pods.Get(ctx, object.KeyOf(pod))
 		if err != nil {
-			w.keepName(owner, pod.Name, err)
+			w.keepName(owner, pod, err)
 			return nil, fmt.Errorf("finding out whose Pod %s is: %w", object.KeyOf(pod), err)
 		}
 		if metav1.IsControlledBy(there, owner.Object) {
 			// The name stays open until the cache shows the Pod: as long as it is not
 			// seen, it would be created once more.
-			w.keepName(owner, pod.Name, nil)
+			w.keepName(owner, pod, nil)
 			return there, nil
 		}
 		w.names.made(owner.key(), pod.Name)
@@ -120,11 +124,11 @@ func (w *Writer) createGenerated(ctx context.Context, owner Owner, pod *corev1.P
 
 // keepName has a later run use a name again. A refusal says that a request was not
 // carried out; every other failure leaves open that it will be.
-func (w *Writer) keepName(owner Owner, name string, err error) {
+func (w *Writer) keepName(owner Owner, pod *corev1.Pod, err error) {
 	var until time.Time
 	var status apierrors.APIStatus
 	if err != nil && (!errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError) {
 		until = time.Now().Add(dueTime)
 	}
-	w.names.keep(owner.key(), owner.Object.GetUID(), name, until)
+	w.names.keep(owner.key(), owner.Object.GetUID(), pod.Name, w.slot(pod), until)
 }

@@ -46,7 +46,14 @@ func (w *Writer) Delete(ctx context.Context, owner Owner, pods []*corev1.Pod, op
 func (w *Writer) deleteOne(ctx context.Context, owner Owner, pod *corev1.Pod, options []client.DeleteOption) error {
 	options = append([]client.DeleteOption{client.IfUID(pod.UID)}, options...)
 	key := object.KeyOf(pod)
-	err := w.pods.Delete(ctx, key, options...)
+	err := w.beforeDelete(ctx, owner, pod)
+	switch {
+	case client.AbsentAt(err, key):
+		return nil
+	case err != nil:
+		return fmt.Errorf("preparing the deletion of Pod %s: %w", key, err)
+	}
+	err = w.pods.Delete(ctx, key, options...)
 	switch {
 	case err == nil:
 		w.normal(owner, SuccessfulDelete, deleting, pod)

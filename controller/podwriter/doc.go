@@ -16,13 +16,42 @@
 // kube-controller-manager gives. In a namespace that is being deleted, Pods can no longer be
 // created. That is no failure, and has no Event.
 //
+// # What the four controllers need
+//
+//   - A ReplicaSet's Pods are alike. [FromTemplate] makes them.
+//   - A Job gives an indexed Pod a generateName with its index, and adds its finalizer to the
+//     Pods. [Writer.BeforeDelete] removes the finalizer from a Pod that is deleted.
+//   - A DaemonSet's Pods have one generateName, and differ by their nodes:
+//     [Writer.WithSlots] tells them apart.
+//   - A StatefulSet names its Pods by their ordinals. [Writer.BeforeCreate] creates their
+//     claims, and [Writer.WithMessages] writes the Events that upstream writes for it.
+//
+// How many Pods a run creates or deletes is the controller's decision: 500 for a ReplicaSet
+// and a Job, 250 for a DaemonSet.
+//
 // # Names
 //
 // A Pod that has a generateName and no name gets its name here, in the form in which the
 // API server makes names. So a create whose answer was lost can be sent again: the next Pod
 // of that owner with that generateName is created under the same name, and the server
-// creates it once. A Pod that has a name, as those of a StatefulSet, keeps it.
+// creates it once. If the Pods of one generateName differ, the next Pod of the same slot is. A Pod that has a name, as those of a StatefulSet, keeps it.
 //
 // If another owner's Pod has a generated name, another name is drawn. If it has a
 // name that was given, the create fails.
+//
+// # Where it differs from upstream
+//
+//   - Upstream leaves the names to the server, and counts the creates and deletes whose
+//     effect its cache must show. Here names make a create repeatable, and the loop waits
+//     until the informer has seen the writes.
+//   - Deletes carry the Pod's UID, and at most 64 of one owner are in flight. Upstream sends
+//     all at once, by name.
+//   - In a namespace that is being deleted, the first refusal ends the creates of a run. A Job
+//     and a DaemonSet of upstream send all of them.
+//   - If a StatefulSet's Pod exists and is not the set's own, there is an Event. Upstream only
+//     returns the error.
+//
+// Sources: k8s.io/kubernetes v1.37, pkg/controller (RealPodControl), pkg/controller/job
+// (manageJob, deleteJobPods), pkg/controller/daemon (syncNodes) and
+// pkg/controller/statefulset (StatefulPodControl, slowStartBatch).
 package podwriter

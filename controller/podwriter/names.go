@@ -56,14 +56,15 @@ type openNames struct {
 }
 
 type openName struct {
+	slot  string    // of the Pod that was to be made
 	made  bool      // a Pod has been made under it, as far as the server has told
 	until time.Time // until then a lost request may yet make one
 }
 
 // give returns Pods with names: those that have one as they are, and copies of the others,
-// which get an open name that was made of their generateName, or else a fresh one. Names
-// that are in use are left out.
-func (o *names) give(owner Owner, wanted []*corev1.Pod, now time.Time, used func(string) bool) []*corev1.Pod {
+// which get an open name of their slot that was made of their generateName, or else a fresh
+// one. Names that are in use are left out.
+func (o *names) give(owner Owner, wanted []*corev1.Pod, slot func(*corev1.Pod) string, now time.Time, used func(string) bool) []*corev1.Pod {
 	open := o.stillOpen(owner.key(), owner.Object.GetUID(), now, used)
 	seen := make(map[string]bool, len(wanted))
 	named := make([]*corev1.Pod, len(wanted))
@@ -73,8 +74,10 @@ func (o *names) give(owner Owner, wanted []*corev1.Pod, now time.Time, used func
 			continue
 		}
 		name := ""
-		if at := slices.IndexFunc(open, func(name string) bool { return isMadeOf(name, pod.GenerateName) }); at >= 0 {
-			name = open[at]
+		if at := slices.IndexFunc(open, func(free freeName) bool {
+			return free.slot == slot(pod) && isMadeOf(free.name, pod.GenerateName)
+		}); at >= 0 {
+			name = open[at].name
 			open = slices.Delete(open, at, at+1)
 		}
 		for name == "" || seen[name] || used(name) {
@@ -88,36 +91,39 @@ func (o *names) give(owner Owner, wanted []*corev1.Pod, now time.Time, used func
 	return named
 }
 
+// freeName is an open name that is not in use.
+type freeName struct{ name, slot string }
+
 // stillOpen returns the open names of an owner that are not in use, in order, so
 // that two runs that have room for some of them take the same. It forgets those that
 // are in use, or have been, once no lost request can make another Pod under them.
-func (o *names) stillOpen(key object.Key, owner types.UID, now time.Time, used func(string) bool) []string {
+func (o *names) stillOpen(key object.Key, owner types.UID, now time.Time, used func(string) bool) []freeName {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	known := o.open[key]
 	if known == nil || known.owner != owner {
 		return nil
 	}
-	var free []string
+	var free []freeName
 	for name, state := range known.names {
 		inUse := used(name)
 		switch {
 		case (inUse || state.made) && now.After(state.until):
 			delete(known.names, name)
 		case !inUse:
-			free = append(free, name)
+			free = append(free, freeName{name, state.slot})
 		}
 	}
 	if len(known.names) == 0 {
 		delete(o.open, key)
 	}
-	slices.Sort(free)
+	slices.SortFunc(free, func(a, b freeName) int { return strings.Compare(a.name, b.name) })
 	return free
 }
 
 // keep notes that a create failed or seemed to. until is how long a lost request may
 // yet make a Pod, zero if none can.
-func (o *names) keep(key object.Key, owner types.UID, name string, until time.Time) {
+func (o *names) keep(key object.Key, owner types.UID, name, slot string, until time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	known := o.open[key]
@@ -131,7 +137,7 @@ func (o *names) keep(key object.Key, owner types.UID, name string, until time.Ti
 	if before := known.names[name].until; before.After(until) {
 		until = before
 	}
-	known.names[name] = openName{until: until}
+	known.names[name] = openName{slot: slot, until: until}
 }
 
 // made notes that a Pod was made under a name, or that another owner's Pod has it.

@@ -31,7 +31,7 @@ func take(n *names, uid types.UID, count int, prefix string, at time.Time, used 
 		wanted[i] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
 	}
 	var taken []string
-	for _, pod := range n.give(owner, wanted, at, used) {
+	for _, pod := range n.give(owner, wanted, alike, at, used) {
 		taken = append(taken, pod.Name)
 	}
 	return taken
@@ -61,8 +61,8 @@ func TestNamesAreCutToTheLengthOfALabel(t *testing.T) {
 
 func TestTheNameOfAFailedCreateIsUsedAgain(t *testing.T) {
 	var n names
-	n.keep(web, "uid", "web-bbbbb", time.Time{})
-	n.keep(web, "uid", "web-aaaaa", time.Time{})
+	n.keep(web, "uid", "web-bbbbb", "", time.Time{})
+	n.keep(web, "uid", "web-aaaaa", "", time.Time{})
 	for range 2 { // for as long as nothing becomes of it
 		if got := take(&n, "uid", 1, "web-", noon, nothingUsed); !slices.Equal(got, []string{"web-aaaaa"}) {
 			t.Errorf("take 1 = %v, want web-a", got)
@@ -84,9 +84,9 @@ func TestTheNameOfAFailedCreateIsUsedAgain(t *testing.T) {
 
 func TestANameStaysOpenForAsLongAsALostRequestMayBeCarriedOut(t *testing.T) {
 	var n names
-	n.keep(web, "uid", "web-aaaaa", noon.Add(dueTime))
-	n.keep(web, "uid", "web-aaaaa", time.Time{}) // refused when it was sent again
-	n.made(web, "web-aaaaa")                     // and then it went well
+	n.keep(web, "uid", "web-aaaaa", "", noon.Add(dueTime))
+	n.keep(web, "uid", "web-aaaaa", "", time.Time{}) // refused when it was sent again
+	n.made(web, "web-aaaaa")                         // and then it went well
 	inUse := func(name string) bool { return name == "web-aaaaa" }
 	if got := take(&n, "uid", 1, "web-", noon, inUse); got[0] == "web-aaaaa" {
 		t.Errorf("a name in use was handed out")
@@ -103,11 +103,11 @@ func TestANameStaysOpenForAsLongAsALostRequestMayBeCarriedOut(t *testing.T) {
 
 func TestNamesAreThoseOfOneOwner(t *testing.T) {
 	var n names
-	n.keep(web, "uid", "web-aaaaa", time.Time{})
+	n.keep(web, "uid", "web-aaaaa", "", time.Time{})
 	if got := take(&n, "another-uid", 1, "web-", noon, nothingUsed); got[0] == "web-aaaaa" {
 		t.Errorf("another ReplicaSet of that name got %v", got)
 	}
-	n.keep(web, "another-uid", "web-bbbbb", time.Time{})
+	n.keep(web, "another-uid", "web-bbbbb", "", time.Time{})
 	if got := take(&n, "another-uid", 2, "web-", noon, nothingUsed); got[0] != "web-bbbbb" || got[1] == "web-aaaaa" {
 		t.Errorf("take = %v, want web-bbbbb and a fresh name", got)
 	}
@@ -120,7 +120,7 @@ func TestNamesAreThoseOfOneOwner(t *testing.T) {
 // Each index of an indexed Job has a generateName of its own.
 func TestANameIsUsedAgainForTheSameGenerateName(t *testing.T) {
 	var n names
-	n.keep(web, "uid", "web-1-aaaaa", time.Time{})
+	n.keep(web, "uid", "web-1-aaaaa", "", time.Time{})
 	if got := take(&n, "uid", 1, "web-2-", noon, nothingUsed); got[0] == "web-1-aaaaa" || !strings.HasPrefix(got[0], "web-2-") {
 		t.Errorf("index 2 got %v", got)
 	}
@@ -132,7 +132,7 @@ func TestANameIsUsedAgainForTheSameGenerateName(t *testing.T) {
 	}
 	long := strings.Repeat("x", 100)
 	name := drawName(long)
-	n.keep(web, "uid", name, time.Time{})
+	n.keep(web, "uid", name, "", time.Time{})
 	if got := take(&n, "uid", 1, long, noon, nothingUsed); got[0] != name {
 		t.Errorf("a Pod with a long generateName got %v, want %s", got, name)
 	}

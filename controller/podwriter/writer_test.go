@@ -5,6 +5,7 @@ package podwriter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -16,7 +17,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
@@ -159,7 +162,7 @@ func TestAPodOfAnotherOwnerKeepsItsName(t *testing.T) {
 		t.Errorf("made %v, error %v, Events %q", made, err, w.said)
 	}
 	// With a generated name another one is drawn.
-	w.writer.names.keep(web, "web-uid", "web-aaaaa", noon)
+	w.writer.names.keep(web, "web-uid", "web-aaaaa", "", noon)
 	foreign.Name, foreign.ResourceVersion, foreign.UID = "web-aaaaa", "", ""
 	if err := w.server.Add(foreign); err != nil {
 		t.Fatal(err)
@@ -229,5 +232,94 @@ func TestNothingIsSaidWhenTheControllerStops(t *testing.T) {
 	w.server.Before(func(*fakeapi.Request) *metav1.Status { return fakeapi.Forbidden("create") })
 	if _, err := w.writer.Create(ctx, w.owner, []*corev1.Pod{w.pod()}, nothingUsed); err == nil || len(w.said) != 0 {
 		t.Errorf("error %v, Events %q", err, w.said)
+	}
+}
+
+// The Pods of a DaemonSet have one generateName and differ by their nodes. A create for one
+// node is lost; the next run asks for the other node first.
+func TestALostNameIsUsedAgainForTheSamePlaceOnly(t *testing.T) {
+	w := newWorld(t)
+	w.writer.WithSlots(func(pod *corev1.Pod) string { return pod.Spec.NodeName })
+	on := func(node string) *corev1.Pod {
+		pod := w.pod()
+		pod.Spec.NodeName = node
+		return pod
+	}
+	w.server.LoseNext(1, "create")
+	if _, err := w.writer.Create(t.Context(), w.owner, []*corev1.Pod{on("node-1")}, nothingUsed); err == nil {
+		t.Fatal("the create went well")
+	}
+	if _, err := w.writer.Create(t.Context(), w.owner, []*corev1.Pod{on("node-2"), on("node-1")}, nothingUsed); err != nil {
+		t.Fatal(err)
+	}
+	if nodes := w.nodes(); !slices.Equal(nodes, []string{"node-1", "node-2"}) {
+		t.Errorf("there are Pods on %v", nodes)
+	}
+}
+
+// nodes returns the nodes of the server's Pods, sorted.
+func (w *world) nodes() []string {
+	var nodes []string
+	for _, text := range w.server.Keys() {
+		key, err := object.ParseKey(text)
+		if err != nil {
+			panic(err)
+		}
+		node, _, _ := unstructured.NestedString(w.server.Get(key).Object, "spec", "nodeName")
+		nodes = append(nodes, node)
+	}
+	slices.Sort(nodes)
+	return nodes
+}
+
+func TestTheGenerateNameOfALongOwnerIsOneThatAServerAccepts(t *testing.T) {
+	for length, want := range map[int]string{1: "w-", 252: strings.Repeat("w", 252) + "-", 253: strings.Repeat("w", 253)} {
+		owner := Owner{Object: &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("w", length)}}}
+		if got := FromTemplate(owner, &corev1.PodTemplateSpec{}).GenerateName; got != want {
+			t.Errorf("an owner whose name has %d bytes: generateName has %d: %s", length, len(got), got)
+		}
+	}
+}
+
+// A StatefulSet creates the claims of a Pod first.
+func TestWhatAPodNeedsIsCreatedWithinTheSlowStart(t *testing.T) {
+	w := newWorld(t)
+	var prepared atomic.Int32
+	w.writer.BeforeCreate(func(_ context.Context, owner Owner, pod *corev1.Pod) error {
+		if owner != w.owner || pod.Name == "" {
+			t.Errorf("prepares Pod %q of %v", pod.Name, owner)
+		}
+		if prepared.Add(1) > 2 {
+			return errors.New("claims cannot be created")
+		}
+		return nil
+	})
+	made, err := w.create(t, slices.Repeat([]*corev1.Pod{w.pod()}, 500)...)
+	if err == nil || err.Error() != "claims cannot be created" || len(made) != 2 || prepared.Load() != 3 {
+		t.Errorf("%d Pods were made, %d were prepared: %v", len(made), prepared.Load(), err)
+	}
+	if said := strings.Join(w.said, "\n"); strings.Count(said, "FailedCreate: Error creating: claims cannot be created") != 1 {
+		t.Errorf("the Events are %q", w.said)
+	}
+}
+
+// A Job takes its finalizer off a Pod first.
+func TestAPodIsNotDeletedIfItCannotBePrepared(t *testing.T) {
+	w := newWorld(t)
+	made, err := w.create(t, w.pod(), w.pod(), w.pod())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.said = nil
+	gone := apierrors.NewNotFound(corev1.Resource("pods"), made[1].Name)
+	w.writer.BeforeDelete(func(_ context.Context, _ Owner, pod *corev1.Pod) error {
+		return map[string]error{made[0].Name: errors.New("its finalizer stays"), made[1].Name: gone}[pod.Name]
+	})
+	deleted, err := w.writer.Delete(t.Context(), w.owner, made)
+	if err == nil || !strings.Contains(err.Error(), made[0].Name+": its finalizer stays") || !slices.Equal(deleted, []bool{false, true, true}) {
+		t.Errorf("deleted %v: %v", deleted, err)
+	}
+	if len(w.said) != 1 || !strings.HasPrefix(w.said[0], SuccessfulDelete) {
+		t.Errorf("the Events are %q", w.said)
 	}
 }
