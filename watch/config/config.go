@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/observe"
 	"github.com/setpoint-io/setpoint/watch/sink"
 	"github.com/setpoint-io/setpoint/watch/where"
 )
@@ -39,6 +40,7 @@ type Config struct {
 	text     []byte // as it was parsed
 	set      map[string]bool
 	where    *where.Condition
+	hide     []observe.Rule
 	router   *Router
 	warnings []*Finding
 	reads    []need
@@ -123,6 +125,9 @@ func (c *Config) Set(key string) bool { return c.set[key] }
 
 // Where returns the condition of Watch.Where, or nil if there is none.
 func (c *Config) Where() *where.Condition { return c.where }
+
+// Hidden returns the rules of Hide.
+func (c *Config) Hidden() []observe.Rule { return c.hide }
 
 // Router returns the routes, ready for events.
 func (c *Config) Router() *Router { return c.router }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/observe"
 )
 
 // rules are what a configuration must meet beyond its form.
@@ -198,16 +199,21 @@ func (r *rules) labels(path, selector string) {
 // URLs of 8 KiB, and escaped it is longer.
 const longestSelector = 4 << 10
 
-// hide checks the form of a rule for values that are not shown. Whoever watches reads it.
-func (r *rules) hide(path, rule string) {
-	kind, way, ok := strings.Cut(rule, ":")
-	if !ok || kind == "" || way == "" {
-		r.wrong(path, "%q: want a kind, a colon and the path of a field, such as configmaps:data.password", clip(rule))
+// hide reads a rule for values that are not shown.
+func (r *rules) hide(path, text string) {
+	kind, field, ok := strings.Cut(text, ":")
+	if !ok || kind == "" || field == "" {
+		r.wrong(path, "%q: want a kind, a colon and the path of a field, such as configmaps:data.password", clip(text))
 		return
 	}
 	if !strings.Contains(kind, "*") {
 		r.kind(path, kind)
 	}
+	rule, err := observe.ParseRule(text)
+	if err != nil {
+		r.wrong(path, "%s", strings.TrimPrefix(err.Error(), "hiding "))
+	}
+	r.config.hide = append(r.config.hide, rule)
 }
 
 // place checks where the process answers, and what replicas choose one of them by.

@@ -63,7 +63,7 @@ func schemaOf(of reflect.Type, key string) jsonSchema {
 		return jsonSchema{"type": "integer", "minimum": 0}
 	case reflect.Struct:
 		properties := jsonSchema{}
-		for f := range fieldsOf(of) {
+		for _, f := range fieldsOf(of) {
 			properties[f.key] = schemaOf(f.of, f.key)
 		}
 		schema := jsonSchema{"type": "object", "properties": properties, "additionalProperties": false}
