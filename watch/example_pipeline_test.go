@@ -64,11 +64,7 @@ routes:
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	o, err := watch.Configured(conf)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	o := watch.Configured(conf)
 	o.Deps = sink.Deps{Stdout: screen{seen: stop}}
 	p, err := watch.NewPipeline(ctx, mgr, o)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/setpoint-io/setpoint/watch/config"
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/journal"
-	"github.com/setpoint-io/setpoint/watch/observe"
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
@@ -37,12 +36,12 @@ type PipelineOptions struct {
 }
 
 // Configured returns what a configuration says.
-func Configured(c *config.Config) (PipelineOptions, error) {
+func Configured(c *config.Config) PipelineOptions {
 	w := c.Watch
 	o := PipelineOptions{
 		Options: Options{
 			Kinds: w.Kinds, All: w.All, Namespaces: w.Namespaces, ExcludeNamespaces: w.ExcludeNamespaces,
-			Labels: w.Labels, Fields: w.Fields, Existing: w.Initial, Window: w.Window, Settle: w.Settle,
+			Hide: slices.Clone(c.Hidden()), Labels: w.Labels, Fields: w.Fields, Existing: w.Initial, Window: w.Window, Settle: w.Settle,
 		},
 		Sinks: c.Sinks, Router: c.Router(), Cursor: c.Cursor,
 	}
@@ -52,14 +51,7 @@ func Configured(c *config.Config) (PipelineOptions, error) {
 	if condition := c.Where(); condition != nil {
 		o.Keep = condition.Matches
 	}
-	for i, text := range c.Hide {
-		rule, err := observe.ParseRule(text)
-		if err != nil {
-			return o, fmt.Errorf("%s: hide[%d]: %q: %w", c.File(), i, text, err)
-		}
-		o.Hide = append(o.Hide, rule)
-	}
-	return o, nil
+	return o
 }
 
 // Pipeline is a Watch with all that takes its events to sinks. It is something that a

@@ -50,10 +50,7 @@ func quiet(t *testing.T, sinks string, cursor string, made ...sink.Sink) (*Pipel
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Configured(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := Configured(c)
 	var logged bytes.Buffer
 	o.Log, o.Cursor = slog.New(slog.NewTextHandler(&logged, nil)), cursor
 	p := &Pipeline{o: o, sinks: made}

@@ -15,12 +15,8 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/watch/config"
-	"github.com/setpoint-io/setpoint/watch/observe"
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
-
-// testTime is how long a test message may take.
-const testTime = 30 * time.Second
 
 func checkCommand(w *cli.World) *cobra.Command {
 	var (
@@ -44,13 +40,12 @@ if it is right. Secrets that it refers to are read. Nothing is connected to, unl
 			if file == "" {
 				return errors.New("check: want the configuration, -f FILE")
 			}
-			log, err := l.Logger(w, slog.LevelWarn)
-			if err != nil {
+			if _, err := l.Logger(w, slog.LevelWarn); err != nil {
 				return err
 			}
 			ctx, stop := w.UntilSignal(c.Context(), cli.Interruption{First: func() {}, Second: func() {}})
 			defer stop()
-			return check(ctx, w, file, send, &target, log)
+			return check(ctx, w, file, send, &target)
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "f", "", "the YAML `file`")
@@ -61,9 +56,9 @@ if it is right. Secrets that it refers to are read. Nothing is connected to, unl
 	return c
 }
 
-// check prints what there is to say, and is an error if there is a mistake: what is wrong on
-// standard error, in the form that editors understand, and what it means on standard output.
-func check(ctx context.Context, w *cli.World, file string, send bool, target *cli.Target, log *slog.Logger) error {
+// check prints mistakes on standard error, in the form that editors understand, and what the
+// configuration means on standard output. It returns an error if there is a mistake.
+func check(ctx context.Context, w *cli.World, file string, send bool, target *cli.Target) error {
 	conf, err := readConfig(file)
 	if _, found := errors.AsType[*config.Finding](err); found {
 		fmt.Fprintln(w.Stderr, err)
@@ -74,11 +69,6 @@ func check(ctx context.Context, w *cli.World, file string, send bool, target *cl
 	}
 	report := config.Check(conf, readSecret, lookupEnv(w))
 	mistakes := report.Errors
-	for i, text := range conf.Hide {
-		if _, err := observe.ParseRule(text); err != nil {
-			mistakes = append(mistakes, fmt.Errorf("%s: hide[%d]: %q: %w", file, i, text, err))
-		}
-	}
 	for _, mistake := range mistakes {
 		fmt.Fprintln(w.Stderr, mistake)
 	}
@@ -90,7 +80,7 @@ func check(ctx context.Context, w *cli.World, file string, send bool, target *cl
 	}
 	if send && len(mistakes) == 0 {
 		for _, s := range conf.Sinks {
-			if err := try(ctx, w, s, target, log); err != nil {
+			if err := try(ctx, w, s, target); err != nil {
 				fmt.Fprintf(w.Stderr, "%s: %v\n", file, err)
 				mistakes = append(mistakes, err)
 			} else {
@@ -104,26 +94,17 @@ func check(ctx context.Context, w *cli.World, file string, send bool, target *cl
 	return nil
 }
 
-// try sends a test message by a sink.
-func try(ctx context.Context, w *cli.World, s config.Sink, target *cli.Target, log *slog.Logger) error {
+// try sends a test message to a sink.
+func try(ctx context.Context, w *cli.World, s config.Sink, target *cli.Target) error {
 	deps := sink.Deps{Secret: secrets(w), Stdout: w.Stdout, Width: w.StdoutWidth, Zone: time.Local}
 	if s.KubernetesEvents != nil {
 		cluster, err := target.Config()
+		if err == nil {
+			deps.Client, err = client.New(cluster)
+		}
 		if err != nil {
 			return fmt.Errorf("sink %s: %w", s.Name, err)
 		}
-		if deps.Client, err = client.New(cluster); err != nil {
-			return fmt.Errorf("sink %s: %w", s.Name, err)
-		}
 	}
-	made, err := sink.New(ctx, s.Name, s.Options, deps)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, testTime)
-	defer cancel()
-	if err := errors.Join(sink.Test(ctx, made), made.Close()); err != nil {
-		return fmt.Errorf("sink %s: %w", s.Name, err)
-	}
-	return nil
+	return sink.Try(ctx, s.Name, s.Options, deps)
 }

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/watch/journal"
 )
 

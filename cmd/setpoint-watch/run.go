@@ -174,9 +174,7 @@ func (r *runCommand) plan(c *cobra.Command, args []string) (o watch.PipelineOpti
 		if file, err = readConfig(r.file); err != nil {
 			return o, err
 		}
-		if o, err = watch.Configured(file); err != nil {
-			return o, err
-		}
+		o = watch.Configured(file)
 		if err := r.place(file, given); err != nil {
 			return o, err
 		}

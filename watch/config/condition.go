@@ -20,7 +20,7 @@ func (r *rules) condition(path, expr string) *where.Condition {
 	if node == nil || r.spoilt(path) {
 		return nil
 	}
-	// Without the line break at the end a mistake there is shown in the last line that says something.
+	// Without the line breaks at its end, a mistake there is in a line with text.
 	compiled, err := where.Compile(strings.TrimRight(expr, " \t\r\n"))
 	if err == nil {
 		return compiled
@@ -48,10 +48,10 @@ func (r *rules) condition(path, expr string) *where.Condition {
 	return nil
 }
 
-// locate returns where in a file a place in the text of a scalar is: line from 1 and column
-// from 0 in, both from 1 out. However a text is written, folded or not, its characters that
-// are not blank stand in the file in the same order. Where they do not, the answer is the
-// place where the scalar begins.
+// locate returns the place in the file of a place in the text of a scalar: line from 1 and column
+// from 0 in, both from 1 out. In all styles of YAML, folded or not, the characters of a text that
+// are not blank are in the file in the same order. If they are not, locate returns the place where
+// the scalar begins.
 func locate(lines []string, node *yaml.Node, line, column int) (fileLine, fileColumn int) {
 	text := []rune(node.Value)
 	offset := 0

@@ -15,21 +15,20 @@ import (
 // Version is the apiVersion of the files that Parse reads.
 const Version = "setpoint.io/watch/v1"
 
-// Config is what a file says. Parse makes it; nobody writes to it afterwards, and so it is
-// safe for concurrent use.
+// Config is what a file says. Parse makes it, and callers must not change it. It is safe for
+// concurrent use.
 type Config struct {
 	// APIVersion is Version.
 	APIVersion string `yaml:"apiVersion"`
-	// Watch says what is watched, and which of its changes are told.
+	// Watch says what is watched, and which changes become events.
 	Watch Watch `yaml:"watch,omitempty"`
 	// Hide has further values that are never shown: "configmaps:data.password".
 	Hide []string `yaml:"hide,omitempty"`
-	// Cursor is the file of what was seen and what is still to be sent; empty for none.
+	// Cursor is the file of the journal: what was seen, and events that wait. Empty for none.
 	Cursor string `yaml:"cursor,omitempty"`
 	// Listen is where health and metrics are served, host:port; empty for nowhere.
 	Listen string `yaml:"listen,omitempty"`
-	// Lease is the Lease that several replicas choose one of them by, namespace/name; empty
-	// for none.
+	// Lease is the Lease that replicas elect a leader with, namespace/name; empty for none.
 	Lease string `yaml:"lease,omitempty"`
 	// Sinks are where events go.
 	Sinks []Sink `yaml:"sinks,omitempty"`
@@ -46,10 +45,10 @@ type Config struct {
 	reads    []need
 }
 
-// Watch is what is watched. The keys are called as the flags of the command line, and mean
-// the same.
+// Watch is what is watched. The keys have the names and the meaning of the flags of the command
+// line.
 type Watch struct {
-	// All watches every kind that can be, those that come later too.
+	// All watches every kind that can be watched, also kinds that are defined later.
 	All bool `yaml:"all,omitempty"`
 	// Kinds are the kinds, as plural and group: pods, deployments.apps.
 	Kinds []string `yaml:"kinds,omitempty"`
@@ -60,24 +59,24 @@ type Watch struct {
 	// Labels and Fields are selectors as kubectl takes them with -l and --field-selector.
 	Labels string `yaml:"labels,omitempty"`
 	Fields string `yaml:"fields,omitempty"`
-	// Show has the sorts of changes that are shown beside content and metadata.
+	// Show has the classes of changes that are shown beside content and metadata.
 	Show []string `yaml:"show,omitempty"`
-	// Window is how long changes of one object are held back to be told as one.
+	// Window is how long changes of one object are gathered into one event.
 	Window time.Duration `yaml:"window,omitempty"`
-	// Settle is how long an object must be at rest before it is told how it settled.
+	// Settle is how long an object must be at rest before an event says how it settled.
 	Settle time.Duration `yaml:"settle,omitempty"`
 	// Where is a condition in CEL that events must meet.
 	Where string `yaml:"where,omitempty"`
-	// Initial says whether to tell of what was there at the start.
+	// Initial says whether the objects that are there at the start are events.
 	Initial bool `yaml:"initial,omitempty"`
 }
 
 // Sink is one place where events go.
 type Sink struct {
-	// Name is what routes, metrics and the journal call it: lower case letters, digits and
+	// Name is its name in routes, metrics and the journal: lower case letters, digits and
 	// dashes.
 	Name string `yaml:"name"`
-	// Options say of which sort it is, and what that needs.
+	// Options say which sort of sink it is, and have its options.
 	sink.Options `yaml:",inline"`
 }
 
@@ -87,40 +86,41 @@ type Route struct {
 	Name string `yaml:"name,omitempty"`
 	// Match says which events. An empty Match matches all.
 	Match Match `yaml:"match,omitempty"`
-	// Sinks are the names of the sinks. None: the events end here, and nobody is told.
+	// Sinks are the names of the sinks. Without any, the events are dropped here.
 	Sinks []string `yaml:"sinks"`
-	// Continue says that the routes below are asked too. Without it the first route that
+	// Continue says that the routes below are tried too. Without it the first route that
 	// matches an event is its last.
 	Continue bool `yaml:"continue,omitempty"`
 
 	where *where.Condition
 }
 
-// Match is what events have in common. An event must meet every field that is not empty, and
-// meets a list by one of its elements.
+// Match selects events. An event must meet every field that is not empty; it meets a list if it
+// meets one of its elements.
 type Match struct {
 	// Kinds are kinds as in Watch. A * stands for any characters.
 	Kinds []string `yaml:"kinds,omitempty"`
 	// Namespaces are those of the objects. A * stands for any characters. An object without
 	// a namespace is in none of them.
 	Namespaces []string `yaml:"namespaces,omitempty"`
-	// ExcludeNamespaces are those that objects are not in. A * stands for any characters.
+	// ExcludeNamespaces are namespaces that the objects must not be in. A * stands for any
+	// characters.
 	ExcludeNamespaces []string `yaml:"excludeNamespaces,omitempty"`
 	// Verbs say what happened: created, updated, deleted, replaced, existing, settled.
 	Verbs []string `yaml:"verbs,omitempty"`
-	// Classes say what sort of thing changed, as in Watch.Show, and content and metadata.
+	// Classes are classes of changes: those of Watch.Show, and content and metadata.
 	Classes []string `yaml:"classes,omitempty"`
-	// Labels is a selector, which the object meets after the change or met before it.
+	// Labels is a selector. The object must meet it before or after the change.
 	Labels string `yaml:"labels,omitempty"`
-	// Where is a condition in CEL. It is asked last.
+	// Where is a condition in CEL. It is tried last.
 	Where string `yaml:"where,omitempty"`
 }
 
 // File returns the name that Parse was given.
 func (c *Config) File() string { return c.file }
 
-// Set reports whether the file has a key, such as "watch.window": a flag of the command line
-// may have another default than zero.
+// Set reports whether the file has a key, such as "watch.window". A flag of the command line may
+// have another default than zero.
 func (c *Config) Set(key string) bool { return c.set[key] }
 
 // Where returns the condition of Watch.Where, or nil if there is none.
@@ -132,10 +132,10 @@ func (c *Config) Hidden() []observe.Rule { return c.hide }
 // Router returns the routes, ready for events.
 func (c *Config) Router() *Router { return c.router }
 
-// Warnings returns what is no mistake and worth a look, in the order of the file.
+// Warnings returns what is allowed and probably not meant, in the order of the file.
 func (c *Config) Warnings() []*Finding { return c.warnings }
 
-// Shown returns Watch.Show as classes, with content and metadata, which always are.
+// Shown returns the classes of Watch.Show, with content and metadata, which are always shown.
 func (w Watch) Shown() []event.Class {
 	shown := []event.Class{event.Content, event.Metadata}
 	for _, name := range w.Show {
@@ -146,7 +146,7 @@ func (w Watch) Shown() []event.Class {
 	return shown
 }
 
-// words are names as texts.
+// words returns names as texts.
 func words[T ~string](names []T) []string {
 	texts := make([]string, len(names))
 	for i, name := range names {

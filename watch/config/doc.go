@@ -11,26 +11,39 @@
 //
 // # Mistakes
 //
-// [Parse] reports every mistake of a file as a [Finding] that names file, line and column,
-// and what to do. Nothing is taken for something else: a key that is not known, a text in
-// the place of a number, an empty list where it would mean everything, are mistakes.
-// Conditions are compiled, selectors parsed and kinds looked up in a table of those that
-// Kubernetes has; no cluster is asked, and the same file means the same everywhere. What is
-// no mistake and looks like one, such as a sink that no route leads to, is among
-// [Config.Warnings].
+// [Parse] reports every mistake of a file as a [Finding] that names file, line and column, and
+// what to do. It never guesses: an unknown key, a text in the place of a number, or an empty list
+// where it would mean everything is a mistake. Conditions are compiled and selectors parsed. Parse
+// does not connect to a cluster, so the same file means the same everywhere. [Config.Warnings] has
+// what is allowed and is probably not meant, such as a sink that no route leads to.
+//
+// # The reader of YAML
+//
+// The parser is go.yaml.in/yaml. Its decoder into structs is not used, for three reasons that each
+// concern a user. Its errors have a line and no column, and name the Go types of this package. It
+// accepts values that were not meant: true where a text belongs is the text "true", and a list
+// with all of its elements commented out is an empty list, which would match everything. And
+// after it nothing says where in the file a value stands, or that it is there at all, which the
+// rules of this package need for their messages. So decode.go walks the nodes of the parser into
+// the same structs, by the same tags, and remembers the node of each value.
+//
+// # The table of kinds
+//
+// kinds.txt has the kinds of Kubernetes: their groups, short names, and whether their objects are
+// in namespaces. The watch itself asks the server for them. This package has no server: it needs
+// the table to find a misspelt kind in a file that is checked before it is deployed, and to write
+// a Role or a ClusterRole for each kind. A test compares the table with a kube-apiserver.
 //
 // # Secrets
 //
-// A file has no values of its environment in it: a $ means itself, as it does in a password,
-// a template or a pattern. What is secret is named, as a file or as an environment variable,
-// and read by who makes the sinks. Nothing here holds, prints or puts into a manifest what
-// was read, nor a URL of a webhook: texts of options that are secret are of the type
-// sink.Secret, and no error quotes them.
+// A file contains no values of the environment: a $ means itself, as it does in a password, a
+// template or a pattern. A secret is named, as a file or as an environment variable, and the
+// program that makes the sinks reads it. This package holds and prints no secret, puts none into a
+// manifest, and shows no URL of a webhook: options that hold a secret are of the type sink.Secret.
 //
 // # Routes
 //
-// Routes are asked from the top. The first that matches an event is its last, unless it says
-// to continue. A route without sinks ends the way of its events, and an event that no route
-// matches is told to nobody. Without routes all sinks get everything. Within a route what
-// costs least is asked first, and a condition in CEL last.
+// Routes are tried from the top. The first that matches an event is its last, unless it has
+// continue. A route without sinks drops its events, and so does the end of the routes. Without
+// routes all sinks get everything. A route tries its cheapest conditions first, and CEL last.
 package config

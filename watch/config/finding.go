@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Finding is a mistake in a configuration, or something in it that is worth a look.
+// Finding is a mistake in a configuration, or a warning about it.
 type Finding struct { //nolint:errname // warnings are findings too, and no errors
 	// File is the name that Parse was given.
 	File string
@@ -42,14 +42,14 @@ func (f *Finding) Error() string {
 	return b.String()
 }
 
-// mostFindings is how many mistakes are told of. Who has made more of them sees the rest
-// the next time; a file that is no configuration must not fill the terminal.
+// mostFindings is how many mistakes are reported at once: a file that is no configuration must
+// not fill the terminal.
 const mostFindings = 100
 
 // findings are what was found so far.
 type findings struct {
 	list []*Finding
-	more int // that were not kept
+	more int // findings that were not kept
 }
 
 func (f *findings) full() bool { return len(f.list) >= mostFindings }
@@ -62,8 +62,8 @@ func (f *findings) add(found *Finding) {
 	f.list = append(f.list, found)
 }
 
-// sorted returns them in the order of the file, each once: what an alias stands for is read
-// as often as it is used.
+// sorted returns them in the order of the file, each once: a value behind an alias is read as
+// often as the alias is used.
 func (f *findings) sorted() []*Finding {
 	slices.SortStableFunc(f.list, func(a, b *Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

@@ -14,8 +14,8 @@ import (
 //go:embed kinds.txt
 var kindsText string
 
-// builtin has the kinds of Kubernetes. Without a server nothing else tells that a Pod has no
-// group and a Node no namespace. A kind that is not here is one of somebody else, or of
+// builtin has the kinds of Kubernetes. Without a server nothing else says that Pods have no group
+// and Nodes no namespace. Other kinds are defined by CustomResourceDefinitions, or belong to
 // another version of Kubernetes.
 var builtin = table(kindsText)
 
@@ -69,8 +69,8 @@ func inClusterKinds() []string {
 	return slices.DeleteFunc(slices.Clone(builtin.all), func(kind string) bool { return scopeOf(kind) != inCluster })
 }
 
-// nearKind returns the kind that somebody may have meant, or "". With a group it is one of
-// the same group; without, it may be of any, and a singular or a short name was written.
+// nearKind returns the kind that was probably meant, or "". With a group it is a kind of the same
+// group. Without a group it is of any group, and the name may be a singular or a short name.
 func nearKind(plural, group string) string {
 	lower := strings.ToLower(plural)
 	if group != "" {

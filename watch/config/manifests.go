@@ -23,19 +23,19 @@ import (
 type Options struct {
 	// Image has the program setpoint-watch.
 	Image string
-	// Namespace is where it runs. It must be there.
+	// Namespace is where it runs. It must exist.
 	Namespace string
-	// Name is what everything is called. Default: setpoint-watch.
+	// Name is the name of every object. Default: setpoint-watch.
 	Name string
-	// Replicas are how many processes there are, of which one works. Default: 1.
+	// Replicas is the number of processes, of which one leads. Default: 1.
 	Replicas int
 	// Storage is the size of the volume for the cursor and for files. Default: 1Gi.
 	Storage string
 	// StorageClass is that of the volume. Default: the cluster's.
 	StorageClass string
-	// ClusterScoped are watched kinds of the configuration that are not in namespaces, for
-	// those that Kubernetes does not have itself. They matter where the configuration names
-	// namespaces: the right to read such a kind is one for the cluster.
+	// ClusterScoped are the watched kinds of CustomResourceDefinitions whose objects are not in
+	// namespaces. They matter if the configuration names namespaces: reading such a kind needs
+	// a ClusterRole.
 	ClusterScoped []string
 }
 
@@ -43,7 +43,7 @@ const (
 	defaultName    = "setpoint-watch"
 	defaultStorage = "1Gi"
 	defaultPort    = 10270
-	configDir      = "/config" // a folder that nobody mounts a secret below
+	configDir      = "/config" // no Secret may be mounted below it
 	configFile     = "config.yaml"
 )
 
@@ -56,10 +56,10 @@ var manifestFiles embed.FS
 // by name. All but kustomization.yaml hold objects, and can be applied without kustomize too.
 // The same configuration and options give the same bytes.
 //
-// The rights are those to get, list and watch what the configuration watches, and nothing
-// else but what its sinks and several replicas need. Secrets are not among the files: a
-// secret in the file /DIR/NAME/KEY is mounted from the Secret NAME, one in the environment
-// variable KEY comes from the key KEY of the Secret that is called as everything is.
+// The rights are those to get, list and watch what the configuration watches, and those that its
+// sinks, its metrics and several replicas need. Secrets are not among the files: a secret in the
+// file /DIR/NAME/KEY is mounted from the Secret NAME, and one in the environment variable KEY comes
+// from the key KEY of the Secret with the name of all objects.
 func Manifests(c *Config, o Options) (map[string][]byte, error) {
 	p, err := newPlan(c, o)
 	if err != nil {
@@ -128,7 +128,7 @@ func indent(by int, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// plan is what the templates say: the options, completed, and what follows from the
+// plan is the data of the templates: the options with their defaults, and what follows from the
 // configuration.
 type plan struct {
 	Options
@@ -138,7 +138,7 @@ type plan struct {
 	Args    []string
 	Lease   string      // namespace/name; empty for one replica
 	State   []string    // folders that are kept
-	Secrets []secretDir // folders with secrets
+	Secrets []secretDir // folders that Secrets are mounted at
 	Env     []string    // variables with secrets
 }
 
@@ -199,12 +199,12 @@ func (p *plan) listen() error {
 // Alone reports whether the watch is a StatefulSet: with something to keep and one replica.
 func (p *plan) Alone() bool { return len(p.State) > 0 && p.Replicas == 1 }
 
-// Shared reports whether all replicas have one volume. Whoever is chosen goes on where the
-// last one stopped only if it has the last one's cursor.
+// Shared reports whether all replicas have one volume: a new leader continues from the cursor of
+// the last one.
 func (p *plan) Shared() bool { return len(p.State) > 0 && p.Replicas > 1 }
 
-// Needed returns the Secrets that must be there: those in folders, and the one that
-// variables come from.
+// Needed returns the Secrets that must exist: those that are mounted, and the one of the
+// environment variables.
 func (p *plan) Needed() []secretDir {
 	var all []secretDir
 	add := func(name string, keys []string) {

@@ -30,7 +30,7 @@ func (p *plan) folders() []error {
 	return c.errs
 }
 
-// stateFolders finds those that are kept: of the cursor and of files.
+// stateFolders finds the folders of the cursor and of files, which are kept.
 func (p *plan) stateFolders(c *claims) {
 	var all []string
 	keep := func(key, file string) {
@@ -54,8 +54,8 @@ func (p *plan) stateFolders(c *claims) {
 	}
 }
 
-// secretFolders finds those that Secrets are mounted at, and the variables that come from
-// one.
+// secretFolders finds the folders that Secrets are mounted at, and the variables that come from
+// a Secret.
 func (p *plan) secretFolders(c *claims) {
 	keys := map[string][]string{} // by folder
 	for _, need := range p.config.reads {
@@ -87,7 +87,7 @@ const (
 	forSecrets = "secrets"
 )
 
-// claims are the folders that volumes are mounted at, and what for.
+// claims are the folders that volumes are mounted at, and their purposes.
 type claims struct {
 	used map[string]string
 	errs []error

@@ -16,7 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
-// rules by namespace; those of the cluster are at "".
+// rulesIn are rules by namespace; those of the cluster are at "".
 type rulesIn map[string][]rbacv1.PolicyRule
 
 func (in rulesIn) add(namespace string, rules ...rbacv1.PolicyRule) {
@@ -31,7 +31,7 @@ type role struct {
 	Rules     []rbacv1.PolicyRule
 }
 
-// Roles returns first the one of the cluster, then those of namespaces in their order.
+// Roles returns the ClusterRole first, then the Roles in the order of their namespaces.
 func (p *plan) Roles() []role {
 	in := rulesIn{}
 	p.reading(in)
@@ -53,7 +53,7 @@ func (p *plan) reading(in rulesIn) {
 	case w.All && len(w.Namespaces) == 0:
 		in.add("", everything)
 	case w.All:
-		// A role of the cluster with wildcards would be one for all namespaces.
+		// A ClusterRole with wildcards would be a right in all namespaces.
 		in.add("", readable(append(inClusterKinds(), p.ClusterScoped...))...)
 		for _, namespace := range unique(w.Namespaces) {
 			in.add(namespace, everything)

@@ -32,7 +32,7 @@ func (r *rules) findNeeds() (all []need) {
 	return all
 }
 
-// read tries to read what is needed. What was read is not in the error.
+// read tries to read a file or a variable. Its content is not in the error.
 func (n need) read(readFile func(string) ([]byte, error), lookupEnv func(string) (string, bool)) error {
 	var value string
 	switch {
@@ -60,7 +60,7 @@ func (n need) read(readFile func(string) ([]byte, error), lookupEnv func(string)
 	return nil
 }
 
-// hostOf returns the part of a URL that says whose it is, and is no secret.
+// hostOf returns the scheme and the host of a URL, which are no secret.
 func hostOf(secret sink.Secret) string {
 	u, err := url.Parse(secret.Reveal())
 	if err != nil {
@@ -69,7 +69,7 @@ func hostOf(secret sink.Secret) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// readable warns of secrets that stand in the file, for all to read who can read it.
+// readable warns of secrets in the file itself, which every reader of the file can see.
 func (r *rules) readable() {
 	for i := range r.config.Sinks {
 		w, path := r.config.Sinks[i].Webhook, join(index("sinks", i), "webhook")

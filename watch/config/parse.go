@@ -53,8 +53,8 @@ func Parse(data []byte, filename string) (*Config, error) {
 	return c, nil
 }
 
-// bounds refuses what is too large, and what is no text. The YAML package says neither
-// where that is, nor always that it is so.
+// bounds refuses a file that is too large or is no text. The YAML package does not always notice,
+// and does not say where.
 func bounds(data []byte, filename string) *Finding {
 	if len(data) > MaxSize {
 		return &Finding{File: filename, Text: fmt.Sprintf("is of %d bytes, and no more than %d are read; is this the file that you mean?", len(data), MaxSize)}
@@ -83,8 +83,8 @@ func bounds(data []byte, filename string) *Finding {
 
 // tree returns the root of the only document, or nil if there is nothing in the file.
 func tree(data []byte, filename string) (root *yaml.Node, found *Finding) {
-	// The YAML package panics on some input that it should refuse, as its history of fixes
-	// shows. A program that tells of changes does not end for a file that somebody wrote.
+	// The YAML package has panicked on malformed input before, as its history of fixes shows.
+	// A file must not end the program.
 	defer func() {
 		if p := recover(); p != nil {
 			root, found = nil, &Finding{File: filename, Text: fmt.Sprintf("is no YAML that can be read (%v)", p)}
@@ -113,7 +113,7 @@ func tree(data []byte, filename string) (root *yaml.Node, found *Finding) {
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
-// syntax is an error of the YAML package, which knows the line at best.
+// syntax returns the finding for an error of the YAML package, which has a line at most.
 func syntax(err error, filename string) *Finding {
 	text := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
 	found := &Finding{File: filename}

@@ -102,7 +102,7 @@ func TestEachMistakeHasAPlaceAndAnAdvice(t *testing.T) {
 		{"labels", "watch: {labels: 'a in b'}", `w.yaml:2:17: watch.labels: "a in b" is no selector: unable to parse requirement: found 'b' expected: '('; write one such as tier=web,env in (a, b)`},
 		{"fields", "watch: {fields: 'a'}", `w.yaml:2:17: watch.fields: "a" is no selector: invalid selector: 'a'; can't understand 'a'; write one such as metadata.name=web`},
 		{"sort of change", "watch: {show: [heartbeet]}", `w.yaml:2:16: watch.show[0]: there is no sort of change "heartbeet"; did you mean "heartbeats"? There are content, metadata, status, heartbeats, versions`},
-		{"field that cannot be hidden", "hide: ['configmaps:kind']", `w.yaml:2:8: hide[0]: "configmaps:kind": `},
+		{"field that cannot be hidden", "hide: ['configmaps:kind']", `w.yaml:2:8: hide[0]: "configmaps:kind": kind says which object it is, and cannot be hidden`},
 		{"rule to hide", "hide: [data.password]", `w.yaml:2:8: hide[0]: "data.password": want a kind, a colon and the path of a field, such as configmaps:data.password`},
 		{"place to listen", "listen: 8080", `w.yaml:2:9: listen: "8080": want an address and a port, such as :8080 or 127.0.0.1:8080`},
 		{"lease", "lease: watch", `w.yaml:2:8: lease: "watch": want a namespace and a name, such as monitoring/setpoint-watch`},

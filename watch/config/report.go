@@ -13,13 +13,13 @@ import (
 
 // Report is what a configuration means, in words. No secret is in it.
 type Report struct {
-	// Watches are sentences on what is watched, and what of it is told.
+	// Watches are sentences on what is watched, and which changes are events.
 	Watches []string
 	// Sinks are the sinks, in the order of the file.
 	Sinks []SinkReport
 	// Unmatched says what becomes of events that no route matches.
 	Unmatched string
-	// Warnings are worth a look, in the order of the file.
+	// Warnings are those of the configuration, in the order of the file.
 	Warnings []*Finding
 	// Errors are secrets and certificates that cannot be read here: *Finding each, in the
 	// order of the file.
@@ -29,16 +29,15 @@ type Report struct {
 // SinkReport is one sink.
 type SinkReport struct {
 	Name string
-	// Sort is how sink.Options call it, Target where events go, as far as it is no secret.
+	// Sort is sink.Options.Sort, Target the address of the sink without its secrets.
 	Sort, Target string
-	// Routes say which events are sent to it; none if it is sent nothing.
+	// Routes say which events the sink gets. It gets none if they are empty.
 	Routes []string
 }
 
-// Check says what a configuration means, and tries to read what it names: readFile is
-// called for files of secrets and certificates, as os.ReadFile is, and lookupEnv for
-// environment variables, as os.LookupEnv is. What they return is dropped. Where one of them
-// is nil, nothing is tried.
+// Check says what a configuration means, and tries to read the secrets and certificates that it
+// names. readFile has the signature of os.ReadFile, lookupEnv that of os.LookupEnv; Check drops
+// the contents. Without one of the functions, Check does not try what it reads.
 func Check(c *Config, readFile func(name string) ([]byte, error), lookupEnv func(name string) (string, bool)) Report {
 	r := Report{Watches: c.watches(), Unmatched: c.unmatched(), Warnings: slices.Clone(c.warnings)}
 	for _, s := range c.Sinks {
@@ -54,7 +53,7 @@ func Check(c *Config, readFile func(name string) ([]byte, error), lookupEnv func
 	return r
 }
 
-// Lines returns the report as text, line by line: what cannot be read first.
+// Lines returns the report as text, line by line, errors first.
 func (r Report) Lines() []string {
 	var lines []string
 	for _, err := range r.Errors {
@@ -202,7 +201,7 @@ func (m Match) words() string {
 	return "events " + strings.Join(parts, ", ")
 }
 
-// target says where a sink sends to. URLs are secrets, but for the host.
+// target returns the address of a sink. Of a URL it is the host, since the rest is a secret.
 func target(o sink.Options) string {
 	switch {
 	case o.File != nil:

@@ -20,7 +20,7 @@ type Router struct {
 	routes []route
 }
 
-// route is a Route, ready for events. What costs most is asked last.
+// route is a Route, ready for events. Its fields are tried in this order, the cheapest first.
 type route struct {
 	path    string
 	verbs   map[event.Verb]bool // nil: every
@@ -35,7 +35,7 @@ type route struct {
 	goesOn  bool
 }
 
-// groupPlural is the name of a kind that need not be put together for each event.
+// groupPlural is the name of a kind in two parts, which needs no new text for each event.
 type groupPlural struct{ group, plural string }
 
 func newRouter(c *Config) *Router {
@@ -71,12 +71,12 @@ func newRouter(c *Config) *Router {
 	return r
 }
 
-// Route returns the names of the sinks that an event goes to, each once; none if nobody is
-// to be told. The caller must not write to them.
+// Route returns the names of the sinks that an event goes to, each once. The caller must not
+// change them.
 //
-// The error is of conditions that cannot be decided for this event, most often because they
-// read a field that the object does not have: it wraps an error of package where for each.
-// Such a route does not match; the sinks are those of the others.
+// The error wraps an error of package where for each condition that cannot be decided for this
+// event, most often because the object does not have a field of the condition. Such a route does
+// not match; the sinks are those of the other routes.
 func (r *Router) Route(e *event.Event) ([]string, error) {
 	sinks, several := r.all, false
 	var errs []error
@@ -89,7 +89,7 @@ func (r *Router) Route(e *event.Event) ([]string, error) {
 		if !matches {
 			continue
 		}
-		if sinks == nil { // most often the only one: nothing is copied
+		if sinks == nil { // most often one route matches, and nothing is copied
 			sinks = route.sinks
 		} else {
 			if !several {
@@ -126,8 +126,7 @@ func (r *route) match(e *event.Event) (bool, error) {
 // like reports whether a kind is like one of the patterns with a *.
 func (p *patterns) like(kind event.Kind) bool { return len(p.globs) > 0 && p.match(kind.String()) }
 
-// labelled reports whether a state of an object meets a selector. A state that there is not
-// meets none.
+// labelled reports whether a state of an object meets a selector. A missing state meets none.
 func labelled(selector labels.Selector, object map[string]any) bool {
 	if object == nil {
 		return false
@@ -137,7 +136,7 @@ func labelled(selector labels.Selector, object map[string]any) bool {
 	return selector.Matches(tags(have))
 }
 
-// tags are the labels of a tree, as selectors ask for them.
+// tags are the labels of a decoded object, as a selector reads them.
 type tags map[string]any
 
 // Has implements labels.Labels.

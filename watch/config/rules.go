@@ -20,7 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/observe"
 )
 
-// rules are what a configuration must meet beyond its form.
+// rules check what a decoded configuration means.
 type rules struct {
 	*decoder
 	config   *Config
@@ -53,14 +53,14 @@ func (r *rules) check() {
 	r.routes()
 }
 
-// filled refuses an empty text, which is most often a placeholder that nobody filled in.
+// filled refuses an empty text, which is most often a placeholder.
 func (r *rules) filled(path, value string) {
 	if value == "" && r.nodes[path] != nil {
 		r.wrong(path, "is empty; write a text, or leave the key out")
 	}
 }
 
-// some refuses an empty list, which looks like nothing and would mean everything.
+// some refuses an empty list: it would mean everything.
 func some[T any](r *rules, path string, list []T) {
 	if len(list) == 0 && r.nodes[path] != nil {
 		r.wrong(path, "is empty; name some, or leave the key out")
@@ -110,8 +110,7 @@ func (r *rules) watch(w *Watch) {
 	}
 }
 
-// kind checks a kind as it is asked for. Names are not looked up in a cluster: the same file
-// means the same everywhere, and what it needs to read is known without one.
+// kind checks the name of a kind without a cluster: the same file means the same everywhere.
 func (r *rules) kind(path, name string) {
 	plural, group := splitKind(name)
 	switch {
@@ -134,10 +133,10 @@ func (r *rules) kind(path, name string) {
 	}
 }
 
-// versioned are groups with a version before them: deployments.v1.apps.
+// versioned matches a group with a version before it: deployments.v1.apps.
 var versioned = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?(\.|$)`)
 
-// nearKind asks for the kind that is near, if one is.
+// nearKind asks whether the nearest kind was meant.
 func (r *rules) nearKind(plural, group string) string {
 	if r.findings.full() || len(plural) > longestName {
 		return ""
@@ -169,7 +168,7 @@ var (
 	kindPattern      = regexp.MustCompile(`^[a-z0-9*]([-.a-z0-9*]{0,300}[a-z0-9*])?$`)
 )
 
-// twice warns of what stands in a list twice.
+// twice warns of names that are twice in a list.
 func (r *rules) twice(path string, list []string) {
 	seen := map[string]bool{}
 	for i, name := range list {
@@ -211,12 +210,12 @@ func (r *rules) hide(path, text string) {
 	}
 	rule, err := observe.ParseRule(text)
 	if err != nil {
-		r.wrong(path, "%s", strings.TrimPrefix(err.Error(), "hiding "))
+		r.wrong(path, "%q: %s", clip(text), strings.TrimPrefix(err.Error(), fmt.Sprintf("hiding %q: ", text)))
 	}
 	r.config.hide = append(r.config.hide, rule)
 }
 
-// place checks where the process answers, and what replicas choose one of them by.
+// place checks the address of health and metrics, and the Lease.
 func (r *rules) place() {
 	c := r.config
 	if r.filled("listen", c.Listen); c.Listen != "" {

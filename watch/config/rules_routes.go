@@ -10,8 +10,8 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// mostEntries is how many sinks and how many routes a file may have. An event is asked
-// every route, and each sink has a queue of its own.
+// mostEntries is how many sinks and how many routes a file may have. Every event tries every
+// route, and each sink has a queue of its own.
 const mostEntries = 1000
 
 func (r *rules) routes() {
@@ -22,7 +22,7 @@ func (r *rules) routes() {
 			return
 		}
 	}
-	var end *Route // the first that takes everything
+	end := -1 // the first route that takes everything
 	used := map[string]bool{}
 	for i := range routes {
 		route, path := &routes[i], index("routes", i)
@@ -32,10 +32,10 @@ func (r *rules) routes() {
 		for _, name := range route.Sinks {
 			used[name] = true
 		}
-		if end != nil {
-			r.warn(path, "no event comes here: the route in line %d takes them all, and does not continue", r.nodes[index("routes", slices.IndexFunc(routes, func(o Route) bool { return takesAll(&o) }))].Line)
-		} else if takesAll(route) {
-			end = route
+		if end >= 0 {
+			r.warn(path, "no event comes here: the route in line %d takes them all, and does not continue", r.nodes[index("routes", end)].Line)
+		} else if route.Match.empty() && !route.Continue {
+			end = i
 		}
 	}
 	if len(routes) == 0 {
@@ -48,15 +48,12 @@ func (r *rules) routes() {
 	}
 }
 
-// takesAll reports whether no event goes past a route.
-func takesAll(route *Route) bool { return route.Match.empty() && !route.Continue }
-
 func (m *Match) empty() bool {
 	return len(m.Kinds) == 0 && len(m.Namespaces) == 0 && len(m.ExcludeNamespaces) == 0 &&
 		len(m.Verbs) == 0 && len(m.Classes) == 0 && m.Labels == "" && m.Where == ""
 }
 
-// leads checks where a route leads.
+// leads checks the sinks of a route.
 func (r *rules) leads(path string, route *Route, names []string) {
 	at := join(path, "sinks")
 	switch {
@@ -124,8 +121,8 @@ func (r *rules) match(path string, m *Match) {
 	r.labels(join(path, "labels"), m.Labels)
 }
 
-// watched warns of what is matched and not watched. A file that does not say what is watched
-// leaves it to the command line.
+// watched warns of a name that is matched and not watched. A file without such names leaves them
+// to the command line.
 func (r *rules) watched(path, name string, all []string, what string) {
 	if len(all) == 0 {
 		return

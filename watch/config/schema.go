@@ -14,8 +14,8 @@ import (
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
-// Schema returns a JSON Schema of the file, for editors. It says which keys there are and what
-// they are like; what they mean together only Parse knows.
+// Schema returns a JSON Schema of the file, for editors. It has the keys and the types of their
+// values; Parse checks what they mean together.
 func Schema() ([]byte, error) {
 	schema := schemaOf(reflect.TypeFor[Config](), "")
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#" // the newest that all editors read
@@ -51,7 +51,7 @@ func schemaOf(of reflect.Type, key string) jsonSchema {
 		return jsonSchema{"type": "string"}
 	}
 	switch of.Kind() {
-	case reflect.Pointer: // a sort of sink, which may stand there without anything in it
+	case reflect.Pointer: // a sort of sink, whose options may be left out
 		schema := schemaOf(of.Elem(), key)
 		schema["type"] = []string{"object", "null"}
 		return schema

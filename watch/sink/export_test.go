@@ -35,3 +35,6 @@ func (o RunnerOptions) Steady() RunnerOptions {
 	o.jitter = func(d time.Duration) time.Duration { return d }
 	return o
 }
+
+// Test is test.
+func Test(ctx context.Context, s Sink) error { return test(ctx, s) }

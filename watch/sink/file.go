@@ -21,7 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/format"
 )
 
-// fileMode is of files that this sink makes: events can tell much of a cluster.
+// fileMode is the mode of a new file: events say much about a cluster.
 const fileMode = 0o600
 
 // File describes a sink that writes a file and rotates it.
@@ -45,10 +45,10 @@ type File struct {
 	Compress bool `yaml:"compress,omitempty"`
 }
 
-// file writes a file and rotates it. What Send has reported as done is on the disk.
+// file writes a file and rotates it. Events that Send reports as done are on the disk.
 //
-// The library keeps a goroutine for each file that was written, which compresses and
-// deletes, and which Close does not end: a sink lives as long as its process.
+// The library has a goroutine for each file, which compresses and deletes old ones. Close does
+// not end it, so a sink lives as long as its process.
 type file struct {
 	*printer
 
@@ -93,10 +93,10 @@ func (f *File) sink(Deps) (Sink, error) {
 	return made, nil
 }
 
-// checkOwner refuses a file or a link of another user. In a folder that others may write to, a
-// planted file would tell its owner of the cluster, and a planted link would have this process
-// write to a file of its own user's. The log opens the file by its name after this check: a user
-// who may rename files in the folder can replace it in between.
+// checkOwner refuses a file or a link of another user. In a folder that others may write to, the
+// owner of a planted file would read about the cluster, and a planted link would have this process
+// write to another file of its user. The log opens the file by its name after this check, so a
+// user with the right to rename files in the folder can replace it in between.
 func checkOwner(path string) error {
 	if err := ownfile.Link(path); errors.Is(err, ownfile.ErrNotOwn) {
 		return fmt.Errorf("%w; name the file itself", err)
@@ -118,10 +118,10 @@ func checkOwner(path string) error {
 	return f.Close()
 }
 
-// tryFile opens the file as it will be opened, so that what is wrong is told at the start.
-// It reports whether the file ends within a line, as one does whose writer was killed.
+// tryFile opens the file once, so that a file that cannot be written is an error at the start.
+// It reports whether the file ends within a line, as it does if its writer was killed.
 func tryFile(path string) (torn bool, err error) {
-	// A pipe would have to be waited for, and cannot be rotated.
+	// Opening a pipe waits for its reader, and a pipe cannot be rotated.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return false, fmt.Errorf("%s is not a regular file", path)
 	}
@@ -163,9 +163,9 @@ func (f *file) Send(ctx context.Context, events []*event.Event) Result {
 	return r
 }
 
-// reopenIfMoved notices that somebody took the file away, to rotate it himself: what is
-// written to a file without a name is lost. What has its name by now is checked as at the start,
-// until it is what the log has open.
+// reopenIfMoved closes a file that another program has moved away, to rotate it: events that are
+// written to a file without a name are lost. It checks the file that has the name now as at the
+// start.
 func (f *file) reopenIfMoved() error {
 	if f.last != nil {
 		if now, err := os.Stat(f.path); err == nil && os.SameFile(now, f.last) {
@@ -177,7 +177,7 @@ func (f *file) reopenIfMoved() error {
 	return checkOwner(f.path)
 }
 
-// sync asks by another handle, since the one that writes is not ours.
+// sync syncs by another handle, since the library does not show its own.
 func (f *file) sync() error {
 	handle, err := os.OpenFile(f.path, os.O_WRONLY, 0)
 	if err != nil {

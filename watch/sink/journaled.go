@@ -43,8 +43,7 @@ func (j journaled) Ack(items []Item) error {
 
 func (j journaled) Wake() <-chan struct{} { return j.Journal.Wake(j.name) }
 
-// Waiting leaves out what cannot be known: a journal that is closed has nothing waiting
-// that anybody could send.
+// Waiting returns nothing for a journal that is closed: no event in it can be sent any more.
 func (j journaled) Waiting() (int, time.Time) {
 	n, _, oldest, err := j.Journal.Waiting(j.name)
 	if err != nil {

@@ -121,8 +121,8 @@ func isEvent(k event.Kind) bool {
 	return k.Resource == "events" && (k.Group == corev1.GroupName || k.Group == eventsv1.GroupName)
 }
 
-// neverTaken reports whether an Event will be refused the next time as well: it is wrong,
-// or its namespace is gone or on its way. A right that is missing can be given.
+// neverTaken reports whether the server will refuse an Event the next time as well: it is
+// invalid, or its namespace is gone or terminating. A missing right can still be granted.
 func neverTaken(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) ||
 		apierrors.IsNotFound(err) || client.NamespaceGone(err)
@@ -153,8 +153,8 @@ func (k *kubernetesEvents) of(e *event.Event) *eventsv1.Event {
 	}
 }
 
-// eventName returns a name that is the same for the same event, beginning with the name of
-// the object as usual. Names of objects can have characters that those of Events cannot.
+// eventName returns the same name for the same event. As usual, it begins with the name of the
+// object, without the characters that names of Events cannot have.
 func eventName(e *event.Event) string {
 	sum := sha256.Sum256([]byte(e.ID + "\x00" + e.Kind.String() + "\x00" + e.Key.String()))
 	suffix := "." + hex.EncodeToString(sum[:10])

@@ -34,7 +34,7 @@ type Mail struct {
 	To   []string `yaml:"to"`
 	// Subject is that of all mails. Default: setpoint watch.
 	Subject string `yaml:"subject,omitempty"`
-	// Username and PasswordFrom are for the server. Default: nobody logs in.
+	// Username and PasswordFrom are for the server. Default: no login.
 	Username     string    `yaml:"username,omitempty"`
 	PasswordFrom SecretRef `yaml:"passwordFrom,omitempty"`
 	// Template is the text of one event, as text/template has it, over a *event.Event.
@@ -116,7 +116,7 @@ func (m *mailer) Send(ctx context.Context, events []*event.Event) Result {
 	for _, e := range events {
 		var line strings.Builder
 		if err := m.text.Execute(&line, e); err != nil {
-			// Result is in order: what is before is sent first.
+			// A Result is in order, so the events before this one are sent first.
 			if len(lines) == 0 {
 				r.refuse(fmt.Errorf("the template fails: %w", err))
 				return r
@@ -138,15 +138,15 @@ func (m *mailer) Send(ctx context.Context, events []*event.Event) Result {
 	return r
 }
 
-// refusesMail reports whether the server will refuse the mail the next time as well. What is
-// wrong with the account or an address can be mended, so it is tried again.
+// refusesMail reports whether the server will refuse the mail the next time as well. An account
+// or an address can be corrected, so other refusals are tried again.
 func refusesMail(err error) bool {
 	var answer *textproto.Error
 	return errors.As(err, &answer) && slices.Contains([]int{501, 552, 553, 554}, answer.Code)
 }
 
-// message returns the mail. Its ID is that of the first event, so that a mailbox can tell what
-// is sent twice.
+// message returns the mail. Its ID is that of the first event, so that a mailbox can recognize a
+// mail that is sent twice.
 func (m *mailer) message(first *event.Event, text string) []byte {
 	var to []string
 	for _, t := range m.To {

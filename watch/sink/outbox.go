@@ -15,7 +15,7 @@ import (
 // Outbox is what waits to be sent to one sink, in order. Its methods do not wait for the
 // sink.
 type Outbox interface {
-	// Next returns the oldest items, n at most, and leaves them where they are. None is:
+	// Next returns the oldest items, n at most, and leaves them in the outbox. It returns none if
 	// nothing waits. After ErrClosed nothing will ever come.
 	Next(n int) ([]Item, error)
 	// Ack removes items that Next returned: the first of them, and as many as follow.
@@ -33,8 +33,7 @@ type Item struct {
 	// Seq rises within an outbox.
 	Seq   uint64
 	Event *event.Event
-	// Err is set, and Event is not, if what is there is no event that can be read. It is
-	// dropped.
+	// Err is set, and Event is nil, if the event cannot be read. The Runner drops it.
 	Err error
 }
 
@@ -42,8 +41,8 @@ type Item struct {
 // that is closed.
 var ErrClosed = errors.New("the outbox is closed")
 
-// Direct is an Outbox in memory, for a sink without a journal. What is in it is lost with
-// the process. It is bounded: Put waits while it is full. It is safe for concurrent use.
+// Direct is an Outbox in memory, for a sink without a journal. Its events are lost with the
+// process. It is bounded: Put waits while it is full. It is safe for concurrent use.
 type Direct struct {
 	limit int
 

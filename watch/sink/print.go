@@ -25,8 +25,8 @@ type printer struct {
 
 	form    func(*event.Event) error // writes to one
 	one     bytes.Buffer             // one event
-	pending bytes.Buffer             // those before it
-	torn    bool                     // what is in w does not end with a line
+	pending bytes.Buffer             // the events before it
+	torn    bool                     // w does not end with a line break
 }
 
 func newPrinter(w io.Writer, limit int, o format.Options) *printer {
@@ -35,7 +35,7 @@ func newPrinter(w io.Writer, limit int, o format.Options) *printer {
 	return p
 }
 
-// Send writes events. Those that were written when a Write failed are done.
+// Send writes events. After a Write that failed, the events before it are done.
 func (p *printer) Send(ctx context.Context, events []*event.Event) Result {
 	var r Result
 	held := 0 // events that are in pending
@@ -73,7 +73,7 @@ func (p *printer) Send(ctx context.Context, events []*event.Event) Result {
 	return r
 }
 
-// flush writes what is pending. It is not pending any longer, whether it was written or not.
+// flush writes the pending events. None is pending after it, whether it was written or not.
 func (p *printer) flush() error {
 	defer p.pending.Reset()
 	if p.pending.Len() == 0 {

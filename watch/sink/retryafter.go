@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// longestRetryAfter is the longest that a receiver is left alone because it asks to be.
+// longestRetryAfter is the longest wait that a receiver can ask for.
 const longestRetryAfter = time.Hour
 
-// retryAfter returns how long the header Retry-After asks to wait: seconds, or a date. It
-// is 0 if there is none, or if it makes no sense.
+// retryAfter returns the wait that the header Retry-After has: seconds, or a date. It is 0 if
+// there is no header, or one that cannot be read.
 // Source: https://www.rfc-editor.org/rfc/rfc9110#name-retry-after.
 func retryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)

@@ -24,7 +24,7 @@ type RunnerOptions struct {
 	// Delivery says how often and how long the Runner tries; Options.Effective has the defaults
 	// of a sort of sink.
 	Delivery Delivery
-	// Log gets troubles, once each. Default: nothing is logged.
+	// Log gets each trouble once. Default: nothing is logged.
 	Log *slog.Logger
 
 	jitter func(time.Duration) time.Duration // tests replace it

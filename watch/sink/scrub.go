@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// scrubber takes secrets out of texts that others wrote, such as the answer of a server: it
-// hides the words of each secret, a word being letters and digits, however they are quoted,
-// escaped or put together, and every URL.
+// scrubber takes secrets out of texts from outside, such as the answer of a server. It hides
+// every URL, and the words of each secret: a word is a run of letters and digits, so that quotes
+// and escapes around it do not matter.
 type scrubber struct {
 	words   []string // as regular expressions
 	pattern *regexp.Regexp
@@ -65,7 +65,7 @@ func notOfWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r)
 // anyURL finds addresses. What follows the scheme is taken as far as it can reach.
 var anyURL = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `]*`)
 
-// longest is how much is kept of a text that others wrote, in bytes.
+// longest is how much is kept of a text from outside, in bytes.
 const longest = 200
 
 // clean returns a text without secrets, on one line, and not long.

@@ -22,7 +22,7 @@ type attempts struct {
 	reasons  map[string]bool // refusals that were logged
 }
 
-// settle does what follows from a result, and returns how long to wait.
+// settle removes the events that are done, and returns how long to wait before the next attempt.
 func (r *Runner) settle(ctx context.Context, items []Item, result Result) (time.Duration, error) {
 	if result.Done > 0 {
 		if err := r.taken(items[:result.Done], result.Refused); err != nil {
@@ -35,7 +35,7 @@ func (r *Runner) settle(ctx context.Context, items []Item, result Result) (time.
 	}
 	select {
 	case <-ctx.Done():
-		return 0, nil // it was cut short, which says nothing of the receiver
+		return 0, nil // the end of the context is no failure of the receiver
 	default:
 		return r.failed(items[result.Done:], result)
 	}
@@ -54,7 +54,7 @@ func (r *Runner) taken(items []Item, refused []Refusal) error {
 		r.status.LastSent = time.Now()
 	}
 	since := r.status.Trouble
-	r.status.Trouble = time.Time{} // what fails now is another trouble
+	r.status.Trouble = time.Time{} // the next failure begins another trouble
 	if len(refused) > 0 {
 		r.status.LastError = refused[len(refused)-1].Err.Error()
 	}
@@ -64,12 +64,12 @@ func (r *Runner) taken(items []Item, refused []Refusal) error {
 	}
 	if r.warned {
 		r.warned = false
-		r.o.Log.Info("the sink works again", "after", time.Now().Sub(since).Round(time.Millisecond))
+		r.o.Log.Info("the sink works again", "after", time.Since(since).Round(time.Millisecond))
 	}
 	return nil
 }
 
-// maxReasons bounds what is remembered of refusals: their words come from outside.
+// maxReasons bounds how many refusals are remembered: their texts come from outside.
 const maxReasons = 100
 
 func (r *Runner) logRefusal(e *event.Event, err error) {
@@ -82,12 +82,12 @@ func (r *Runner) logRefusal(e *event.Event, err error) {
 		"event", e.ID, "kind", e.Kind.String(), "object", e.Key.String(), "reason", reason)
 }
 
-// failuresToWarn is how many failures in a row are worth a line in the log. One now and
-// then is what retries are for.
+// failuresToWarn is after how many failures in a row the log has a warning. Retries are there
+// for a single one.
 const failuresToWarn = 3
 
-// triesOfOld is how often an event that is too old is tried all the same: it may have
-// become old while nobody ran.
+// triesOfOld is how often an event that is too old is tried all the same: it may have become old
+// while no process ran.
 const triesOfOld = 3
 
 // failed notes that the first of items could not be sent, drops what is too old, and
@@ -125,11 +125,11 @@ func (r *Runner) failed(items []Item, result Result) (time.Duration, error) {
 	case old == 0:
 		return wait, nil
 	case dead && r.dropped > 0:
-		// The event before was dropped, and this one fails as well: it is not the event.
+		// The event before was dropped, and this one fails as well: the receiver is the reason.
 		return wait, r.drop(items[:old], result.Err)
 	case dead || r.tries >= triesOfOld:
 		if r.dropped == 0 {
-			wait = result.Wait // perhaps it was the event: the next one is tried at once
+			wait = result.Wait // the event may be the reason: the next one is tried at once
 		}
 		return wait, r.drop(items[:1], result.Err)
 	}

@@ -27,8 +27,8 @@ type Sink interface {
 	Close() error
 }
 
-// Result is what became of the events given to Send. Because order is kept, they are those
-// that are done with, the one that was not sent, and those that were not tried.
+// Result is what became of the events given to Send. Send keeps their order: first come the
+// events that are done, then the one that was not sent, then those that were not tried.
 type Result struct {
 	// Done is how many events, from the first, need not be sent again: they were sent, or
 	// refused for good.
@@ -122,11 +122,28 @@ func New(_ context.Context, name string, o Options, d Deps) (Sink, error) {
 	return nil, fmt.Errorf("sink %s: is of no sort", name) // Validate has refused it
 }
 
-// testKind is the kind of the object that the event of Test is about. No server serves it.
+// testKind is the kind of the object that the event of a test is about. No server serves it.
 var testKind = event.Kind{Group: "setpoint.io", Version: "v1", Kind: "TestMessage", Resource: "testmessages"}
 
-// Test sends one event, whose text says that it is a test. It is tried once.
-func Test(ctx context.Context, s Sink) error {
+// tryTime is how long Try may take.
+const tryTime = 30 * time.Second
+
+// Try makes a sink, sends one event, whose text says that it is a test, and closes the sink. It
+// tries once, for 30 s at most.
+func Try(ctx context.Context, name string, o Options, d Deps) error {
+	s, err := New(ctx, name, o, d)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	if err := errors.Join(test(ctx, s), s.Close()); err != nil {
+		return fmt.Errorf("sink %s: %w", name, err)
+	}
+	return nil
+}
+
+func test(ctx context.Context, s Sink) error {
 	now := time.Now()
 	r := s.Send(ctx, []*event.Event{{
 		ID: fmt.Sprintf("test-%d", now.UnixNano()), Time: now, Verb: event.Created,

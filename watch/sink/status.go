@@ -5,7 +5,7 @@ package sink
 
 import "time"
 
-// Status is how a Runner fares, for metrics and for people.
+// Status has the counts and the troubles of a Runner, for metrics and for people.
 type Status struct {
 	Name string
 	// Sent, Refused and Dropped are events since the Runner was made: taken by the
@@ -22,9 +22,9 @@ type Status struct {
 	// LastError is the error of the last attempt that failed, or of the last refusal. It
 	// stays after the trouble is over.
 	LastError string
-	// Trouble is since when each attempt has failed. It is zero if the last one did not.
+	// Trouble is the time since which each attempt has failed; zero if the last one did not fail.
 	Trouble time.Time
-	// NextTry is when it is tried again; zero if nothing is waited for.
+	// NextTry is when the Runner tries again; zero if it does not wait.
 	NextTry time.Time
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/format"
 )
 
-// The markups of messages, by what a service acts on in a text.
+// The markups of messages: what a service interprets in a text.
 const (
 	// MarkupMarkdown is for Discord, Mattermost, Rocket.Chat, Teams and Zulip: Markdown,
 	// mentions and HTML.
@@ -30,8 +30,8 @@ const (
 	MarkupNone = "none"
 )
 
-// markups escape a text so that a service shows it as it is: names and values that somebody
-// wrote into a cluster must not notify people or show a link under other words.
+// markups escape a text so that a service shows it as it is: a name or a value in the cluster
+// must not notify people or show a link under other words.
 var markups = map[string]func(string) string{
 	MarkupMarkdown: markdown,
 	MarkupSlack:    entities,
@@ -43,8 +43,8 @@ var markups = map[string]func(string) string{
 const gap = "\u200b"
 
 var (
-	// atPerson is an @ that begins a mention: one within a word, as in a digest of an image or
-	// an address of mail, mentions nobody.
+	// atPerson is an @ that begins a mention. An @ within a word, as in a digest of an image or an
+	// address of mail, does not.
 	atPerson = regexp.MustCompile(`(^|[^\pL\pN._-])@([^\s@\x{200b}])`)
 	// atAll is the mention of Discord that counts within words, too.
 	atAll = regexp.MustCompile(`(?i)@(everyone|here)`)
@@ -52,7 +52,7 @@ var (
 	angled = regexp.MustCompile(`<([^\s<])`)
 	// lineStart are signs that change a whole line of Markdown.
 	lineStart = regexp.MustCompile(`(?m)^(\s*)([#>+=-])`)
-	// markdownSigns are those that a backslash takes the meaning of.
+	// markdownSigns are the signs that a backslash escapes.
 	markdownSigns = regexp.MustCompile("[\\\\`*_~|\\[\\]]")
 )
 

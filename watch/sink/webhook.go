@@ -42,28 +42,28 @@ type webhook struct {
 	scrub   scrubber
 }
 
-func (o *Webhook) sink(d Deps) (Sink, error) {
-	w := &webhook{headers: http.Header{}, batch: o.Mode == ModeBatch, objects: o.Objects, source: o.Source, clock: d.clock}
-	raw, field := o.URL, "url"
+func (w *Webhook) sink(d Deps) (Sink, error) {
+	made := &webhook{headers: http.Header{}, batch: w.Mode == ModeBatch, objects: w.Objects, source: w.Source, clock: d.clock}
+	raw, field := w.URL, "url"
 	if raw.IsZero() {
 		field = "urlFrom"
 		var err error
-		if raw, err = d.secret(o.URLFrom); err != nil {
+		if raw, err = d.secret(w.URLFrom); err != nil {
 			return nil, within(field, err)
 		}
 	}
 	var err error
-	if w.url, err = parseURL(raw.Reveal()); err != nil {
+	if made.url, err = parseURL(raw.Reveal()); err != nil {
 		return nil, within(field, err)
 	}
-	w.scrub.addURL(w.url)
-	if !o.SigningKey.IsZero() {
-		if w.key, err = d.secret(o.SigningKey); err != nil {
+	made.scrub.addURL(made.url)
+	if !w.SigningKey.IsZero() {
+		if made.key, err = d.secret(w.SigningKey); err != nil {
 			return nil, within("signingKey", err)
 		}
-		w.scrub.add(w.key.Reveal())
+		made.scrub.add(made.key.Reveal())
 	}
-	for i, h := range o.Headers {
+	for i, h := range w.Headers {
 		value := h.Value
 		if value.IsZero() {
 			value, err = d.secret(h.From)
@@ -74,18 +74,18 @@ func (o *Webhook) sink(d Deps) (Sink, error) {
 				return nil, within(fmt.Sprintf("headers[%d].from", i), err)
 			}
 		}
-		w.headers.Add(h.Name, value.Reveal())
-		w.scrub.add(value.Reveal())
+		made.headers.Add(h.Name, value.Reveal())
+		made.scrub.add(value.Reveal())
 	}
-	if w.text, err = o.template(); err != nil {
+	if made.text, err = w.template(); err != nil {
 		return nil, within("body", err)
 	}
-	transport, err := newTransport(o.CAFile)
+	transport, err := newTransport(w.CAFile)
 	if err != nil {
 		return nil, within("caFile", err)
 	}
-	w.http = &http.Client{Transport: transport, CheckRedirect: sameServer}
-	return w, nil
+	made.http = &http.Client{Transport: transport, CheckRedirect: sameServer}
+	return made, nil
 }
 
 func newTransport(caFile string) (*http.Transport, error) {
@@ -111,8 +111,8 @@ func newTransport(caFile string) (*http.Transport, error) {
 // maxRedirects is how many redirects are followed in a row.
 const maxRedirects = 3
 
-// sameServer follows a redirect only within a server, and only if the event goes along:
-// after the older ones (301, 302, 303) the client would ask with GET for a page.
+// sameServer follows a redirect only within a server, and only if it keeps the method: after
+// 301, 302 and 303 the client would send a GET without the event.
 func sameServer(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	if next.Method != first.Method || next.URL.Scheme != first.URL.Scheme || next.URL.Host != first.URL.Host || len(via) > maxRedirects {
@@ -136,8 +136,8 @@ func (w *webhook) Send(ctx context.Context, events []*event.Event) Result {
 	return r
 }
 
-// sendSome sends the first of the events, as many as one request takes, and counts in r
-// what became of them. It reports whether to go on.
+// sendSome sends the first of the events, as many as one request takes, and counts the result in
+// r. It reports whether to go on.
 func (w *webhook) sendSome(ctx context.Context, events []*event.Event, r *Result) bool {
 	body, n, err := w.body(events)
 	if n == 0 {
@@ -153,7 +153,7 @@ func (w *webhook) sendSome(ctx context.Context, events []*event.Event, r *Result
 		r.Err, r.Wait = answer.err, answer.wait
 		return false
 	case n > 1 && answer.ofBody:
-		// One of them may be the reason: the others are not refused for it.
+		// One of them may be the reason, so each half is sent by itself.
 		for _, half := range [][]*event.Event{events[:n/2], events[n/2:]} {
 			until := r.Done + len(half)
 			for r.Done < until {
@@ -170,8 +170,8 @@ func (w *webhook) sendSome(ctx context.Context, events []*event.Event, r *Result
 	return true
 }
 
-// body returns the body for as many of the events as come before one that cannot be
-// encoded, and how many those are. The error is that event's.
+// body returns the body for the events before the first that cannot be encoded, and how many
+// they are. The error is the one of that event.
 func (w *webhook) body(events []*event.Event) (body []byte, n int, err error) {
 	if w.text != nil {
 		return w.message(events)
@@ -192,7 +192,7 @@ func (w *webhook) body(events []*event.Event) (body []byte, n int, err error) {
 	return append(body, ']'), len(list), err
 }
 
-// message is the body by the template. An event of which it makes no JSON is sent to nobody.
+// message is the body by the template. An event of which it makes no JSON is refused.
 func (w *webhook) message(events []*event.Event) (body []byte, n int, err error) {
 	var b bytes.Buffer
 	err = w.text.Execute(&b, events)
@@ -207,12 +207,12 @@ func (w *webhook) message(events []*event.Event) (body []byte, n int, err error)
 	return nil, 0, fmt.Errorf("making the body of the template: %w", err)
 }
 
-// answer is what a receiver said to a request.
+// answer is the answer of a receiver.
 type answer struct {
 	err    error         // nil if it took the events
-	final  bool          // it will say the same next time
-	ofBody bool          // because of what was sent
-	wait   time.Duration // that it asked for
+	final  bool          // the next attempt would have the same answer
+	ofBody bool          // the body is the reason
+	wait   time.Duration // until the next attempt, as Retry-After says
 }
 
 func (w *webhook) post(ctx context.Context, body []byte) answer {
@@ -256,7 +256,7 @@ func (w *webhook) unsent(err error) error {
 
 // refusal says what an answer means that is not 2xx.
 func (w *webhook) refusal(response *http.Response) answer {
-	// An answer that breaks off is as good as one that is short.
+	// The beginning is enough if the answer breaks off.
 	said, _ := io.ReadAll(io.LimitReader(response.Body, 4*longest))
 	text := fmt.Sprintf("the receiver answered %d", response.StatusCode)
 	if name := http.StatusText(response.StatusCode); name != "" {
@@ -274,14 +274,14 @@ func (w *webhook) refusal(response *http.Response) answer {
 		a.ofBody = code == http.StatusBadRequest || code == http.StatusRequestEntityTooLarge ||
 			code == http.StatusUnprocessableEntity || code == http.StatusConflict
 	default:
-		// A login page, most often, that somebody has put before it.
+		// Most often a proxy redirects to its login page.
 		a.err = fmt.Errorf("%s, which is not followed: only 307 and 308 are, to the same server; set the URL that it leads to", text)
 	}
 	return a
 }
 
-// drain reads the little that follows after an answer, so that the connection can be used
-// again, and does not wait long for it.
+// drain reads the rest of a short answer, for a second at most, so that the connection can be
+// used again.
 func drain(body io.ReadCloser) {
 	late := time.AfterFunc(time.Second, func() { _ = body.Close() })
 	defer late.Stop()

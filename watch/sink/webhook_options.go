@@ -23,7 +23,8 @@ const (
 	ModeBatch = "batch"
 )
 
-// Webhook describes a sink that sends events over HTTP: as CloudEvents, or in a body of one's own.
+// Webhook describes a sink that sends events over HTTP: as CloudEvents, or in the body of a
+// template.
 type Webhook struct {
 	// URL is where to, http or https. It is treated as a secret, since many have a token
 	// in their path.
@@ -114,7 +115,7 @@ func (w *Webhook) template() (*template.Template, error) {
 // Header is a header of a request.
 type Header struct {
 	Name string `yaml:"name"`
-	// Value is the value, for all to read who can read the configuration.
+	// Value is the value. Every reader of the configuration sees it.
 	Value Secret `yaml:"value,omitempty"`
 	// From says where the value is, instead of Value.
 	From SecretRef `yaml:"from,omitempty"`
