@@ -36,5 +36,5 @@ func (o RunnerOptions) Steady() RunnerOptions {
 	return o
 }
 
-// Test is test.
-func Test(ctx context.Context, s Sink) error { return test(ctx, s) }
+// SendTest is test.
+func SendTest(ctx context.Context, s Sink) error { return test(ctx, s) }

@@ -65,7 +65,7 @@ func TestEventsAreWrittenToARealServer(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 	}
-	if err := sink.Test(t.Context(), s); err != nil {
+	if err := sink.SendTest(t.Context(), s); err != nil {
 		t.Error(err)
 	}
 	names := map[string]*eventsv1.Event{}

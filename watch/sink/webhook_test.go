@@ -97,7 +97,7 @@ func TestAWebhookGetsASignedCloudEvent(t *testing.T) {
 		h.Get("X-Tenant") != "a" || h.Get("Authorization-Key") != "s3cr3t" || user+password != "mepass" || request.URL.RawQuery != "token=abc" {
 		t.Errorf("%+v", request)
 	}
-	if err := sink.Test(t.Context(), s); err != nil || got["subject"] != "/testmessages.setpoint.io/setpoint-watch-check" {
+	if err := sink.SendTest(t.Context(), s); err != nil || got["subject"] != "/testmessages.setpoint.io/setpoint-watch-check" {
 		t.Error(err, got)
 	}
 }
