@@ -21,6 +21,7 @@ import (
 const (
 	terminatingReplicas = "DeploymentReplicaSetTerminatingReplicas"
 	leaseBreaker        = "NodeControllerLeaseCircuitBreaker"
+	unusedClaims        = "PersistentVolumeClaimUnusedSinceTime"
 	preferSame          = "PreferSameTrafficDistribution"
 )
 
@@ -32,14 +33,14 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 		{"by default", "", ""},
 		{"one that is switched off", "--feature-gates=PodDeletionCost=false", "PodDeletionCost"},
 		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", releaseOnExit},
-		{"all of a stage", "--feature-gates=AllBeta=false", terminatingReplicas + " " + leaseBreaker + " PodDeletionCost StaleControllerConsistencyReplicaSet"},
-		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", terminatingReplicas + " " + leaseBreaker + " StaleControllerConsistencyReplicaSet"},
-		{"1.36", "--emulated-version=1.36", leaseBreaker},
-		{"1.35", "--emulated-version=1.35", leaseBreaker + " StaleControllerConsistencyReplicaSet"},
-		{"1.34", "--emulated-version=1.34", terminatingReplicas + " " + leaseBreaker + " StaleControllerConsistencyReplicaSet"},
+		{"all of a stage", "--feature-gates=AllBeta=false", terminatingReplicas + " " + leaseBreaker + " " + unusedClaims + " PodDeletionCost StaleControllerConsistencyReplicaSet"},
+		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", terminatingReplicas + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
+		{"1.36", "--emulated-version=1.36", leaseBreaker + " " + unusedClaims},
+		{"1.35", "--emulated-version=1.35", leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
+		{"1.34", "--emulated-version=1.34", terminatingReplicas + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
 		{
 			"1.34 with alpha ones", "--emulated-version=1.34 --feature-gates=AllAlpha=true,PreferSameTrafficDistribution=false",
-			leaseBreaker + " PreferSameTrafficDistribution StaleControllerConsistencyReplicaSet",
+			leaseBreaker + " " + unusedClaims + " PreferSameTrafficDistribution StaleControllerConsistencyReplicaSet",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -28,6 +28,8 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
+	"github.com/setpoint-io/setpoint/controllers/pvcprotection"
+	"github.com/setpoint-io/setpoint/controllers/pvprotection"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
@@ -177,6 +179,24 @@ func labours(t *testing.T) []labour {
 				}}
 				if _, err := requests.Sub("approval").Update(c.t.Context(), object.KeyOf(csr), csr); err != nil {
 					c.t.Fatal(err)
+				}
+			},
+		}, {
+			controller: pvcprotection.Name, writes: map[string]int{`PUT .*/NS/persistentvolumeclaims/ITEM`: 1},
+			item: func(c *cluster, name string) {
+				c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": %q},
+					"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}}`, name))
+				if err := c.remove("persistentvolumeclaim", name); err != nil {
+					c.t.Error(err)
+				}
+			},
+		}, {
+			controller: pvprotection.Name, writes: map[string]int{`PUT .*/persistentvolumes/ITEM`: 1},
+			item: func(c *cluster, name string) {
+				c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": %q},
+					"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/nonexistent"}}}`, name))
+				if err := c.remove("persistentvolume", name); err != nil {
+					c.t.Error(err)
 				}
 			},
 		}, {

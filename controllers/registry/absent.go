@@ -30,8 +30,6 @@ func absent() map[string]string {
 		"persistentvolume-attach-detach-controller attachdetach",
 		"persistentvolume-binder-controller persistentvolume-binder",
 		"persistentvolume-expander-controller persistentvolume-expander",
-		"persistentvolume-protection-controller pv-protection",
-		"persistentvolumeclaim-protection-controller pvc-protection",
 		"podcertificaterequest-cleaner-controller",
 		"podgroup-protection-controller",
 		"resourceclaim-controller resource-claim-controller",

@@ -23,6 +23,8 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
+	"github.com/setpoint-io/setpoint/controllers/pvcprotection"
+	"github.com/setpoint-io/setpoint/controllers/pvprotection"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
@@ -52,6 +54,8 @@ func Known() []*controllers.Descriptor {
 		nodelifecycle.Descriptor(),
 		nodettl.Descriptor(),
 		podgc.Descriptor(),
+		pvcprotection.Descriptor(),
+		pvprotection.Descriptor(),
 		replicaset.Descriptor(),
 		replicationcontroller.Descriptor(),
 		rootcapublisher.Descriptor(),

@@ -1,0 +1,34 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pvcprotection keeps PersistentVolumeClaims that Pods use from being removed, and
+// says of bound ones whether a Pod uses them.
+//
+// Each claim has the finalizer kubernetes.io/pvc-protection, which admission adds when the
+// claim is created. A claim that is deleted stays while a Pod on a node has a volume of it.
+// The controller then removes the finalizer.
+//
+// A bound claim has the condition Unused: True since the last Pod with a volume of it ended,
+// False while there is one.
+//
+// # What it watches and writes
+//
+// It watches PersistentVolumeClaims and Pods, and updates the finalizers and the status of
+// claims.
+//
+// # What holds
+//
+//   - A Pod event enqueues the claims of that Pod alone, and a claim finds its Pods by an index.
+//   - Before a finalizer is removed, the Pods of the namespace are listed from the server: the
+//     cache may not have seen a Pod yet. One list serves all claims of the namespace that the
+//     cache showed in the same state before the list. The condition relies on the cache; the
+//     event of a Pod that was missing corrects it.
+//   - A Pod without a node does not keep a claim: a kubelet starts no Pod whose claim is being
+//     deleted. For a claim of a generic ephemeral volume, neither does a Pod that is being
+//     deleted with a grace period of 0.
+//   - A claim that was created without the finalizer gets it, unless it is being deleted.
+//   - Updates carry the version of the claim that was judged.
+//
+// Behaviour is that of kube-controller-manager's controller of the same name
+// (k8s.io/kubernetes/pkg/controller/volume/pvcprotection).
+package pvcprotection

@@ -1,0 +1,22 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pvprotection keeps PersistentVolumes that are bound from being removed.
+//
+// Each PersistentVolume has the finalizer kubernetes.io/pv-protection, which admission adds
+// when the volume is created. A volume that is deleted stays until its phase is not Bound.
+// The controller then removes the finalizer.
+//
+// # What it watches and writes
+//
+// It watches PersistentVolumes, and updates their finalizers.
+//
+// # What holds
+//
+//   - A volume that was created without the finalizer gets it, unless it is being deleted.
+//   - An update carries the version of the volume that was judged: where the volume has
+//     changed since, it is judged again.
+//
+// Behaviour is that of kube-controller-manager's controller of the same name
+// (k8s.io/kubernetes/pkg/controller/volume/pvprotection).
+package pvprotection
