@@ -172,7 +172,9 @@ func TestManyClaimsOfANamespaceCostFewLists(t *testing.T) {
 		c := start(t, Defaults())
 		var keys []object.Key
 		for i := range 100 {
-			keys = append(keys, c.addClaim(fmt.Sprint("c", i), func(claim *corev1.PersistentVolumeClaim) { claim.Finalizers = append(claim.Finalizers, "example.com/held") }))
+			keys = append(keys, c.addClaim(fmt.Sprint("c", i), func(claim *corev1.PersistentVolumeClaim) {
+				claim.Finalizers = append(claim.Finalizers, "example.com/held")
+			}))
 		}
 		pod := c.addPod("web", func() (names []string) {
 			for _, key := range keys {
