@@ -225,18 +225,24 @@ func (f *follower) listen(ctx context.Context) (*cache.Registration, bool) {
 	return registration, err == nil
 }
 
-// awaitState waits for the informer. Where the watch is only to tell what has changed, a
-// kind that may not be read is an error, and one that cannot be read for long is too: waiting
-// for it would be for ever.
+// awaitState waits for the informer's first list. A server may accept the list and send nothing for
+// long: the log says so, since the informer has no error then. With Once, a kind that may not be
+// read is an error, and so is one that cannot be read for long.
 func (f *follower) awaitState(ctx context.Context) bool {
 	look := time.NewTicker(min(500*time.Millisecond, f.watch.patience))
 	defer look.Stop()
+	slow := time.NewTimer(listQuiet)
+	defer slow.Stop()
 	for well := time.Now(); ; {
 		select {
 		case <-f.informer.Synced():
 			return true
 		case <-ctx.Done():
 			return false
+		case <-slow.C:
+			if f.informer.Trouble() == nil { // the informer logs its errors
+				f.watch.log.Warn("the first list of a kind has not ended yet; its changes are found when it has", "kind", f.kind.String(), "namespace", f.selection.Namespace, "after", listQuiet)
+			}
 		case <-look.C:
 			err := f.informer.Trouble()
 			switch {

@@ -78,6 +78,14 @@ const (
 	discoverSeldom = time.Minute
 )
 
+// discoverPatience is how long one discovery may take. client-go allows 32 s.
+// Source: k8s.io/client-go/discovery, defaultTimeout.
+const discoverPatience = 32 * time.Second
+
+// listQuiet is how long a first list may take before the log says that it is waited for.
+// Source: k8s.io/client-go/tools/cache, initialEventsEndBookmarkWarningTicker.
+const listQuiet = 10 * time.Second
+
 // oncePatience is how long who asks once waits for a server or a sink.
 const oncePatience = 30 * time.Second
 

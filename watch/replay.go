@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -53,6 +54,8 @@ const (
 	// after each, the first as long as replayPause and each twice the one before.
 	replayTries = 6
 	replayPause = 100 * time.Millisecond
+	// replayQuiet is how many of these tries are not worth a warning: they take some 10 s.
+	replayQuiet = 2
 )
 
 // replay tells of every step between two versions, as far as the server remembers them, and
@@ -81,6 +84,11 @@ func (f *follower) replay(ctx context.Context, from, to object.Version) bool {
 			f.watch.log.Warn("the steps since the last run cannot be read; telling what is different now", "kind", f.kind.String(), "error", err)
 			return false
 		}
+		level := slog.LevelDebug
+		if tries == replayQuiet {
+			level = slog.LevelWarn
+		}
+		f.watch.log.Log(ctx, level, "reading the steps since the last run again", "kind", f.kind.String(), "since", string(from), "attempt", tries+1, "error", err)
 		select {
 		case <-time.After(replayPause << tries):
 		case <-ctx.Done():

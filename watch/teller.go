@@ -140,9 +140,10 @@ func (t *teller) next() time.Time {
 	return next
 }
 
-// takeMore takes what is waiting already, to commit it together.
+// takeMore takes what is waiting already, to commit it together. The settler may hold all of it:
+// what is taken at once is bounded, so that what is due does not wait for a pause.
 func (t *teller) takeMore() {
-	for len(t.out) < batch && t.commit.Len() < batch {
+	for n := 0; n < batch && len(t.out) < batch && t.commit.Len() < batch; n++ {
 		select {
 		case what := <-t.in:
 			t.take(what, time.Now())
