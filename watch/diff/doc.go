@@ -28,6 +28,13 @@
 //
 // [ParsePath] reads paths back from their text.
 //
+// # What exists already
+//
+// structured-merge-diff compares objects of a server with the server's own schema. It says which
+// fields differ, without values and positions, takes an atomic list as one value, and needs a
+// schema for every type. go-cmp compares Go values for tests, and does not match lists by their
+// keys. JSON patches name the elements of lists by position.
+//
 // Compare does not write to the trees. The values of a Difference are parts of them. The
 // package has no state. Everything is safe for concurrent use while nothing writes to the
 // trees.

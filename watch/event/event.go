@@ -27,7 +27,7 @@ const (
 	Replaced Verb = "replaced"
 	// Existing: the object was there when the watch began. It is no change.
 	Existing Verb = "existing"
-	// Settled: several changes of an object were held back until it was at rest. The
+	// Settled: several changes of an object were merged until it was at rest. The
 	// event is from the state before the first of them to the state after the last.
 	Settled Verb = "settled"
 )
@@ -40,16 +40,16 @@ type Class string
 
 // The classes.
 const (
-	// Content: what somebody wants: spec, data, or any field that is of no other class.
+	// Content: the desired state: spec, data, and any field of no other class.
 	Content Class = "content"
 	// Metadata: labels, annotations, finalizers, owners.
 	Metadata Class = "metadata"
-	// Status: what somebody reports.
+	// Status: the observed state.
 	Status Class = "status"
-	// Heartbeat: somebody says that he is alive: a lease renewed, the time of a
-	// condition moved on. Nothing else changed.
+	// Heartbeat: a sign of life, such as a Lease that was renewed or a condition with a
+	// later time. Nothing else changed.
 	Heartbeat Class = "heartbeats"
-	// Version: nothing that can be seen changed but the resourceVersion.
+	// Version: the resourceVersion changed, and nothing else that can be seen.
 	Version Class = "versions"
 )
 
@@ -72,7 +72,7 @@ func (k Kind) APIVersion() string {
 	return k.Group + "/" + k.Version
 }
 
-// String returns "pods" or "deployments.apps", as it is asked for on a command line.
+// String returns "pods" or "deployments.apps", the name on a command line.
 func (k Kind) String() string {
 	if k.Group == "" {
 		return k.Resource
@@ -98,17 +98,17 @@ type Field struct {
 	Path string `json:"path"`
 	Op   Op     `json:"op"`
 	// From and To are values as JSON has them (string, bool, int64, float64, nil, maps and
-	// slices of them). From is not there for Add, To not for Remove. Values that must not
-	// be shown are strings that say so.
+	// slices of them). Add has no From, and Remove no To. A hidden value is a string that
+	// says so.
 	From any `json:"from,omitempty"`
 	To   any `json:"to,omitempty"`
 	// Class is the sort of the field.
 	Class Class `json:"class"`
-	// Hidden says that From and To are not the values.
+	// Hidden says that From and To stand for hidden values.
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// Author is who made a change, as managedFields have it.
+// Author is the manager that made a change, as managedFields have it.
 type Author struct {
 	Manager     string    `json:"manager"`
 	Operation   string    `json:"operation"` // Apply or Update
@@ -116,11 +116,11 @@ type Author struct {
 	Time        time.Time `json:"time,omitzero"` // of the server, in whole seconds
 }
 
-// Event is what is told of a change. It is a value that nobody writes to after it was
-// made: Old, New and Fields are shared.
+// Event is one change. It must not be written to after it was made: Old, New and Fields are
+// shared.
 type Event struct {
 	// ID is the same for the same change, however often and by whichever process it is
-	// told: who receives events at least once drops by it what came twice.
+	// sent: a receiver drops duplicates by it.
 	ID   string
 	Time time.Time // when the change was seen here
 	Verb Verb
@@ -137,7 +137,7 @@ type Event struct {
 	// deletion, and where the old state is not known.
 	Fields []Field
 	// Authors are the managers whose write this can be, newest first; most often one.
-	// Empty for a deletion: the server does not tell.
+	// Empty for a deletion, of which the server keeps no author.
 	Authors []Author
 
 	// Old and New are the states as JSON trees, without managedFields and with hidden
@@ -145,8 +145,8 @@ type Event struct {
 	// deletion.
 	Old, New map[string]any
 
-	// Missed marks a change that happened while nobody watched: it was found by comparing
-	// with the cursor, and may stand for several.
+	// Missed marks a change that happened while the watch did not run: it was found by
+	// comparing with the cursor, and may stand for several.
 	Missed bool
 	// Stale marks a deletion that was noticed by absence: Old may not be the last state.
 	Stale bool
@@ -155,7 +155,7 @@ type Event struct {
 	// the first of them was seen.
 	Merged int
 	Since  time.Time
-	// Summary is a sentence about a settled object, if there is one to say.
+	// Summary is a sentence about a settled object. It may be empty.
 	Summary string
 }
 

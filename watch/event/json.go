@@ -49,8 +49,8 @@ type wire struct {
 	New             map[string]any `json:"new,omitempty"`
 }
 
-// Encode returns the event as one line of JSON, without a newline. Whole objects are in it
-// if withObjects says so, and are most of its size.
+// Encode returns the event as one line of JSON, without a newline. With withObjects it has the
+// whole objects, which are most of its size.
 func Encode(e *Event, withObjects bool) ([]byte, error) {
 	w := wire{
 		Schema: Schema, ID: e.ID, Time: e.Time.UTC(), Verb: e.Verb,
@@ -69,7 +69,7 @@ func Encode(e *Event, withObjects bool) ([]byte, error) {
 	return b, nil
 }
 
-// line returns v as JSON for programs: <, > and & stay what they are.
+// line returns v as JSON without a newline. The characters <, > and & are not escaped.
 func line(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -93,8 +93,7 @@ func inUTC(authors []Author) []Author {
 	return out
 }
 
-// Decode returns the event that Encode made these bytes of. Whole numbers are int64, as
-// they were.
+// Decode returns the event that Encode encoded. Whole numbers are int64.
 func Decode(data []byte) (*Event, error) {
 	var w wire
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &w); err != nil {
@@ -133,8 +132,8 @@ type cloud struct {
 	Data            json.RawMessage `json:"data"`
 }
 
-// CloudEventType is what the type of each CloudEvent begins with; the verb follows.
-const CloudEventType = "io.setpoint.watch."
+// cloudEventType is the prefix of the type of each CloudEvent; the verb follows.
+const cloudEventType = "io.setpoint.watch."
 
 // CloudEvent returns the event as one CloudEvents 1.0 JSON object. Source says which
 // cluster it is of: a URI reference, or a name, which is made one.
@@ -148,7 +147,7 @@ func CloudEvent(e *Event, source string, withObjects bool) ([]byte, error) {
 		subject.Path = "/namespaces/" + e.Key.Namespace + subject.Path
 	}
 	b, err := line(cloud{
-		SpecVersion: "1.0", ID: e.ID, Source: reference(source), Type: CloudEventType + string(e.Verb),
+		SpecVersion: "1.0", ID: e.ID, Source: reference(source), Type: cloudEventType + string(e.Verb),
 		Subject: subject.EscapedPath(), Time: e.Time.UTC(), DataContentType: "application/json", Data: data,
 	})
 	if err != nil {
@@ -157,19 +156,18 @@ func CloudEvent(e *Event, source string, withObjects bool) ([]byte, error) {
 	return b, nil
 }
 
-// reference makes a URI reference of any name: what may not be in one is escaped.
+// reference makes a URI reference of any name: characters that may not be in one are escaped.
 func reference(source string) string {
-	if source == "" {
-		return "/setpoint/watch"
-	}
 	u, err := url.Parse(source)
-	if err != nil || u.Opaque != "" || u.String() == "" {
-		if err == nil && u.Opaque != "" && printable(source) {
-			return source // urn:example:cluster
-		}
-		return strings.ReplaceAll(url.QueryEscape(source), "+", "%20")
+	switch {
+	case source == "":
+		return "/setpoint/watch"
+	case err == nil && u.Opaque != "" && printable(source):
+		return source // urn:example:cluster
+	case err == nil && u.Opaque == "" && u.String() != "":
+		return u.String()
 	}
-	return u.String()
+	return strings.ReplaceAll(url.QueryEscape(source), "+", "%20")
 }
 
 // printable reports whether a text has nothing but visible ASCII in it.

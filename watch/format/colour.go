@@ -18,7 +18,7 @@ const (
 	cyan    colour = "36"
 )
 
-// paint returns a text in a colour, if there are to be colours.
+// paint returns a text in a colour, if the options ask for colours.
 func (w *Writer) paint(c colour, s string) string {
 	if !w.options.Color || c == plain || s == "" {
 		return s
@@ -26,20 +26,6 @@ func (w *Writer) paint(c colour, s string) string {
 	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
 }
 
-func colourOf(v event.Verb) colour {
-	switch v {
-	case event.Created:
-		return green
-	case event.Updated:
-		return yellow
-	case event.Deleted:
-		return red
-	case event.Replaced:
-		return magenta
-	case event.Settled:
-		return cyan
-	case event.Existing:
-		return dim
-	}
-	return plain
+var verbColours = map[event.Verb]colour{
+	event.Created: green, event.Updated: yellow, event.Deleted: red, event.Replaced: magenta, event.Settled: cyan, event.Existing: dim,
 }

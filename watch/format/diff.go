@@ -14,7 +14,7 @@ import (
 // diff writes an event field by field.
 func (w *Writer) diff(e *event.Event) {
 	fmt.Fprintf(&w.buffer, "%s %s %s %s%s\n", w.paint(dim, e.Time.In(w.options.Zone).Format(clock)),
-		w.paint(colourOf(e.Verb), clean(string(e.Verb))), kindOf(e), nameOf(e), w.paint(dim, notes(e)))
+		w.paint(verbColours[e.Verb], clean(string(e.Verb))), kindOf(e), nameOf(e), w.paint(dim, notes(e)))
 	whole := w.options.WithObjects && len(e.Fields) == 0
 	switch {
 	case whole && e.Old == nil && e.New != nil:
@@ -103,13 +103,7 @@ func block(v any) string {
 }
 
 // cleanLine is clean for lines of a text, in which tabs are layout.
-func cleanLine(s string) string {
-	parts := strings.Split(s, "\t")
-	for i := range parts {
-		parts[i] = clean(parts[i])
-	}
-	return strings.Join(parts, "\t")
-}
+func cleanLine(s string) string { return escape(s, "\t", written) }
 
 func colourOfLine(l string) colour {
 	switch {

@@ -9,21 +9,30 @@
 // The forms:
 //
 //   - [Text]: one line an event. Time, verb, kind, namespace and name, the change in a few
-//     words ([Words]), and who made it.
-//   - [Diff]: a line, and below it field by field what was there and what is. Texts of
-//     several lines are compared line by line, whatever is larger than a value is YAML.
+//     words ([Words]), and its authors.
+//   - [Diff]: a line, and below it the old and the new value of each field. Texts of
+//     several lines are compared line by line; objects and lists are YAML.
 //   - [JSON]: one object a line, with the schema of docs/watch-events.md.
 //   - [CloudEvents]: the same inside a CloudEvent, one a line.
 //   - [YAML]: the same as JSON, a document an event.
 //
-// [Sentence] says an event where there are no columns, as in a chat.
+// [Sentence] is for a chat or a mail, which have no columns.
 //
-// # What a terminal is sent
+// # Terminals
 //
-// What is in an object was written by whoever may write objects, and a terminal obeys
-// control characters. So none are written, in no form: in text and diff they are shown as
-// \x1b or \u202e, in JSON and YAML they are escapes that programs read back as they were.
-// The only control characters are the colours, if Options ask for them.
+// Anybody who may write objects chooses the texts in them, and a terminal obeys control
+// characters. So no form writes any: text and diff show them as \x1b or \u202e, JSON and YAML
+// have escapes that programs read back. The only control characters are the colours, if Options
+// ask for them.
 //
-// Secrets need no care here: an event holds nothing that must not be shown.
+// An event has no hidden values, so this package needs no care for secrets.
+//
+// # What exists already
+//
+// The words for a change are half of this package: kubectl and its libraries print objects, and
+// nothing prints the difference of two in a phrase. They are one file for each part of an object
+// (words_metadata.go, words_spec.go, words_status.go). The YAML encoder is go.yaml.in/yaml/v3;
+// it refuses objects as deep as an API server takes them, which yaml_node.go mends. Libraries for
+// diffs of texts take time with the square of a text or more, without a bound, and anybody may
+// write a ConfigMap of a megabyte; here the table has one ([diff.Common]).
 package format

@@ -5,6 +5,7 @@ package format
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -12,8 +13,8 @@ import (
 )
 
 // dangerous reports whether a character must not reach a terminal: it moves the cursor,
-// changes a mode, turns the direction of what is around it, or is not seen at all.
-// Joiners are let through, for the scripts and pictures that need them.
+// changes a mode, turns the direction of the text around it, or is invisible. Joiners are
+// harmless, and some scripts and pictures need them.
 func dangerous(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r < 0xa0: // C0, DEL, C1
@@ -28,9 +29,14 @@ func dangerous(r rune) bool {
 	return unicode.Is(unicode.Cf, r)
 }
 
-// clean returns a text as it can be shown: what is dangerous is written as in a string of
-// Go, and so are bytes that are no UTF-8.
-func clean(s string) string {
+func dirty(s string) bool {
+	return strings.ContainsFunc(s, dangerous) || !utf8.ValidString(s)
+}
+
+// escape returns a text in which what is dangerous is written as an escape. Characters of keep
+// stay as they are. The escape of a byte that is no UTF-8 is that of utf8.RuneError, with the
+// byte.
+func escape(s, keep string, as func(r rune, invalid string) string) string {
 	if !dirty(s) {
 		return s
 	}
@@ -39,63 +45,55 @@ func clean(s string) string {
 		r, size := utf8.DecodeRuneInString(s)
 		switch {
 		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case !dangerous(r):
+			b.WriteString(as(r, s[:1]))
+		case !dangerous(r) || strings.ContainsRune(keep, r):
 			b.WriteString(s[:size])
-		case r < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
+			b.WriteString(as(r, ""))
 		}
 		s = s[size:]
 	}
 	return b.String()
 }
 
-func dirty(s string) bool {
-	return strings.ContainsFunc(s, dangerous) || !utf8.ValidString(s)
+// clean returns a text that is safe for a terminal, on one line.
+func clean(s string) string { return escape(s, "", written) }
+
+// written returns an escape as in a string of Go.
+func written(r rune, invalid string) string {
+	if invalid != "" {
+		return fmt.Sprintf(`\x%02x`, invalid[0])
+	}
+	switch {
+	case r == '\n', r == '\r', r == '\t':
+		return strings.Trim(strconv.QuoteRune(r), "'")
+	case r < 0x80:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r < 0x10000:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
 }
 
 // escapeJSON returns JSON that means the same and holds no dangerous character. Those that
-// it may hold are inside of strings, where they can be written as escapes.
+// JSON may hold are inside of strings, where they can be written as escapes. Newlines are
+// outside of them.
 func escapeJSON(b []byte) []byte {
-	return escape(b, func(out []byte, r rune) []byte {
-		high, low := utf16.EncodeRune(r)
-		return fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-	})
-}
-
-// escapeYAML is escapeJSON for what is in double quotes in YAML, which has no surrogates.
-func escapeYAML(b []byte) []byte {
-	return escape(b, func(out []byte, r rune) []byte { return fmt.Appendf(out, `\U%08x`, r) })
-}
-
-func escape(b []byte, beyond func(out []byte, r rune) []byte) []byte {
-	if !dirty(string(b)) {
-		return b
-	}
-	out := make([]byte, 0, len(b)+64)
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			out = append(out, `\ufffd`...)
-		case r == '\n', !dangerous(r): // lines are ours: inside of strings there are none
-			out = append(out, b[:size]...)
-		case r < 0x10000:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		default:
-			out = beyond(out, r)
+	return []byte(escape(string(b), "\n", func(r rune, _ string) string {
+		if r < 0x10000 {
+			return fmt.Sprintf(`\u%04x`, r)
 		}
-		b = b[size:]
-	}
-	return out
+		high, low := utf16.EncodeRune(r)
+		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
+	}))
+}
+
+// escapeYAML is escapeJSON for the double quotes of YAML, which has no surrogates.
+func escapeYAML(b []byte) []byte {
+	return []byte(escape(string(b), "\n", func(r rune, _ string) string {
+		if r < 0x10000 {
+			return fmt.Sprintf(`\u%04x`, r)
+		}
+		return fmt.Sprintf(`\U%08x`, r)
+	}))
 }

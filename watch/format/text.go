@@ -13,18 +13,18 @@ import (
 
 const (
 	clock = "15:04:05.000"
-	// widestName is how wide the column of the names becomes; a longer name moves its own line.
+	// widestName is the widest that the column of the names becomes; a longer name moves its own line.
 	widestName = 40
-	// firstName is how wide it is from the start on a wide terminal: most names with their
-	// namespaces but those of Pods, so that the first lines stand below each other too.
+	// firstName is the width of that column at the start on a wide terminal. Most names with
+	// their namespaces fit, except those of Pods, so that the first lines are aligned too.
 	firstName, wideTerminal = 22, 120
-	// widestValue is how many columns a single value takes.
+	// widestValue is how many columns a single value has at most.
 	widestValue = 60
-	// leastWords is how many columns the change has however narrow the line is.
+	// leastWords is how many columns the change has at least, however narrow the line is.
 	leastWords = 40
 )
 
-// columns are how wide the columns are. They grow with what is written in them.
+// columns are the widths of the columns. They grow with the texts in them.
 type columns struct{ kind, name int }
 
 // text writes an event as a line.
@@ -37,7 +37,7 @@ func (w *Writer) text(e *event.Event) {
 	at := e.Time.In(w.options.Zone).Format(clock)
 	verb := clean(string(e.Verb))
 	before := strings.Join([]string{
-		w.paint(dim, at), w.paint(colourOf(e.Verb), pad(verb, 8)), pad(kind, w.columns.kind), pad(name, w.columns.name),
+		w.paint(dim, at), w.paint(verbColours[e.Verb], pad(verb, 8)), pad(kind, w.columns.kind), pad(name, w.columns.name),
 	}, "  ")
 	taken := len(clock) + 8 + w.columns.kind + max(w.columns.name, width(name)) + 4*2
 	after := notes(e)
@@ -56,7 +56,7 @@ func (w *Writer) text(e *event.Event) {
 	w.buffer.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// fit shortens what is said of an event: first the values in it, at last all of it.
+// fit shortens the words for an event: first the values in them, then the whole.
 func fit(e *event.Event, said string, left int) string {
 	for columns := widestValue / 2; columns >= 15 && width(said) > left; columns -= 5 {
 		said = words(e, columns)
@@ -78,7 +78,7 @@ func kindOf(e *event.Event) string {
 
 func nameOf(e *event.Event) string { return clean(e.Key.String()) }
 
-// notes returns who made a change, and what else there is to know of the event.
+// notes returns the authors of a change, and how it was found.
 func notes(e *event.Event) string {
 	var b strings.Builder
 	if by := Authors(e); by != "" {
@@ -118,8 +118,8 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%.0f d", d.Hours()/24)
 }
 
-// Authors returns who made a change, as "kubectl edit → scale": the manager, and the
-// subresource that was written. It is empty where that is not known.
+// Authors returns the authors of a change, as "kubectl edit → scale": the manager, and the
+// subresource that it wrote. It is empty if there are none.
 func Authors(e *event.Event) string {
 	const most = 2
 	var names []string
@@ -140,7 +140,7 @@ func Authors(e *event.Event) string {
 	return strings.Join(names, ", ")
 }
 
-// Sentence says an event where there are no columns: "Deployment team-a/web updated:
+// Sentence returns an event as a sentence, for a chat or a mail: "Deployment team-a/web updated:
 // replicas 1 → 3 (by kubectl scale)". It is one line without control characters.
 func Sentence(e *event.Event) string {
 	s := clean(e.Kind.Kind) + " " + nameOf(e)

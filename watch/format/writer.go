@@ -16,18 +16,18 @@ import (
 type Options struct {
 	// Form is Text if empty.
 	Form Form
-	// Color asks for colours in Text and Diff. Who knows whether there is a terminal, and
-	// what NO_COLOR says, decides.
+	// Color asks for colours in Text and Diff. The caller knows whether there is a terminal,
+	// and what NO_COLOR says.
 	Color bool
 	// Width is how many columns a line of Text may have; 0 for any number. Names, kinds and
-	// authors are never cut: they are what is looked for.
+	// authors are never cut: readers search for them.
 	Width int
-	// Zone is in which times are shown in Text and Diff. UTC if nil.
+	// Zone is the time zone of Text and Diff. UTC if nil.
 	Zone *time.Location
-	// Source says in CloudEvents which cluster it is.
+	// Source is the source of CloudEvents: the cluster.
 	Source string
-	// WithObjects writes whole objects too: in JSON, YAML and CloudEvents as old and new, in
-	// Diff what was created or deleted.
+	// WithObjects writes whole objects too: old and new in JSON, YAML and CloudEvents, and
+	// created and deleted objects in Diff.
 	WithObjects bool
 }
 
@@ -64,7 +64,7 @@ func (w *Writer) Write(e *event.Event) error {
 		return fmt.Errorf("writing an event: %w", err)
 	}
 	const keep = 1 << 20
-	if w.buffer.Cap() > keep { // one large object is not paid for until the end
+	if w.buffer.Cap() > keep { // after a large object
 		w.buffer = bytes.Buffer{}
 	}
 	return nil
@@ -74,36 +74,36 @@ func (w *Writer) form(e *event.Event) error {
 	switch w.options.Form {
 	case Text:
 		w.text(e)
+		return nil
 	case Diff:
 		w.diff(e)
-	case JSON:
-		b, err := event.Encode(e, w.options.WithObjects)
-		if err != nil {
-			return err
-		}
-		w.buffer.Write(escapeJSON(b))
-		w.buffer.WriteByte('\n')
-	case CloudEvents:
-		b, err := event.CloudEvent(e, w.options.Source, w.options.WithObjects)
-		if err != nil {
-			return err
-		}
-		w.buffer.Write(escapeJSON(b))
-		w.buffer.WriteByte('\n')
-	case YAML:
-		b, err := event.Encode(e, w.options.WithObjects)
-		if err != nil {
-			return err
-		}
-		doc, err := document(b, false)
-		if err != nil {
-			return fmt.Errorf("writing the event of %s %s as YAML: %w", e.Kind, e.Key, err)
-		}
-		w.buffer.WriteString("---\n")
-		w.buffer.Write(doc)
-	default:
-		_, err := ParseForm(string(w.options.Form))
+		return nil
+	case JSON, YAML, CloudEvents:
+		b, err := w.encoded(e)
+		w.buffer.Write(b)
 		return err
 	}
-	return nil
+	_, err := ParseForm(string(w.options.Form))
+	return err
+}
+
+// encoded returns an event in a form for programs.
+func (w *Writer) encoded(e *event.Event) ([]byte, error) {
+	encode := event.Encode
+	if w.options.Form == CloudEvents {
+		encode = func(e *event.Event, withObjects bool) ([]byte, error) {
+			return event.CloudEvent(e, w.options.Source, withObjects)
+		}
+	}
+	b, err := encode(e, w.options.WithObjects)
+	if err != nil {
+		return nil, err
+	}
+	if w.options.Form != YAML {
+		return append(escapeJSON(b), '\n'), nil
+	}
+	if b, err = document(b, false); err != nil {
+		return nil, fmt.Errorf("writing the event of %s %s as YAML: %w", e.Kind, e.Key, err)
+	}
+	return append([]byte("---\n"), b...), nil
 }

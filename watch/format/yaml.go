@@ -31,7 +31,7 @@ func document(b []byte, compact bool) ([]byte, error) {
 	if err := enc.Close(); err != nil {
 		return nil, err
 	}
-	// What the encoder let through is in double quotes.
+	// What is dangerous in the output is in double quotes.
 	return escapeYAML(out.Bytes()), nil
 }
 
@@ -39,12 +39,12 @@ func document(b []byte, compact bool) ([]byte, error) {
 // have some 15; a schema of a definition may have 40.
 const deepestBlock = 64
 
-// restyle lets the encoder choose how values look, except for texts that hold what is
-// dangerous, where only double quotes have escapes, and for words that older readers take
+// restyle has the encoder choose the style of values, with two exceptions: texts with dangerous
+// characters, since only double quotes have escapes, and words that older readers take
 // for true and false.
 //
-// What is deeper than deepestBlock is in one line: each level of a block is indented by as much
-// as it is deep, so that the size of a document would grow as the square of its depth.
+// Values deeper than deepestBlock are on one line. Each level of a block is indented by its
+// depth, so the size of a document would grow as the square of its depth.
 func restyle(n *yaml.Node, depth int) {
 	n.Style = 0
 	if depth > deepestBlock && n.Kind != yaml.ScalarNode {

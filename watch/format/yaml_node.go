@@ -48,7 +48,7 @@ func node(b []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// nodeOf returns the node that a token is, or that it begins.
+// nodeOf returns the node that a token begins.
 func nodeOf(token json.Token) *yaml.Node {
 	scalar := func(tag, value string) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/watch/diff"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
@@ -21,23 +22,15 @@ type entry struct {
 
 // entries reads the managedFields of an object, and ignores malformed entries.
 func entries(object map[string]any) []entry {
-	metadata, _ := object["metadata"].(map[string]any)
-	list, _ := metadata["managedFields"].([]any)
-	out := make([]entry, 0, len(list))
-	for _, v := range list {
-		m, ok := v.(map[string]any)
-		if !ok {
+	var out []entry
+	for _, m := range (jsontree.Tree{Value: object}).List("metadata", "managedFields") {
+		if _, ok := m.Value.(map[string]any); !ok {
 			continue
 		}
-		var e entry
-		e.Manager, _ = m["manager"].(string)
-		e.Operation, _ = m["operation"].(string)
-		e.Subresource, _ = m["subresource"].(string)
-		e.apiVersion, _ = m["apiVersion"].(string)
-		e.fields, _ = m["fieldsV1"].(map[string]any)
-		if text, ok := m["time"].(string); ok {
-			e.Time, _ = time.Parse(time.RFC3339, text) // no time is the oldest
-		}
+		e := entry{apiVersion: m.Text("apiVersion")}
+		e.Manager, e.Operation, e.Subresource = m.Text("manager"), m.Text("operation"), m.Text("subresource")
+		e.fields, _ = m.At("fieldsV1").Value.(map[string]any)
+		e.Time, _ = time.Parse(time.RFC3339, m.Text("time")) // no time is the oldest
 		out = append(out, e)
 	}
 	return out
@@ -105,22 +98,19 @@ func (e entry) isIn(before []entry) bool {
 
 // owners returns the entries that hold the most of what was added or replaced, if any.
 func owners(es []entry, changed []diff.Difference) []entry {
-	most := 0
-	counts := make([]int, len(es))
-	for i, e := range es {
+	var out []entry
+	most := 1
+	for _, e := range es {
+		count := 0
 		for _, d := range changed {
 			if d.Op != event.Remove && owns(e.fields, d) {
-				counts[i]++
+				count++
 			}
 		}
-		most = max(most, counts[i])
-	}
-	if most == 0 {
-		return nil
-	}
-	var out []entry
-	for i, e := range es {
-		if counts[i] == most {
+		if count > most {
+			most, out = count, nil
+		}
+		if count == most {
 			out = append(out, e)
 		}
 	}

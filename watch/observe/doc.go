@@ -1,10 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe makes an event of two states of an object.
-//
-// An [Observer] is made for a kind, with what is to be hidden, and is then asked for an
-// event per change:
+// Package observe makes an event of two states of an object. An [Observer] serves one kind:
 //
 //	old, new ─▶ without managedFields ─▶ compared ─▶ fields, each with its class
 //	                                              ─▶ authors, from managedFields
@@ -12,31 +9,34 @@
 //
 // # Classes
 //
-// What is below status is status. Labels, annotations, finalizers and owners are
-// metadata. What says only that somebody is alive, such as the renewTime of a Lease, is
-// a heartbeat; the list of these is in heartbeat.go. Everything else is content, a
-// deletion that was asked for included. A resourceVersion, a generation and managedFields
-// are bookkeeping and are told of nowhere: a change of them alone is of class version.
+// Fields below status are status. Labels, annotations, finalizers and owners are metadata.
+// Fields that are only a sign of life, such as the renewTime of a Lease, are heartbeats;
+// heartbeat.go lists them. Everything else is content, also the request to delete an object. A
+// resourceVersion, a generation and managedFields are bookkeeping: they are no fields of an event,
+// and a change of them alone is of class version.
 //
 // # Hidden values
 //
-// The values of Secrets are hidden always, and further ones by [Rule]. A hidden value is
-// replaced by a text such as "(hidden 3f9a1c)". The tag changes with the value, so one
-// sees that it changed. It is made with a key, the object's UID and the path, so nobody can
-// try values against it, or find the same value elsewhere by it. What is compared are the
-// real values; what is handed out is looked up in trees in which they are replaced.
+// The values of Secrets are always hidden, and further values by [Rule]. A text such as
+// "(hidden 3f9a1c)" replaces a hidden value. The tag changes with the value, so a reader sees
+// that the value changed. It is made with a key, the object's UID and the path, so nobody can
+// try values against it, or find the same value elsewhere by it. Comparisons are between the
+// real values. Everything in an event comes from trees in which they are replaced.
 //
 // A hidden value also hides the copies of the object that deploying programs keep in
-// annotations. Where an object is not built as a rule expects it, more is hidden, not
+// annotations. Where an object does not have the shape that a rule expects, more is hidden, not
 // less: data of a Secret that is no map is hidden as a whole.
 //
-// Hidden are values, not names: the keys of a Secret can be seen.
+// Names are not hidden: a reader sees the keys of a Secret.
 //
 // # Digests
 //
-// A [Digest] is what a cursor keeps of an object in order to tell later whether, and in
-// which respect, it changed: 16 bytes, made with a key, because a digest of a short secret
-// would tell it to whoever can count.
+// A cursor keeps a [Digest] of each object, 16 bytes, by which it notices later whether, and in
+// which respect, the object changed. It is made with a key: the digest of a short secret
+// would give the secret away to anybody who tries all values.
 //
-// Nothing is written to the trees that are handed in.
+// The encoding that is digested is our own (digest.go), and part of what a cursor's file means:
+// another encoding would make every object look changed after an upgrade.
+//
+// An Observer does not write to the trees that it gets.
 package observe

@@ -128,7 +128,7 @@ func (h *hiding) below(name string, v any, ps []diff.Path, first func(diff.Eleme
 	return v
 }
 
-// tag returns what is shown in place of a value.
+// tag returns the text that replaces a value.
 func (h *hiding) tag(v any) string {
 	mac := hmac.New(sha256.New, h.key)
 	head := binary.AppendUvarint(nil, uint64(len(h.uid)))
@@ -141,15 +141,15 @@ func (h *hiding) tag(v any) string {
 	return "(hidden " + hex.EncodeToString(mac.Sum(nil)[:3]) + ")"
 }
 
-// hiddenOrder is shown for an order of elements of which something is hidden.
+// hiddenOrder stands for the order of elements of which something is hidden.
 const hiddenOrder = "(hidden)"
 
 // pair is one object before and after.
 type pair struct{ old, new map[string]any }
 
-// shown returns the field of a difference between real trees as it may be shown: all that
-// it says is looked up in the trees that have nothing to hide. A difference below
-// something that is hidden as a whole is told as one of that.
+// shown returns the field of a difference between real trees, with its values from the trees in
+// which hidden values are replaced. A difference below a value that is hidden as a whole is one of
+// that value.
 func shown(d diff.Difference, full, safe pair) event.Field {
 	path := make(diff.Path, 0, len(d.Path))
 	var from, to any = safe.old, safe.new
@@ -188,8 +188,8 @@ func shown(d diff.Difference, full, safe pair) event.Field {
 	return f
 }
 
-// shownOrder is a field about the order of a list: it names elements by their keys, and
-// those may be hidden.
+// shownOrder is the field of the order of a list: it names elements by their keys, and
+// keys may be hidden.
 func shownOrder(d diff.Difference, path diff.Path, full pair, from, to any) event.Field {
 	f := event.Field{Path: path.String(), Op: d.Op, From: d.From, To: d.To}
 	var realFrom, realTo any = full.old, full.new
@@ -202,8 +202,8 @@ func shownOrder(d diff.Difference, path diff.Path, full pair, from, to any) even
 	return f
 }
 
-// relabelled returns the element of a path with its keys as they may be shown, and whether
-// they are others.
+// relabelled returns the element of a path with its keys from the element that is shown, and
+// whether they differ.
 func relabelled(e diff.Element, element any) (diff.Element, bool) {
 	m, ok := element.(map[string]any)
 	if !ok {
@@ -227,7 +227,7 @@ func container(v any) bool {
 	return false
 }
 
-// into follows one element of a path in the old or the new tree. What is not there is nil.
+// into follows one element of a path in the old or the new tree. An absent value is nil.
 func into(v any, e diff.Element, isNew bool) any {
 	switch v := v.(type) {
 	case map[string]any:

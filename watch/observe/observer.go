@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/diff"
 	"github.com/setpoint-io/setpoint/watch/event"
@@ -26,20 +27,20 @@ type Options struct {
 	// Schema says how their lists are merged. If it is zero, it is the schema of the
 	// built-in kind, or diff.Generic for a kind that has none.
 	Schema diff.Schema
-	// Hide are rules for values that are not shown, beyond those of Secrets. Rules for
-	// other kinds may be among them.
+	// Hide are rules for hidden values, beyond those of Secrets. Rules for other kinds may
+	// be among them.
 	Hide []Rule
-	// Selected says that the objects are selected by their labels or fields. One that is not
-	// selected any more is told as deleted then, and may come and go again.
+	// Selected says that the objects are selected by their labels or fields. An object that
+	// is not selected any more is a deleted one, and may come and go again.
 	Selected bool
-	// Clock says when an event was seen; time.Now if it is nil.
+	// Clock is the time of events; time.Now if it is nil.
 	Clock func() time.Time
 	// Key is for the tags of hidden values. If it is empty, the Observer makes one of its
 	// own, and tags of different observers or processes cannot be compared.
 	Key []byte
 }
 
-// Observer makes events of the objects of one kind. It is safe for concurrent use.
+// Observer makes events of the changes of one kind. It is safe for concurrent use.
 type Observer struct {
 	kind     event.Kind
 	schema   diff.Schema
@@ -76,11 +77,11 @@ func New(o Options) *Observer {
 type Change struct {
 	Verb event.Verb
 	// Old and New are the states as JSON trees, as they came, with managedFields. Old is
-	// nil for a creation and where it is not known, New for a deletion. They are never
-	// written to, and what is not hidden of them is shared with the event.
+	// nil for a creation and where it is not known, New for a deletion. The Observer does not
+	// write to them, and the event shares what is not hidden of them.
 	Old, New map[string]any
-	// Classes are the classes of an update whose old state is not known, as digests told
-	// them; otherwise they come from what differs.
+	// Classes are the classes of an update whose old state is not known, from digests.
+	// Otherwise they come from the fields that differ.
 	Classes []event.Class
 	// Missed and Stale are those of the event.
 	Missed, Stale bool
@@ -114,18 +115,17 @@ func (o *Observer) Event(c Change) *event.Event {
 	var changed []diff.Difference
 	if full.old != nil && full.new != nil {
 		changed = diff.Compare(full.old, full.new, o.schema)
-		changed = slices.DeleteFunc(changed, func(d diff.Difference) bool { return o.untold(d, c.Verb) })
+		changed = slices.DeleteFunc(changed, func(d diff.Difference) bool { return isLeftOut(d.Path, c.Verb) })
 		e.Fields = o.fields(changed, full, safe)
 	}
-	switch {
-	case c.Verb != event.Updated && c.Verb != event.Settled:
-		e.Classes = []event.Class{event.Content}
-	case full.old != nil:
-		e.Classes = classes(e.Fields)
-	case len(c.Classes) > 0:
-		e.Classes = slices.Clone(c.Classes)
-	default:
-		e.Classes = []event.Class{event.Content}
+	e.Classes = []event.Class{event.Content}
+	if c.Verb == event.Updated || c.Verb == event.Settled {
+		switch {
+		case full.old != nil:
+			e.Classes = classes(e.Fields)
+		case len(c.Classes) > 0:
+			e.Classes = slices.Clone(c.Classes)
+		}
 	}
 	if c.Verb != event.Deleted {
 		before := c.Old
@@ -137,45 +137,40 @@ func (o *Observer) Event(c Change) *event.Event {
 	return e
 }
 
-// untold reports whether a difference is left out: bookkeeping, and between two objects of
-// one name what makes them two.
-func (o *Observer) untold(d diff.Difference, verb event.Verb) bool {
-	if isBookkeeping(d.Path) {
-		return true
-	}
-	return verb == event.Replaced && len(d.Path) == 2 && d.Path[0].Name == "metadata" &&
-		(d.Path[1].Name == "uid" || d.Path[1].Name == "creationTimestamp")
+// isLeftOut reports whether a difference is no field of the event: bookkeeping, and the UID and the
+// creation of two objects of one name.
+func isLeftOut(p diff.Path, verb event.Verb) bool {
+	return isBookkeeping(p) || verb == event.Replaced && isMetadata(p, "uid", "creationTimestamp")
 }
 
-// spot is where a field is, and what became of it.
-type spot struct {
-	path string
-	op   event.Op
+// isMetadata reports whether a path leads to one of these fields of the metadata.
+func isMetadata(p diff.Path, names ...string) bool {
+	return len(p) == 2 && p[0].Name == "metadata" && slices.Contains(names, p[1].Name)
 }
 
-// fields returns the differences as they may be shown.
+// fields returns the differences with hidden values replaced.
 func (o *Observer) fields(changed []diff.Difference, full, safe pair) []event.Field {
-	fields := make([]event.Field, 0, len(changed))
-	content := false
-	applied := -1
-	over := graceIsOver(full)
-	hiddenAt := map[spot]int{} // in fields
+	var fields []event.Field
+	applied, over := -1, graceIsOver(full)
+	type place struct {
+		path string
+		op   event.Op
+	}
+	hiddenAt := map[place]int{} // in fields
 	for _, d := range changed {
-		var f event.Field
-		if len(o.hide) == 0 {
-			f = event.Field{Path: d.Path.String(), Op: d.Op, From: d.From, To: d.To}
-		} else {
+		f := event.Field{Path: d.Path.String(), Op: d.Op, From: d.From, To: d.To}
+		if len(o.hide) > 0 {
 			f = shown(d, full, safe)
 		}
-		if f.Class = o.beats.classOf(d); over && ofDeletion(d.Path) {
+		f.Class = o.beats.classOf(d)
+		if over && isMetadata(d.Path, "deletionTimestamp", "deletionGracePeriodSeconds") {
 			f.Class = event.Status
 		}
-		content = content || f.Class == event.Content
 		// Several differences may be below one hidden value. They are one, and a
 		// heartbeat only if all of them are.
 		if f.Hidden {
-			at := spot{f.Path, f.Op}
-			if i, told := hiddenAt[at]; told {
+			at := place{f.Path, f.Op}
+			if i, known := hiddenAt[at]; known {
 				if fields[i].Class == event.Heartbeat {
 					fields[i].Class = f.Class
 				}
@@ -189,29 +184,18 @@ func (o *Observer) fields(changed []diff.Difference, full, safe pair) []event.Fi
 		fields = append(fields, f)
 	}
 	// The annotation follows the content and says nothing that the content does not.
-	if content && applied >= 0 {
+	if applied >= 0 && slices.ContainsFunc(fields, func(f event.Field) bool { return f.Class == event.Content }) {
 		fields = slices.Delete(fields, applied, applied+1)
-	}
-	if len(fields) == 0 {
-		return nil
 	}
 	return fields
 }
 
-// graceIsOver reports whether an object that was being deleted has no time left. It is gone
-// the moment after, which is told, so that the two would be told as one thing twice.
+// graceIsOver reports whether an object that was being deleted has no time left. Its deletion
+// follows at once. As content, both would say the same.
 func graceIsOver(full pair) bool {
-	was, _ := full.old["metadata"].(map[string]any)
-	is, _ := full.new["metadata"].(map[string]any)
-	grace, _ := was["deletionGracePeriodSeconds"].(int64)
-	left, known := is["deletionGracePeriodSeconds"].(int64)
-	finalizers, _ := is["finalizers"].([]any)
-	return grace > 0 && known && left == 0 && len(finalizers) == 0
-}
-
-// ofDeletion reports whether a path is to when an object is to be gone.
-func ofDeletion(p diff.Path) bool {
-	return len(p) == 2 && p[0].Name == "metadata" && (p[1].Name == "deletionTimestamp" || p[1].Name == "deletionGracePeriodSeconds")
+	was, is := jsontree.Tree{Value: full.old}.At("metadata"), jsontree.Tree{Value: full.new}.At("metadata")
+	const grace = "deletionGracePeriodSeconds"
+	return was.Number(0, grace) > 0 && is.Number(-1, grace) == 0 && len(is.List("finalizers")) == 0
 }
 
 // hidden returns an object without what is to be hidden.
@@ -237,13 +221,11 @@ func withoutManagedFields(tree map[string]any) map[string]any {
 }
 
 func text(tree map[string]any, name string) string {
-	metadata, _ := tree["metadata"].(map[string]any)
-	s, _ := metadata[name].(string)
-	return s
+	return jsontree.Tree{Value: tree}.Text("metadata", name)
 }
 
-// identity returns the ID of an event: the same wherever and however often the change is
-// told. An object is deleted once, whichever of its states was the last that was seen; but it
+// identity returns the ID of an event: the same in each process and each time that the change is
+// sent. An object is deleted once, whichever of its states was the last that was seen; but it
 // may leave a selection more often.
 func (o *Observer) identity(e *event.Event) string {
 	version := e.Version
