@@ -11,12 +11,12 @@ import (
 	"github.com/setpoint-io/setpoint/watch/observe"
 )
 
-// cursor is what is known of the last run. Without a journal there was none.
+// cursor is what the journal knows of the last run. Without a journal there was none.
 type cursor struct{ journal *journal.Journal }
 
 func (c cursor) none() bool { return c.journal == nil }
 
-// key is what digests are keyed with.
+// key is the key of digests.
 func (c cursor) key() []byte {
 	if c.none() {
 		return nil
@@ -24,8 +24,8 @@ func (c cursor) key() []byte {
 	return c.journal.Key()
 }
 
-// selection returns up to which version a selection has been told of, and whether there
-// was a run that had all of it.
+// selection returns the version up to which a selection has been published, and whether a run
+// began with it.
 func (c cursor) selection(name string) (version object.Version, known bool) {
 	if c.none() {
 		return "", false
@@ -34,8 +34,8 @@ func (c cursor) selection(name string) (version object.Version, known bool) {
 	return object.Version(v), known
 }
 
-// empty notes that selections are known and that nothing was in them, those excepted that are
-// known already; and forgets another one with it, if it is named.
+// empty notes that selections are known and had no objects, except those that are known already. It
+// forgets another selection with it, if it is named.
 func (c cursor) empty(forget string, selections ...string) error {
 	if c.none() {
 		return nil
@@ -59,7 +59,8 @@ func (c cursor) get(selection string, key object.Key) (journal.Seen, bool, error
 	return c.journal.Get(selection, key)
 }
 
-// objects returns what is known of a selection, and says afterwards if that was all.
+// objects returns the objects of a selection, and a function that says afterwards whether they were
+// all.
 func (c cursor) objects(selection string) (iter.Seq2[object.Key, journal.Seen], func() error) {
 	if c.none() {
 		return func(func(object.Key, journal.Seen) bool) {}, func() error { return nil }

@@ -141,7 +141,7 @@ func TestTheCursorGoesBackWithTheInformer(t *testing.T) {
 		f.moveOn(t.Context(), registration)
 	}()
 	select {
-	case what := <-w.teller.in:
+	case what := <-w.publisher.in:
 		if what.version.IsZero() || what.version.AtLeast("99999999999") {
 			t.Errorf("the cursor moves to %s", what.version)
 		}
@@ -160,9 +160,9 @@ type host struct {
 	log       *slog.Logger
 }
 
-func (h host) Client() *client.Client    { return h.client }
+func (h host) Client() *client.Client          { return h.client }
 func (h host) InformerFactory() *cache.Factory { return h.informers }
-func (h host) Logger() *slog.Logger      { return h.log }
+func (h host) Logger() *slog.Logger            { return h.log }
 
 // replaying is a follower of ConfigMaps, whose server sends these events to each
 // watch; each is "ADDED a 101 value".
@@ -206,7 +206,7 @@ func replayingFrom(t *testing.T, events func(from string) []string) (*follower, 
 		defer close(done)
 		for {
 			select {
-			case what := <-w.teller.in:
+			case what := <-w.publisher.in:
 				_ = b.tell(ctx, []*event.Event{what.event})
 				time.Sleep(b.pause)
 			case <-ctx.Done():

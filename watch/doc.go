@@ -1,50 +1,49 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch is Chronos: it watches objects of any kinds and tells of every change,
-// who made it and what it changed.
+// Package watch is Chronos: it watches objects of any kinds and publishes every change, with
+// its author and the fields that changed.
 //
 // # The way of a change
 //
 //	informer ─▶ follower ─▶ filter ─▶ settle ─▶ route ─▶ journal ─▶ sinks
-//	every step  old and      classes,  gathers   to        cursor     in order,
-//	            new make     CEL       changes   whom      and        until they
-//	            an event               to one              outbox     are taken
+//	every step  old and      classes,  merges    to        cursor     in order,
+//	            new make     CEL       changes   sinks     and        until the
+//	            an event                                   outbox     receiver has it
 //
-// There is a follower for each kind and namespace. It takes each step of its informer,
-// makes an event of it (package observe) and hands it to the teller, of which there is
-// one. The teller leaves out what nobody wants to see, holds back what is not at rest yet,
-// and commits what is to be told together with the cursor that moves past it, as one
-// transaction. A sink that is slow or away therefore loses nothing, and neither does a
-// crash at any moment.
+// Each kind and namespace has a follower. It reads each step of its informer, makes an event of it
+// (package observe) and submits it to the publisher, of which there is one. The publisher drops
+// events that the options do not ask for, merges changes of objects that are not at rest (package
+// settle), and commits the rest together with the cursor that moves past it, as one transaction. So
+// nothing is lost when a sink is slow or away, nor in a crash at any moment.
 //
-// A [Watch] tells a function, or puts events into a journal. A [Pipeline] has the journal
-// and the sinks too: a configuration in, and what a manager runs out.
+// A [Watch] calls a function with events, or puts them into a journal. A [Pipeline] has the journal
+// and the sinks too: it is made from a configuration, and a manager runs it.
 //
 // # After a stop
 //
-// The journal knows up to which resourceVersion each selection has been told of, and the
-// version and a digest of each of its objects. At the start a follower asks the server for
-// every step since then. A server that no longer has them answers so, and then the state
-// is compared with the digests: many changes of an object are told as one, and a deletion
-// as a deletion. Either way the events say that they were missed.
+// The journal has, for each selection, the resourceVersion up to which everything was published, and
+// the version and a digest of each object. At the start a follower asks the server for
+// every step since then. If the server no longer has them, the follower compares the state with the
+// digests: many changes of an object become one event, and an object that is gone a deletion. In
+// both cases the events say that they were missed.
 //
-// What was committed and not yet acknowledged by a sink is sent again, and what was not
-// committed is found again. So each change is told at least once. Event.ID is the same
+// Events that were committed and that a sink has not acknowledged are sent again. Changes that were
+// not committed are found again. So each change is published at least once, with the same Event.ID
 // each time.
 //
 // # Kinds come and go
 //
-// The server is asked every ten seconds which kinds it serves, as long as one is waited for,
-// and otherwise once a minute. One that was asked for by name and appears is followed from
-// its first object on; with a journal also if it appears between two runs. One that is not
-// served any more is told of up to there. That it is gone does not tell of deletions: its
-// server may be away. What has changed is told if it comes back, in whichever version. One
-// that the account may not read holds nobody up: the log names it, and its informer tries
-// again.
+// The watch asks the server which kinds it serves: every ten seconds while it waits for a kind, and
+// otherwise once a minute. A kind that was named and appears is followed from its first object on;
+// with a journal also if it appears between two runs. Of a kind that is not served any more,
+// everything up to there is published. Its objects are not deleted then: the server of the kind may
+// be away. If the kind comes back, in any version, its changes since then are published. A kind that
+// the account may not read keeps no other waiting: the log names it, and its informer tries again.
 //
-// # Whose it is
+// No wait is silent: a discovery, a first list and a replay that take long are in the log.
 //
-// A Watch is something that a manager runs. Its Run is called once; its other methods are
-// safe for concurrent use.
+// # Use
+//
+// A manager runs a Watch. Run is called once; the other methods are safe for concurrent use.
 package watch

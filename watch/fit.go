@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// most is how many bytes an event may have, its ID and all.
+	// most is how many bytes an event may have, with its ID.
 	most = journal.MaxEvent - 1024
-	// long is what a value may have in an event that is too large with it.
+	// long is how many bytes a value may have in an event that is too large.
 	long = 1024
 )
 
-// fit encodes an event with as much of it as the journal takes: an object may have
+// fit encodes an event with as much of it as the journal accepts: an object may have
 // 1.5 MiB at a server, is in an event up to four times, and six bytes of JSON may stand for
 // one of it. The summary says what is left out.
 func fit(e *event.Event, o *Options) ([]byte, error) {
@@ -31,13 +31,13 @@ func fit(e *event.Event, o *Options) ([]byte, error) {
 	if err != nil || len(data) <= most {
 		return data, err
 	}
-	o.Log.Warn("an event is too large for the journal and is told with less", "kind", e.Kind.String(), "object", e.Key.String(), "bytes", len(data), "most", most)
+	o.Log.Warn("an event is too large for the journal; parts of it are left out", "kind", e.Kind.String(), "object", e.Key.String(), "bytes", len(data), "most", most)
 	less := *e
-	less.Summary = "too large to be told with its objects"
+	less.Summary = "too large for its objects"
 	if data, err = event.Encode(&less, false); err != nil || len(data) <= most {
 		return data, err
 	}
-	less.Summary = "too large to be told whole"
+	less.Summary = "too large for all of its fields"
 	less.Fields = slices.Clone(e.Fields)
 	for i := range less.Fields {
 		f := &less.Fields[i]
@@ -50,7 +50,7 @@ func fit(e *event.Event, o *Options) ([]byte, error) {
 	return event.Encode(&less, false)
 }
 
-// shortened returns a value, or what is said in its place if it is long.
+// shortened returns a value, or a text in its place if it is long.
 func shortened(v any) any {
 	if data, err := json.Marshal(v); err == nil && len(data) <= long {
 		return v

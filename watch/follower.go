@@ -30,7 +30,7 @@ type (
 )
 
 // follower follows one kind in one namespace, or in all: it makes events of the steps of
-// an informer. Each has a goroutine of its own, so that the objects of many kinds are
+// an informer. Each follower has a goroutine of its own, so that the objects of many kinds are
 // decoded and compared on all processors.
 type follower struct {
 	watch     *Watch
@@ -39,38 +39,38 @@ type follower struct {
 	selection client.Selection
 	name      string  // in the journal
 	appeared  bool    // the kind was not served when the watch began: its objects are new
-	before    *legacy // of who followed the kind before; nil: nobody did
-	legacy    *legacy // for who follows it after
+	before    *legacy // of the follower before; nil: there was none
+	legacy    *legacy // for the follower after
 
 	informer cache.SharedInformer[anyObject]
 	observer *observe.Observer
 	steps    chan cache.Event[anyObject]
-	leave    func() // lets go of a handler whose steps nobody takes any more
+	leave    func() // ends the handler whose steps are not read any more
 	stop     context.CancelFunc
 
 	// Of the goroutine that runs it.
 	known      bool                    // the journal knows the selection, or a legacy does
-	replayed   map[object.Key]replayed // what the replay has told of
+	replayed   map[object.Key]replayed // the objects that the replay has reported
 	replayedTo object.Version          // up to which the replay came
 	contents   int                     // of how many replayed objects the content is kept
 	whole      bool                    // the replay came as far as the handler's first state, or further
 	present    map[object.Key]bool     // what was there at the start
-	state      object.Version          // of the state that the handler is first told of, or an older one, with nothing missing
-	newest     object.Version          // of the newest step that was handed on
-	last       object.Version          // up to which every step was handed on: where the cursor is to be
+	state      object.Version          // of the state with which the handler begins, or an older one, with nothing missing
+	newest     object.Version          // of the newest step that was submitted
+	last       object.Version          // up to which every step was submitted: where the cursor belongs
 	idleAt     object.Version          // where the informer was when the cursor was last to be moved on
-	begun      atomic.Bool             // the handler has been told of everything that was there
+	begun      atomic.Bool             // the handler has had everything that was there
 }
 
 // legacy is what a follower leaves to the next one of the same kind, which begins when this
-// one has told everything.
+// one has published everything.
 type legacy struct {
 	ended chan struct{}               // closed then
-	seen  map[object.Key]journal.Seen // what it has told of, where no journal says so; nil: nothing yet
+	seen  map[object.Key]journal.Seen // what it has published, where no journal says so; nil: nothing yet
 }
 
-// newFollower follows a kind until ctx ends or stop is called. What has come up to the stop
-// is told.
+// newFollower follows a kind until ctx ends or stop is called. It publishes what has come up to the
+// stop.
 func (w *Watch) newFollower(ctx context.Context, r object.Resource, namespace string, appeared bool, before *legacy) *follower {
 	f := &follower{
 		watch: w, kind: kindOf(r), resource: r, appeared: appeared, leave: func() {},
@@ -86,7 +86,7 @@ func (w *Watch) newFollower(ctx context.Context, r object.Resource, namespace st
 		defer close(f.legacy.ended)
 		defer f.informer.Release()
 		f.run(ctx, staying)
-		w.teller.hand(ctx, told{follower: f, ended: true})
+		w.publisher.submit(ctx, report{follower: f, ended: true})
 	})
 	return f
 }
@@ -95,14 +95,14 @@ func (w *Watch) newFollower(ctx context.Context, r object.Resource, namespace st
 // still knows the place after the next start.
 const idleEvery = 15 * time.Second
 
-// run follows until ctx ends; when staying does, it first takes what has come until then.
+// run follows until ctx ends. When staying ends, it first reads the steps that have come until then.
 func (f *follower) run(ctx, staying context.Context) {
 	defer f.stop()
 	defer func() { f.leave() }()
 	if f.before != nil {
 		select {
 		case <-f.before.ended:
-			f.legacy.seen = f.before.seen // until more is known
+			f.legacy.seen = f.before.seen // until there is more
 		case <-ctx.Done():
 			return
 		}
@@ -135,8 +135,8 @@ func (f *follower) run(ctx, staying context.Context) {
 	}
 }
 
-// finish takes the steps that have come up to now, and leaves what it has told of to who
-// follows the kind next.
+// finish reads the steps that have come up to now, and leaves what was published to the next
+// follower of the kind.
 func (f *follower) finish(ctx context.Context, r *cache.Registration) {
 	if !f.begun.Load() {
 		return
@@ -150,8 +150,8 @@ func (f *follower) finish(ctx context.Context, r *cache.Registration) {
 			f.step(ctx, e)
 			left--
 		case <-look.C:
-			// Behind those that wait there is one that is neither counted as waiting nor as
-			// being handled, for a moment.
+			// For a moment, one step behind those that wait is counted neither as waiting nor as
+			// being handled.
 			s := r.Status()
 			left = min(left, s.Waiting+1)
 			if idle++; s.Waiting > 0 || s.Busy > 0 {
@@ -164,16 +164,15 @@ func (f *follower) finish(ctx context.Context, r *cache.Registration) {
 	if !f.watch.cursor.none() {
 		return
 	}
-	f.legacy.seen = make(map[object.Key]journal.Seen, last.Len()) // where a journal would know it
+	f.legacy.seen = make(map[object.Key]journal.Seen, last.Len()) // in place of a journal
 	for key, item := range last.All() {
 		meta := item.Meta()
 		f.legacy.seen[key] = journal.Seen{UID: meta.UID, Version: string(meta.Version)}
 	}
 }
 
-// start has the informer tell of what there is and of each step from there on, and tells of
-// what happened since the last run. The handler is added first: its steps wait while older
-// ones are replayed, and none falls between the two.
+// start adds a handler to the informer, and replays what happened since the last run. The handler
+// comes first: its steps wait while older ones are replayed, and none falls between the two.
 func (f *follower) start(ctx context.Context) (*cache.Registration, bool) {
 	version, known := f.watch.cursor.selection(f.name)
 	if f.before != nil && f.before.seen != nil {
@@ -191,7 +190,7 @@ func (f *follower) start(ctx context.Context) (*cache.Registration, bool) {
 	if state := f.informer.Snapshot().Version(); state.AtLeast(version) {
 		f.whole = f.replay(ctx, version, state)
 	} else {
-		f.watch.log.Warn("the server was set back to an older state; telling what is different now", "kind", f.kind.String(), "told", string(version), "server", string(state))
+		f.watch.log.Warn("the server was set back to an older state; comparing the states instead", "kind", f.kind.String(), "published", string(version), "server", string(state))
 	}
 	if f.whole {
 		return registration, true
@@ -200,16 +199,16 @@ func (f *follower) start(ctx context.Context) (*cache.Registration, bool) {
 	if ctx.Err() != nil {
 		return nil, false
 	}
-	// What is compared must be newer than all that was replayed. And who has begun to compare
-	// does not come back to single steps, which are older than what he has told.
-	f.watch.teller.hand(ctx, told{follower: f, stepless: true})
+	// The state to compare with must be newer than all that was replayed. After it, single steps
+	// would be older than what was published.
+	f.watch.publisher.submit(ctx, report{follower: f, stepless: true})
 	return f.listen(ctx)
 }
 
-// listen adds a handler, whose steps wait until they are taken.
+// listen adds a handler, whose steps wait until they are read.
 func (f *follower) listen(ctx context.Context) (*cache.Registration, bool) {
 	steps := make(chan cache.Event[anyObject])
-	left := make(chan struct{}) // by who takes them
+	left := make(chan struct{}) // by the reader
 	f.leave()
 	f.steps, f.leave = steps, sync.OnceFunc(func() { close(left) })
 	f.state = f.informer.Snapshot().Complete()
@@ -218,9 +217,9 @@ func (f *follower) listen(ctx context.Context) (*cache.Registration, bool) {
 		case steps <- e:
 		case <-left:
 		}
-	}, cache.HandlerOptions{Name: "watch", EveryStep: true, HoldUp: true}) // what a sink has no room for is read later
+	}, cache.HandlerOptions{Name: "watch", EveryStep: true, HoldUp: true}) // while a sink has no room, the informer does not read on
 	if err != nil && ctx.Err() == nil {
-		f.watch.teller.fail(fmt.Errorf("following %s: %w", f.kind, err))
+		f.watch.publisher.fail(fmt.Errorf("following %s: %w", f.kind, err))
 	}
 	return registration, err == nil
 }
@@ -250,14 +249,14 @@ func (f *follower) awaitState(ctx context.Context) bool {
 				well = time.Now()
 			case !f.watch.options.Once:
 			case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), time.Since(well) > f.watch.patience:
-				f.watch.teller.fail(&unseenError{what: "watching " + f.kind.String(), err: err})
+				f.watch.publisher.fail(&unseenError{what: "watching " + f.kind.String(), err: err})
 				return false
 			}
 		}
 	}
 }
 
-// unseenError is the error for what has to be read and cannot be.
+// unseenError is the error for something that must be read and cannot be.
 type unseenError struct {
 	what string
 	err  error
@@ -266,7 +265,7 @@ type unseenError struct {
 func (e *unseenError) Error() string { return e.what + ": " + e.err.Error() }
 func (e *unseenError) Unwrap() error { return e.err }
 
-// seen returns what was told of an object.
+// seen returns the state of an object that was published last.
 func (f *follower) seen(key object.Key) (journal.Seen, bool, error) {
 	if f.before != nil && f.before.seen != nil {
 		seen, had := f.before.seen[key]
@@ -275,7 +274,8 @@ func (f *follower) seen(key object.Key) (journal.Seen, bool, error) {
 	return f.watch.cursor.get(f.name, key)
 }
 
-// objects returns all that was told of, and says afterwards if that was all.
+// objects returns all objects with the states that were published last, and a function that says
+// afterwards whether they were all.
 func (f *follower) objects() (iter.Seq2[object.Key, journal.Seen], func() error) {
 	if f.before != nil && f.before.seen != nil {
 		return maps.All(f.before.seen), func() error { return nil }
@@ -283,10 +283,10 @@ func (f *follower) objects() (iter.Seq2[object.Key, journal.Seen], func() error)
 	return f.watch.cursor.objects(f.name)
 }
 
-// moveOn moves the cursor to where the informer was when it was called before, if
-// everything has been handed on. Where the informer is just now says too much: a step is
-// in its state a moment before it waits for the handler. A cursor beyond the informer goes
-// back: the server was set back to an older state, and what it gives out anew is not told.
+// moveOn moves the cursor to where the informer was at the call before, if everything has been
+// submitted. The place where the informer is now would be too far: a step is in its state a moment
+// before it waits for the handler. A cursor beyond the informer goes back: the server was set back
+// to an older state, and the versions that it gives out again would be skipped.
 func (f *follower) moveOn(ctx context.Context, r *cache.Registration) {
 	version := f.idleAt
 	f.idleAt = f.informer.Snapshot().Complete()
@@ -300,12 +300,12 @@ func (f *follower) moveOn(ctx context.Context, r *cache.Registration) {
 		f.newest = version
 	}
 	f.last = version
-	f.watch.teller.hand(ctx, told{follower: f, version: version})
+	f.watch.publisher.submit(ctx, report{follower: f, version: version})
 }
 
-// reach notes a step that is handed on. There may be more steps at its version (see
-// [cache.Snapshot.Complete]): only a later one shows that all before it have come. What was
-// noticed by absence has the version of its last state, which may be old.
+// reach notes a step that is submitted. There may be more steps at its version (see
+// [cache.Snapshot.Complete]): only a later one shows that all before it have come. A deletion that
+// was noticed by absence has the version of the last state, which may be old.
 func (f *follower) reach(version object.Version) {
 	if f.newest.AtLeast(version) {
 		return
@@ -316,7 +316,7 @@ func (f *follower) reach(version object.Version) {
 	f.newest = version
 }
 
-// complete notes that every step up to a version has been handed on.
+// complete notes that every step up to a version has been submitted.
 func (f *follower) complete(version object.Version) {
 	if version.AtLeast(f.newest) {
 		f.newest = version

@@ -11,14 +11,14 @@ import (
 	"github.com/setpoint-io/setpoint/watch/observe"
 )
 
-// id is an object, among all that are followed.
+// id identifies an object among all kinds.
 type id struct {
 	kind event.Kind
 	key  object.Key
 }
 
-// held is what was handed on and is not told yet, in order.
-type held map[id][]told
+// held is the reports whose events the settler holds, in order.
+type held map[id][]report
 
 // between is the change from the state before one event to the state after another of the
 // same object, as if it were one.
@@ -36,8 +36,8 @@ func (h held) between(first, last *event.Event) observe.Change {
 	return change
 }
 
-// compact keeps of what is held of an object what is still needed: the first, the last of
-// those that the settler has, with which the cursor moves, and the last that is hidden and
+// compact drops the reports of an object that are not needed any more. It keeps the first, the
+// last of those that the settler has, with which the cursor moves, and the last hidden one that
 // came after it.
 func (h held) compact(object id) {
 	waiting := h[object]
@@ -45,9 +45,9 @@ func (h held) compact(object id) {
 		return
 	}
 	first, rest := waiting[0], waiting[1:]
-	kept := make([]told, 1, 3)
+	kept := make([]report, 1, 3)
 	for i, w := range rest {
-		followed := slices.ContainsFunc(rest[i+1:], func(later told) bool { return !later.hidden || w.hidden })
+		followed := slices.ContainsFunc(rest[i+1:], func(later report) bool { return !later.hidden || w.hidden })
 		switch {
 		case !followed:
 			kept = append(kept, w)
@@ -69,15 +69,15 @@ func union(a, b []event.Class) []event.Class {
 	return all
 }
 
-// release lets go of what an event stands for, and returns the last of it, if there is any.
-func (h held) release(e *event.Event) (last told, ok bool) {
+// release removes the reports that an event stands for, and returns the last of them, if any.
+func (h held) release(e *event.Event) (last report, ok bool) {
 	object := id{e.Kind, e.Key}
 	waiting := h[object]
-	passed := len(waiting) // up to the last one that is meant, should a state be told of twice
+	passed := len(waiting) // up to the last one that matches: a state may be reported twice
 	for passed > 0 && !stands(e, waiting[passed-1].event) {
 		passed--
 	}
-	// What is hidden goes with what it came after.
+	// A hidden report goes with the one before it.
 	for passed > 0 && passed < len(waiting) && waiting[passed].hidden {
 		passed++
 	}
@@ -87,7 +87,7 @@ func (h held) release(e *event.Event) (last told, ok bool) {
 		h[object] = slices.Clone(waiting[passed:])
 	}
 	if passed == 0 {
-		return told{}, false
+		return report{}, false
 	}
 	return waiting[passed-1], true
 }
@@ -97,7 +97,7 @@ func stands(e, other *event.Event) bool {
 	return e.Version == other.Version && e.UID == other.UID && (e.Verb == event.Deleted) == (other.Verb == event.Deleted)
 }
 
-// stop has no version go past the first event of its follower that is held.
+// stop limits versions to the first event of their follower that is held.
 func (h held) stop(versions map[*follower]object.Version) {
 	for _, waiting := range h {
 		f := waiting[0].follower

@@ -13,9 +13,9 @@ import (
 	"github.com/setpoint-io/setpoint/internal/nearest"
 )
 
-// UnknownKindError says that a kind is not served. It is final for a name without a
-// group: such a name is of a kind that everybody has, or a mistake. A name with a group
-// may be of a kind that is defined later.
+// UnknownKindError says that a kind is not served. It is final for a name without a group: such a
+// name is of a built-in kind, or a mistake. A name with a group may be of a kind that is defined
+// later.
 type UnknownKindError struct {
 	Name    string
 	Nearest string // a kind that is served
@@ -34,13 +34,13 @@ func (e *UnknownKindError) Error() string {
 	return text + " One that is defined later is waited for if its group is named too, as in widgets.example.com"
 }
 
-// mayAppear reports whether a kind that is not served can be waited for.
+// mayAppear reports whether a kind that is not served may be defined later.
 func (e *UnknownKindError) mayAppear() bool { return strings.Contains(e.Name, ".") }
 
-// watchable reports whether objects of a kind can be followed.
+// watchable reports whether the objects of a kind can be followed.
 func watchable(s client.Served) bool { return s.Can("list") && s.Can("watch") }
 
-// findKind returns the kind that a name means. Names are as kubectl takes them: the plural, the
+// findKind returns the kind of a name. Names are as kubectl takes them: the plural, the
 // singular, a short name or the kind, in any case, and behind a dot the group, or the
 // version and the group. Where several groups have the name, the core group goes first
 // and then the order of the server.

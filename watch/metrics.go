@@ -7,13 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Of all followers together: the informers have metrics by kind.
+// These count all followers together. The informers have metrics by kind.
 var (
-	seenEvents   = prometheus.NewDesc("setpoint_watch_changes_total", "Changes that were seen, those that nobody is told of included.", nil, nil)
+	seenEvents   = prometheus.NewDesc("setpoint_watch_changes_total", "Changes that were seen, also those that were not published.", nil, nil)
 	hiddenEvents = prometheus.NewDesc("setpoint_watch_changes_hidden_total", "Changes that were left out, as noise or by a condition.", nil, nil)
-	toldEvents   = prometheus.NewDesc("setpoint_watch_events_total", "Events that were told of, or put into the queues of sinks.", nil, nil)
+	toldEvents   = prometheus.NewDesc("setpoint_watch_events_total", "Events that were published: put into the queues of sinks, or printed.", nil, nil)
 	failedEvents = prometheus.NewDesc("setpoint_watch_failures_total", "Objects that could not be decoded, and conditions that could not be decided.", nil, nil)
-	lagSeconds   = prometheus.NewDesc("setpoint_watch_last_lag_seconds", "How long the last event took from when its change was seen to when it was told of or in the queues, changes that were held back excepted.", nil, nil)
+	lagSeconds   = prometheus.NewDesc("setpoint_watch_last_lag_seconds", "How long the last event took from when its change was seen to when it was published, except merged events.", nil, nil)
 	following    = prometheus.NewDesc("setpoint_watch_followed", "Kinds that are followed, one for each namespace if some are named.", []string{"state"}, nil)
 )
 

@@ -69,8 +69,8 @@ func TestASinkThatIsFullIsAnErrorForWhoAsksOnce(t *testing.T) {
 	d := newDesk(t, 1, Options{Once: true})
 	d.watch.patience = time.Millisecond
 	d.happens("a", event.Created, event.Content)
-	d.take(told{follower: d.f, event: &event.Event{ID: "x", Verb: event.Created, Kind: d.f.kind, Key: object.Key{Name: "b"}, Version: "200", Time: noon}, version: "200", seen: journal.Seen{Version: "200"}}, noon)
-	if err := d.tell(t.Context(), true); err == nil || !strings.Contains(err.Error(), "book") {
+	d.take(report{follower: d.f, event: &event.Event{ID: "x", Verb: event.Created, Kind: d.f.kind, Key: object.Key{Name: "b"}, Version: "200", Time: noon}, version: "200", seen: journal.Seen{Version: "200"}}, noon)
+	if err := d.publish(t.Context(), true); err == nil || !strings.Contains(err.Error(), "book") {
 		t.Errorf("the error is %v, want one that names the sink", err)
 	}
 	d.want("pods 101, a 101", "created pods a")

@@ -19,60 +19,57 @@ import (
 	"github.com/setpoint-io/setpoint/watch/observe"
 )
 
-// Options says what is watched and what is told of it. The zero value tells of every
+// Options says what is watched and which changes are published. The zero value publishes every
 // change of a Pod that is more than a sign of life.
 type Options struct {
-	// Kinds are what is watched, each as on a command line: "pods", "po", "Pod",
-	// "deployments.apps", "deployments.v1.apps". None is pods.
+	// Kinds are the kinds that are watched, each as on a command line: "pods", "po", "Pod",
+	// "deployments.apps", "deployments.v1.apps". The default is pods.
 	Kinds []string
 	// All is every kind that can be watched. Kinds must be empty then.
 	All bool
-	// Namespaces are those watched; none is all of them. Kinds without namespaces are
-	// watched whatever is here.
+	// Namespaces are the namespaces that are watched; none is all. Kinds without namespaces
+	// are watched in any case.
 	Namespaces []string
 	// ExcludeNamespaces are left out.
 	ExcludeNamespaces []string
 	// Labels and Fields are selectors, which the server applies.
 	Labels, Fields string
 
-	// Show are the classes told of beyond content and metadata.
+	// Show are the classes that are published beside content and metadata.
 	Show []event.Class
-	// Existing has the objects told of that are there at the start.
+	// Existing publishes the objects that are there at the start, too.
 	Existing bool
-	// Keep says of an event whether it is told of. It may be nil. An error is counted and
-	// logged, and the event is not told of.
+	// Keep says whether an event is published. It may be nil. An error is counted and
+	// logged, and the event is not published.
 	Keep func(*event.Event) (bool, error)
-	// Window is how long changes of an object are gathered to one. 0 tells of each.
+	// Window is how long changes of an object are merged into one. 0 publishes each.
 	Window time.Duration
-	// Settle is how long an object must be at rest until one event sums up what became
-	// of it. 0 tells of each change.
+	// Settle is how long an object must be at rest until one event sums up its changes. 0
+	// publishes each change.
 	Settle time.Duration
-	// Hide are values that are never shown, beside those of Secrets.
+	// Hide are rules for values that no event shows, beside those of Secrets.
 	Hide []observe.Rule
 
-	// Journal keeps over a restart what was told and what is still to be sent. Without one
-	// Tell is used.
+	// Journal keeps over a restart what was published and what sinks have not taken. Without
+	// one, Tell gets the events.
 	Journal *journal.Journal
 	// Route says to which sinks of the journal an event goes.
 	Route func(*event.Event) ([]string, error)
 	// WithObjects has whole objects written to the journal, for sinks that send them.
 	WithObjects bool
-	// Words says in a few words what an object that came or went is or was like. It is
-	// asked where an event is written to the journal without the object, and what it says
-	// is the summary then. May be nil.
+	// Words describes an object that was created or deleted in a few words. They become the
+	// summary of an event that the journal keeps without the object. May be nil.
 	Words func(*event.Event) string
-	// Tell is told of events, in order, where there is no journal. It blocks as long as it
-	// needs to.
+	// Tell is called with events, in order, if there is no journal. The watch waits for it.
 	Tell func(context.Context, []*event.Event) error
-	// Once ends Run when everything that had changed has been told. A kind that may not be
-	// read is an error then, and so is what cannot be read, or not be told, for 30 s.
+	// Once ends Run when everything that had changed is published. A kind that may not be read is
+	// an error then, and so are a server and a sink that fail for 30 s.
 	Once bool
 
 	Log *slog.Logger // nil: none
 }
 
-// How often the server is asked which kinds there are, where one is waited for and where
-// not.
+// The time between two discoveries, if the watch waits for a kind and if it does not.
 const (
 	discoverEvery  = 10 * time.Second
 	discoverSeldom = time.Minute
@@ -82,17 +79,17 @@ const (
 // Source: k8s.io/client-go/discovery, defaultTimeout.
 const discoverPatience = 32 * time.Second
 
-// listQuiet is how long a first list may take before the log says that it is waited for.
+// listQuiet is how long a first list may take before the log says that the watch waits for it.
 // Source: k8s.io/client-go/tools/cache, initialEventsEndBookmarkWarningTicker.
 const listQuiet = 10 * time.Second
 
-// oncePatience is how long who asks once waits for a server or a sink.
+// oncePatience is how long a Watch with Once waits for a server or a sink.
 const oncePatience = 30 * time.Second
 
 func (o *Options) complete() error {
 	var errs []error
 	if o.All && len(o.Kinds) > 0 {
-		errs = append(errs, errors.New("all kinds and some kinds are asked for; name kinds, or all"))
+		errs = append(errs, errors.New("there are kinds, and all kinds; name kinds, or all"))
 	}
 	if !o.All && len(o.Kinds) == 0 {
 		o.Kinds = []string{"pods"}
@@ -112,7 +109,7 @@ func (o *Options) complete() error {
 		}
 	}
 	if (o.Journal == nil) == (o.Tell == nil) {
-		errs = append(errs, errors.New("want a journal, or somebody to tell; not both and not none"))
+		errs = append(errs, errors.New("want a journal or Tell, and not both"))
 	}
 	if o.Journal != nil && o.Route == nil {
 		errs = append(errs, errors.New("a journal needs routes to its sinks"))

@@ -17,25 +17,25 @@ import (
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
-// PipelineOptions say what is watched, and where its events go. Configured makes them of a
+// PipelineOptions say what is watched, and where its events go. Configured makes them from a
 // configuration.
 type PipelineOptions struct {
 	// Options say what is watched. Journal, Route, WithObjects, Words and Tell are the
 	// Pipeline's own.
 	Options
-	// Sinks are where events go: at least one.
+	// Sinks are the sinks of the events: at least one.
 	Sinks []config.Sink
 	// Router says which events go to which sinks. Default: all events go to all sinks.
 	Router *config.Router
 	// Cursor is the file of the journal, in which events wait for the sinks, and which knows
-	// at the next start what has been told. Without one they wait in memory; where the only
-	// sink is a terminal, the watch waits for it.
+	// at the next start what has been published. Without one, events wait in memory. If the
+	// only sink is a terminal, the watch waits for it.
 	Cursor string
-	// Deps are what sinks are made with. Default of Client: the host's.
+	// Deps are what sinks need. The default of Client is the host's.
 	Deps sink.Deps
 }
 
-// Configured returns what a configuration says.
+// Configured returns the options of a configuration.
 func Configured(c *config.Config) PipelineOptions {
 	w := c.Watch
 	o := PipelineOptions{
@@ -54,9 +54,8 @@ func Configured(c *config.Config) PipelineOptions {
 	return o
 }
 
-// Pipeline is a Watch with all that takes its events to sinks. It is something that a
-// manager runs. Run is called once; its other methods are safe for concurrent use, Open and
-// Close excepted.
+// Pipeline is a Watch with the journal and the sinks of its events. A manager runs it. Run is called
+// once; its other methods are safe for concurrent use, except Open and Close.
 type Pipeline struct {
 	host Host
 	o    PipelineOptions
@@ -68,14 +67,14 @@ type Pipeline struct {
 	running atomic.Pointer[running]
 }
 
-// running is what can be asked how it fares.
+// running is the source of the metrics.
 type running struct {
 	watch   *Watch
 	runners []*sink.Runner
 }
 
-// NewPipeline makes the sinks. What is wrong with one of them is an error; a receiver that
-// is away is none. The context is for sinks that are made, and not for what they do later.
+// NewPipeline makes the sinks. A sink that cannot be made is an error; a receiver that is away is
+// none. The context is for the making of sinks, and not for what they do later.
 func NewPipeline(ctx context.Context, h Host, o PipelineOptions) (*Pipeline, error) {
 	if o.Log == nil {
 		o.Log = h.Logger()
@@ -84,7 +83,7 @@ func NewPipeline(ctx context.Context, h Host, o PipelineOptions) (*Pipeline, err
 		o.Deps.Client = h.Client()
 	}
 	if len(o.Sinks) == 0 {
-		return nil, errors.New("watching: there is no sink that is told")
+		return nil, errors.New("watching: there is no sink")
 	}
 	p := &Pipeline{host: h, o: o}
 	for _, s := range o.Sinks {
@@ -101,15 +100,15 @@ func NewPipeline(ctx context.Context, h Host, o PipelineOptions) (*Pipeline, err
 // Name implements controller.Runnable.
 func (p *Pipeline) Name() string { return "watch" }
 
-// Changed reports whether something was told of, what was there at the start not counted.
+// Changed reports whether a change has been published. Objects that were there at the start are none.
 func (p *Pipeline) Changed() bool {
 	r := p.running.Load()
 	return r != nil && r.watch.Changed()
 }
 
-// Run watches, and sends, until ctx ends; with Options.Once until everything that had changed
-// has been told, and the sinks have had 30 s to take it. Sinks and journal are closed when it
-// returns, so that who holds the lease next can open the same file.
+// Run watches, and sends, until ctx ends. With Options.Once it ends when everything that had changed
+// is published, and the sinks have had 30 s to take it. It closes sinks and journal, so that the next
+// holder of the lease can open the same file.
 func (p *Pipeline) Run(ctx context.Context) error {
 	err := p.Open()
 	if err == nil {
@@ -119,8 +118,8 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	return err
 }
 
-// Open opens the cursor, if there is to be one. Run does so too; who does not wait for a lease
-// hears before of a file that cannot be used.
+// Open opens the cursor, if there is one. Run does so too. A program that does not wait for a lease
+// calls Open to report a file that cannot be used at once.
 func (p *Pipeline) Open() error {
 	if p.o.Cursor == "" || p.journal != nil {
 		return nil
@@ -144,8 +143,8 @@ func (p *Pipeline) Open() error {
 	return nil
 }
 
-// Close ends what NewPipeline and Open began, and is to be called in the end whether Run was or
-// not: where Run could not begin, the sinks are still open.
+// Close undoes NewPipeline and Open. Call it in the end, with or without Run: if Run could not begin,
+// the sinks are still open.
 func (p *Pipeline) Close() error {
 	var errs []error
 	if !p.ran { // the runners close the sinks
@@ -198,7 +197,7 @@ func (p *Pipeline) run(ctx context.Context) error {
 	stopSending()
 	senders.Wait()
 	select {
-	case err = <-failed: // it was the first to end
+	case err = <-failed: // the cause of the others
 	default:
 	}
 	return err

@@ -11,7 +11,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
-// What there is to say of each sink. The watch has metrics of its own.
+// These are for each sink. The watch has metrics of its own.
 var (
 	sentEvents    = prometheus.NewDesc("setpoint_watch_sink_sent_total", "Events that the receiver has taken.", []string{"sink"}, nil)
 	refusedEvents = prometheus.NewDesc("setpoint_watch_sink_refused_total", "Events that the receiver has refused for good.", []string{"sink"}, nil)

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// lastSending is how long sinks may go on when the watch has been stopped. What they do
-	// not send by then is in the journal for the next start.
+	// lastSending is how long sinks go on after the watch has been stopped. Events that they
+	// have not sent by then are in the journal for the next start.
 	lastSending = 2 * time.Second
 	// inMemory is how many events wait for a sink without a journal, at most. Then the
 	// watch waits.
 	inMemory = 10_000
 )
 
-// connect tells the watch who is told, and returns what sends.
+// connect sets where the watch publishes, and returns the runners of the sinks.
 func (p *Pipeline) connect() ([]*sink.Runner, error) {
 	route := p.route()
 	switch {
@@ -56,7 +56,7 @@ func (p *Pipeline) connect() ([]*sink.Runner, error) {
 	return runners, nil
 }
 
-// route returns what says where an event goes.
+// route returns the function that names the sinks of an event.
 func (p *Pipeline) route() func(*event.Event) ([]string, error) {
 	if p.o.Router != nil {
 		return p.o.Router.Route
@@ -68,8 +68,8 @@ func (p *Pipeline) route() func(*event.Event) ([]string, error) {
 	return func(*event.Event) ([]string, error) { return names, nil }
 }
 
-// tell returns what is told of events where there is no journal: it puts them into memory, or
-// prints them if there is none for the sink.
+// tell returns Options.Tell for a watch without a journal: it puts events into memory, or prints them
+// if there is none for the sink.
 func (p *Pipeline) tell(route func(*event.Event) ([]string, error)) func(context.Context, []*event.Event) error {
 	return func(ctx context.Context, events []*event.Event) error {
 		var printed []*event.Event
@@ -90,7 +90,7 @@ func (p *Pipeline) tell(route func(*event.Event) ([]string, error)) func(context
 	}
 }
 
-// print prints events, and waits until they are.
+// print prints events, and returns when they are printed.
 func (p *Pipeline) print(ctx context.Context, events []*event.Event) error {
 	for len(events) > 0 {
 		r := p.sinks[0].Send(ctx, events)
@@ -140,7 +140,7 @@ func (p *Pipeline) drain(ctx context.Context, runners []*sink.Runner, failure er
 	all.Wait()
 }
 
-// from has CloudEvents say which server they are of, where nobody has named the cluster.
+// from sets the source of CloudEvents to the server, unless the options name one.
 func from(server string, o sink.Options) sink.Options {
 	switch {
 	case o.Terminal != nil && o.Terminal.Source == "":

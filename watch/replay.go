@@ -25,7 +25,7 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// replayed is an object as the replay left it.
+// replayed is an object after its last step in a replay.
 type replayed struct {
 	uid     types.UID
 	version object.Version
@@ -39,9 +39,9 @@ func (r replayed) seen() journal.Seen {
 }
 
 const (
-	// replayContents is of how many objects a replay keeps the content, for what the next
-	// step changes. Of others it is known which classes a step is of, and no more: a server
-	// may remember a hundred thousand steps.
+	// replayContents is of how many objects a replay keeps the content, to compare it with the
+	// next step. Of other objects only the classes of a step are known: a server may remember a
+	// hundred thousand steps.
 	replayContents = 2000
 	// replayTurn is how long the server keeps one watch of a replay open. A server sends
 	// what it remembers at once, and a bookmark two seconds before the end of a watch, by
@@ -58,8 +58,8 @@ const (
 	replayQuiet = 2
 )
 
-// replay tells of every step between two versions, as far as the server remembers them, and
-// reports whether it came so far. What it has not told is found by comparing.
+// replay reports every step between two versions, as far as the server remembers them, and
+// returns whether it came so far. Changes that it missed are found by comparing.
 func (f *follower) replay(ctx context.Context, from, to object.Version) bool {
 	f.replayed, f.contents = map[object.Key]replayed{}, 0
 	f.complete(from)
@@ -78,10 +78,10 @@ func (f *follower) replay(ctx context.Context, from, to object.Version) bool {
 		case err == nil:
 			continue
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-			f.watch.log.Info("the server no longer has every step since the last run; telling what is different now", "kind", f.kind.String(), "since", string(from))
+			f.watch.log.Info("the server no longer has every step since the last run; comparing the states instead", "kind", f.kind.String(), "since", string(from))
 			return false
 		case tries == replayTries || !passing(err):
-			f.watch.log.Warn("the steps since the last run cannot be read; telling what is different now", "kind", f.kind.String(), "error", err)
+			f.watch.log.Warn("the steps since the last run cannot be read; comparing the states instead", "kind", f.kind.String(), "error", err)
 			return false
 		}
 		level := slog.LevelDebug
@@ -99,8 +99,8 @@ func (f *follower) replay(ctx context.Context, from, to object.Version) bool {
 
 var errNoSteps = errors.New("the server sends none, and does not say that there are none")
 
-// passing reports whether an error may be gone in a moment: all are but those by which a
-// server says that it does not want to.
+// passing reports whether an error may pass by itself. Errors by which a server refuses a request
+// do not.
 func passing(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -110,11 +110,11 @@ func passing(err error) bool {
 	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
 }
 
-// replayOnce reads one watch and returns up to which version it has read all steps. A
-// server may have made several at one: only a later one or a bookmark says that there are no
-// more, and where the watch breaks before, the next turn begins before them.
+// replayOnce reads one watch and returns the version up to which it has read all steps. A
+// server may have made several at one version: only a later one or a bookmark says that there are
+// no more. Where the watch breaks before, the next turn begins before them.
 func (f *follower) replayOnce(ctx context.Context, from, to object.Version) (object.Version, error) {
-	// The deadline is for the watch alone: what it brought is told however long that takes.
+	// The deadline is for the watch alone. Events that have arrived are submitted however long that takes.
 	watching, cancel := context.WithTimeout(ctx, replayTurn+replayPatience)
 	defer cancel()
 	w, err := f.watch.host.Client().Watch(watching, f.resource, f.selection, client.WatchOptions{ResourceVersion: string(from), Timeout: replayTurn})
@@ -126,7 +126,7 @@ func (f *follower) replayOnce(ctx context.Context, from, to object.Version) (obj
 		next, err := w.Next()
 		if errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) {
 			if newest.AtLeast(to) {
-				return to, nil // what else there is at that version is found by comparing
+				return to, nil // further steps at that version are found by comparing
 			}
 			return from, nil
 		}
@@ -150,8 +150,8 @@ func (f *follower) replayOnce(ctx context.Context, from, to object.Version) (obj
 	}
 }
 
-// replayEvent tells of an event, and returns its version. What is newer than to is left to
-// the informer: were an object known to the replay alone, nobody would notice that it goes.
+// replayEvent reports an event, and returns its version. Events newer than to are left to the
+// informer: it would not notice the deletion of an object that only the replay has seen.
 func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wire.Event, to object.Version) (object.Version, error) {
 	if e.Type == wire.Error {
 		var status metav1.Status
@@ -181,7 +181,7 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 		return "", err
 	}
 	if !known && had && object.Version(seen.Version).AtLeast(version) {
-		return version, nil // it was told of: the cursor of the kind was behind that of the object
+		return version, nil // it was published: the cursor of the kind was behind that of the object
 	}
 	if !known && !had && e.Type == wire.Deleted {
 		return version, nil // so was this, and the journal has forgotten the object since
@@ -205,19 +205,18 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 	switch {
 	case change.Verb != event.Updated || !had:
 	case seen.UID != after.uid:
-		change.Verb = event.Replaced // and whoever told of the steps since has not come so far
+		change.Verb = event.Replaced // an earlier run did not come so far
 	default:
 		change.Classes = observe.Classes(digestOf(seen), observe.DigestOf(change.New, f.watch.cursor.key()))
 	}
 	f.replayed[key] = after
 	f.reach(version)
 	f.replayedTo = f.newest
-	f.tell(ctx, key, change, f.last, nil)
+	f.report(ctx, key, change, f.last, nil)
 	return version, nil
 }
 
-// keep has the next step of an object compared with its content, or at least with a digest
-// of it.
+// keep keeps the content of an object, or at least its digest, to compare with its next step.
 func (f *follower) keep(after *replayed, before replayed, content tree) {
 	if before.content != nil {
 		f.contents--

@@ -18,8 +18,8 @@ import (
 // definitions is where the schemas of custom kinds are.
 var definitions = object.Resource{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
 
-// schemaPatience is how long a schema is waited for. Without one, lists are matched by
-// what their elements look like, which is right nearly always.
+// schemaPatience is how long a follower waits for a schema. Without one, lists are matched by
+// the shape of their elements, which is right nearly always.
 const schemaPatience = 5 * time.Second
 
 // observer returns what makes events of the states of a kind.
@@ -32,8 +32,7 @@ func (w *Watch) observer(ctx context.Context, f *follower) *observe.Observer {
 	return observe.New(observe.Options{Kind: f.kind, Schema: schema, Hide: w.options.Hide, Selected: selected, Key: w.tags})
 }
 
-// definedSchema returns the schema that a custom kind was defined with, as far as this
-// account may read it.
+// definedSchema returns the schema of the definition of a custom kind, if this account may read it.
 func (w *Watch) definedSchema(ctx context.Context, f *follower) diff.Schema {
 	ctx, cancel := context.WithTimeout(ctx, schemaPatience)
 	defer cancel()

@@ -218,15 +218,15 @@ func TestAReplayThatComesToNothingIsLogged(t *testing.T) {
 	})
 }
 
-// A teller that is never without work commits all the same, and its settler releases what is
+// A publisher that is never without work commits all the same, and its settler releases what is
 // due: it does not take more at once than it commits together.
-func TestTheTellerTakesABoundedNumberAtOnce(t *testing.T) {
+func TestThePublisherTakesABoundedNumberAtOnce(t *testing.T) {
 	d := newDesk(t, 0, Options{Window: time.Hour})
-	d.in = make(chan told, 3*batch)
+	d.in = make(chan report, 3*batch)
 	for range cap(d.in) {
 		d.version++
 		e := &event.Event{ID: "1", Time: d.now, Verb: event.Updated, Kind: d.f.kind, Key: object.Key{Name: "a"}, Classes: []event.Class{event.Content}}
-		d.in <- told{follower: d.f, event: e, change: observe.Change{Verb: event.Updated}}
+		d.in <- report{follower: d.f, event: e, change: observe.Change{Verb: event.Updated}}
 	}
 	d.takeMore()
 	if left := len(d.in); left < batch {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Status is what can be seen of a Watch from outside.
+// Status is how a Watch fares.
 type Status struct {
 	Seen   uint64 // changes that were seen
-	Hidden uint64 // of them, those that nobody is told of
-	Told   uint64 // events that were told of, or put into the queues of sinks
+	Hidden uint64 // of them, those that were not published
+	Told   uint64 // events that were published
 	Failed uint64 // objects that could not be decoded, and conditions that could not be decided
 	// Lag is how long the last event took from when its change was seen to when it was
-	// told of, one that was held back on purpose excepted.
+	// published. Merged events do not count: they wait on purpose.
 	Lag time.Duration
 	// Followed is how many kinds are followed, one for each namespace if some are named.
 	Followed int
@@ -23,13 +23,13 @@ type Status struct {
 	Troubles map[string]error
 }
 
-// counts are what Status tells.
+// counts are the figures of Status.
 type counts struct {
 	seen, hidden, told, failed atomic.Uint64
 	lag                        atomic.Int64 // nanoseconds
 }
 
-// Status returns what can be seen of the Watch.
+// Status returns how the Watch fares. It is safe for concurrent use.
 func (w *Watch) Status() Status {
 	s := Status{
 		Seen: w.counts.seen.Load(), Hidden: w.counts.hidden.Load(), Told: w.counts.told.Load(), Failed: w.counts.failed.Load(),

@@ -43,7 +43,7 @@ func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 		change.Verb = event.Replaced
 	case cache.Deleted:
 		change.Verb = event.Deleted
-	case cache.Resync: // asked for by nobody
+	case cache.Resync: // no handler asks for it
 		return
 	}
 	var err error
@@ -54,10 +54,10 @@ func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 		change.Old = f.remains(key, done.seen()) // the informer has missed the one that went last
 	}
 	f.reach(version)
-	f.tell(ctx, key, change, f.last, err)
+	f.report(ctx, key, change, f.last, err)
 }
 
-// initial is told of an object that was there at the start.
+// initial handles an object that was there at the start.
 func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[anyObject]) {
 	meta := item.Meta()
 	if f.present != nil {
@@ -68,14 +68,14 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 		return
 	}
 	seen, had, err := f.seen(key)
-	if ok { // what is in the journal may be older, or newer by now
+	if ok { // the journal may have an older state, or a newer one by now
 		seen, had = done.seen(), done.there
 		if done.content != nil {
 			seen.Digest = packed(observe.DigestOf(done.content, f.watch.cursor.key()))
 		}
 	}
 	if err != nil {
-		f.watch.teller.fail(err)
+		f.watch.publisher.fail(err)
 		return
 	}
 	change := observe.Change{Missed: true}
@@ -101,27 +101,27 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 		now := observe.DigestOf(change.New, f.watch.cursor.key())
 		change.Classes = observe.Classes(digestOf(seen), now)
 	}
-	f.tell(ctx, key, change, "", err)
+	f.report(ctx, key, change, "", err)
 }
 
-// note has the cursor of an object begin where the object is. Nobody is told of it, and so
+// note has the cursor of an object begin where the object is. Nothing is published, and so
 // no event is made: of a first list, this is all there is to do.
 func (f *follower) note(ctx context.Context, item cache.Item[anyObject]) {
 	content, err := treeOf(item)
 	if err != nil {
-		f.tell(ctx, item.Key(), observe.Change{}, "", err)
+		f.report(ctx, item.Key(), observe.Change{}, "", err)
 		return
 	}
 	meta := item.Meta()
-	f.watch.teller.hand(ctx, told{
+	f.watch.publisher.submit(ctx, report{
 		follower: f,
 		event:    &event.Event{Verb: event.Existing, Kind: f.kind, Key: meta.Key, UID: meta.UID, Version: string(meta.Version)},
 		seen:     journal.Seen{UID: meta.UID, Version: string(meta.Version), Digest: packed(observe.DigestOf(content, f.watch.cursor.key()))},
 	})
 }
 
-// begin is called when the handler has been told of everything that was there. What the
-// journal knows beyond that is gone.
+// begin is called when the handler has had everything that was there. Objects that the journal knows
+// beyond that are gone.
 func (f *follower) begin(ctx context.Context) {
 	if f.begun.Load() {
 		return
@@ -136,7 +136,7 @@ func (f *follower) begin(ctx context.Context) {
 			f.gone(ctx, key, seen)
 		}
 		if err := failed(); err != nil {
-			f.watch.teller.fail(err)
+			f.watch.publisher.fail(err)
 			return
 		}
 	}
@@ -154,15 +154,15 @@ func (f *follower) begin(ctx context.Context) {
 	if !f.last.AtLeast(f.state) {
 		f.last = f.state
 	}
-	f.watch.teller.hand(ctx, told{follower: f, version: f.last, caughtUp: true})
+	f.watch.publisher.submit(ctx, report{follower: f, version: f.last, caughtUp: true})
 }
 
-// gone tells of an object that went while nobody watched.
+// gone reports an object that was deleted while the watch did not run.
 func (f *follower) gone(ctx context.Context, key object.Key, seen journal.Seen) {
-	f.tell(ctx, key, observe.Change{Verb: event.Deleted, Missed: true, Stale: true, Old: f.remains(key, seen)}, "", nil)
+	f.report(ctx, key, observe.Change{Verb: event.Deleted, Missed: true, Stale: true, Old: f.remains(key, seen)}, "", nil)
 }
 
-// remains is what is known of an object that went while nobody watched.
+// remains is what is known of an object that was deleted while the watch did not run.
 func (f *follower) remains(key object.Key, seen journal.Seen) tree {
 	metadata := tree{"name": key.Name, "uid": string(seen.UID), "resourceVersion": seen.Version}
 	if key.Namespace != "" {
@@ -171,18 +171,18 @@ func (f *follower) remains(key object.Key, seen journal.Seen) tree {
 	return tree{"apiVersion": f.kind.APIVersion(), "kind": f.kind.Kind, "metadata": metadata}
 }
 
-// tell makes an event of a change and hands it on, with where the cursors are to be then:
-// that of the object, and that of the kind, if version says so.
-func (f *follower) tell(ctx context.Context, key object.Key, change observe.Change, version object.Version, err error) {
+// report makes an event of a change and submits it, with the places of the cursors after it: that of
+// the object, and that of the kind, if version says so.
+func (f *follower) report(ctx context.Context, key object.Key, change observe.Change, version object.Version, err error) {
 	if err != nil {
-		// The bytes are those of the server, and it is the same for whoever reads them. The
-		// cursor stays where it was, so the object is told of with its next change.
+		// The bytes are the server's, and every reader fails alike. The cursor stays where it
+		// was, so the object is published with its next change.
 		f.watch.counts.failed.Add(1)
-		f.watch.log.Error("an object cannot be decoded, and what happened to it is not told", "kind", f.kind.String(), "object", key.String(), "error", err)
+		f.watch.log.Error("an object cannot be decoded, and its change is not published", "kind", f.kind.String(), "object", key.String(), "error", err)
 		return
 	}
 	e := f.observer.Event(change)
-	t := told{follower: f, event: e, change: change, version: version}
+	t := report{follower: f, event: e, change: change, version: version}
 	if !f.watch.cursor.none() {
 		if change.New != nil {
 			t.seen = journal.Seen{UID: e.UID, Version: e.Version, Digest: packed(observe.DigestOf(change.New, f.watch.cursor.key()))}
@@ -190,7 +190,7 @@ func (f *follower) tell(ctx context.Context, key object.Key, change observe.Chan
 			t.forget = true
 		}
 	}
-	f.watch.teller.hand(ctx, t)
+	f.watch.publisher.submit(ctx, t)
 }
 
 // treeOf returns the content of an item, nil if there is none.

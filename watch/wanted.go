@@ -9,8 +9,8 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// wanted reports whether an event is to be told of.
-func (t *teller) wanted(e *event.Event) bool {
+// wanted reports whether an event is published.
+func (t *publisher) wanted(e *event.Event) bool {
 	o := &t.watch.options
 	if e.Verb == event.Existing && !o.Existing || e.Verb == event.Updated && !shown(e.Classes, o.Show) {
 		return false
@@ -20,20 +20,20 @@ func (t *teller) wanted(e *event.Event) bool {
 	}
 	keep, err := o.Keep(e)
 	if err != nil {
-		// It asks for a field that the object does not have, most often.
+		// Most often the condition reads a field that the object does not have.
 		t.watch.counts.failed.Add(1)
 		t.watch.log.Debug("a condition cannot be decided, and the event is left out", "kind", e.Kind.String(), "object", e.Key.String(), "error", err)
 	}
 	return keep && err == nil
 }
 
-// belongs reports whether an event is needed to say what becomes of an object that is on
-// its way somewhere: its status says when it is there.
-func (t *teller) belongs(object id, e *event.Event) bool {
+// belongs reports whether an event is needed for the summary of an object that is not at rest: its
+// status says when it is.
+func (t *publisher) belongs(object id, e *event.Event) bool {
 	return t.watch.options.Settle > 0 && len(t.held[object]) > 0 && e.Is(event.Status)
 }
 
-// shown reports whether one of the classes is told of.
+// shown reports whether one of the classes is published.
 func shown(classes, show []event.Class) bool {
 	return slices.ContainsFunc(classes, func(c event.Class) bool {
 		return c == event.Content || c == event.Metadata || slices.Contains(show, c)

@@ -22,22 +22,22 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// Host is what a Watch works with. A manager is one.
+// Host is what a Watch runs on. A manager is one.
 type Host interface {
 	Client() *client.Client
 	InformerFactory() *cache.Factory
 	Logger() *slog.Logger
 }
 
-// Watch follows kinds and tells of their changes.
+// Watch follows kinds and publishes their changes.
 type Watch struct {
-	host    Host
-	options Options
-	log     *slog.Logger
-	teller  *teller
-	cursor  cursor
-	tags    []byte // the key of what stands for hidden values
-	// patience is how long who asks once waits for what does not come.
+	host      Host
+	options   Options
+	log       *slog.Logger
+	publisher *publisher
+	cursor    cursor
+	tags      []byte // the key of the tags of hidden values
+	// patience is how long a Watch with Once waits for a server or a sink.
 	patience time.Duration
 
 	mu        sync.Mutex
@@ -66,30 +66,30 @@ func New(h Host, o Options) (*Watch, error) {
 	w := &Watch{host: h, options: o, log: o.Log, followers: map[place]*follower{}, gone: map[place]*legacy{}, waiting: map[string]bool{}, found: make(chan struct{}), patience: oncePatience}
 	w.cursor, w.tags = cursor{o.Journal}, make([]byte, 32)
 	_, _ = rand.Read(w.tags) // it never fails
-	w.teller = newTeller(w)
+	w.publisher = newPublisher(w)
 	return w, nil
 }
 
 // Name implements controller.Runnable.
 func (w *Watch) Name() string { return "watch" }
 
-// Changed reports whether an event has been told of, those of objects that were there at
-// the start not counted.
+// Changed reports whether an event has been published, except those of objects that were there at
+// the start.
 func (w *Watch) Changed() bool { return w.counts.told.Load() > 0 }
 
-// Run watches until ctx ends, or, with Options.Once, until everything that had changed was
-// told. The error is that of a kind that there cannot be, or of whoever was told.
+// Run watches until ctx ends, or, with Options.Once, until everything that had changed is
+// published. The error is that of a kind that cannot exist, or of Options.Tell or the journal.
 func (w *Watch) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	told := make(chan error, 1)
-	go func() { told <- w.teller.run(ctx) }()
+	go func() { told <- w.publisher.run(ctx) }()
 	var discovering error
 	w.tasks.Go(func() {
 		if discovering = w.discoverForEver(ctx); discovering != nil {
 			cancel(discovering)
 		}
 	})
-	err := <-told // the last to end: what it has taken is told
+	err := <-told // the last to end: it publishes the reports that it has
 	cancel(nil)
 	w.tasks.Wait()
 	if err == nil {
@@ -98,7 +98,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	return err
 }
 
-// discoverForEver asks the server from time to time which kinds it has.
+// discoverForEver asks the server from time to time which kinds it serves.
 func (w *Watch) discoverForEver(ctx context.Context) error {
 	first, well := true, time.Now()
 	for pause := min(250*time.Millisecond, w.patience); ; {
@@ -135,7 +135,7 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 	}
 }
 
-// discover asks the server which kinds it has. A server that does not answer must not keep the
+// discover asks the server which kinds it serves. A server that does not answer must not keep the
 // watch from asking again.
 func (w *Watch) discover(ctx context.Context) ([]client.Served, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverPatience)
@@ -150,9 +150,8 @@ func (w *Watch) with(found []client.Served, err error) (now discovery.Set, ok bo
 	return w.kinds.With(found, err)
 }
 
-// awaitLook waits until the server is to be asked again: soon, if a kind that it does not
-// have yet is wanted or one cannot be followed, and otherwise only to notice that one is
-// served otherwise.
+// awaitLook waits until the next discovery: ten seconds if a wanted kind is not served yet or a
+// kind cannot be followed, and otherwise a minute.
 func (w *Watch) awaitLook(ctx context.Context) {
 	for seldom := time.Now().Add(discoverSeldom); ; {
 		select {
@@ -168,7 +167,7 @@ func (w *Watch) awaitLook(ctx context.Context) {
 }
 
 // follow begins to follow the kinds that are wanted, and ends it for those that the
-// server has no longer. What a discovery could not find out stays as it is.
+// server does not serve any more. Kinds of which the discovery found out nothing stay.
 func (w *Watch) follow(ctx context.Context, kinds discovery.Set, first bool) error {
 	whole := kinds.Unknown() == nil
 	wanted, err := w.wanted(kinds.Served(), first, whole)
@@ -230,9 +229,8 @@ func (w *Watch) namespaces(s client.Served) []string {
 	return w.options.Namespaces
 }
 
-// wanted returns the kinds that were asked for and are served. Whole says that all that is
-// served is known. What is not there when that is so for the first time is a mistake, or to
-// come.
+// wanted returns the kinds of the options that are served. Whole says that the discovery was complete.
+// A kind that the first complete discovery does not find is a mistake, or is defined later.
 func (w *Watch) wanted(served []client.Served, first, whole bool) ([]client.Served, error) {
 	if w.options.All {
 		return everyKind(served), nil
@@ -246,7 +244,7 @@ func (w *Watch) wanted(served []client.Served, first, whole bool) ([]client.Serv
 			if _, absent := w.cursor.selection(w.absence(name)); !absent {
 				continue
 			}
-			// It was not there when it was last looked for, whichever run that was.
+			// The last discovery did not find it, in this run or the one before.
 			var selections []string
 			for _, namespace := range w.namespaces(s) {
 				selections = append(selections, w.selection(s.Resource, namespace))
@@ -273,18 +271,18 @@ func (w *Watch) wanted(served []client.Served, first, whole bool) ([]client.Serv
 	return wanted, nil
 }
 
-// selection is what the objects of a follower are called in the journal.
+// selection is the name of a follower's objects in the journal.
 func (w *Watch) selection(r object.Resource, namespace string) string {
 	return fmt.Sprintf("%s/%s/%s/%s", kindOf(r), namespace, w.options.Labels, w.options.Fields)
 }
 
-// absence is what stands in the journal for a kind that is asked for and not served. Its
-// plural is not known, and so neither is what its selection will be called.
+// absence is the name in the journal of a kind that is wanted and not served. Its plural is not known
+// yet, and so neither is the name of its selection.
 func (w *Watch) absence(name string) string {
 	return fmt.Sprintf("?%s/%s/%s/%s", name, strings.Join(w.options.Namespaces, ","), w.options.Labels, w.options.Fields)
 }
 
-// excluded reports whether objects of a namespace are left out.
+// excluded reports whether the objects of a namespace are left out.
 func (w *Watch) excluded(key object.Key) bool {
 	return key.Namespace != "" && slices.Contains(w.options.ExcludeNamespaces, key.Namespace)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/setpoint-io/setpoint/watch/journal"
 )
 
-// mark notes where the cursor of an object is, for the next commit.
-func (t *teller) mark(what told) {
+// mark adds the cursor of an object to the next commit.
+func (t *publisher) mark(what report) {
 	if t.watch.cursor.none() {
 		return
 	}
@@ -28,23 +28,22 @@ func (t *teller) mark(what told) {
 	t.commit.Seen(what.follower.name, what.event.Key, what.seen)
 }
 
-// soon has a commit made before long, if none is due already.
-func (t *teller) soon() {
+// soon schedules a commit, if none is due already.
+func (t *publisher) soon() {
 	if t.due.IsZero() {
 		t.due = time.Now().Add(unhurried)
 	}
 }
 
-// tell commits what there is to tell. Where that is nothing but that the cursor moves, it
-// waits until more has come together: every commit waits for the disk, and what is not
-// committed is only read again.
-func (t *teller) tell(ctx context.Context, now bool) error {
+// publish commits the events that are ready. If only the cursor moves, the commit waits for more:
+// each commit waits for the disk, and changes that are not committed are only read again.
+func (t *publisher) publish(ctx context.Context, now bool) error {
 	if t.watch.cursor.none() {
 		if len(t.out) == 0 {
 			return nil
 		}
 		if err := t.watch.options.Tell(ctx, t.out); err != nil {
-			return fmt.Errorf("telling of changes: %w", err)
+			return fmt.Errorf("publishing events: %w", err)
 		}
 		t.done()
 		return nil
@@ -74,7 +73,7 @@ func (t *teller) tell(ctx context.Context, now bool) error {
 	}
 	for f, version := range safe {
 		t.committed[f] = version
-		if version == t.versions[f] { // else something is held back, and the cursor moves on with it
+		if version == t.versions[f] { // else the settler holds something, and the cursor moves on with it
 			delete(t.moved, f)
 		}
 	}
@@ -84,7 +83,7 @@ func (t *teller) tell(ctx context.Context, now bool) error {
 	return nil
 }
 
-func (t *teller) done() {
+func (t *publisher) done() {
 	for _, e := range t.out {
 		if e.Verb != event.Existing {
 			t.watch.counts.told.Add(1)
@@ -97,7 +96,7 @@ func (t *teller) done() {
 }
 
 // route puts an event into the outboxes of the sinks that it goes to.
-func (t *teller) route(e *event.Event) error {
+func (t *publisher) route(e *event.Event) error {
 	sinks, err := t.watch.options.Route(e)
 	if err != nil {
 		t.watch.counts.failed.Add(1)
@@ -116,13 +115,13 @@ func (t *teller) route(e *event.Event) error {
 	return nil
 }
 
-// safe returns up to which version everything of a follower has been told of, for those
-// whose cursor moves: up to the first event that is held back, and not beyond.
-func (t *teller) safe() map[*follower]object.Version {
+// safe returns the versions up to which everything of a follower has been published, for those
+// whose cursor moves: up to the first event that the settler holds, and not beyond.
+func (t *publisher) safe() map[*follower]object.Version {
 	safe := make(map[*follower]object.Version, len(t.moved))
 	for f := range t.moved {
-		// Before, the version says nothing of the objects still to come. A replay has them
-		// all behind it.
+		// Before, the version says nothing of the objects still to come. A follower that
+		// replays has passed them all.
 		if f.known || f.begun.Load() {
 			safe[f] = t.versions[f]
 		}
@@ -132,10 +131,10 @@ func (t *teller) safe() map[*follower]object.Version {
 	return safe
 }
 
-// forgetSteps has the next start compare too, until the cursor of the kind moves again. It
-// would tell steps otherwise that are older than what was found by comparing.
-func (t *teller) forgetSteps(f *follower) {
-	t.letGo(t.settler.Flush()) // the cursor does not go back to what is held
+// forgetSteps makes the next start compare too, until the cursor of the kind moves again.
+// Otherwise it would publish steps that are older than what was found by comparing.
+func (t *publisher) forgetSteps(f *follower) {
+	t.release(t.settler.Flush()) // the cursor does not go back to before what is held
 	t.soon()
 	t.commit.Version(f.name, "")
 	delete(t.versions, f)
@@ -143,15 +142,15 @@ func (t *teller) forgetSteps(f *follower) {
 	delete(t.committed, f)
 }
 
-// commitAll commits, and waits for room where a sink has none left: everything waits then,
-// which the log says. What is told late is told, and what is dropped is lost.
-func (t *teller) commitAll(ctx context.Context) error {
+// commitAll commits, and waits while the queue of a sink is full. Everything waits then, and the log
+// says so: a late event is better than a lost one.
+func (t *publisher) commitAll(ctx context.Context) error {
 	err := t.watch.options.Journal.Commit(&t.commit)
 	var full *journal.FullError
 	if !errors.As(err, &full) {
 		return err
 	}
-	t.watch.log.Warn("a sink takes nothing and its queue is full: nothing is told to anybody until it has room", "sink", full.Sink, "waiting", full.Waiting)
+	t.watch.log.Warn("a sink takes nothing and its queue is full: no sink gets events until it has room", "sink", full.Sink, "waiting", full.Waiting)
 	if t.watch.options.Once {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, t.watch.patience)

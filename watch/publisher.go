@@ -15,46 +15,45 @@ import (
 	"github.com/setpoint-io/setpoint/watch/settle"
 )
 
-// told is what a follower hands on: an event, or only how far it has come.
-type told struct {
+// report is what a follower submits: an event, or only how far it has come.
+type report struct {
 	follower *follower
 	event    *event.Event
-	change   observe.Change // what the event was made of
+	change   observe.Change // of which the event was made
 	seen     journal.Seen   // where the cursor of the object is then
 	forget   bool           // the object is gone
-	version  object.Version
-	caughtUp bool // everything that had changed before the start has been handed on
-	ended    bool // nothing more comes of this follower
-	stepless bool // what follows is found by comparing
+	version  object.Version // where the cursor of the follower is then
+	caughtUp bool           // everything that had changed before the start has been submitted
+	ended    bool           // the follower submits nothing more
+	stepless bool           // the reports that follow come from comparing
 
-	// Of the teller.
+	// Set by the publisher.
 	hidden  bool
-	before  object.Version // of the follower, before this
-	classes []event.Class  // of those that came after it and are not kept
+	before  object.Version // where the cursor of the follower was before this report
+	classes []event.Class  // of reports that came after this one and were dropped
 }
 
 const (
 	// batch is how many events are committed together at most. A commit waits for the
 	// disk, some milliseconds, however much is in it.
 	batch = 512
-	// unhurried is how long a cursor that moves past nothing that is told may wait for
-	// company.
+	// unhurried is how long a cursor may wait that moves past nothing that is published.
 	unhurried = time.Second
 	// lastWords is how long Tell may take once the watch ends.
 	lastWords = 5 * time.Second
 )
 
-// teller tells of events, one after the other.
-type teller struct {
+// publisher publishes events, one after the other.
+type publisher struct {
 	watch    *Watch
-	in       chan told
+	in       chan report
 	failed   chan error
 	settler  *settle.Settler
 	held     held
 	versions map[*follower]object.Version
 	caughtUp map[*follower]bool
 
-	// What is to be told and committed next.
+	// What is published and committed next.
 	out       []*event.Event
 	routed    int // of out, those that are in commit
 	commit    journal.Batch
@@ -63,9 +62,9 @@ type teller struct {
 	due       time.Time // zero: there is nothing
 }
 
-func newTeller(w *Watch) *teller {
-	t := &teller{
-		watch: w, in: make(chan told), failed: make(chan error, 1),
+func newPublisher(w *Watch) *publisher {
+	t := &publisher{
+		watch: w, in: make(chan report), failed: make(chan error, 1),
 		held:     held{},
 		versions: map[*follower]object.Version{}, moved: map[*follower]bool{}, committed: map[*follower]object.Version{}, caughtUp: map[*follower]bool{},
 	}
@@ -76,10 +75,9 @@ func newTeller(w *Watch) *teller {
 	return t
 }
 
-// hand hands on what a follower has to tell. It waits for room. When ctx has ended nothing
-// is taken any more: the cursor must not move past something that was not. So ctx is the
-// watch's, and none that ends before it.
-func (t *teller) hand(ctx context.Context, what told) {
+// submit adds a report, and waits for room. After the end of ctx it adds nothing: the cursor
+// must not move past a report that was not added.
+func (t *publisher) submit(ctx context.Context, what report) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -90,15 +88,15 @@ func (t *teller) hand(ctx context.Context, what told) {
 }
 
 // fail ends the watch.
-func (t *teller) fail(err error) {
+func (t *publisher) fail(err error) {
 	select {
 	case t.failed <- err:
 	default:
 	}
 }
 
-// run tells until ctx ends. What is held back then is told too.
-func (t *teller) run(ctx context.Context) error {
+// run publishes until ctx ends. Then it publishes what the settler holds.
+func (t *publisher) run(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	found := t.watch.found
@@ -111,7 +109,7 @@ func (t *teller) run(ctx context.Context) error {
 			t.take(what, time.Now())
 			t.takeMore()
 		case <-timer.C:
-			t.letGo(t.settler.Due(time.Now()))
+			t.release(t.settler.Due(time.Now()))
 		case <-found:
 			found = nil
 		case err := <-t.failed:
@@ -119,7 +117,7 @@ func (t *teller) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return t.end(ctx)
 		}
-		if err := t.tell(ctx, false); err != nil {
+		if err := t.publish(ctx, false); err != nil {
 			if ctx.Err() != nil {
 				return t.end(ctx)
 			}
@@ -131,8 +129,8 @@ func (t *teller) run(ctx context.Context) error {
 	}
 }
 
-// next returns when there is something to do without anybody handing anything on.
-func (t *teller) next() time.Time {
+// next returns when there is something to do without a report.
+func (t *publisher) next() time.Time {
 	next := t.settler.Next()
 	if next.IsZero() || !t.due.IsZero() && t.due.Before(next) {
 		return t.due
@@ -140,9 +138,9 @@ func (t *teller) next() time.Time {
 	return next
 }
 
-// takeMore takes what is waiting already, to commit it together. The settler may hold all of it:
-// what is taken at once is bounded, so that what is due does not wait for a pause.
-func (t *teller) takeMore() {
+// takeMore receives the reports that wait already, to commit them together. Their number is
+// bounded: the settler may hold all of them, and events that are due must not wait for a pause.
+func (t *publisher) takeMore() {
 	for n := 0; n < batch && len(t.out) < batch && t.commit.Len() < batch; n++ {
 		select {
 		case what := <-t.in:
@@ -153,22 +151,22 @@ func (t *teller) takeMore() {
 	}
 }
 
-// end tells what is held back, and a little longer than ctx if it must.
-func (t *teller) end(ctx context.Context) error {
+// end publishes what the settler holds. That may take a little longer than ctx.
+func (t *publisher) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
-	t.letGo(t.settler.Flush())
-	return t.tell(ctx, true)
+	t.release(t.settler.Flush())
+	return t.publish(ctx, true)
 }
 
-func (t *teller) isCaughtUp() bool {
+func (t *publisher) isCaughtUp() bool {
 	return !slices.ContainsFunc(t.watch.all(), func(f *follower) bool { return !t.caughtUp[f] })
 }
 
-// take takes what a follower hands on.
-func (t *teller) take(what told, now time.Time) {
+// take processes a report.
+func (t *publisher) take(what report, now time.Time) {
 	f := what.follower
-	// A kind that goes before it is read is waited for no longer.
+	// A kind that goes before it was read counts as caught up.
 	if what.caughtUp || what.ended && !t.caughtUp[f] {
 		t.caughtUp[f] = what.caughtUp
 		if t.isCaughtUp() {
@@ -186,10 +184,10 @@ func (t *teller) take(what told, now time.Time) {
 		switch {
 		case !what.hidden:
 			t.held[object] = append(t.held[object], what)
-			t.letGo(t.settler.Add(what.event, now))
+			t.release(t.settler.Add(what.event, now))
 			t.held.compact(object)
 		case len(t.held[object]) > 0:
-			// What is held back comes first: the cursor goes past both with it.
+			// What is held comes first: the cursor goes past both with it.
 			t.held[object] = append(t.held[object], what)
 			t.held.compact(object)
 		default:
@@ -204,7 +202,7 @@ func (t *teller) take(what told, now time.Time) {
 		t.forgetSteps(f)
 	}
 	if what.ended {
-		t.letGo(t.settler.Flush()) // a kind that is followed anew is not told of before it
+		t.release(t.settler.Flush()) // before the events of a follower that comes after it
 		delete(t.versions, f)
 		delete(t.moved, f)
 		delete(t.committed, f)
@@ -212,8 +210,8 @@ func (t *teller) take(what told, now time.Time) {
 	}
 }
 
-// letGo notes events to be told, and moves the cursor past what they stand for.
-func (t *teller) letGo(events []*event.Event) {
+// release adds events to the next commit, and moves the cursor past what they stand for.
+func (t *publisher) release(events []*event.Event) {
 	for _, e := range events {
 		t.out = append(t.out, e)
 		if last, ok := t.held.release(e); ok {

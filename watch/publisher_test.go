@@ -26,9 +26,9 @@ import (
 
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// desk is a teller with one follower, whose time is that of the test.
+// desk is a publisher with one follower, whose time is that of the test.
 type desk struct {
-	*teller
+	*publisher
 	t       *testing.T
 	f       *follower
 	now     time.Time
@@ -48,7 +48,7 @@ func newDesk(t *testing.T, limit int, o Options) *desk {
 		t.Fatal(err)
 	}
 	w := &Watch{options: o, log: slog.New(slog.NewTextHandler(t.Output(), nil)), cursor: cursor{j}}
-	d := &desk{teller: newTeller(w), t: t, now: noon, version: 100, f: &follower{watch: w, name: "pods", kind: event.Kind{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}}}
+	d := &desk{publisher: newPublisher(w), t: t, now: noon, version: 100, f: &follower{watch: w, name: "pods", kind: event.Kind{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}}}
 	d.f.begun.Store(true)
 	d.f.observer = observe.New(observe.Options{Kind: d.f.kind, Clock: func() time.Time { return d.now }})
 	return d
@@ -63,10 +63,10 @@ func (d *desk) happens(name string, verb event.Verb, class event.Class) {
 		ID: version, Time: d.now, Verb: verb, Kind: d.f.kind, Key: object.Key{Namespace: "shop", Name: name}, UID: types.UID("uid-" + name), Version: version,
 		Classes: []event.Class{class}, New: tree{"apiVersion": "v1", "kind": "Pod", "status": tree{"phase": d.phase}},
 	}
-	d.take(told{
+	d.take(report{
 		follower: d.f, event: e, change: observe.Change{Verb: verb, New: e.New}, seen: journal.Seen{UID: e.UID, Version: version}, forget: verb == event.Deleted, version: object.Version(version),
 	}, d.now)
-	if err := d.tell(d.t.Context(), true); err != nil {
+	if err := d.publish(d.t.Context(), true); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -74,8 +74,8 @@ func (d *desk) happens(name string, verb event.Verb, class event.Class) {
 func (d *desk) passes(time time.Duration) {
 	d.t.Helper()
 	d.now = d.now.Add(time)
-	d.letGo(d.settler.Due(d.now))
-	if err := d.tell(d.t.Context(), true); err != nil {
+	d.release(d.settler.Due(d.now))
+	if err := d.publish(d.t.Context(), true); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -193,16 +193,16 @@ func TestASinkThatIsFullHoldsEverythingUpAndLosesNothing(t *testing.T) {
 	d.happens("a", event.Created, event.Content)
 	d.happens("b", event.Created, event.Content)
 	ctx, cancel := context.WithCancel(t.Context())
-	d.take(told{follower: d.f, event: &event.Event{ID: "x", Verb: event.Created, Kind: d.f.kind, Key: object.Key{Name: "c"}, Version: "200", Time: noon}, version: "200", seen: journal.Seen{Version: "200"}}, noon)
+	d.take(report{follower: d.f, event: &event.Event{ID: "x", Verb: event.Created, Kind: d.f.kind, Key: object.Key{Name: "c"}, Version: "200", Time: noon}, version: "200", seen: journal.Seen{Version: "200"}}, noon)
 	cancel()
-	if err := d.tell(ctx, true); err == nil || !strings.Contains(err.Error(), "book") {
+	if err := d.publish(ctx, true); err == nil || !strings.Contains(err.Error(), "book") {
 		t.Fatalf("the error is %v, want one that names the sink", err)
 	}
 	d.want("pods 102, a 101, b 102", "created pods a", "created pods b")
 	if err := d.watch.options.Journal.Ack("book", 1, 2); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.tell(t.Context(), true); err != nil {
+	if err := d.publish(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	d.want("pods 200, c 200, a 101, b 102", "created pods c")
@@ -254,7 +254,7 @@ func TestNoCursorIsPastWhatWasNotTold(t *testing.T) {
 		other.begun.Store(true)
 		followers := []*follower{d.f, other}
 		n := notes{Journal: d.watch.options.Journal}
-		var wanted []told // all that somebody wants to see
+		var wanted []report // all that somebody wants to see
 		there := map[id]int{}
 		lives := 0
 		for range 150 {
@@ -282,24 +282,24 @@ func TestNoCursorIsPastWhatWasNotTold(t *testing.T) {
 			d.version++
 			e.Version = strconv.Itoa(d.version)
 			e.ID = e.Version
-			what := told{follower: f, event: e, change: observe.Change{Verb: e.Verb, Old: e.Old, New: e.New}, seen: journal.Seen{UID: e.UID, Version: e.Version}, forget: e.Verb == event.Deleted, version: object.Version(e.Version)}
+			what := report{follower: f, event: e, change: observe.Change{Verb: e.Verb, Old: e.Old, New: e.New}, seen: journal.Seen{UID: e.UID, Version: e.Version}, forget: e.Verb == event.Deleted, version: object.Version(e.Version)}
 			if e.Verb != event.Updated || shown(e.Classes, nil) {
 				wanted = append(wanted, what)
 			}
 			d.take(what, d.now)
 			switch random.IntN(40) {
 			case 0:
-				d.take(told{follower: f, ended: true}, d.now)
+				d.take(report{follower: f, ended: true}, d.now)
 			case 1:
-				d.take(told{follower: f, stepless: true}, d.now)
+				d.take(report{follower: f, stepless: true}, d.now)
 			default:
 				d.now = d.now.Add(time.Duration(random.IntN(4000)) * time.Millisecond)
-				d.letGo(d.settler.Due(d.now))
+				d.release(d.settler.Due(d.now))
 			}
 			if random.IntN(3) == 0 {
 				continue
 			}
-			if err := d.tell(t.Context(), true); err != nil {
+			if err := d.publish(t.Context(), true); err != nil {
 				t.Fatal(err)
 			}
 			n.lines()
@@ -323,7 +323,7 @@ func TestNoCursorIsPastWhatWasNotTold(t *testing.T) {
 				}
 			}
 		}
-		d.letGo(d.settler.Flush())
+		d.release(d.settler.Flush())
 		if len(d.held) != 0 {
 			t.Fatalf("%d objects are still held", len(d.held))
 		}
@@ -336,7 +336,7 @@ func TestWhatIsHeldIsToldWhenItsFollowerEnds(t *testing.T) {
 	d := newDesk(t, 0, Options{Window: time.Hour})
 	d.happens("a", event.Updated, event.Content)
 	first := d.f
-	d.take(told{follower: first, ended: true}, d.now)
+	d.take(report{follower: first, ended: true}, d.now)
 	d.f = &follower{watch: first.watch, observer: first.observer, name: "pods", kind: event.Kind{Version: "v2", Kind: "Pod", Resource: "pods", Namespaced: true}}
 	d.f.begun.Store(true)
 	d.happens("a", event.Updated, event.Content)
@@ -368,8 +368,8 @@ func TestWhatIsTooLargeForTheJournalIsToldWithLess(t *testing.T) {
 			d := newDesk(t, 0, Options{WithObjects: true})
 			state := tree{"data": tree{"x": c.object}}
 			e := &event.Event{ID: "1", Verb: event.Updated, Kind: d.f.kind, Key: object.Key{Name: "a"}, Version: "101", Classes: []event.Class{event.Content}, Fields: c.fields, Old: state, New: state}
-			d.take(told{follower: d.f, event: e, seen: journal.Seen{Version: "101"}, version: "101"}, d.now)
-			if err := d.tell(t.Context(), true); err != nil {
+			d.take(report{follower: d.f, event: e, seen: journal.Seen{Version: "101"}, version: "101"}, d.now)
+			if err := d.publish(t.Context(), true); err != nil {
 				t.Fatal(err)
 			}
 			d.want("pods 101, a 101", c.want)
@@ -396,7 +396,7 @@ func TestWhatIsMergedIsTheDifferenceOfTheStates(t *testing.T) {
 	for i, now := range states[1:] {
 		change := observe.Change{Verb: event.Updated, Old: states[i], New: now}
 		e := d.f.observer.Event(change)
-		d.take(told{follower: d.f, event: e, change: change, seen: journal.Seen{UID: e.UID, Version: e.Version}, version: object.Version(e.Version)}, d.now)
+		d.take(report{follower: d.f, event: e, change: change, seen: journal.Seen{UID: e.UID, Version: e.Version}, version: object.Version(e.Version)}, d.now)
 	}
 	d.passes(time.Minute)
 	n := notes{Journal: d.watch.options.Journal}
@@ -447,17 +447,17 @@ func TestAKindThatGoesBeforeItIsReadIsNotWaitedFor(t *testing.T) {
 	going := &follower{watch: d.watch, name: "gadgets"}
 	d.watch.followers = map[place]*follower{pods: d.f, gadgets: going}
 	said := func() int { return strings.Count(log.String(), "what was there has been seen") }
-	d.take(told{follower: d.f, caughtUp: true}, d.now)
+	d.take(report{follower: d.f, caughtUp: true}, d.now)
 	if said() != 0 {
 		t.Error("it is said before both were read")
 	}
 	delete(d.watch.followers, gadgets)
-	d.take(told{follower: going, ended: true}, d.now)
+	d.take(report{follower: going, ended: true}, d.now)
 	if said() != 1 || !d.isCaughtUp() {
 		t.Errorf("after one of two kinds was read and the other went: said %d times, it holds: %t", said(), d.isCaughtUp())
 	}
 	delete(d.watch.followers, pods)
-	d.take(told{follower: d.f, ended: true}, d.now)
+	d.take(report{follower: d.f, ended: true}, d.now)
 	if said() != 1 {
 		t.Errorf("said %d times after one that was read went", said())
 	}
