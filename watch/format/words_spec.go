@@ -101,7 +101,7 @@ func (w *wording) data(path diff.Path, f event.Field) phrase {
 	if len(path) == 2 {
 		name = clean(path[0].Name + "." + path[1].Name)
 	}
-	text := ""
+	var text string
 	switch from, to := lines(f.From), lines(f.To); {
 	case !f.Hidden && from < 2 && to < 2 && f.Op == event.Add:
 		return happened(name+"="+w.value(f.To), f.Op)

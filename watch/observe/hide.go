@@ -41,8 +41,11 @@ func (h *hiding) value(v any, ps []diff.Path) any {
 	}
 	object, isObject := v.(map[string]any)
 	list, isList := v.([]any)
+	fits := func(p diff.Path) bool {
+		return len(p) > 0 && (isObject && p[0].Kind == diff.Field || isList && p[0].Kind != diff.Field)
+	}
 	for _, p := range ps {
-		if len(p) == 0 || !(isObject && p[0].Kind == diff.Field || isList && p[0].Kind != diff.Field) {
+		if !fits(p) {
 			return h.tag(v)
 		}
 	}
