@@ -18,7 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// completionTime is how long somebody who presses Tab waits for a server, at most.
+// completionTime is how long the user waits after Tab, at most.
 const completionTime = 2 * time.Second
 
 // complete says how flags can go on.
@@ -61,8 +61,7 @@ func (r *runCommand) completeKinds(c *cobra.Command, args []string, toComplete s
 	return listed(r.kinds)(c, args, toComplete)
 }
 
-// listed completes the last element of a list with commas. What cannot be found out is said,
-// in shells that can.
+// listed completes the last element of a list with commas. Shells with active help show an error.
 func listed(all func(context.Context) ([]string, error)) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		const noFiles = cobra.ShellCompDirectiveNoFileComp
@@ -86,8 +85,8 @@ func listed(all func(context.Context) ([]string, error)) cobra.CompletionFunc {
 	}
 }
 
-// within returns what f does, or an error when ctx ends: a kubeconfig can name a program to
-// run, which nothing else bounds.
+// within returns the result of f, or an error when ctx ends: a kubeconfig can name a program,
+// which nothing else bounds.
 func within(ctx context.Context, f func(context.Context) ([]string, error)) ([]string, error) {
 	type result struct {
 		names []string
@@ -114,7 +113,7 @@ func (r *runCommand) client() (*client.Client, error) {
 	return client.New(config)
 }
 
-// kinds are those that can be watched, by the names that kubectl has for them.
+// kinds returns the kinds that can be watched, by their names in kubectl.
 func (r *runCommand) kinds(ctx context.Context) ([]string, error) {
 	c, err := r.client()
 	if err != nil {

@@ -35,7 +35,7 @@ func readBounded(path string, most int64) ([]byte, error) {
 // mostSecret is the largest file that is read as a secret, in bytes.
 const mostSecret = 1 << 20
 
-// secrets reads what the file refers to. What is in it never stands in an error.
+// secrets returns the function that reads the secrets of sinks. No error has their content.
 func secrets(w *cli.World) func(sink.SecretRef) (string, error) {
 	lookup := lookupEnv(w)
 	return func(ref sink.SecretRef) (string, error) {
@@ -59,7 +59,7 @@ func readSecret(file string) ([]byte, error) {
 	return data, err
 }
 
-// lookupEnv is as os.LookupEnv, and takes what is empty for what is not set: no secret is.
+// lookupEnv is as os.LookupEnv, but an empty variable is not set: no secret is empty.
 func lookupEnv(w *cli.World) func(name string) (string, bool) {
 	return func(name string) (string, bool) {
 		value := w.Getenv(name)

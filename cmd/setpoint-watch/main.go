@@ -20,13 +20,12 @@ var version = ""
 // name is what users call the program.
 const name = "setpoint watch"
 
-// garbage is how much of it there may be, in percent of what is in use, unless GOGC says so.
-// Most of what is in use are encoded objects, which a collection does not look into, so that
-// it is cheap to have little garbage.
+// garbage is the default of GOGC, in percent of the memory in use. Most of that are encoded
+// objects without pointers, so a collection is cheap.
 const garbage = 40
 
 func main() {
-	// A reader that went away is an error of a write then, and not a sudden end.
+	// With SIGPIPE ignored, a reader of standard output that went away is an error of a write.
 	signal.Ignore(syscall.SIGPIPE)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)
@@ -41,9 +40,8 @@ const (
 	onceFailed       = 2
 )
 
-// run runs the command line and returns the status to exit with: 0 is well and 1 is an
-// error that was said on standard error. With --once 1 means that something has changed,
-// and 2 is an error.
+// run runs the command line and returns the exit status: 0, or 1 after an error, which is on
+// standard error. With --once 1 means that something has changed, and 2 is an error.
 func run(ctx context.Context, w *cli.World, args []string) int {
 	r := &runCommand{w: w}
 	status := w.Run(ctx, rootCommand(r), name, args)

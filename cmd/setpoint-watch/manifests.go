@@ -83,11 +83,11 @@ Secrets are not among it. The comment at the top of workload.yaml says which the
 	return c
 }
 
-// kustomization lists the other files, and is no object of a cluster.
+// kustomization is the file that lists the others. It is no object of a cluster.
 const kustomization = "kustomization.yaml"
 
-// writeManifests writes the files into a folder, which is made if it is not there. What was
-// not made by this command is not written over.
+// writeManifests writes the files into a folder, and makes the folder if it is not there. It does
+// not overwrite files that this command has not made.
 func writeManifests(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // it holds no secrets
 		return err

@@ -35,11 +35,10 @@ func (p *printing) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.color, "color", "auto", "auto: on a terminal, unless NO_COLOR is set; always; never")
 }
 
-// terminalName is what the sink that prints is called in the journal, where the file has no
-// sinks.
+// terminalName is the name of standard output in the journal if the file has no sinks.
 const terminalName = "terminal"
 
-// terminal describes the sink. changed are the flags that the command line has.
+// terminal describes the sink of standard output. given reports whether the command line has a flag.
 func (p *printing) terminal(w *cli.World, given func(flag string) bool) (sink.Terminal, error) {
 	t := sink.Terminal{Form: p.form, Objects: p.objects}
 	switch {
@@ -65,13 +64,13 @@ func (p *printing) terminal(w *cli.World, given func(flag string) bool) (sink.Te
 	return t, nil
 }
 
-// colorful reports whether colours are wanted where nobody says so: see https://no-color.org.
+// colorful reports whether auto means colours: see https://no-color.org.
 func colorful(w *cli.World) bool {
 	return w.StdoutTerminal && w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb"
 }
 
-// sinks are where events go: those of the file, or standard output. Flags about printing are
-// for what prints.
+// sinks returns the sinks of the file, or standard output. Flags about printing concern the
+// terminals among them.
 func (p *printing) sinks(w *cli.World, c *config.Config, given func(flag string) bool) ([]config.Sink, error) {
 	terminal, err := p.terminal(w, given)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// defaultLease is for several processes that watch the same. It is asked for by a flag.
+// defaultLease is the Lease of --leader-elect.
 var defaultLease = object.Key{Namespace: "default", Name: "setpoint-watch"}
 
 func rootCommand(r *runCommand) *cobra.Command {
@@ -57,7 +57,7 @@ webhooks, chat and mail.`,
 	}
 	c.SetVersionTemplate(name + " {{.Version}}\n")
 	f := c.Flags()
-	f.SortFlags = false // they stand by what they are about
+	f.SortFlags = false // related flags stand together
 	r.selection.flags(f)
 	r.printing.flags(f)
 	f.StringVar(&r.cursor, "cursor", "", "keep in this `file` what was told, so that the next start tells what changed meanwhile")
@@ -73,7 +73,7 @@ webhooks, chat and mail.`,
 	return c
 }
 
-// flagsOfKubectl says what there is instead of a flag that "kubectl get -w" has.
+// flagsOfKubectl says what takes the place of a flag of "kubectl get -w".
 func flagsOfKubectl(flag string) (why string, ok bool) {
 	why, ok = map[string]string{
 		"w":                   "is what this command does; leave it out",

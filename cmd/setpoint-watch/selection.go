@@ -25,7 +25,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/where"
 )
 
-// selection is what is watched, and what of it is told.
+// selection is what is watched, and which changes become events.
 type selection struct {
 	kinds         []string
 	all           bool
@@ -59,7 +59,7 @@ func (s *selection) flags(f *pflag.FlagSet) {
 	f.DurationVar(&s.settle, "settle", 0, "tell what became of an object once it has been at rest for so long; 0 is each change")
 }
 
-// oneListOfKinds takes one argument. Two are most often a kind and a name.
+// oneListOfKinds accepts one argument. Two are most often a kind and a name.
 func oneListOfKinds(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("%q: kinds are one argument with commas in it, as in %s,%s; a single object is watched with --field-selector metadata.name=%s",
@@ -88,8 +88,8 @@ func kindsOf(args []string) ([]string, error) {
 	return kinds, nil
 }
 
-// over puts what the flags say over what the file says, or says what is wrong with them. What
-// is hidden adds up: a flag that shows what the file hides would be a mistake sooner or later.
+// over puts the flags over the options of the file, or says what is wrong with them. --hide adds
+// to the rules of the file: no flag shows a value that the file hides.
 func (s *selection) over(o *watch.Options, given func(flag string) bool) error {
 	if len(s.kinds) > 0 || given("all") {
 		o.Kinds, o.All = s.kinds, s.all
@@ -136,7 +136,7 @@ func (s *selection) over(o *watch.Options, given func(flag string) bool) error {
 	return s.check(o, given)
 }
 
-// knownSort checks a value of --show.
+// knownSort returns an error for a value of --show that does not exist.
 func knownSort(name string) error {
 	if slices.Contains(event.Classes(), event.Class(name)) {
 		return nil

@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lastWrite is how long a write may go on once the watch is to end: who reads may be a pager
-// that waits for a key.
+// lastWrite is how long a write may go on when the watch ends: the reader may be a pager that
+// waits for a key.
 const lastWrite = 2 * time.Second
 
-// errUnread is the error of what nobody has read at the end.
+// errUnread is the error of a write whose reader did not read at the end.
 var errUnread = errors.New("what was printed last was not read in time")
 
-// reader is who reads what is printed. A write to somebody who does not read holds nothing up
-// once the watch is to end, and one who has gone away ends it.
+// reader is the reader of standard output. If it does not read, a write delays the end of the
+// watch by lastWrite at most. If it goes away, the watch ends.
 type reader struct {
 	out  io.Writer
 	ctx  context.Context
@@ -42,21 +42,21 @@ func (r *reader) Write(b []byte) (int, error) {
 		err error
 	}
 	written := make(chan result, 1)
-	b = bytes.Clone(b) // the caller's, and a write may be left behind
+	b = bytes.Clone(b) // the caller reuses it, and a write may be left behind
 	go func() {
 		n, err := r.out.Write(b)
 		written <- result{n, err}
 	}()
 	var over <-chan time.Time
-	for asked := r.ctx.Done(); ; {
+	for ended := r.ctx.Done(); ; {
 		select {
 		case w := <-written:
 			if errors.Is(w.err, syscall.EPIPE) {
 				r.gone()
 			}
 			return w.n, w.err
-		case <-asked:
-			asked = nil
+		case <-ended:
+			ended = nil
 			timer := time.NewTimer(lastWrite)
 			defer timer.Stop()
 			over = timer.C
@@ -67,12 +67,11 @@ func (r *reader) Write(b []byte) (int, error) {
 	}
 }
 
-// goneEvery is how often it is looked whether the watch has ended, while nobody reads or goes
-// away.
+// goneEvery is how often awaitGone looks whether the watch has ended.
 const goneEvery = time.Second
 
-// awaitGone waits until who reads a pipe has closed it, or the watch ends. A write would say
-// so too; but "head -1" is done when it has its line, and the next one may come in an hour.
+// awaitGone waits until the reader of a pipe has closed it, or the watch ends. The next write
+// would notice too, but it may come an hour after "head -1" has its line.
 func (r *reader) awaitGone() {
 	f, ok := r.out.(*os.File)
 	if !ok {
@@ -81,17 +80,17 @@ func (r *reader) awaitGone() {
 	if info, err := f.Stat(); err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
 		return
 	}
-	// That the other end is closed is reported without being asked for.
+	// POLLERR and POLLHUP are reported without being requested.
 	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
 	for r.ctx.Err() == nil {
 		switch n, err := unix.Poll(fds, int(goneEvery.Milliseconds())); {
 		case err != nil && !errors.Is(err, unix.EINTR):
-			return // writes still tell
+			return // the next write notices
 		case n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0:
 			r.gone()
 			return
 		case n > 0:
-			return // something that cannot be waited for
+			return // this file cannot be polled
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 // groupChanges is how many changes are written together; one batch may have more.
 const groupChanges = 10_000
 
-// request is a batch on its way. What is below done belongs to the writer until done is set,
-// and to the caller of submit after that.
+// request is a batch on its way. done and err belong to the writer until done is set, and to the
+// caller of Commit after that.
 type request struct {
 	batch *Batch
 
@@ -36,11 +36,11 @@ func (j *Journal) Commit(b *Batch) error {
 	j.waiting = append(j.waiting, r)
 	j.waitingMu.Unlock()
 
-	// The goroutine that gets to write writes for all that wait behind it; these find their
-	// requests done.
+	// The goroutine that holds writing writes the batches of all that wait for it. These find
+	// their requests done.
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	for !r.done { // behind more than fits into one group
+	for !r.done { // several groups may be before this request
 		j.write(j.group())
 	}
 	return r.err

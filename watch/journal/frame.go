@@ -75,8 +75,8 @@ func readHeader(r io.ReaderAt) (key []byte, err error) {
 }
 
 // frames reads and makes the frames of a file. Their checksums begin with the file's key and
-// their offset: a frame of another file, or in another place, is none. Nobody can have the
-// cluster put bytes into an event that are taken for a frame, because the key is secret.
+// their offset: a frame of another file, or in another place, is none. The key is secret, so no
+// user of the cluster can put bytes into an object that pass for a frame.
 type frames struct {
 	seed uint32
 	body []byte // of the frame that was read last

@@ -17,7 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/ownfile"
 )
 
-// Options are what Open needs to know. The zero value is good.
+// Options of a journal. The zero value is good.
 type Options struct {
 	Log *slog.Logger // nil for none
 
@@ -64,11 +64,11 @@ type Journal struct {
 	waitingMu sync.Mutex
 	waiting   []*request // commits that the next writer takes along
 
-	// writing is held by the goroutine that writes to the file. It guards these, and nobody
-	// else changes what mu guards.
+	// writing is held by the goroutine that writes to the file. It guards the next four fields.
+	// Only its holder changes what mu guards, so it reads that without mu.
 	writing sync.Mutex
 	frames  *frames
-	frame   []byte // that is being made
+	frame   []byte // the buffer of the next frame
 	end     int64  // of the frames that are on the disk
 	retryAt int64  // after a rewrite that failed: the size at which it is tried again
 
@@ -113,8 +113,8 @@ func Open(path string, options Options) (*Journal, *Damage, error) {
 	return j, damage, nil
 }
 
-// open opens the file, and begins it if it is new or empty, as it is when the process that made
-// it was killed before it had done so.
+// open opens the file. It begins a file that is new, or empty because the process that made it was
+// killed.
 func (j *Journal) open() (*Damage, error) {
 	f, fresh, err := openLocked(j.path, max(j.options.LockWait, 0))
 	if err != nil {
@@ -202,7 +202,7 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// read runs f while nobody changes the state.
+// read runs f with a state that does not change meanwhile.
 func (j *Journal) read(f func() error) error {
 	j.mu.RLock()
 	defer j.mu.RUnlock()

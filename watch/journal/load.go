@@ -11,9 +11,9 @@ import (
 	"os"
 )
 
-// load reads the frames of a file of a size, and returns what they add up to and where the last
-// one ends. Damaged says what is wrong before that end. What is behind it is a commit that was
-// cut off: it was never said to be on the disk, or what it held is told again.
+// load reads the frames of a file of a size, and returns their state and the end of the last one.
+// damaged is what is wrong before that end. The bytes after the end are a commit that was cut off:
+// Commit has not returned for it, or its events are told again.
 func load(f *os.File, frames *frames, size int64) (s *state, end int64, damaged, err error) {
 	s = newState()
 	at := int64(headerSize)

@@ -18,7 +18,7 @@ type state struct {
 	bytes      int64 // of the messages that count
 }
 
-// selection is what is known of the objects that somebody watches.
+// selection is the cursor of a collection: its version, and where the states of its objects are.
 //
 // The objects stay in the file. With the keys and states of 100,000 objects in a map, a profile
 // of Open showed a third of the time in growing and searching the map, a fifth in the garbage
@@ -30,8 +30,8 @@ type selection struct {
 	objects map[objectID]section
 }
 
-// objectID is a hash of the key of an object, by seeds of this process: two keys of one million
-// have the same with a probability of 1 in 10^26, and nobody can look for two.
+// objectID is a hash of the key of an object, by seeds of this process. Two of a million keys have
+// the same hash with a probability of 1 in 10^26, and no user of the cluster can choose such keys.
 type objectID [2]uint64
 
 // queue is the outbox of a sink.
@@ -119,7 +119,7 @@ func (s *state) applySink(c *change, at section) {
 	switch c.verb {
 	case addEvent:
 		if n := len(q.entries); n > 0 && c.seqs[0] <= q.entries[n-1].seq {
-			return // only a file that somebody made by hand has this
+			return // this program writes numbers in their order
 		}
 		q.reach(c.seqs[0])
 		size := int64(len(c.id) + len(c.data))
@@ -141,7 +141,7 @@ func (s *state) applySink(c *change, at section) {
 	}
 }
 
-// reach notes that the event with a number was written once.
+// reach notes that the event with a number was written.
 func (q *queue) reach(seq uint64) {
 	if seq >= q.next {
 		q.missing += seq - q.next
@@ -153,8 +153,8 @@ func (q *queue) find(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(q.entries, seq, func(e entry, seq uint64) int { return cmp.Compare(e.seq, seq) })
 }
 
-// remove removes an event, and returns it. One that is not there was in a damaged frame, and
-// is not missed.
+// remove removes an event, and returns it. An event that is not there was in a damaged frame, and
+// does not count as missing.
 func (q *queue) remove(seq uint64) entry {
 	i, found := q.find(seq)
 	if !found {
@@ -175,9 +175,9 @@ func (q *queue) remove(seq uint64) entry {
 	return e
 }
 
-// mend makes a state safe that lacks frames: without a version, the caller lists a selection and
-// compares, so that changes of which the frame was lost are told all the same. It returns how
-// many events are known to be lost.
+// mend makes a state safe that lacks frames. It takes the versions away: the watch then lists and
+// compares, and tells the changes whose frame was lost. It returns how many events are known to be
+// lost.
 func (s *state) mend() (lost uint64) {
 	for _, sel := range s.selections {
 		sel.known, sel.version = true, ""

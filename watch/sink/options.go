@@ -37,41 +37,43 @@ type sort interface {
 // Sorts returns the sorts of sinks, as the configuration calls them.
 func Sorts() []string { return []string{"terminal", "file", "webhook", "kubernetesEvents", "mail"} }
 
-// sorts returns the descriptions in the order of Sorts; nil for a sort that is not described.
-func (o Options) sorts() []sort {
-	all := make([]sort, len(Sorts()))
-	if o.Terminal != nil {
-		all[0] = o.Terminal
-	}
-	if o.File != nil {
-		all[1] = o.File
-	}
-	if o.Webhook != nil {
-		all[2] = o.Webhook
-	}
-	if o.KubernetesEvents != nil {
-		all[3] = o.KubernetesEvents
-	}
-	if o.Mail != nil {
-		all[4] = o.Mail
+// described is a description with the name of its sort.
+type described struct {
+	name string
+	sort
+}
+
+// described returns the descriptions, in the order of Sorts.
+func (o Options) described() (all []described) {
+	for i, of := range []struct {
+		set  bool
+		sort sort
+	}{
+		{o.Terminal != nil, o.Terminal},
+		{o.File != nil, o.File},
+		{o.Webhook != nil, o.Webhook},
+		{o.KubernetesEvents != nil, o.KubernetesEvents},
+		{o.Mail != nil, o.Mail},
+	} {
+		if of.set {
+			all = append(all, described{Sorts()[i], of.sort})
+		}
 	}
 	return all
 }
 
 // Described returns the sorts that are described: one, if the options are right.
 func (o Options) Described() (sorts []string) {
-	for i, s := range o.sorts() {
-		if s != nil {
-			sorts = append(sorts, Sorts()[i])
-		}
+	for _, d := range o.described() {
+		sorts = append(sorts, d.name)
 	}
 	return sorts
 }
 
 // Sort returns which sort of sink is described, or "" if none is or several are.
 func (o Options) Sort() string {
-	if sorts := o.Described(); len(sorts) == 1 {
-		return sorts[0]
+	if all := o.described(); len(all) == 1 {
+		return all[0].name
 	}
 	return ""
 }
@@ -80,10 +82,8 @@ func (o Options) Sort() string {
 func (o Options) Mistakes() []*FieldError {
 	var all []*FieldError
 	report := reporter{found: &all}
-	for i, s := range o.sorts() {
-		if s != nil {
-			s.check(report.in(Sorts()[i]))
-		}
+	for _, d := range o.described() {
+		d.check(report.in(d.name))
 	}
 	o.Delivery.check(report.in("delivery"))
 	return all
@@ -117,13 +117,10 @@ type Read struct {
 
 // Reads returns what the sink reads when it is made.
 func (o Options) Reads() (all []Read) {
-	for i, s := range o.sorts() {
-		if s == nil {
-			continue
-		}
-		for _, read := range s.reads() {
+	for _, d := range o.described() {
+		for _, read := range d.reads() {
 			if !read.IsZero() {
-				all = append(all, Read{Sorts()[i] + "." + read.Field, read.SecretRef})
+				all = append(all, Read{d.name + "." + read.Field, read.SecretRef})
 			}
 		}
 	}
@@ -133,10 +130,8 @@ func (o Options) Reads() (all []Read) {
 // Effective returns Delivery with the defaults of the sort of sink.
 func (o Options) Effective() Delivery {
 	batch := 1
-	for _, s := range o.sorts() {
-		if s != nil {
-			batch = s.batch()
-		}
+	for _, d := range o.described() {
+		batch = d.batch()
 	}
 	return o.Delivery.withDefaults(batch)
 }

@@ -109,17 +109,12 @@ func New(_ context.Context, name string, o Options, d Deps) (Sink, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("sink %s: %w", name, err)
 	}
-	for _, described := range o.sorts() {
-		if described == nil {
-			continue
-		}
-		s, err := described.sink(d.withDefaults())
-		if err != nil {
-			return nil, fmt.Errorf("sink %s: %w", name, within(o.Sort(), err))
-		}
-		return s, nil
+	described := o.described()[0] // Validate has checked that it is the only one
+	s, err := described.sink(d.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("sink %s: %w", name, within(described.name, err))
 	}
-	return nil, fmt.Errorf("sink %s: is of no sort", name) // Validate has refused it
+	return s, nil
 }
 
 // testKind is the kind of the object that the event of a test is about. No server serves it.
