@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -71,12 +72,11 @@ func (f Flag) StopsAtZero() Flag {
 
 // Check returns what is wrong with the value.
 func (f Flag) Check() error {
-	n, text := f.number()
 	switch {
-	case f.most != nil && (n < *f.least || n > *f.most):
-		return fmt.Errorf("%s: want %s to %s", f, text(*f.least), text(*f.most))
-	case f.least != nil && n < *f.least:
-		return fmt.Errorf("%s: want %s or more", f, text(*f.least))
+	case f.most != nil && (f.compare(*f.least) < 0 || f.compare(*f.most) > 0):
+		return fmt.Errorf("%s: want %s to %s", f, f.text(*f.least), f.text(*f.most))
+	case f.least != nil && f.compare(*f.least) < 0:
+		return fmt.Errorf("%s: want %s or more", f, f.text(*f.least))
 	}
 	return nil
 }
@@ -84,15 +84,26 @@ func (f Flag) Check() error {
 // String returns the flag as it is written on a command line.
 func (f Flag) String() string { return fmt.Sprintf("--%s=%v", f.Name, reflect.ValueOf(f.Into).Elem()) }
 
-// number returns the value of a flag that can have bounds, and how such a value is written.
-func (f Flag) number() (n int64, text func(int64) string) {
-	if d, ok := f.Into.(*time.Duration); ok {
-		return int64(*d), func(n int64) string { return time.Duration(n).String() }
+// compare returns -1, 0 or 1 for a value that is less than a bound, equal, or greater. What is
+// no number is less than all.
+func (f Flag) compare(bound int64) int {
+	switch v := f.Into.(type) {
+	case *time.Duration:
+		return cmp.Compare(int64(*v), bound)
+	case *float64:
+		return cmp.Compare(*v, float64(bound))
+	case *int:
+		return cmp.Compare(int64(*v), bound)
 	}
-	if i, ok := f.Into.(*int); ok {
-		n = int64(*i)
+	return -1
+}
+
+// text returns a bound as a value is written.
+func (f Flag) text(bound int64) string {
+	if _, ok := f.Into.(*time.Duration); ok {
+		return time.Duration(bound).String()
 	}
-	return n, func(n int64) string { return strconv.FormatInt(n, 10) }
+	return strconv.FormatInt(bound, 10)
 }
 
 // stops reports whether the value keeps the controller from running.
@@ -101,6 +112,5 @@ func (f Flag) stops() bool {
 		on, ok := f.Into.(*bool)
 		return ok && !*on
 	}
-	n, _ := f.number()
-	return f.stopsAtZero && n <= 0
+	return f.stopsAtZero && f.compare(0) <= 0
 }

@@ -4,6 +4,7 @@
 package controllers_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 func TestAFlagRefusesWhatIsBeyondItsBounds(t *testing.T) {
 	number := func(n int) controllers.Flag { return controllers.Int("syncs", &n, "") }
 	period := func(d time.Duration) controllers.Flag { return controllers.Duration("period", &d, "") }
+	rate := func(n float64) controllers.Flag { return controllers.Float("rate", &n, "") }
 	for _, test := range []struct {
 		flag controllers.Flag
 		want string // "" is none
@@ -26,6 +28,12 @@ func TestAFlagRefusesWhatIsBeyondItsBounds(t *testing.T) {
 		{number(0).AtLeast(1), "--syncs=0: want 1 or more"},
 		{period(time.Second).AtLeast(int64(time.Second)), ""},
 		{period(999 * time.Millisecond).AtLeast(int64(time.Second)), "--period=999ms: want 1s or more"},
+		{rate(1).AtLeast(1), ""},
+		{rate(0.5).AtLeast(1), "--rate=0.5: want 1 or more"},
+		{rate(-0.1).AtLeast(0), "--rate=-0.1: want 0 or more"},
+		{rate(0.55).Between(0, 1), ""},
+		{rate(1.01).Between(0, 1), "--rate=1.01: want 0 to 1"},
+		{rate(math.NaN()).Between(0, 1), "--rate=NaN: want 0 to 1"},
 		{period(time.Hour).Between(0, int64(time.Minute)), "--period=1h0m0s: want 0s to 1m0s"},
 	} {
 		got := ""

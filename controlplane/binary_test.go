@@ -171,6 +171,9 @@ func TestCommandReportsItsWayToReadyAndStopsOnSignal(t *testing.T) {
 	if ready.State != "ready" || ready.Kubeconfig != kubeconfig || len(ready.Servers) != 1 || ready.Elapsed == "" {
 		t.Fatalf("the last line before it serves is %+v\n%s", ready, &c.stderr)
 	}
+	if text, err := os.ReadFile(kubeconfig); err != nil || !strings.Contains(string(text), "# written by setpoint-controlplane, process ") {
+		t.Errorf("the kubeconfig does not name its process (%v)", err)
+	}
 	t.Log("ready after", ready.Elapsed)
 	for _, file := range []string{ready.CAFile, ready.CAKeyFile, ready.ServiceAccountKeyFile, filepath.Join(ready.DataDir, markerFile)} {
 		if _, err := os.Stat(file); err != nil {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/internal/published"
 )
 
 // startTimeout ends a start that hangs; on a busy machine one takes ten seconds.
@@ -47,6 +49,7 @@ type ControlPlane struct {
 	addresses      []*net.TCPAddr // by server
 	kubeconfig     []byte
 	kubeconfigFile string
+	published      *published.File // nil: it is in the data directory, or not written yet
 
 	mu        sync.Mutex // guards what follows, and serializes starts and stops
 	etcd      *etcd
@@ -174,7 +177,11 @@ func (cp *ControlPlane) startAll(ctx context.Context, m machine) error {
 		}
 		progress("kube-scheduler", Ready)
 	}
-	return writeFile(cp.kubeconfigFile, cp.kubeconfig)
+	if cp.opts.KubeconfigFile == "" {
+		return writeFile(cp.kubeconfigFile, cp.kubeconfig)
+	}
+	cp.published, err = published.Write(cp.kubeconfig, cp.kubeconfigFile, "setpoint-controlplane")
+	return err
 }
 
 // placeKubeconfig settles where the kubeconfig goes and removes an old one.
@@ -355,7 +362,10 @@ func (cp *ControlPlane) Stop(ctx context.Context) error {
 		errs = append(errs, <-stops)
 	}
 	errs = append(errs, stopEtcd())
-	if cp.kubeconfig != nil {
+	switch {
+	case cp.published != nil:
+		errs = append(errs, cp.published.Remove())
+	case cp.kubeconfig != nil && cp.opts.KubeconfigFile == "":
 		errs = append(errs, removeOwnKubeconfig(cp.kubeconfigFile, cp.kubeconfig))
 	}
 	cp.releaseLog()

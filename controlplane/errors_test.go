@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/setpoint-io/setpoint/internal/published"
 )
 
 // plenty is a disk with room.
@@ -189,6 +191,26 @@ func TestKubeconfigOfOtherClustersIsKept(t *testing.T) {
 				t.Errorf("the file is now %q, %v", now, err)
 			}
 		})
+	}
+}
+
+// The lock on the file is the open file's: one of this process is to a start as one of another.
+func TestKubeconfigOfAClusterThatRunsIsKept(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	const content = "apiVersion: v1\nkind: Config\nclusters:\n- name: setpoint\n  cluster: {server: https://127.0.0.1:1}\n"
+	for _, program := range []string{"setpoint up", "setpoint-controlplane"} {
+		running, err := published.Write([]byte(content), file, program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = startThatFails(t, Options{KubeconfigFile: file}, machine{})
+		checkError(t, err, published.ErrInUse, file, fmt.Sprintf("process %d wrote it", os.Getpid()), "name another file")
+		if now, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(now), content) {
+			t.Errorf("the file is now %q, %v", now, err)
+		}
+		if err := running.Remove(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/setpoint-io/setpoint/internal/ownfile"
+	"github.com/setpoint-io/setpoint/internal/published"
 )
 
 // Context is the name of the cluster, the user and the current context in the
@@ -44,8 +45,8 @@ func isOurContext(name string) bool {
 	return err == nil
 }
 
-// removeKubeconfig removes the kubeconfig of an earlier control plane, if there
-// is one, and nothing else.
+// removeKubeconfig removes the kubeconfig of an earlier control plane, if there is one, and
+// nothing else. That of one that runs stays, which is an error.
 func removeKubeconfig(path string) error {
 	data, err := ownfile.Read(path, maxKubeconfig)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,8 +71,8 @@ func removeKubeconfig(path string) error {
 	if len(c.Clusters) == 0 && len(data) > 0 {
 		return fmt.Errorf("%w: %s has no cluster of a control plane; choose another file", ErrForeignKubeconfig, path)
 	}
-	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("replacing the kubeconfig: %w; choose another file", err)
+	if err := published.RemoveStale(path); err != nil {
+		return fmt.Errorf("replacing the kubeconfig %s: %w", path, err)
 	}
 	return nil
 }

@@ -50,7 +50,8 @@ type Options struct {
 	// KubeconfigFile is where the administrator's kubeconfig is written, once
 	// everything is ready; Stop removes it. A file that is there already is
 	// replaced if it is of an earlier control plane, and else refused with
-	// ErrForeignKubeconfig. Empty: "kubeconfig" in the data directory.
+	// ErrForeignKubeconfig. That of a control plane that still runs is refused
+	// too, and the error names its process. Empty: "kubeconfig" in the data directory.
 	KubeconfigFile string
 
 	// DisableScheduler leaves the scheduler out; Pods then stay Pending unless

@@ -25,6 +25,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/child"
 	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/internal/published"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -40,7 +41,7 @@ type session struct {
 
 	stopManager context.CancelFunc
 	managed     chan error   // one value when the manager has ended
-	kubeconfig  *publication // where the user wants it; nil: nowhere
+	kubeconfig  *published.File // where the user wants it; nil: nowhere
 }
 
 // start starts everything, in the order in which one needs the other.
@@ -88,7 +89,11 @@ func (s *session) start(ctx context.Context, u *up, binary string, chosen []*con
 		return err
 	}
 	if u.kubeconfig != "" {
-		if s.kubeconfig, err = publish(s.ready.Kubeconfig, u.kubeconfig); err != nil {
+		data, err := os.ReadFile(s.ready.Kubeconfig)
+		if err != nil {
+			return fmt.Errorf("writing the kubeconfig: %w", err)
+		}
+		if s.kubeconfig, err = published.Write(data, u.kubeconfig, "setpoint up"); err != nil {
 			return err
 		}
 	}
@@ -169,10 +174,10 @@ func (s *session) path() string {
 	if s.kubeconfig == nil {
 		return s.ready.Kubeconfig
 	}
-	if path, err := filepath.Abs(s.kubeconfig.path); err == nil {
+	if path, err := filepath.Abs(s.kubeconfig.Path()); err == nil {
 		return path
 	}
-	return s.kubeconfig.path
+	return s.kubeconfig.Path()
 }
 
 // say tells a person what to do next.
@@ -239,7 +244,7 @@ func (s *session) kill() {
 func (s *session) stop() error {
 	var errs []error
 	if s.kubeconfig != nil {
-		errs = append(errs, s.kubeconfig.withdraw())
+		errs = append(errs, s.kubeconfig.Remove())
 	}
 	if s.stopManager != nil {
 		s.stopManager()

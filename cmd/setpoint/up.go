@@ -19,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/child"
 	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/internal/published"
 )
 
 // stopTime is how long a part may take to stop before it is ended.
@@ -104,8 +105,8 @@ func (u *up) run(ctx context.Context, command []string) error {
 		}
 	}
 	if u.kubeconfig != "" {
-		if err := claim(u.kubeconfig); err != nil {
-			return err
+		if err := published.Claim(u.kubeconfig); err != nil {
+			return fmt.Errorf("--kubeconfig %s: %w", u.kubeconfig, err)
 		}
 	}
 

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package published
 
 import (
 	"cmp"
@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,42 +21,35 @@ import (
 	"github.com/setpoint-io/setpoint/internal/filelock"
 )
 
-// The file that --kubeconfig of "setpoint up" names exists for as long as the
-// cluster can be used, and whoever waits for it may rely on that. One that an
-// earlier run left behind is therefore removed at the start. But it may just as
-// well be the file with all the clusters that somebody has: that one is nobody's
-// to replace. And it may be the file of another "setpoint up" that still runs: the
-// process holds a lock on it, which ends with the process, however that ends.
-
 // ourContexts are the names that the control plane gives in its kubeconfig.
 var ourContexts = regexp.MustCompile(`^setpoint(-\d+)?$`)
 
-// claim makes sure, before anything is started, that a kubeconfig can be written
-// to file, and that none is there until it is.
-func claim(file string) error {
+// Claim makes sure, before anything is started, that a kubeconfig can be written to a file,
+// and that none is there until it is.
+func Claim(file string) error {
 	others, err := othersIn(file)
 	switch {
 	case err != nil:
-		return fmt.Errorf("--kubeconfig %s: %w; name a file that is not there yet", file, err)
+		return fmt.Errorf("%w; name a file that is not there yet", err)
 	case len(others) > 0:
-		return fmt.Errorf("--kubeconfig %s: it also holds %s, which would be lost; name a file that is not there yet", file, strings.Join(others, ", "))
+		return fmt.Errorf("it also holds %s, which would be lost; name a file that is not there yet", strings.Join(others, ", "))
 	}
-	if err := removeStale(file); err != nil {
-		return fmt.Errorf("--kubeconfig %s: %w", file, err)
+	if err := RemoveStale(file); err != nil {
+		return err
 	}
 	probe, err := os.CreateTemp(filepath.Dir(file), ".kubeconfig-")
 	if err != nil {
-		return fmt.Errorf("--kubeconfig %s: %w; name a file in a directory that is there and that you may write to", file, err)
+		return fmt.Errorf("%w; name a file in a directory that is there and that you may write to", err)
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// errPublished means that another process has a kubeconfig under the name.
-var errPublished = errors.New("it is the kubeconfig of a cluster that runs")
+// ErrInUse means that another process, which runs, has a kubeconfig under the name.
+var ErrInUse = errors.New("it is the kubeconfig of a cluster that runs")
 
-// removeStale removes the kubeconfig that an earlier run left behind. It is an error where
-// that run has not ended.
-func removeStale(file string) error {
+// RemoveStale removes the kubeconfig that an earlier run left behind. The error is [ErrInUse]
+// where that run has not ended.
+func RemoveStale(file string) error {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -75,9 +67,9 @@ func removeStale(file string) error {
 	case err != nil:
 		return err
 	case !free && pid != "":
-		return fmt.Errorf("%w: process %s wrote it; name another file, or stop that process first (kill %s)", errPublished, pid, pid)
+		return fmt.Errorf("%w: process %s wrote it; name another file, or stop that process first (kill %s)", ErrInUse, pid, pid)
 	case !free:
-		return fmt.Errorf("%w, which another setpoint up has started; name another file, or stop that one first", errPublished)
+		return fmt.Errorf("%w, which another process has started; name another file, or stop that process first", ErrInUse)
 	}
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the kubeconfig of an earlier run: %w", err)
@@ -85,25 +77,22 @@ func removeStale(file string) error {
 	return nil
 }
 
-// publication is a kubeconfig that this process has written where the user wants it. The
-// open file holds the lock.
-type publication struct {
+// File is a kubeconfig that this process has written where the user wants it. The open file
+// holds the lock.
+type File struct {
 	path string
 	file *os.File
 }
 
-// publish copies a kubeconfig to a path in one step, readable by its owner alone. It
-// replaces nothing: another process may have written there since claim looked.
-func publish(from, path string) (*publication, error) {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return nil, fmt.Errorf("writing the kubeconfig: %w", err)
-	}
+// Write writes a kubeconfig to a path in one step, readable by its owner alone, with the name
+// of the program. It replaces nothing: another process may have written there since [Claim]
+// looked.
+func Write(data []byte, path, program string) (*File, error) {
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-") // 0600
 	if err != nil {
 		return nil, fmt.Errorf("writing the kubeconfig: %w", err)
 	}
-	_, err = fmt.Fprintf(temporary, "%s%s%d\n", data, publishedBy, os.Getpid())
+	_, err = fmt.Fprintf(temporary, "%s# written by %s, process %d\n", data, program, os.Getpid())
 	if err == nil {
 		if _, err = filelock.Try(temporary); filelock.Unsupported(err) {
 			err = nil
@@ -113,38 +102,41 @@ func publish(from, path string) (*publication, error) {
 		err = os.Link(temporary.Name(), path)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		err = cmp.Or(removeStale(path), err) // which says whose it is
+		err = cmp.Or(RemoveStale(path), err) // which says whose it is
 	}
 	err = errors.Join(err, os.Remove(temporary.Name()))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("writing the kubeconfig %s: %w", path, err), temporary.Close())
 	}
-	return &publication{path: path, file: temporary}, nil
+	return &File{path: path, file: temporary}, nil
 }
 
-// withdraw removes the kubeconfig. What somebody has merged other clusters into stays, and
-// so does a file that somebody has put in its place.
-func (p *publication) withdraw() error {
-	defer func() { _ = p.file.Close() }() // which gives back the lock
-	mine, err := p.file.Stat()
+// Path returns the path, as it was given.
+func (f *File) Path() string { return f.path }
+
+// Remove removes the kubeconfig and gives back the lock. A kubeconfig into which somebody has
+// merged other clusters stays, and so does a file that somebody has put in its place.
+func (f *File) Remove() error {
+	defer func() { _ = f.file.Close() }() // which gives back the lock
+	mine, err := f.file.Stat()
 	if err != nil {
 		return fmt.Errorf("removing the kubeconfig: %w", err)
 	}
-	there, err := os.Lstat(p.path)
+	there, err := os.Lstat(f.path)
 	if err != nil || !os.SameFile(mine, there) {
 		return nil
 	}
-	if others, err := othersIn(p.path); err != nil || len(others) > 0 {
+	if others, err := othersIn(f.path); err != nil || len(others) > 0 {
 		return err
 	}
-	if err := os.Remove(p.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the kubeconfig: %w", err)
 	}
 	return nil
 }
 
-// publishedBy begins the last line of a published kubeconfig, which has the process's ID.
-const publishedBy = "# written by setpoint up, process "
+// writtenBy is the last line of a kubeconfig that [Write] has written.
+var writtenBy = regexp.MustCompile(`\n# written by setpoint[a-z -]*, process (\d{1,10})\n$`)
 
 // publisher returns the ID of the process that wrote a kubeconfig, "" where the file does
 // not say it: kubectl config drops the line.
@@ -153,12 +145,10 @@ func publisher(f io.Reader) string {
 	if err != nil {
 		return ""
 	}
-	_, text, _ := strings.Cut(string(data), publishedBy)
-	pid, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31)
-	if err != nil {
-		return ""
+	if m := writtenBy.FindSubmatch(data); m != nil {
+		return string(m[1])
 	}
-	return strconv.FormatUint(pid, 10)
+	return ""
 }
 
 // othersIn lists the clusters and contexts of a kubeconfig that are not ours. A

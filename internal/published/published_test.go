@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package published
 
 import (
 	"errors"
@@ -29,27 +29,26 @@ func written(t *testing.T, name, text string) string {
 
 // A lock is the open file's: two of one process are to each other as those of two processes.
 func TestAKubeconfigBelongsToTheProcessThatWroteIt(t *testing.T) {
-	from := written(t, "from", someKubeconfig)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := claim(path); err != nil {
+	if err := Claim(path); err != nil {
 		t.Fatal(err)
 	}
-	first, err := publish(from, path)
+	first, err := Write([]byte(someKubeconfig), path, "setpoint up")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := claim(path); !errors.Is(err, errPublished) || !strings.Contains(err.Error(), "process ") {
+	if err := Claim(path); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "process ") {
 		t.Errorf("claiming the file of a process that runs: %v", err)
 	}
 	// A process that claimed it before the first one wrote it finds out when it writes itself.
-	if _, err := publish(from, path); !errors.Is(err, errPublished) {
+	if _, err := Write([]byte(someKubeconfig), path, "setpoint up"); !errors.Is(err, ErrInUse) {
 		t.Errorf("writing over the file of a process that runs: %v", err)
 	}
 	left, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(left) != 1 {
 		t.Errorf("there is %v, want the kubeconfig alone (%v)", left, err)
 	}
-	if err := first.withdraw(); err != nil {
+	if err := first.Remove(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
@@ -58,30 +57,29 @@ func TestAKubeconfigBelongsToTheProcessThatWroteIt(t *testing.T) {
 }
 
 func TestAKubeconfigOfAProcessThatEndedIsReplaced(t *testing.T) {
-	from := written(t, "from", someKubeconfig)
-	path := written(t, "kubeconfig", someKubeconfig+publishedBy+"1\n")
-	if err := claim(path); err != nil {
+	path := written(t, "kubeconfig", someKubeconfig+"# written by setpoint up, process 1\n")
+	if err := Claim(path); err != nil {
 		t.Fatal(err)
 	}
-	p, err := publish(from, path)
+	p, err := Write([]byte(someKubeconfig), path, "setpoint up")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.withdraw(); err != nil {
+	if err := p.Remove(); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAFileThatTookItsPlaceStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	p, err := publish(written(t, "from", someKubeconfig), path)
+	p, err := Write([]byte(someKubeconfig), path, "setpoint up")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(written(t, "other", someKubeconfig), path); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.withdraw(); err != nil {
+	if err := p.Remove(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); err != nil {
