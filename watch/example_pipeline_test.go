@@ -66,7 +66,7 @@ routes:
 	defer stop()
 	o := watch.Configured(conf)
 	o.Deps = sink.Deps{Stdout: screen{seen: stop}}
-	p, err := watch.NewPipeline(ctx, mgr, o)
+	p, err := watch.NewPipeline(mgr, o)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -74,8 +74,8 @@ type running struct {
 }
 
 // NewPipeline makes the sinks. A sink that cannot be made is an error; a receiver that is away is
-// none. The context is for the making of sinks, and not for what they do later.
-func NewPipeline(ctx context.Context, h Host, o PipelineOptions) (*Pipeline, error) {
+// none.
+func NewPipeline(h Host, o PipelineOptions) (*Pipeline, error) {
 	if o.Log == nil {
 		o.Log = h.Logger()
 	}
@@ -87,7 +87,7 @@ func NewPipeline(ctx context.Context, h Host, o PipelineOptions) (*Pipeline, err
 	}
 	p := &Pipeline{host: h, o: o}
 	for _, s := range o.Sinks {
-		made, err := sink.New(ctx, s.Name, from(h.Client().Server(), s.Options), o.Deps)
+		made, err := sink.New(s.Name, from(h.Client().Server(), s.Options), o.Deps)
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
 		}

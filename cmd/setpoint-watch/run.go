@@ -76,7 +76,7 @@ func (r *runCommand) watch(ctx context.Context, m *manager.Manager, o watch.Pipe
 		go out.awaitGone()
 	}
 	o.Deps = sink.Deps{Secret: secrets(r.w), Stdout: out, Width: r.w.StdoutWidth, Zone: time.Local}
-	p, err := watch.NewPipeline(ctx, m, o)
+	p, err := watch.NewPipeline(m, o)
 	if err != nil {
 		return err
 	}

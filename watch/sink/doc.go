@@ -4,7 +4,7 @@
 // Package sink takes events to where people and programs read them: a terminal, a file, a
 // webhook of a program or a chat service, Kubernetes Events, mail.
 //
-//	s, err := sink.New(ctx, "audit", options, deps)
+//	s, err := sink.New("audit", options, deps)
 //	runner, err := sink.NewRunner(sink.RunnerOptions{
 //		Name: "audit", Sink: s, Outbox: sink.Journaled(j, "audit"), Delivery: options.Effective(),
 //	})

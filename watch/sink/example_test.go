@@ -43,7 +43,7 @@ func Example() {
 		Webhook:  &sink.Webhook{URL: sink.NewSecret(receiver.URL), SigningKey: sink.SecretRef{File: "/run/secrets/key"}},
 		Delivery: sink.Delivery{MinWait: time.Millisecond},
 	}
-	hook, err := sink.New(ctx, "hook", options, sink.Deps{
+	hook, err := sink.New("hook", options, sink.Deps{
 		Secret: func(sink.SecretRef) (string, error) { return string(key), nil }, // reads the file
 	})
 	if err != nil {

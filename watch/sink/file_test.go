@@ -18,7 +18,7 @@ import (
 
 func fileSink(t *testing.T, o sink.File) sink.Sink {
 	t.Helper()
-	s, err := sink.New(t.Context(), "file", sink.Options{File: &o}, sink.Deps{})
+	s, err := sink.New("file", sink.Options{File: &o}, sink.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestAFileThatCannotBeWrittenIsToldAtTheStart(t *testing.T) {
 		filepath.Join(dir, "none", "file"): "no such file or directory; its folder must be there",
 		"/dev/null":                        "is not a regular file",
 	} {
-		_, err := sink.New(t.Context(), "log", sink.Options{File: &sink.File{Path: path}}, sink.Deps{})
+		_, err := sink.New("log", sink.Options{File: &sink.File{Path: path}}, sink.Deps{})
 		if err == nil || !strings.HasPrefix(err.Error(), "sink log: file.path: ") || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -171,7 +171,7 @@ func TestAFileOrALinkOfAnotherUserIsRefused(t *testing.T) {
 				}
 			}
 			set(t, path, victim)
-			_, err := sink.New(t.Context(), "log", sink.Options{File: &sink.File{Path: path}}, sink.Deps{})
+			_, err := sink.New("log", sink.Options{File: &sink.File{Path: path}}, sink.Deps{})
 			if !errors.Is(err, ownfile.ErrNotOwn) || !strings.HasPrefix(err.Error(), "sink log: file.path: ") {
 				t.Errorf("at the start: %v", err)
 			}
@@ -221,7 +221,7 @@ func (w *tearing) Write(p []byte) (int, error) {
 
 func TestAWriteThatFailsHalfwayIsTriedAgainOnALineOfItsOwn(t *testing.T) {
 	w := &tearing{ill: true}
-	s, err := sink.New(t.Context(), "term", sink.Options{Terminal: &sink.Terminal{Form: "json"}}, sink.Deps{Stdout: w})
+	s, err := sink.New("term", sink.Options{Terminal: &sink.Terminal{Form: "json"}}, sink.Deps{Stdout: w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestAWriteThatFailsHalfwayIsTriedAgainOnALineOfItsOwn(t *testing.T) {
 	if len(written) != 3 || !strings.Contains(written[1], `"id":"e1"`) || !strings.Contains(written[2], `"id":"e3"`) {
 		t.Errorf("%q", written)
 	}
-	if _, err := sink.New(t.Context(), "term", sink.Options{Terminal: &sink.Terminal{}}, sink.Deps{}); err == nil {
+	if _, err := sink.New("term", sink.Options{Terminal: &sink.Terminal{}}, sink.Deps{}); err == nil {
 		t.Error("a terminal without one")
 	}
 }

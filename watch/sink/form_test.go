@@ -17,7 +17,7 @@ func TestATerminalWritesEveryForm(t *testing.T) {
 	settled.Verb, settled.Summary = event.Settled, "12 changes in 8s, now 10/10 ready"
 	for _, form := range format.Forms() {
 		var out strings.Builder
-		s, err := sink.New(t.Context(), "term", sink.Options{Terminal: &sink.Terminal{Form: string(form)}}, sink.Deps{Stdout: &out})
+		s, err := sink.New("term", sink.Options{Terminal: &sink.Terminal{Form: string(form)}}, sink.Deps{Stdout: &out})
 		if err != nil {
 			t.Fatal(err)
 		}

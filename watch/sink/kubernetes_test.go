@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 func kubernetes(t *testing.T, c *client.Client) sink.Sink {
 	t.Helper()
-	s, err := sink.New(t.Context(), "events", sink.Options{KubernetesEvents: &sink.KubernetesEvents{}}, sink.Deps{Client: c})
+	s, err := sink.New("events", sink.Options{KubernetesEvents: &sink.KubernetesEvents{}}, sink.Deps{Client: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestWhatAnswersOfTheServerMean(t *testing.T) {
 			}
 		})
 	}
-	if _, err := sink.New(t.Context(), "events", sink.Options{KubernetesEvents: &sink.KubernetesEvents{}}, sink.Deps{}); err == nil {
+	if _, err := sink.New("events", sink.Options{KubernetesEvents: &sink.KubernetesEvents{}}, sink.Deps{}); err == nil {
 		t.Error("there was no client")
 	}
 }

@@ -199,7 +199,7 @@ func mailing(t *testing.T, i *inbox) *bench {
 		Server: i.mailServer(t), From: "Watch <watch@example.com>", To: []string{"team@example.com"}, Subject: "prod-eu ü",
 		Username: "me", PasswordFrom: sink.SecretRef{Env: "MAIL"},
 	}, Delivery: sink.Delivery{MinWait: time.Millisecond, MaxWait: 5 * time.Millisecond}}
-	s, err := sink.New(t.Context(), "mail", o, sink.Deps{Secret: secrets(map[string]string{"MAIL": password + "\n"})})
+	s, err := sink.New("mail", o, sink.Deps{Secret: secrets(map[string]string{"MAIL": password + "\n"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestWhatAnswersOfAMailServerMean(t *testing.T) {
 		o := sink.Options{Mail: &sink.Mail{
 			Server: i.mailServer(t), From: "a@example.com", To: []string{"b@example.com"}, Username: "me", PasswordFrom: sink.SecretRef{Env: "MAIL"},
 		}}
-		s, err := sink.New(t.Context(), "mail", o, sink.Deps{Secret: secrets(map[string]string{"MAIL": password})})
+		s, err := sink.New("mail", o, sink.Deps{Secret: secrets(map[string]string{"MAIL": password})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,7 +351,7 @@ func mailOver(t *testing.T, configured, address string, roots *x509.CertPool) si
 	dial := func(ctx context.Context, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", address)
 	}
-	s, err := sink.New(t.Context(), "mail", o, sink.Deps{Secret: secrets(map[string]string{"MAIL": password})}.With(nil, roots, dial))
+	s, err := sink.New("mail", o, sink.Deps{Secret: secrets(map[string]string{"MAIL": password})}.With(nil, roots, dial))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func (d Deps) secret(ref SecretRef) (Secret, error) {
 // New makes the sink that options describe. A mistake in the options is an error, and so
 // are a file that cannot be written, a secret that cannot be read and a URL that is none.
 // No connection is made: a receiver that is away is no reason not to start.
-func New(_ context.Context, name string, o Options, d Deps) (Sink, error) {
+func New(name string, o Options, d Deps) (Sink, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("sink %s: %w", name, err)
 	}
@@ -126,7 +126,7 @@ const tryTime = 30 * time.Second
 // Try makes a sink, sends one event, whose text says that it is a test, and closes the sink. It
 // tries once, for 30 s at most.
 func Try(ctx context.Context, name string, o Options, d Deps) error {
-	s, err := New(ctx, name, o, d)
+	s, err := New(name, o, d)
 	if err != nil {
 		return err
 	}

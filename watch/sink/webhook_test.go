@@ -39,7 +39,7 @@ func secrets(values map[string]string) func(sink.SecretRef) (string, error) {
 
 func hook(t *testing.T, o sink.Webhook, values map[string]string) sink.Sink {
 	t.Helper()
-	s, err := sink.New(t.Context(), "hook", sink.Options{Webhook: &o},
+	s, err := sink.New("hook", sink.Options{Webhook: &o},
 		sink.Deps{Secret: secrets(values)}.With(func() time.Time { return noon }, nil, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -349,7 +349,7 @@ func TestAWebhookThatCannotWorkIsNotMade(t *testing.T) {
 		"webhook.caFile: " + ca + " has no certificate in PEM":                 {URL: sink.NewSecret("http://x"), CAFile: ca},
 		"webhook.headers[0].from: has a character":                             {URL: sink.NewSecret("http://x"), Headers: []sink.Header{{Name: "A", From: sink.SecretRef{Env: "LINES"}}}},
 	} {
-		_, err := sink.New(t.Context(), "hook", sink.Options{Webhook: &o}, sink.Deps{Secret: secrets(values)})
+		_, err := sink.New("hook", sink.Options{Webhook: &o}, sink.Deps{Secret: secrets(values)})
 		if err == nil || !strings.Contains(err.Error(), "sink hook: "+says) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v; want %s", err, says)
 		}
