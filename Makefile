@@ -37,7 +37,7 @@ TESTFLAGS ?=
 RETRIES ?= 0
 # How many packages of the root module are tested at the same time. Most tests wait for a
 # server most of their time.
-PARALLEL ?= 4
+PARALLEL ?= 6
 FUZZTIME  ?= 10s
 # How long an input that is new or fails is made smaller: executions, or a time.
 FUZZMINIMIZE ?= 100x

@@ -187,6 +187,7 @@ func (d *datacenter) podsOn(node string) (all, going int) {
 }
 
 func TestMachinesThatFallSilentAreDrainedByZoneAndComeBack(t *testing.T) {
+	t.Parallel() // each has a control plane of its own
 	const replicas = 30
 	d := newDatacenter(t)
 	kill := d.manage()
@@ -254,6 +255,7 @@ func podNames(d *datacenter) func(yield func(string) bool) {
 }
 
 func TestWithAllMachinesSilentNobodyStaysTaintedAndAllComesBack(t *testing.T) {
+	t.Parallel() // each has a control plane of its own
 	const replicas = 15
 	d := newDatacenter(t)
 	d.manage()

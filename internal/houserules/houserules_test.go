@@ -4,8 +4,10 @@
 package houserules_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/setpoint-io/setpoint/internal/houserules"
@@ -25,9 +27,15 @@ func keep(t *testing.T, found []string, err error) {
 	}
 }
 
+// The rules read the same packages and files, which are listed once.
+var (
+	listPackages = sync.OnceValues(func() (*houserules.Tree, error) { return houserules.Load(context.Background(), root) })
+	listFiles    = sync.OnceValues(func() ([]string, error) { return houserules.Files(context.Background(), root) })
+)
+
 func load(t *testing.T) *houserules.Tree {
 	t.Helper()
-	tree, err := houserules.Load(t.Context(), root)
+	tree, err := listPackages()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +44,7 @@ func load(t *testing.T) *houserules.Tree {
 
 func files(t *testing.T) []string {
 	t.Helper()
-	files, err := houserules.Files(t.Context(), root)
+	files, err := listFiles()
 	if errors.Is(err, houserules.ErrNotACheckout) {
 		t.Skip("the files of a commit are known only to git: ", err)
 	}

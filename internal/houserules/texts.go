@@ -90,11 +90,14 @@ func Headers(root string, files []string) ([]string, error) {
 // unwanted is what no file may say. The patterns are spelled so that they do
 // not find themselves.
 var unwanted = []struct {
+	// A text has none of the pattern without one of the parts, which are found a hundred
+	// times as fast. They stand here in pieces: this file is read as well.
+	parts   []string
 	pattern *regexp.Regexp
 	what    string
 }{
-	{regexp.MustCompile(`(^|[\s"'` + "`" + `=:(,])/(work|root|home/\w+|Users/\w+)/`), "a path of somebody's machine"},
-	{regexp.MustCompile(`\b(proxy|sum)\.golang\.[o]rg\b|\bregistry\.npmjs\.[o]rg\b|\bdeb\.debian\.[o]rg\b`), "the host of a package registry"},
+	{[]string{"/" + "work/", "/" + "root/", "/" + "home/", "/" + "Users/"}, regexp.MustCompile(`(^|[\s"'` + "`" + `=:(,])/(work|root|home/\w+|Users/\w+)/`), "a path of somebody's machine"},
+	{[]string{".golang.", ".npmjs.", ".debian."}, regexp.MustCompile(`\b(proxy|sum)\.golang\.[o]rg\b|\bregistry\.npmjs\.[o]rg\b|\bdeb\.debian\.[o]rg\b`), "the host of a package registry"},
 }
 
 // Texts holds that files speak of the project, not of the place it was written in.
@@ -105,10 +108,13 @@ func Texts(root string, files []string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("looking for unwanted text: %w", err)
 		}
-		line := 0
-		for text := range bytes.Lines(text) {
-			line++
-			for _, unwanted := range unwanted {
+		for _, unwanted := range unwanted {
+			if !slices.ContainsFunc(unwanted.parts, func(part string) bool { return bytes.Contains(text, []byte(part)) }) {
+				continue
+			}
+			line := 0
+			for text := range bytes.Lines(text) {
+				line++
 				match := unwanted.pattern.Find(text)
 				if match != nil && !bytes.Contains(match, []byte("/home/you/")) { // what documents call the reader's
 					found = append(found, fmt.Sprintf("%s:%d: names %s: %s", file, line, unwanted.what, bytes.TrimSpace(match)))
