@@ -20,8 +20,7 @@ import (
 // A DeleteOption changes how an object is deleted.
 type DeleteOption func(*metav1.DeleteOptions)
 
-// IfUID deletes only the object with this UID: another one under its name is a
-// conflict.
+// IfUID deletes only the object with this UID: another object of the name is a conflict.
 func IfUID(uid types.UID) DeleteOption {
 	return func(o *metav1.DeleteOptions) { preconditions(o).UID = &uid }
 }
@@ -39,19 +38,19 @@ func preconditions(o *metav1.DeleteOptions) *metav1.Preconditions {
 	return o.Preconditions
 }
 
-// GracePeriod overrides the object's own, rounded to seconds. 0 deletes at once.
+// GracePeriod overrides the object's grace period, rounded to seconds. 0 deletes at once.
 func GracePeriod(d time.Duration) DeleteOption {
 	seconds := int64(d.Round(time.Second) / time.Second)
 	return func(o *metav1.DeleteOptions) { o.GracePeriodSeconds = &seconds }
 }
 
-// Propagation says what happens to the objects that this one owns.
+// Propagation sets what happens to the objects that the deleted one owns.
 func Propagation(p metav1.DeletionPropagation) DeleteOption {
 	return func(o *metav1.DeleteOptions) { o.PropagationPolicy = &p }
 }
 
-// Delete deletes an object. It may stay for a while: for its grace period, and
-// until its finalizers are gone.
+// Delete deletes an object. The object may exist for a while: for its grace period, and until
+// its finalizers are removed.
 func (t Typed[T]) Delete(ctx context.Context, key object.Key, options ...DeleteOption) error {
 	request, o, err := t.deletion(ctx, options)
 	if err != nil {
@@ -69,13 +68,13 @@ func (t Typed[T]) Delete(ctx context.Context, key object.Key, options ...DeleteO
 	return err
 }
 
-// deletion is the request of a delete but for what it deletes, and its options.
+// deletion returns the request of a delete, without the name of the object, and its options.
 func (t Typed[T]) deletion(ctx context.Context, options []DeleteOption) (*Request, metav1.DeleteOptions, error) {
 	request, err := t.request(ctx, http.MethodDelete)
 	if err != nil {
 		return nil, metav1.DeleteOptions{}, err
 	}
-	o := t.deleteOptions(request, options)
+	o := t.deleteOptions(options)
 	contentType, body, err := deleteBody(&o)
 	if err != nil {
 		return nil, o, fmt.Errorf("%s: %w", request, err)
@@ -83,16 +82,13 @@ func (t Typed[T]) deletion(ctx context.Context, options []DeleteOption) (*Reques
 	return request.Body(contentType, body), o, nil
 }
 
-// deleteOptions are those of a delete, and what it takes of those of the view's writes: a
-// view whose writes store nothing deletes nothing.
-func (t Typed[T]) deleteOptions(request *Request, options []DeleteOption) metav1.DeleteOptions {
+// deleteOptions returns the options of a delete. A view whose writes are dry runs deletes
+// nothing either.
+func (t Typed[T]) deleteOptions(options []DeleteOption) metav1.DeleteOptions {
 	var o metav1.DeleteOptions
-	ofWrites := t.client.Request(request.method)
-	for _, option := range t.options {
-		option(ofWrites)
-	}
-	if dryRun := ofWrites.params.Get("dryRun"); dryRun != "" {
-		o.DryRun = []string{dryRun} // a server reads the query of a delete only where there is no body
+	var ofWrites writeOptions
+	if ofWrites.add(t.options); ofWrites.dryRun {
+		o.DryRun = []string{metav1.DryRunAll} // in the body: servers ignore the query of a delete with a body
 	}
 	for _, option := range options {
 		option(&o)

@@ -8,45 +8,39 @@
 //
 //   - [Request] builds one HTTP request, piece by piece:
 //     c.Request(http.MethodGet).Resource(pods).Namespace("team-a").Name("web").Do(ctx).
-//   - [Client.List] and [Client.Watch] hand out the encoded objects of a resource
-//     as they arrive, for caches that decode late or never.
+//   - [Client.List] and [Client.Watch] return the encoded objects of a resource as they
+//     arrive, for caches that decode late or never.
 //   - [For] is the typed view that a controller uses:
 //     client.For[*corev1.Deployment](c).Get(ctx, key).
 //
-// Subresources are views of their own. [Sub] is for those that take objects of another kind,
-// such as the scale of a Deployment or the eviction of a Pod, and [Typed.Sub] for those of the
-// kind itself, such as its status. The name of the object stands in the path of the request.
+// Subresources have views of their own: [Sub] for those that take objects of another kind, such
+// as the scale of a Deployment or the eviction of a Pod, and [Typed.Sub] for those that take
+// objects of the kind itself, such as its status.
 //
-// Transport, TLS, tokens and exec plugins are those of client-go's rest package,
-// so that every kubeconfig works as it does with kubectl. What runs above a
-// connection is ours.
+// Transport, TLS, tokens and exec plugins are those of client-go's rest package, so that every
+// kubeconfig works as it does with kubectl.
 //
 // # Encoding
 //
-// Built-in kinds travel as protobuf, everything else as JSON. The server has the
-// last word: what it answers is read by its Content-Type. Of a server that has no form for
-// the metadata of an object alone, the whole object is read.
-//
-// A [Selection] can ask the server to leave managedFields out. Servers that do not know
-// how to send them. One that refuses the request for it is asked again without.
+// The client sends and requests protobuf for built-in kinds and JSON for all others, and reads
+// an answer by its Content-Type. From a server that cannot send metadata alone, it reads the
+// whole object. A [Selection] can ask the server to leave out managedFields.
 //
 // # Errors
 //
-// An answer that is an error is an apierrors.APIStatus, so that
-// apierrors.IsNotFound and its siblings work. An error without an answer is
-// wrapped with what was asked for. [Unanswered] tells the two apart where it
-// matters: after it, nobody knows whether a write happened.
+// An answer that is an error is an apierrors.APIStatus, so that apierrors.IsNotFound and its
+// siblings work. An error without an answer names the request. After an error for which
+// [Unanswered] returns true, a write may have happened or not.
 //
 // # Limits
 //
-// A client does not limit its own rate: the server has priority and fairness for
-// that. Where an answer carries a Retry-After, the request is sent again, up to ten times,
-// after the time that the server names and up to half of it more, but after no more than a
-// minute and a half. A write whose answer leaves open whether it was carried out
-// ([Unanswered]) is sent once.
+// A client does not limit its own rate: the server has priority and fairness for that. If an
+// answer has a Retry-After, the client sends the request again, up to ten times, after that
+// time and up to half of it more, a minute and a half at most. It does not send a write again
+// that may have been carried out ([Unanswered]).
 //
-// # Writes can be observed
+// # Recording writes
 //
-// A [Recorder] in a request's context is told of every write and its outcome.
-// The controller package uses it so that a reconcile waits for its own writes.
+// A [Recorder] in the context of a request records every write and its outcome. Package
+// controller uses it, so that a reconcile waits for its own writes.
 package client

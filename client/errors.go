@@ -44,17 +44,17 @@ type unreadableError struct{ error }
 
 func (e *unreadableError) Unwrap() error { return e.error }
 
-// NotSentError is the error of a request that was not sent: a transport refused it, or it
-// gave up before its turn came. Nothing of it has left this process.
+// NotSentError is the error of a request that was not sent: a transport refused it, or its
+// context ended while it waited for earlier requests. The server has received nothing of it.
 type NotSentError struct{ Cause error }
 
 func (e *NotSentError) Error() string { return "not sent: " + e.Cause.Error() }
 
-// Unwrap returns why it was refused.
+// Unwrap returns the reason.
 func (e *NotSentError) Unwrap() error { return e.Cause }
 
-// unanswered wraps an error of the transport. net/http puts the whole URL into
-// its errors; what was asked for is said in our words instead.
+// unanswered wraps an error of the transport. net/http puts the whole URL into its errors;
+// unanswered replaces it with the description of the request.
 func (r *Request) unanswered(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -65,10 +65,10 @@ func (r *Request) unanswered(err error) error {
 	return &unansweredError{request: r.String(), server: r.client.Server(), cause: err}
 }
 
-// Unanswered reports whether err leaves open if the request was carried out: the
-// connection broke after the request may have left, time ran out, the answer cannot be
-// read, or the server said that it does not know itself. A server that could not be reached at all,
-// and one that refused, leave nothing open.
+// Unanswered reports whether the server may or may not have carried out the request: the
+// connection broke after the request may have been sent, the request timed out, the answer
+// cannot be read, or it is a server error. If the server could not be reached at all, or if it
+// refused the request, Unanswered returns false.
 func Unanswered(err error) bool {
 	if err == nil || Unreachable(err) {
 		return false
@@ -89,7 +89,7 @@ func Unanswered(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Unreachable reports whether err says that no connection could be made.
+// Unreachable reports whether err is that no connection could be made.
 func Unreachable(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
@@ -141,15 +141,15 @@ func decodeStatus(contentType string, body []byte, into *metav1.Status) error {
 	return encoding.Decode(raw, into)
 }
 
-// Absent reports whether an answer says that an object is not there. Not every 404 does
-// (apierrors.IsNotFound): a server that is older than another one beside it, or has just
-// lost a kind, answers with one about objects that are there, as does a proxy that has lost
-// its servers. Where much depends on it, ask this.
+// Absent reports whether err is the answer of a server that an object does not exist. Not every
+// 404 (apierrors.IsNotFound) is: a server that is older than another one beside it, or that
+// has just lost a kind, answers 404 about objects that exist, and so does a proxy without
+// servers. Use Absent before acting on the absence of an object.
 //
-// A server that looked for an object names it in its answer. Where it serves the group, but
-// not this kind or version of it, its Status names none (k8s.io/apiserver/pkg/server,
-// serviceErrorHandler), and where it does not serve the group there is no Status at all,
-// which this package notes as the cause.
+// A server that has looked up an object names it in its answer. If it serves the group, but not
+// the kind or version, its Status has no name (k8s.io/apiserver/pkg/server,
+// serviceErrorHandler). If it does not serve the group, there is no Status, and this package
+// notes that as the cause.
 func Absent(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && apierrors.IsNotFound(err) &&
@@ -157,16 +157,16 @@ func Absent(err error) bool {
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// AbsentAt reports whether an answer says that the object of this name is not there: it is
-// [Absent], and about no other object, such as the namespace or one of a proxy's own.
+// AbsentAt is [Absent] about the object of this name, and not about another one such as its
+// namespace.
 func AbsentAt(err error, key object.Key) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && Absent(err) && status.ErrStatus.Details.Name == key.Name
 }
 
-// NamespaceGone reports whether a create was refused because its namespace is being
-// deleted or is not there. Trying again does not help, and who made the object for
-// another one of the namespace need not tell anybody: that one goes too.
+// NamespaceGone reports whether a create was refused because its namespace is being deleted or
+// does not exist. A retry does not help. If the object was created for another one of the
+// namespace, no Event is needed: the other object will be deleted too.
 //
 // Source of the two answers: k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle.
 func NamespaceGone(err error) bool {

@@ -36,9 +36,9 @@ const maxRetryAfter = time.Minute
 // maxAnswer is the largest body that [Request.Do] reads, in bytes.
 const maxAnswer = wire.DefaultLimit
 
-// Request is one request in the making. Its methods return the request, so that
-// they can be chained; the first mistake is kept and returned by Do and Stream.
-// A Request is used once, by one goroutine.
+// Request builds one request. Its methods return the request, so that they can be chained; Do
+// and Stream return the first error of the methods before. A Request is used once, by one
+// goroutine.
 type Request struct {
 	client      *Client
 	method      string
@@ -53,10 +53,9 @@ type Request struct {
 	body        []byte
 	err         error
 
-	part           schema.GroupVersionKind // of the object that a subresource takes; zero: the resource's
-	metadataAnswer bool
-	harmless       bool // a POST that changes no object
-	once           bool // a Retry-After is the caller's to heed
+	options  writeOptions
+	part     schema.GroupVersionKind // of the object that a subresource takes; zero: the resource's
+	harmless bool                    // a POST that changes no object
 }
 
 // Request begins a request with an HTTP method.
@@ -64,19 +63,19 @@ func (c *Client) Request(method string) *Request {
 	return &Request{client: c, method: method, accept: wire.JSON.MediaType()}
 }
 
-// Resource asks for objects of a kind.
+// Resource sets the resource, for requests about objects.
 func (r *Request) Resource(resource object.Resource) *Request { r.resource = resource; return r }
 
-// Path asks for a path outside of the resources, such as "/readyz".
+// Path sets a path outside of the resources, such as "/readyz".
 func (r *Request) Path(p string) *Request { r.path = p; return r }
 
-// Namespace asks within a namespace; empty is all of them.
+// Namespace sets the namespace; empty is all namespaces.
 func (r *Request) Namespace(namespace string) *Request {
 	r.namespace = namespace
 	return r.segment("namespace", namespace)
 }
 
-// Name asks for one object.
+// Name sets the name of one object.
 func (r *Request) Name(name string) *Request {
 	if name == "" {
 		return r.fail(errors.New("the name is empty"))
@@ -85,11 +84,11 @@ func (r *Request) Name(name string) *Request {
 	return r.segment("name", name)
 }
 
-// Key asks for one object by namespace and name.
+// Key sets the namespace and the name of one object.
 func (r *Request) Key(key object.Key) *Request { return r.Namespace(key.Namespace).Name(key.Name) }
 
-// Subresource asks for a part of an object, such as "log". For those that take and answer
-// objects there is [Sub].
+// Subresource sets the subresource of an object, such as "log". For subresources that take and
+// return objects, use [Sub].
 func (r *Request) Subresource(name string) *Request {
 	if name == "" {
 		return r.fail(errors.New("the subresource is empty"))
@@ -110,8 +109,8 @@ func (r *Request) Param(name, value string) *Request {
 	return r
 }
 
-// Accept names the media types wanted, best first. A client that speaks JSON alone leaves
-// protobuf out.
+// Accept sets the media types of the answer, the preferred one first. A client that uses only
+// JSON leaves protobuf out.
 func (r *Request) Accept(mediaTypes ...string) *Request {
 	if r.client.jsonOnly {
 		mediaTypes = slices.DeleteFunc(slices.Clone(mediaTypes), func(t string) bool {
@@ -143,7 +142,7 @@ func (r *Request) fail(err error) *Request {
 	return r
 }
 
-// String says what is asked for, in the words of an error: "get pods team-a/web".
+// String describes the request for errors: "get pods team-a/web".
 func (r *Request) String() string {
 	var b strings.Builder
 	b.WriteString(strings.ToLower(r.method))
@@ -182,7 +181,7 @@ func (r *Request) url() *url.URL {
 	return &u
 }
 
-// Answer is a whole answer.
+// Answer is an answer that was read to its end.
 type Answer struct {
 	Code     int
 	Encoding wire.Encoding
@@ -209,7 +208,7 @@ func (r *Request) Do(ctx context.Context) (Answer, error) {
 		return Answer{}, &unreadableError{fmt.Errorf("%s: the answer is larger than %d bytes", r, maxAnswer)}
 	}
 	answer := Answer{Code: response.StatusCode, Body: body}
-	// Paths outside of the resources answer in text; who asks for one reads Body.
+	// Paths outside of the resources answer in text, which is in Body.
 	if encoding, err := wire.EncodingOf(response.Header.Get("Content-Type")); err == nil {
 		answer.Encoding = encoding
 	} else if r.resource != (object.Resource{}) {
@@ -231,7 +230,7 @@ func readAll(response *http.Response) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// Stream is an answer that is read as it arrives. Close it.
+// Stream is an answer that the caller reads as it arrives, and closes.
 type Stream struct {
 	Encoding wire.Encoding
 	Body     io.ReadCloser
@@ -295,7 +294,7 @@ func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error)
 		response.Body.Close()
 		// A write that may have been carried out is not sent again: the second answer would
 		// hide what the first one did, and a create under a generated name makes two objects.
-		if !again || r.once || try == maxRetries || r.writes() && Unanswered(err) {
+		if !again || r.options.noRetries || try == maxRetries || r.writes() && Unanswered(err) {
 			return nil, err
 		}
 		timer := time.NewTimer(wait + jitter(wait))

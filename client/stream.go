@@ -13,7 +13,7 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// Selection is which objects of a resource are meant, and in which form.
+// Selection selects objects of a resource, and the form in which the server sends them.
 type Selection struct {
 	Namespace string // "" is all
 	Labels    string // a label selector, "" is all
@@ -23,22 +23,21 @@ type Selection struct {
 	JSONOnly bool
 	// MetadataOnly asks for PartialObjectMetadata instead of the objects.
 	MetadataOnly bool
-	// WithoutManagedFields asks the server to leave metadata.managedFields out, which are
-	// half of many objects. It is a wish: servers that cannot do so send them.
+	// WithoutManagedFields asks the server to leave out metadata.managedFields, which are
+	// half of many objects. Servers that cannot leave them out send them.
 	WithoutManagedFields bool
 	// Limit is the largest object read, in bytes. 0 is wire.DefaultLimit.
 	Limit int
 }
 
-// ListOptions says what a list may answer. The words are the API server's.
+// ListOptions are the options of a list, with the names of the API.
 type ListOptions struct {
-	ResourceVersion      string
-	ResourceVersionMatch string
-	PageSize             int64 // 0 is all in one
-	Continue             string
+	ResourceVersion string
+	PageSize        int64 // 0 is all in one
+	Continue        string
 }
 
-// WatchOptions says where a watch begins. The words are the API server's.
+// WatchOptions are the options of a watch, with the names of the API.
 type WatchOptions struct {
 	ResourceVersion   string
 	Timeout           time.Duration // the server ends the watch after it
@@ -48,9 +47,9 @@ type WatchOptions struct {
 // asMetadata asks for an object's metadata instead of the object.
 const asMetadata = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-// metadataTypes asks for an object's metadata, and for the object, in JSON, of a server that
-// has no such form: what is asked for is read out of either. Aggregated servers that are
-// built without it answer 406 to a request that takes nothing else.
+// metadataTypes asks for an object's metadata, or for the whole object in JSON from a server
+// that has no such form: the metadata is read from either. Aggregated servers that are built
+// without it answer 406 to a request that accepts nothing else.
 var metadataTypes = []string{wire.Protobuf.MediaType() + asMetadata, wire.JSON.MediaType() + asMetadata, wire.JSON.MediaType()}
 
 func (s *Selection) request(c *Client, r object.Resource, list bool) *Request {
@@ -73,18 +72,17 @@ func (s *Selection) request(c *Client, r object.Resource, list bool) *Request {
 	return request.Accept(wire.Protobuf.MediaType()+drop, wire.JSON.MediaType()+drop)
 }
 
-// List hands out the encoded objects of a resource as they arrive. item's bytes
-// are valid during the call.
+// List calls item with the encoded bytes of each object of a resource, as they arrive. The
+// bytes are valid during the call.
 //
-// API servers compress large lists with gzip, which the transport asks for and
-// undoes, unless the configuration has DisableCompression (client-go heeds it with
-// TLS only): the limit is on what comes out.
+// API servers compress large lists with gzip, which the transport requests and decompresses,
+// unless the configuration has DisableCompression (which client-go honours with TLS only). The
+// limit is on the decompressed bytes.
 func (c *Client) List(ctx context.Context, r object.Resource, s Selection, o ListOptions,
 	item func(e wire.Encoding, raw []byte) error) (wire.ListMeta, error) {
 	stream, err := c.stream(ctx, r, s, func(s Selection) *Request {
 		request := s.request(c, r, true).
 			Param("resourceVersion", o.ResourceVersion).
-			Param("resourceVersionMatch", o.ResourceVersionMatch).
 			Param("continue", o.Continue)
 		if o.PageSize > 0 {
 			request.Param("limit", strconv.FormatInt(o.PageSize, 10))
@@ -114,9 +112,9 @@ func (w *WatchStream) Next() (wire.Event, error) { return w.reader.Next() }
 // Close ends the watch. A Next that waits returns an error.
 func (w *WatchStream) Close() error { return w.stream.Body.Close() }
 
-// Watch begins a watch. It ends when ctx does. It is asked for once: a server that asks to
-// be tried again later is an error, apierrors.SuggestsClientDelay says when, so that who
-// watches can say what it waits for.
+// Watch begins a watch, which ends when ctx does. Watch sends its request once: an answer with
+// a Retry-After is an error, so that the caller can log why it waits. The time is that of
+// apierrors.SuggestsClientDelay.
 func (c *Client) Watch(ctx context.Context, r object.Resource, s Selection, o WatchOptions) (*WatchStream, error) {
 	stream, err := c.stream(ctx, r, s, func(s Selection) *Request {
 		request := s.request(c, r, false).
@@ -129,7 +127,7 @@ func (c *Client) Watch(ctx context.Context, r object.Resource, s Selection, o Wa
 		if o.SendInitialEvents {
 			request.Param("sendInitialEvents", "true").Param("resourceVersionMatch", "NotOlderThan")
 		}
-		request.once = true
+		request.options.noRetries = true
 		return request
 	})
 	if err != nil {

@@ -187,8 +187,6 @@ func evicts(request *Request, key object.Key, o object.Object) (Write, error) {
 	if p := body.DeleteOptions.Preconditions; p != nil && p.UID != nil {
 		w.UID = *p.UID
 	}
-	for _, dryRun := range body.DeleteOptions.DryRun {
-		request.Param("dryRun", dryRun)
-	}
+	request.options.dryRun = len(body.DeleteOptions.DryRun) > 0
 	return w, nil
 }

@@ -12,24 +12,24 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Write is what is known of a write once it has returned. A write to a subresource is one of
-// the object that it changes: see [Sub].
+// Write describes a write that has returned. A write to a subresource is a write to the object
+// that it changes: see [Sub].
 type Write struct {
 	Verb     string // create, update, patch, delete, deletecollection
 	Resource object.Resource
-	Key      object.Key // Name is empty where it is not known
+	Key      object.Key // Name is empty if it is not known
 	UID      types.UID
 	// Version is the resourceVersion that the write made. It is zero for a
 	// delete, for a write that changed nothing, and where Unknown.
 	Version object.Version
-	// Unknown: no answer came, the write may have happened or not.
+	// Unknown is set if there was no answer: the server may have carried out the write.
 	Unknown bool
-	// Client sent the write, and can be used to read what became of it.
+	// Client sent the write, and can read its outcome.
 	Client *Client
-	// Object is what the server answered with: the object as it is after the write, or a
-	// *metav1.PartialObjectMetadata where no more was asked for. It is nil where the server
-	// answers with something else, or not at all. It belongs to the caller that wrote: a
-	// Recorder reads it before Record returns, and keeps no pointer to it.
+	// Object is the object in the server's answer, as it is after the write, or a
+	// *metav1.PartialObjectMetadata if only that was requested. It is nil if the answer is
+	// not an object, or if there is none. It belongs to the caller that wrote: a Recorder
+	// reads it before Record returns, and keeps no pointer to it.
 	Object object.Object
 }
 
@@ -38,15 +38,14 @@ const (
 	verbDelete = "delete"
 )
 
-// Recorder is told of the writes made under a context. Record is called by the
-// goroutine that wrote, before the write returns, and must be safe for concurrent
-// use.
+// Recorder records the writes made with a context. The goroutine that writes calls Record
+// before the write returns. Record must be safe for concurrent use.
 type Recorder interface{ Record(Write) }
 
 type recorderKey struct{}
 
-// WithRecorder returns a context whose writes r is told of, beside those that are
-// told already.
+// WithRecorder returns a context whose writes r records, besides the recorders that ctx has
+// already.
 func WithRecorder(ctx context.Context, r Recorder) context.Context {
 	before, _ := ctx.Value(recorderKey{}).([]Recorder)
 	return context.WithValue(ctx, recorderKey{}, append(slices.Clip(before), r))

@@ -19,33 +19,6 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// A WriteOption changes how an object is written.
-type WriteOption func(*Request)
-
-// FieldManager names the writer in the object's managedFields.
-func FieldManager(name string) WriteOption {
-	return func(r *Request) { r.Param("fieldManager", name) }
-}
-
-// DryRun has the server check the write and store nothing. A view
-// made by With(DryRun()) deletes nothing either.
-func DryRun() WriteOption { return func(r *Request) { r.Param("dryRun", "All") } }
-
-// NoRetries sends a write once. Otherwise it is sent again, up to ten times, where the answer
-// has a Retry-After: an eviction that a PodDisruptionBudget refuses with 10 s would hold its
-// caller for more than 100 s. apierrors.SuggestsClientDelay returns the time of the error.
-func NoRetries() WriteOption { return func(r *Request) { r.once = true } }
-
-// Force takes over fields that other managers own. For Apply.
-func Force() WriteOption { return func(r *Request) { r.Param("force", "true") } }
-
-// MetadataAnswer has the server answer with no more than the metadata of what was
-// written: the object that is returned has that and nothing else. It saves the answer's
-// way and its decoding for who does not look at it:
-//
-//	writer := client.For[*corev1.Endpoints](c).With(client.MetadataAnswer())
-func MetadataAnswer() WriteOption { return func(r *Request) { r.metadataAnswer = true } }
-
 // Create stores a new object and returns it as the server has it.
 func (t Typed[T]) Create(ctx context.Context, o T, options ...WriteOption) (T, error) {
 	return t.put(ctx, http.MethodPost, "create", o, options)
@@ -85,8 +58,7 @@ type Patch struct {
 	Data []byte
 }
 
-// MergePatch returns a JSON merge patch (RFC 7386) of any value that marshals to
-// JSON.
+// MergePatch returns a JSON merge patch (RFC 7386) of any value that marshals to JSON.
 func MergePatch(change any) (Patch, error) {
 	data, err := json.Marshal(change)
 	if err != nil {
@@ -95,8 +67,8 @@ func MergePatch(change any) (Patch, error) {
 	return Patch{Type: types.MergePatchType, Data: data}, nil
 }
 
-// StrategicPatch returns a strategic merge patch, which built-in kinds
-// understand, of any value that marshals to JSON.
+// StrategicPatch returns a strategic merge patch, which servers take for built-in kinds, of any
+// value that marshals to JSON.
 func StrategicPatch(change any) (Patch, error) {
 	data, err := json.Marshal(change)
 	if err != nil {
@@ -116,9 +88,9 @@ func (t Typed[T]) Patch(ctx context.Context, key object.Key, patch Patch, option
 	return t.write(ctx, request, Write{Verb: "patch", Key: key}, "", options)
 }
 
-// Apply is a server-side apply: the server makes the fields in config true, owned
-// by manager. config is an apply configuration, or any value that marshals to JSON
-// with the object's kind, apiVersion and name.
+// Apply is a server-side apply: the server sets the fields in config, and manager owns them.
+// config is an apply configuration, or any value that marshals to JSON with the object's kind,
+// apiVersion and name.
 func (t Typed[T]) Apply(ctx context.Context, key object.Key, manager string, config any, options ...WriteOption) (T, error) {
 	patch, err := applyPatch(key, config)
 	if err != nil {
@@ -136,8 +108,8 @@ func applyPatch(key object.Key, config any) (Patch, error) {
 	return Patch{Type: types.ApplyPatchType, Data: data}, nil
 }
 
-// write sends a write whose answer is the object, and records it. sent is the
-// resourceVersion that was sent: an answer with the same one changed nothing.
+// write sends a write whose answer is the object, and records it. sent is the resourceVersion
+// in the request: if the answer has the same one, the write has changed nothing.
 func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent string, options []WriteOption) (T, error) {
 	o, ok, err := t.send(ctx, request, w, sent, options)
 	if err == nil && !ok {
@@ -146,8 +118,8 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 	return o, err
 }
 
-// send is as write. It returns false where the answer is a Status, from which the outcome
-// of a write other than a delete is not known.
+// send is as write. It returns false if the answer is a Status, which does not tell the outcome
+// of a write other than a delete.
 func (t Typed[T]) send(ctx context.Context, request *Request, w Write, sent string, options []WriteOption) (o T, ok bool, err error) {
 	request.apply(t.options, options, wire.SpeaksProtobuf(o))
 	w.Resource, w.Client = request.resource, t.client
@@ -167,16 +139,16 @@ func (t Typed[T]) send(ctx context.Context, request *Request, w Write, sent stri
 		}
 		return o, false, err
 	}
-	if request.metadataAnswer {
-		// JSON says PartialObjectMetadata of itself, which this is not any more.
+	if request.options.metadataAnswer {
+		// The kind in the JSON is PartialObjectMetadata, and the object is a T.
 		answered.GetObjectKind().SetGroupVersionKind(request.kind())
 	}
 	request.record(ctx, w.outcome(request, kind, answered, sent))
 	return answered, true, nil
 }
 
-// outcome completes a write with what its answer says. Of a subresource the answer has the
-// version of the object, or none: then the object must be read to know it.
+// outcome completes a write from its answer. The answer of a subresource has the version of
+// the object, or none: then the outcome is known only after a read of the object.
 func (w Write) outcome(request *Request, kind string, o object.Object, sent string) Write {
 	version := o.GetResourceVersion()
 	if request.subresource == "" {
@@ -192,32 +164,15 @@ func (w Write) outcome(request *Request, kind string, o object.Object, sent stri
 	return w
 }
 
-// apply makes the request what the options of a view and of a single write say.
-func (r *Request) apply(view, single []WriteOption, protobuf bool) {
-	for _, option := range view {
-		option(r)
-	}
-	for _, option := range single {
-		option(r)
-	}
-	if r.metadataAnswer {
-		accept := metadataTypes
-		if !protobuf {
-			accept = accept[1:]
-		}
-		r.Accept(accept...)
-	}
-}
-
-// record tells of a write, unless it was a dry run or one that changes no object.
+// record calls the recorders of ctx, unless the write was a dry run or changes no object.
 func (r *Request) record(ctx context.Context, w Write) {
-	if r.params.Get("dryRun") == "" && !r.harmless {
+	if !r.options.dryRun && !r.harmless {
 		record(ctx, w)
 	}
 }
 
-// kind is what the body and the answer of the request are: an object of the resource, or
-// what its subresource takes.
+// kind returns the kind of the request's body and answer: that of the resource, or that of its
+// subresource.
 func (r *Request) kind() schema.GroupVersionKind {
 	if r.part != (schema.GroupVersionKind{}) {
 		return r.part
@@ -225,8 +180,8 @@ func (r *Request) kind() schema.GroupVersionKind {
 	return r.resource.GroupVersionKind()
 }
 
-// written returns the object that an answer shows, or nil: a subresource may answer with
-// another kind, which has neither the labels nor the fields of the object.
+// written returns the object of an answer, or nil: a subresource may answer with another kind,
+// which has neither the labels nor the fields of the object.
 func written(request *Request, kind string, o object.Object) object.Object {
 	switch {
 	case request.kind() != request.resource.GroupVersionKind():
@@ -241,8 +196,8 @@ func written(request *Request, kind string, o object.Object) object.Object {
 	return o
 }
 
-// encode writes an object as the request's body. API servers take protobuf for their own
-// kinds alone: not for custom ones, whose Go types may have the methods for it all the same.
+// encode writes an object as the request's body. API servers take protobuf only for built-in
+// kinds; the Go types of custom kinds may have the methods for protobuf too.
 func (r *Request) encode(o object.Object) error {
 	kind := r.kind()
 	m, protobuf := o.(interface{ Marshal() ([]byte, error) })

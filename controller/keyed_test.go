@@ -136,7 +136,7 @@ func TestARunEnqueuesFurtherKeys(t *testing.T) {
 		}
 		time.Sleep(time.Hour) // what is enqueued now is for nobody
 		synctest.Wait()
-		if c.Queue().Len() != 0 || len(runs) != 5 {
+		if c.Queue().Stats().Ready != 0 || len(runs) != 5 {
 			t.Errorf("runs of %v", runs)
 		}
 		controller.Request{}.Enqueue(object.Key{Name: "nobody runs it"})
@@ -227,7 +227,8 @@ func TestJoinedLoopsEndTogether(t *testing.T) {
 		if err := j.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "without workers: 0 workers") {
 			t.Errorf("ended with %v", err)
 		}
-		if !good.Queue().ShuttingDown() {
+		good.Queue().Add("late")
+		if s := good.Queue().Stats(); s.Ignored != 1 {
 			t.Error("the other loop runs on")
 		}
 		var names []string

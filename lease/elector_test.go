@@ -413,7 +413,7 @@ func TestAHolderWhoseLeaseIsGivenToAnotherEndsItsTermAtOnce(t *testing.T) {
 		edit(t, server, map[string]any{"spec": map[string]any{"holderIdentity": "kubectl"}})
 		synctest.Wait()
 		taken, ok := errors.AsType[*lease.TakenError](context.Cause(term.Context()))
-		if !ok || taken.Holder != "kubectl" || term.Certain() == nil {
+		if !ok || taken.Holder() != "kubectl" || term.Certain() == nil {
 			t.Errorf("the term is over because of %v", context.Cause(term.Context()))
 		}
 		if l := record(t, server); *l.Spec.HolderIdentity != "kubectl" {

@@ -9,21 +9,21 @@ import (
 )
 
 var (
-	// ErrReleased is why a term ended that Release ended.
-	ErrReleased = errors.New("the lease has been released")
+	// errReleased is the cause of a term that Release ended.
+	errReleased = errors.New("the lease has been released")
 
-	// ErrExpired is why a term ended whose lease could not be renewed in time.
+	// ErrExpired is the cause of a term whose lease could not be renewed in time.
 	ErrExpired = errors.New("the lease could not be renewed in time")
 )
 
-// TakenError is why a term ended whose lease somebody else has.
-type TakenError struct {
-	Holder string // empty: somebody released it, by hand
+// takenError is the cause of a term whose lease another process has.
+type takenError struct {
+	holder string // empty: a user released the lease by hand
 }
 
-func (e *TakenError) Error() string {
-	if e.Holder == "" {
+func (e *takenError) Error() string {
+	if e.holder == "" {
 		return "the lease was taken away from its holder"
 	}
-	return fmt.Sprintf("the lease was taken by %q", e.Holder)
+	return fmt.Sprintf("the lease was taken by %q", e.holder)
 }

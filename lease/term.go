@@ -44,7 +44,7 @@ func (e *Elector) begin(l *coordinationv1.Lease, a attempt, left string) *Term {
 	e.log.Info("leading", "term", transitions(l))
 	context.AfterFunc(t.hold.ctx, func() {
 		e.note(func(s *Status) { s.Held = false })
-		if why := context.Cause(t.hold.ctx); !errors.Is(why, ErrReleased) {
+		if why := context.Cause(t.hold.ctx); !errors.Is(why, errReleased) {
 			e.log.Error("no longer leading", "reason", why)
 		}
 	})
@@ -52,8 +52,8 @@ func (e *Elector) begin(l *coordinationv1.Lease, a attempt, left string) *Term {
 	return t
 }
 
-// Context ends when the term does, with the reason as its cause: ErrExpired, ErrReleased
-// or a *TakenError.
+// Context ends when the term does. Its cause says why: the lease was released, was taken by
+// another process, or could not be renewed in time ([ErrExpired]).
 func (t *Term) Context() context.Context { return t.hold.ctx }
 
 // Certain returns nil if the lease is held at this moment, and otherwise why that is not
@@ -70,7 +70,7 @@ func (t *Term) Left() string { return t.left }
 // holder; it stands in an annotation.
 func (t *Term) Release(ctx context.Context, word string) error {
 	ended := t.hold.ctx.Err() != nil
-	t.hold.end(ErrReleased) // before anybody else may begin
+	t.hold.end(errReleased) // before anybody else may begin
 	t.stop()
 	t.renewal.Wait()
 	t.e.tasks.Wait()
@@ -121,7 +121,7 @@ func (t *Term) renew(ctx context.Context) {
 		ask, cancel := t.e.request(ctx)
 		err := t.once(ask)
 		cancel()
-		switch taken := (*TakenError)(nil); {
+		switch taken := (*takenError)(nil); {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
@@ -131,7 +131,7 @@ func (t *Term) renew(ctx context.Context) {
 				changes = t.e.watch(ctx, t.last.ResourceVersion)
 			}
 		case errors.As(err, &taken):
-			t.e.note(func(s *Status) { s.Holder = taken.Holder })
+			t.e.note(func(s *Status) { s.Holder = taken.holder })
 			t.hold.end(err)
 			return
 		default:
@@ -154,11 +154,11 @@ func (t *Term) foreign(c change) bool {
 	if _, own := t.mine.find(c.lease); own {
 		return false
 	}
-	t.hold.suspect(&TakenError{holder(c.lease)})
+	t.hold.suspect(&takenError{holder(c.lease)})
 	return true
 }
 
-// once renews the lease. A *TakenError says that it is not ours.
+// once renews the lease. A *takenError says that it is not ours.
 func (t *Term) once(ctx context.Context) error {
 	for {
 		a := t.mine.next(t.e.clock())
@@ -180,7 +180,7 @@ func (t *Term) once(ctx context.Context) error {
 		}
 		a, own := t.mine.find(l)
 		if !own {
-			return &TakenError{holder(l)}
+			return &takenError{holder(l)}
 		}
 		// Ours all the same: an answer was lost, or somebody put a label on it.
 		unchanged := l.ResourceVersion == t.last.ResourceVersion
@@ -201,7 +201,7 @@ func (t *Term) anew(ctx context.Context) error {
 		if l, err = t.e.leases.Get(ctx, key); err == nil {
 			var own bool
 			if a, own = t.mine.find(l); !own {
-				return &TakenError{holder(l)}
+				return &takenError{holder(l)}
 			}
 		}
 	}

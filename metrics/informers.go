@@ -12,25 +12,25 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 )
 
-// Informers returns a collector of what all informers of a factory say of themselves.
-// It is safe for concurrent use.
-func Informers(f *cache.Factory) prometheus.Collector { return informers{f} }
+// Informers returns a collector of the status of all informers of a factory. It is safe for
+// concurrent use.
+func Informers(f *cache.Factory) prometheus.Collector { return informers(f.Status) }
 
-type informers struct{ factory *cache.Factory }
+type informers func() []cache.Status
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("setpoint_"+name, help, labels, nil)
 }
 
-// Every series of an informer says its kind and what of it the informer selects, in
-// words.
+// Every series of an informer has labels with its kind and with a description of what the
+// informer selects.
 var (
 	objects = describe("informer_objects", "Objects that the informer holds.", "kind", "selects")
 	raw     = describe("informer_raw_bytes", "Size of these objects before compression.", "kind", "selects")
 	stored  = describe("informer_stored_bytes", "Size of these objects as they are kept, without what finds them.", "kind", "selects")
 	synced  = describe("informer_synced", "1 once the informer has had a whole state of its kind.", "kind", "selects")
 	trouble = describe("informer_trouble", "1 while something keeps the informer from being current.", "kind", "selects")
-	version = describe("informer_behind_writes", "Writes that the server has made beyond what the informer has seen, as other informers know.", "kind", "selects")
+	behind  = describe("informer_behind_writes", "Writes that the server has made beyond what the informer has seen, as other informers know.", "kind", "selects")
 	silence = describe("informer_silence_seconds", "Time since the server last said anything of the kind, bookmarks included.", "kind", "selects")
 	events  = describe("informer_events_total", "Events read from watches.", "kind", "selects")
 	relists = describe("informer_relists_total", "Whole states asked for, by reason.", "kind", "selects", "reason")
@@ -45,7 +45,7 @@ var (
 	heldUp  = describe("handler_held_up_seconds_total", "How long the informer has waited for the handler.", "kind", "selects", "handler")
 
 	all = []*prometheus.Desc{
-		objects, raw, stored, synced, trouble, version, silence, events, relists, watches,
+		objects, raw, stored, synced, trouble, behind, silence, events, relists, watches,
 		waiting, handled, merged, panics, spent, busy, heldUp,
 	}
 )
@@ -59,7 +59,7 @@ func (informers) Describe(out chan<- *prometheus.Desc) {
 
 // Collect makes it a prometheus.Collector.
 func (c informers) Collect(out chan<- prometheus.Metric) {
-	for _, s := range series(c.factory.Status()) {
+	for _, s := range series(c()) {
 		gauge := func(d *prometheus.Desc, value float64, more ...string) {
 			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{s.Kind, s.Selects}, more...)...)
 		}
@@ -71,7 +71,7 @@ func (c informers) Collect(out chan<- prometheus.Metric) {
 		gauge(stored, float64(s.Stored))
 		gauge(synced, flag(s.Synced))
 		gauge(trouble, flag(s.Trouble != nil))
-		gauge(version, float64(s.Behind))
+		gauge(behind, float64(s.Behind))
 		if !s.Heard.IsZero() {
 			gauge(silence, time.Since(s.Heard).Seconds())
 		}
@@ -94,17 +94,17 @@ func (c informers) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// series makes one of informers that say the same of themselves: one kind may be read in
-// two versions, or into two types, and a series may be there only once. all is in order.
+// series adds up the informers that have the same labels, since a collector may send a series
+// only once: a kind may be read in two versions or into two types. all is sorted by label.
 func series(all []cache.Status) []cache.Status {
-	var one []cache.Status
+	var sums []cache.Status
 	for _, s := range all {
-		last := len(one) - 1
-		if last < 0 || one[last].Kind != s.Kind || one[last].Selects != s.Selects {
-			one = append(one, s)
+		last := len(sums) - 1
+		if last < 0 || sums[last].Kind != s.Kind || sums[last].Selects != s.Selects {
+			sums = append(sums, s)
 			continue
 		}
-		sum := &one[last]
+		sum := &sums[last]
 		sum.Objects += s.Objects
 		sum.Raw += s.Raw
 		sum.Stored += s.Stored
@@ -118,7 +118,7 @@ func series(all []cache.Status) []cache.Status {
 		sum.Relists, sum.Watches = added(sum.Relists, s.Relists), added(sum.Watches, s.Watches)
 		sum.Handlers = append(sum.Handlers, s.Handlers...)
 	}
-	return one
+	return sums
 }
 
 func added(a, b map[string]uint64) map[string]uint64 {
@@ -138,7 +138,7 @@ func flag(is bool) float64 {
 	return 0
 }
 
-// byName adds up the handlers of one name: a series may be there only once.
+// byName adds up the handlers of one name, since a collector may send a series only once.
 func byName(handlers []cache.HandlerStatus) map[string]cache.HandlerStatus {
 	sums := map[string]cache.HandlerStatus{}
 	for _, h := range handlers {

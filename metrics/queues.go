@@ -11,9 +11,9 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// Queues returns a collector of what work queues have counted. stats is called when
-// somebody asks; queues of one name must not be among them twice. The names and the label
-// are those that Kubernetes components have for theirs, so that their dashboards fit.
+// Queues returns a collector of the statistics of work queues. It calls stats at each scrape;
+// the names of the queues must differ. Metrics and labels have the names of those of Kubernetes
+// components, so that dashboards for them fit.
 // Source: k8s.io/component-base/metrics/prometheus/workqueue.
 func Queues(stats func() []workqueue.Stats) prometheus.Collector { return queues(stats) }
 
@@ -31,7 +31,7 @@ var (
 	queueUnfinished = describeQueue("unfinished_work_seconds", "How long all keys that are worked on have been.")
 	queueLongest    = describeQueue("longest_running_processor_seconds", "How long the key has been worked on that has been the longest.")
 	queueRetries    = describeQueue("retries_total", "Keys that were added again after a failure.")
-	// Beyond those of Kubernetes.
+	// Not a metric of Kubernetes.
 	queueKeys = describeQueue("keys", "Keys by state: a key that is worked on and wanted again counts twice.", "state")
 
 	allOfQueues = []*prometheus.Desc{
@@ -70,7 +70,7 @@ func (q queues) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// histogram returns a queue's histogram, whose counts Prometheus wants added up.
+// histogram returns a queue's histogram with the cumulative counts of Prometheus.
 func histogram(d *prometheus.Desc, h workqueue.Histogram, labels ...string) prometheus.Metric {
 	buckets := map[float64]uint64{}
 	below := uint64(0)

@@ -9,6 +9,16 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
+// Labels have the methods that label selectors need, in a form that is small to keep.
+func ExampleLabelsOf() {
+	labels := object.LabelsOf(map[string]string{"tier": "front", "app": "web"})
+	fmt.Println(labels, labels.Len())
+	fmt.Println(labels.Has("app"), labels.Get("tier"))
+	// Output:
+	// app=web,tier=front 2
+	// true front
+}
+
 func Example() {
 	key, err := object.ParseKey("team-a/web")
 	if err != nil {

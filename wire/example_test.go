@@ -44,7 +44,7 @@ func ExampleEncoding_ReadHead() {
 	}
 	fmt.Printf("%s/%s at %s\n", head.Namespace, head.Name, head.ResourceVersion)
 	fmt.Println(object.Labels(head.AppendLabels(nil)))
-	fmt.Printf("%d bytes of %d are worth keeping\n", len(head.AppendSlim(nil)), len(raw))
+	fmt.Printf("%d bytes of %d are worth keeping\n", len(head.AppendRest(nil, false)), len(raw))
 	// Output:
 	// team-a/web at 42
 	// app=web,tier=front

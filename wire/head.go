@@ -15,19 +15,16 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Head is what an object says of itself, read from its encoded bytes without
-// decoding the rest. Make one, and give it to [Encoding.ReadHead] again and again:
-// what it needs beside the object's own bytes is reused, so that reading protobuf
-// allocates nothing.
+// Head is the metadata of an object, read from its encoded bytes without decoding the rest.
+// Make one, and pass it to [Encoding.ReadHead] for one object after the other: a Head reuses
+// its memory, so reading protobuf allocates nothing.
 //
-// A Head borrows: its fields point into the bytes that it was read from where they
-// can, and into memory of its own where a JSON string has escapes. It is valid as
-// long as those bytes are and until its next ReadHead. It is used by one goroutine.
+// The fields of a Head point into the bytes that it was read from, or into its own memory
+// where a JSON string has escapes. It is valid as long as those bytes are, and until its next
+// ReadHead. One goroutine uses it.
 //
-// The metadata of an object is all that is looked into. Where it says something
-// that decoders of one encoding understand differently, such as a label whose value
-// is a number, that is an error and no guess: a Head says what a full decode says,
-// or nothing.
+// Metadata that decoders read differently, such as a label whose value is a number, is an
+// error: a Head has what a full decode has, or nothing.
 type Head struct {
 	Namespace, Name, UID, ResourceVersion []byte
 
@@ -41,10 +38,10 @@ type Head struct {
 	field    span    // protobuf: the length that stands before metadata
 	labels   []label // ascending, each key once
 	unsorted bool    // labels are not in order yet
-	cut      []span  // what AppendSlim leaves out
-	own      []span  // protobuf: what AppendRest leaves out beside
-	without  []span  // the two merged
-	family   []span  // what AppendFamily writes: see there
+	cut      []span  // what appendSlim leaves out
+	own      []span  // protobuf: what AppendRest leaves out besides cut
+	without  []span  // cut and own, merged
+	family   []span  // what AppendFamily writes
 	scan     scanner
 	notes    span // JSON: the value of annotations
 }
@@ -93,8 +90,8 @@ func (h *Head) addLabel(key, value []byte) {
 	h.labels = append(h.labels, label{key, value})
 }
 
-// sortLabels brings the labels in order. API servers write them in order, others
-// need not. Of two labels with one key the last is meant, in both encodings.
+// sortLabels sorts the labels. API servers write them in order, other programs may not. Of two
+// labels with one key the last one counts, in both encodings.
 func (h *Head) sortLabels() {
 	if !h.unsorted {
 		return
@@ -151,10 +148,10 @@ func pick[T any](h *Head, protobuf, json func() (T, error)) (T, error) {
 	return json()
 }
 
-// AppendFamily appends what objects of one origin have in common, as it is
-// encoded: labels, owner references and finalizers. Two objects whose families are
-// equal bytes have equal ones; the other direction need not hold. It is what a
-// cache shares between the Pods of one ReplicaSet, without decoding any of it.
+// AppendFamily appends the encoded labels, owner references and finalizers, which the Pods of
+// one ReplicaSet have in common. Two objects whose families are equal bytes have equal labels,
+// owner references and finalizers; the reverse need not hold. A cache can share them without
+// decoding.
 func (h *Head) AppendFamily(dst []byte) []byte {
 	dst = append(dst, byte(h.encoding))
 	for _, s := range h.family {
@@ -166,22 +163,20 @@ func (h *Head) AppendFamily(dst []byte) []byte {
 	return dst
 }
 
-// AppendSlim appends the object's bytes without managedFields: what decodes from
-// them is what decodes from all of them, but for managedFields, which are not
-// there.
-func (h *Head) AppendSlim(dst []byte) []byte { return h.appendWithout(dst, h.cut) }
+// appendSlim appends the object's bytes without managedFields. They decode to the same object
+// without managedFields.
+func (h *Head) appendSlim(dst []byte) []byte { return h.appendWithout(dst, h.cut) }
 
-// AppendRest appends the object's bytes without what else is at hand of it: for
-// protobuf without name, namespace, UID, resourceVersion, labels, owner references and
-// finalizers, which who keeps a Head's content can give back to the decoded object; for
-// JSON nothing more is left out than managedFields are. They are left out unless
-// managed is set.
+// AppendRest appends the bytes that a cache keeps of an object beside the Head's content.
+// For protobuf it leaves out name, namespace, UID, resourceVersion, labels, owner references
+// and finalizers: the cache sets them in the decoded object. It leaves out managedFields, in
+// both encodings, unless managed is set.
 func (h *Head) AppendRest(dst []byte, managed bool) []byte {
 	switch {
 	case h.encoding == JSON && managed:
 		return append(dst, h.raw...)
 	case h.encoding == JSON:
-		return h.AppendSlim(dst)
+		return h.appendSlim(dst)
 	case managed:
 		return h.appendWithout(dst, h.own)
 	}

@@ -13,10 +13,9 @@ import (
 
 // ListMeta is what a list answer says beside its items.
 type ListMeta struct {
-	Kind               string // "PodList"
-	ResourceVersion    string // of the list as a whole
-	Continue           string // not empty: there are more pages
-	RemainingItemCount *int64
+	Kind            string // "PodList"
+	ResourceVersion string // of the list as a whole
+	Continue        string // not empty: there are more pages
 }
 
 // List reads the body of a list answer as it arrives and calls item with the
@@ -126,7 +125,6 @@ func listMessage(r *protobufReader, size uint64, meta *ListMeta, item func([]byt
 func (m *ListMeta) set(from *metav1.ListMeta) {
 	m.ResourceVersion = from.ResourceVersion
 	m.Continue = from.Continue
-	m.RemainingItemCount = from.RemainingItemCount
 }
 
 func listJSON(body io.Reader, limit int, item func([]byte) error) (ListMeta, error) {
@@ -176,7 +174,7 @@ func listJSON(body io.Reader, limit int, item func([]byte) error) (ListMeta, err
 	return meta, nil
 }
 
-// unexpected is for places where the end of the body is too early.
+// unexpected turns the end of a body into io.ErrUnexpectedEOF, where more must follow.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

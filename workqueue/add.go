@@ -8,50 +8,47 @@ import (
 	"time"
 )
 
-// Add says how and why keys are added. The zero Add is "now, at Normal".
+// Add is how and why keys are added. The zero Add is now, with priority Normal.
 //
-// Where a key already waits, its next run takes the higher priority, the earlier
-// time and the causes of both: however often a key is added before a worker takes
-// it, it runs once.
+// If a key waits already, its next run has the higher priority, the earlier time and the causes
+// of both adds: however often a key is added before a worker gets it, it runs once.
 type Add struct {
 	Priority Priority
 
-	// RateLimited counts a failure of the key and waits as long as the limiter
-	// says, or After, whichever is longer.
+	// RateLimited counts a failure of the key, and delays it as long as the limiter says, or
+	// by After, whichever is longer.
 	RateLimited bool
 
-	// After is how long to wait first. Zero or less is now.
+	// After is the delay. Zero or less is none.
 	After time.Duration
 
-	// Cause says why. It is kept if it is not zero.
+	// Cause is the reason. It is kept if it is not zero.
 	Cause Cause
 }
 
-// Add asks for a run of key, now. If a worker is processing the key, the run
-// follows when that worker calls Done. Add does nothing after ShutDown.
+// Add enqueues a run of key. If a worker is processing the key, the run follows when that
+// worker calls Done. Add does nothing after ShutDown.
 func (q *Queue[K]) Add(key K) {
 	var how Add
 	q.signal(q.addOne(&how, key, how.After, false))
 }
 
-// AddAfter asks for a run of key in d from now. Of several delayed adds the
-// earliest counts, and an add without delay overrides them: what is promised is
-// a run not later than d from now, not one at that time. A reconcile that must
-// come back at a certain time asks again in each of its runs. Delayed keys are
-// dropped by ShutDown.
+// AddAfter enqueues a run of key in d from now, or earlier: of several delayed adds the
+// earliest counts, and an add without delay overrides them. A reconcile that must run at a
+// certain time therefore calls AddAfter in each of its runs. ShutDown drops delayed keys.
 func (q *Queue[K]) AddAfter(key K, d time.Duration) {
 	var how Add
 	q.signal(q.addOne(&how, key, d, false))
 }
 
-// AddRateLimited counts a failure of key and asks for a run when the limiter
-// allows it. Call Forget when the key succeeds or is given up.
+// AddRateLimited counts a failure of key and enqueues a run when the limiter allows it. Call
+// Forget when the key succeeds or is given up.
 func (q *Queue[K]) AddRateLimited(key K) {
 	q.AddWith(Add{RateLimited: true}, key)
 }
 
-// bulk is how many keys are added without letting go of the lock: enough to make
-// the lock cheap, and few enough to hold up no worker for longer than some 50 µs.
+// bulk is how many keys are added under one lock: enough to make the lock cheap, and few
+// enough that no worker waits for longer than some 50 µs.
 const bulk = 256
 
 // AddWith adds keys, all in the same manner. It costs less than adding them one
@@ -96,7 +93,7 @@ func (q *Queue[K]) refuse() bool {
 
 func (q *Queue[K]) addOne(how *Add, key K, delay time.Duration, failed bool) (wake int) {
 	now, hash := q.now(), q.entries.hash(key)
-	q.mu.Lock() // without a defer: see the package comment
+	q.mu.Lock() // without a defer, which costs 1 %; see docs/performance.md
 	if q.shuttingDown {
 		q.counts.ignored++
 	} else {
@@ -162,7 +159,7 @@ func (q *Queue[K]) add(how *Add, key K, hash uint64, now int64, delay time.Durat
 	}
 }
 
-// raise gives the run that waits a priority, if it is higher than what it has.
+// raise sets the priority of the run that waits, if the new one is higher.
 func (q *Queue[K]) raise(e *entry[K], p Priority) {
 	switch {
 	case p <= e.priority:
@@ -173,7 +170,7 @@ func (q *Queue[K]) raise(e *entry[K], p Priority) {
 	}
 }
 
-// makeReady lets a run wait for a worker, since the given time.
+// makeReady makes a run wait for a worker, since the given time.
 func (q *Queue[K]) makeReady(e *entry[K], since int64) {
 	e.waits = forWorker
 	e.when = since

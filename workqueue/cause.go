@@ -16,18 +16,17 @@ const (
 	Added    = "Added"    // it appeared
 	Updated  = "Updated"  // it changed
 	Deleted  = "Deleted"  // it is gone
-	Replaced = "Replaced" // another object took its name
-	Resync   = "Resync"   // nothing: everything is looked at again
-	Timer    = "Timer"    // a time has come
+	Replaced = "Replaced" // another object has its name
+	Resync   = "Resync"   // nothing: all objects are reconciled again
+	Timer    = "Timer"    // a time was reached
 	Retry    = "Retry"    // an earlier run failed
-	Enqueued = "Enqueued" // a run of another key asked for it
-	Fed      = "Fed"      // something that no informer shows, see controller.Controller.Feed
+	Enqueued = "Enqueued" // a run of another key enqueued it
+	Fed      = "Fed"      // something that no informer shows, see controller.Keyed.Feed
 )
 
-// Cause says why a key is in the queue. The zero Cause is "not said" and is not
-// kept.
+// Cause is a reason why a key is in the queue. The zero Cause is no reason and is not kept.
 type Cause struct {
-	Source  string     // who added the key: the name of a handler or source, one of few
+	Source  string     // what added the key: the name of a handler or source, one of few
 	Verb    string     // Added, Updated, Deleted, Replaced, Resync, Timer, Retry, Enqueued or Fed
 	Ref     object.Ref // the object that changed; zero where there is none
 	Version string     // its resourceVersion
@@ -52,23 +51,22 @@ func (c Cause) String() string {
 	return b.String()
 }
 
-// MaxCauses is how many causes a key keeps: the first three and the last. It
-// bounds the memory of a key that everything points to; what explains a run is
-// what started it and what came last.
-const MaxCauses = 4
+// maxCauses is how many causes a key keeps: the first three and the last. It bounds the memory
+// of a key that many objects map to. The first causes and the last one explain a run best.
+const maxCauses = 4
 
-// Causes says why a run of a key was asked for: one cause for each source, verb
-// and object, with that object's last version, in order of arrival. Of more than
-// MaxCauses it holds the first and the last.
+// Causes has the reasons of a run: one cause for each source, verb and object, with that
+// object's last version, in order of arrival. Of more than four it has the first three and the
+// last.
 //
-// The memory belongs to the queue, which uses it again: read Causes before Done,
-// or keep what slices.Collect makes of All.
+// The memory belongs to the queue, which reuses it: read Causes before Done, or keep the result
+// of slices.Collect of All.
 type Causes struct {
 	first causeList
 }
 
-// Dropped returns how many causes there was no room for.
-func (c Causes) Dropped() int {
+// dropped returns how many causes were not kept.
+func (c Causes) dropped() int {
 	if c.first == nil {
 		return 0
 	}
@@ -86,7 +84,7 @@ func (c Causes) All() iter.Seq[Cause] {
 	}
 }
 
-// String joins the causes with commas and says how many are missing.
+// String joins the causes with commas, and ends with the number of causes that are missing.
 func (c Causes) String() string {
 	var b strings.Builder
 	for cause := range c.All() {
@@ -95,21 +93,21 @@ func (c Causes) String() string {
 		}
 		b.WriteString(cause.String())
 	}
-	if n := c.Dropped(); n > 0 {
+	if n := c.dropped(); n > 0 {
 		fmt.Fprintf(&b, " and %d more", n)
 	}
 	return b.String()
 }
 
-// causeList is a chain of at most MaxCauses causes; nil is the empty one. Most
-// keys have one, which is why it is a chain and not an array: a Cause has 128
-// bytes. What counts for the whole list is kept in its first node.
+// causeList is a linked list of at most maxCauses causes; nil is the empty one. Most keys have
+// one cause of 128 bytes, so an array would waste memory. The first node has the fields of the
+// whole list.
 type causeList = *causeNode
 
 type causeNode struct {
 	Cause
 	next    *causeNode
-	dropped int32 // in the first node: causes there was no room for
+	dropped int32 // in the first node: causes that were not kept
 }
 
 // merge adds a cause, using nodes of the pool.
@@ -121,7 +119,7 @@ func (p *causePool) merge(l *causeList, c *Cause) {
 			node.Version = c.Version
 			return
 		}
-		if n++; n == MaxCauses {
+		if n++; n == maxCauses {
 			node.Cause = *c
 			(*l).dropped++
 			return
@@ -131,7 +129,7 @@ func (p *causePool) merge(l *causeList, c *Cause) {
 	(*at).Cause = *c
 }
 
-// causePool keeps nodes for reuse.
+// causePool has nodes for reuse.
 type causePool struct {
 	fresh slab[causeNode]
 	free  *causeNode // the first of them still has its cause, the others are empty
@@ -150,14 +148,14 @@ func (p *causePool) get() *causeNode {
 	return n
 }
 
-// put takes back the nodes of a list and empties it.
+// put returns the nodes of a list to the pool and empties the list.
 func (p *causePool) put(l *causeList) {
 	for n := *l; n != nil; {
 		next := n.next
 		p.inUse--
 		if p.n < maxSpare {
-			// Strings of one cause are kept alive, and no more: the first node is
-			// what the next add takes, and clearing it meanwhile has a price.
+			// The next add reuses the first node and overwrites it, so it is not cleared
+			// here. The strings of that one cause stay in memory until then.
 			if p.free != nil {
 				p.free.Cause = Cause{}
 			}

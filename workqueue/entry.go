@@ -12,7 +12,7 @@ const (
 	forWorker               // in a lane, or, while the key is processed, for Done
 )
 
-// entry is all the queue knows of one key. A key has at most two runs: the one
+// entry is the whole state of one key. A key has at most two runs: the one
 // that a worker processes, and the next one, which waits.
 type entry[K comparable] struct {
 	key     K
@@ -122,7 +122,7 @@ func (s *slab[T]) get(inUse int) *T {
 func (q *Queue[K]) newEntry(key K, hash uint64) *entry[K] {
 	group := ""
 	if q.fair != nil {
-		group = q.groupOf(key) // before anything changes, should it panic
+		group = q.groupOf(key) // before anything changes, as it may panic
 	}
 	e := q.spare // the last one used: it is in the processor's cache
 	if e == nil {
@@ -137,7 +137,7 @@ func (q *Queue[K]) newEntry(key K, hash uint64) *entry[K] {
 	return e
 }
 
-// groupOf asks the user's function, and lets go of the lock should that panic.
+// groupOf calls the user's function, and releases the lock if that panics.
 func (q *Queue[K]) groupOf(key K) string {
 	returned := false
 	defer q.unlockUnless(&returned)
@@ -146,8 +146,7 @@ func (q *Queue[K]) groupOf(key K) string {
 	return group
 }
 
-// hashUnderLock lets go of the lock should the key be of an interface, and hold what
-// cannot be hashed.
+// hashUnderLock releases the lock if the key is an interface that holds a value without hash.
 func (q *Queue[K]) hashUnderLock(key K) uint64 {
 	returned := false
 	defer q.unlockUnless(&returned)
@@ -173,8 +172,8 @@ func (q *Queue[K]) freeEntry(e *entry[K]) {
 		q.spare, e.next = e, q.spare
 		q.spares++
 	}
-	// The table keeps the memory of its largest size. After a burst, such as an
-	// initial list, give it back.
+	// The table keeps the memory of its largest size. It is freed after a burst, such as a
+	// first list.
 	if q.entries.n == 0 && q.peak > trimPeak {
 		q.entries.trim()
 		q.spare, q.spares = nil, 0

@@ -108,6 +108,19 @@ func ExampleJoined() {
 	// 2 failures, 1 delayed
 }
 
+// Of several delays the earliest counts.
+func ExampleQueue_AddAfter() {
+	q := workqueue.New(workqueue.Options[string]{})
+	q.AddAfter("default/certificate", 24*time.Hour)
+	q.AddAfter("default/certificate", time.Millisecond)
+	item, _ := q.Get()
+	fmt.Println(item.Key, "runs for", item.Adds, "adds")
+	q.Done(item.Key)
+	q.ShutDown()
+	// Output:
+	// default/certificate runs for 2 adds
+}
+
 func ExampleQueue_ShutDownWithDrain() {
 	q := workqueue.New(workqueue.Options[string]{Name: "pods"})
 	q.Add("default/web")

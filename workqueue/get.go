@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// Item is a key handed to a worker, and what is known of this run of it.
+// Item is a key for a worker, with the facts of its run.
 type Item[K comparable] struct {
 	Key      K
-	Priority Priority      // the highest it was added with
-	Causes   Causes        // why; belongs to the queue again after Done
-	Adds     int           // how many adds came together in this run, at least one
+	Priority Priority      // the highest one of its adds
+	Causes   Causes        // the reasons; valid until Done
+	Adds     int           // how many adds were merged into this run, at least one
 	Attempt  int           // rate limited adds of the key since the last Forget: 0 for a first try
-	Waited   time.Duration // since it could have run: since it was added, or its delay was over
+	Waited   time.Duration // since the add, or since the end of its delay
 }
 
-// Items hands out keys until the queue is shut down and nothing is ready. It calls
-// Done for each when the loop body ends, also by break or panic:
+// Items yields keys until the queue is shut down and nothing is ready. It calls Done for each
+// key when the loop body ends, also by break or panic:
 //
 //	for item := range q.Items() {
 //		reconcile(item.Key)
 //	}
 //
-// Each worker ranges over Items of its own. It costs less than Get and Done, since
-// the end of a key and the beginning of the next are one step, with one reading of
-// the clock.
+// Each worker ranges over Items of its own. Items costs less than Get and Done: the end of one
+// key and the beginning of the next are one step, with one reading of the clock.
 func (q *Queue[K]) Items() iter.Seq[Item[K]] {
 	return func(yield func(Item[K]) bool) {
 		var item Item[K]
@@ -43,9 +42,9 @@ func (q *Queue[K]) Items() iter.Seq[Item[K]] {
 	}
 }
 
-// Get hands out the next key. It waits for one, and returns false when the queue
-// is shut down and nothing is ready. The worker must call Done when it has
-// processed the key; nobody else gets the key before that.
+// Get returns the next key. It waits for one, and returns false when the queue is shut down
+// and nothing is ready. The worker must call Done when it has processed the key; no other
+// worker gets the key before that.
 func (q *Queue[K]) Get() (item Item[K], ok bool) {
 	ok = q.first(&item) != nil
 	return item, ok
@@ -88,10 +87,9 @@ func (q *Queue[K]) next(e *entry[K], item *Item[K]) *entry[K] {
 	return e // nobody to wake: finish makes one key ready at most, and take takes one
 }
 
-// take waits for a key to be ready, begins its run and fills in what the worker is
-// told: where it is to be, since to hand an Item from one function to the next took
-// a tenth of the time of a run. It returns nil when the queue is shut down and
-// nothing is ready.
+// take waits for a key to be ready, begins its run and fills in item, in place: returning an
+// Item from function to function took a tenth of the time of a run. It returns nil when the
+// queue is shut down and nothing is ready.
 func (q *Queue[K]) take(now int64, item *Item[K]) *entry[K] {
 	for q.ready.n == 0 {
 		if q.shuttingDown {
@@ -156,9 +154,9 @@ func (q *Queue[K]) finish(e *entry[K], now int64) {
 	q.closeIfDrained()
 }
 
-// Forget takes back what the limiter and the queue hold against a key: call it
-// when the key has succeeded or is given up. It does not take the key out of the
-// queue, and is not a Done.
+// Forget resets the failures of a key, in the limiter and in the queue: call it when the key
+// has succeeded or is given up. It does not remove the key from the queue, and it does not
+// replace Done.
 func (q *Queue[K]) Forget(key K) {
 	q.limiter.Forget(key)
 	q.mu.Lock()
@@ -166,8 +164,7 @@ func (q *Queue[K]) Forget(key K) {
 	delete(q.failures, key)
 }
 
-// NumRequeues returns how often key was added rate limited since the last Forget,
-// whatever the limiter counts.
+// NumRequeues returns the number of rate limited adds of key since the last Forget.
 func (q *Queue[K]) NumRequeues(key K) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

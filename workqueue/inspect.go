@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Inspection shows single keys of a queue, for people: a debug page, a test that
-// failed. It is a copy that the caller owns.
+// Inspection shows single keys of a queue, for a debug page or a test that failed. It is a
+// copy that the caller owns.
 type Inspection[K comparable] struct {
 	Running []Running[K] // the longest running first
-	Ready   []Waiting[K] // in the order in which they would be handed out if none aged
+	Ready   []Waiting[K] // in the order in which Get would return them if none aged
 	Delayed []Waiting[K] // the soonest first
 }
 
@@ -23,11 +23,11 @@ type Running[K comparable] struct {
 	Since    time.Time
 	Failures int // rate limited adds since the last Forget
 	Causes   []Cause
-	Dropped  int      // causes there was no room for
-	Next     *Pending // what was added meanwhile; nil if nothing was
+	Dropped  int      // causes beyond those that are kept
+	Next     *Pending // the run that was added in the meantime; nil if there is none
 }
 
-// Waiting is a key that waits to be handed out.
+// Waiting is a key that waits for a worker or for a time.
 type Waiting[K comparable] struct {
 	Key      K
 	Group    string // Options.Fair of the key
@@ -42,11 +42,11 @@ type Pending struct {
 	Until    time.Time // when it will be ready; zero if it is
 	Adds     int       // merged in it
 	Causes   []Cause
-	Dropped  int // causes there was no room for
+	Dropped  int // causes beyond those that are kept
 }
 
-// Inspect returns up to limit keys of each kind. It holds the queue's lock while
-// it copies them, some 100 ns a key; Stats tells how many there are in all.
+// Inspect returns up to limit running, ready and delayed keys each. It holds the queue's lock
+// while it copies them, some 100 ns a key. Stats has how many keys there are in all.
 func (q *Queue[K]) Inspect(limit int) Inspection[K] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,25 +63,6 @@ func (q *Queue[K]) Inspect(limit int) Inspection[K] {
 	return in
 }
 
-// InspectKey returns what the queue knows of one key. It is in none of the lists
-// if the queue does not hold it.
-func (q *Queue[K]) InspectKey(key K) Inspection[K] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var in Inspection[K]
-	e := q.entries.get(key, q.entries.hash(key))
-	switch {
-	case e == nil:
-	case e.running:
-		in.Running = []Running[K]{q.inspectRunning(e)}
-	case e.waits == forWorker:
-		in.Ready = []Waiting[K]{q.inspectWaiting(e)}
-	default:
-		in.Delayed = []Waiting[K]{q.inspectWaiting(e)}
-	}
-	return in
-}
-
 func (q *Queue[K]) inspectRunning(e *entry[K]) Running[K] {
 	r := Running[K]{
 		Key:      e.key,
@@ -89,7 +70,7 @@ func (q *Queue[K]) inspectRunning(e *entry[K]) Running[K] {
 		Since:    q.at(e.started),
 		Failures: q.failures[e.key],
 		Causes:   slices.Collect(Causes{e.runningCauses}.All()),
-		Dropped:  Causes{e.runningCauses}.Dropped(),
+		Dropped:  Causes{e.runningCauses}.dropped(),
 	}
 	if e.waits != notWaiting {
 		next := q.pendingRun(e)
@@ -107,7 +88,7 @@ func (q *Queue[K]) pendingRun(e *entry[K]) Pending {
 		Priority: e.priority,
 		Adds:     int(e.adds),
 		Causes:   slices.Collect(Causes{e.causes}.All()),
-		Dropped:  Causes{e.causes}.Dropped(),
+		Dropped:  Causes{e.causes}.dropped(),
 	}
 	if e.waits == untilDue {
 		p.Until = q.at(e.when)

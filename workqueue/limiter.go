@@ -20,26 +20,20 @@ type Limiter[K comparable] interface {
 	NumRequeues(key K) int
 }
 
-// The limits of DefaultLimiter, which are those of client-go's
-// DefaultTypedControllerRateLimiter: what the built-in controllers are tuned to.
+// The default limits, to which the built-in controllers are tuned.
+// Source: k8s.io/client-go/util/workqueue, DefaultTypedControllerRateLimiter.
 const (
-	DefaultBaseDelay = 5 * time.Millisecond
-	DefaultMaxDelay  = 1000 * time.Second
-	DefaultPerSecond = 10
-	DefaultBurst     = 100
+	defaultBaseDelay = 5 * time.Millisecond
+	defaultMaxDelay  = 1000 * time.Second
+	defaultPerSecond = 10
+	defaultBurst     = 100
 )
 
-// DefaultLimiter returns an Exponential and a TokenBucket, joined, with the
-// default limits.
-func DefaultLimiter[K comparable]() Limiter[K] {
-	return Joined[K]{&Exponential[K]{}, &TokenBucket[K]{}}
-}
-
 // Exponential doubles the delay of a key with each of its failures. The zero
-// value is ready to use. It keeps a number for each failing key until Forget.
+// value is ready to use. It has a number for each failing key until Forget.
 type Exponential[K comparable] struct {
-	Base time.Duration // after the first failure; zero or less is DefaultBaseDelay
-	Max  time.Duration // never more than this; zero or less is DefaultMaxDelay
+	Base time.Duration // after the first failure; zero or less is 5 ms
+	Max  time.Duration // the longest delay; zero or less is 1,000 s
 
 	mu       sync.Mutex
 	failures map[K]int
@@ -55,7 +49,7 @@ func (x *Exponential[K]) When(key K) time.Duration {
 	n := x.failures[key]
 	x.failures[key] = n + 1
 
-	delay, limit := positive(x.Base, DefaultBaseDelay), positive(x.Max, DefaultMaxDelay)
+	delay, limit := positive(x.Base, defaultBaseDelay), positive(x.Max, defaultMaxDelay)
 	for ; n > 0 && delay < limit; n-- {
 		if delay > limit/2 { // also keeps it from overflowing
 			return limit
@@ -65,7 +59,7 @@ func (x *Exponential[K]) When(key K) time.Duration {
 	return min(delay, limit)
 }
 
-// Forget lets the key start at Base again.
+// Forget resets the delay of a key to Base.
 func (x *Exponential[K]) Forget(key K) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -82,8 +76,8 @@ func (x *Exponential[K]) NumRequeues(key K) int {
 // TokenBucket limits all keys together: Burst at once, and PerSecond in the long
 // run. The zero value is ready to use, with a full bucket.
 type TokenBucket[K comparable] struct {
-	PerSecond float64 // zero or less is DefaultPerSecond
-	Burst     int     // zero or less is DefaultBurst
+	PerSecond float64 // zero or less is 10
+	Burst     int     // zero or less is 100
 
 	mu    sync.Mutex
 	start time.Time
@@ -93,12 +87,12 @@ type TokenBucket[K comparable] struct {
 // maxBucket keeps the arithmetic of a bucket within 64 bits: 36 years.
 const maxBucket = 1 << 60
 
-// When takes a token and returns how long to wait until it is there. It is the
-// virtual scheduling form of the generic cell rate algorithm (ITU-T I.371): one
-// time stands for the whole state of the bucket.
+// When takes a token and returns how long to wait for it. It is the virtual scheduling form
+// of the generic cell rate algorithm (ITU-T I.371), in which one time is the whole state of
+// the bucket.
 func (b *TokenBucket[K]) When(K) time.Duration {
-	every := int64(min(float64(time.Second)/positive(b.PerSecond, DefaultPerSecond), maxBucket))
-	whole := every * min(int64(positive(b.Burst, DefaultBurst)), maxBucket/max(every, 1))
+	every := int64(min(float64(time.Second)/positive(b.PerSecond, defaultPerSecond), maxBucket))
+	whole := every * min(int64(positive(b.Burst, defaultBurst)), maxBucket/max(every, 1))
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,16 +104,16 @@ func (b *TokenBucket[K]) When(K) time.Duration {
 	return time.Duration(max(b.full-now-whole, 0))
 }
 
-// Forget does nothing: a token is not given back.
+// Forget does nothing: a bucket does not take tokens back.
 func (*TokenBucket[K]) Forget(K) {}
 
-// NumRequeues returns 0: a bucket does not know keys.
+// NumRequeues returns 0: a bucket does not count by key.
 func (*TokenBucket[K]) NumRequeues(K) int { return 0 }
 
-// Joined waits for the slowest of several limiters.
+// Joined uses the longest delay of several limiters.
 type Joined[K comparable] []Limiter[K]
 
-// When asks all limiters and returns the longest delay.
+// When calls all limiters and returns the longest delay.
 func (j Joined[K]) When(key K) (delay time.Duration) {
 	for _, l := range j {
 		delay = max(delay, l.When(key))
@@ -127,7 +121,7 @@ func (j Joined[K]) When(key K) (delay time.Duration) {
 	return delay
 }
 
-// Forget tells all limiters.
+// Forget calls Forget of all limiters.
 func (j Joined[K]) Forget(key K) {
 	for _, l := range j {
 		l.Forget(key)

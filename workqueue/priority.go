@@ -12,26 +12,22 @@ import (
 // the package comment for how waiting raises it.
 type Priority int8
 
-// Priorities for what controllers usually tell apart. Those between are free to use.
+// The priorities of controllers. The values between are free to use.
 const (
-	Low    Priority = -100 // initial list and resync: nothing has changed
+	Low    Priority = -100 // the first list and resyncs: nothing has changed
 	Normal Priority = 0    // something has changed
-	High   Priority = 100  // somebody waits for it
+	High   Priority = 100  // a user waits for it
 )
 
 const (
-	// DefaultAgeStep lets a key of priority Low draw level with one of priority
-	// Normal after it has waited ten seconds longer.
-	DefaultAgeStep = 100 * time.Millisecond
+	defaultAgeStep = 100 * time.Millisecond
 
 	// maxAgeStep keeps a priority times the step within an int64 of nanoseconds.
 	maxAgeStep = 10_000 * time.Hour
 
-	// maxPassed is how often a key that has aged past others is passed over by
-	// keys of a higher priority before its turn comes: aged keys get a quarter
-	// of the turns as long as both kinds wait. If they took precedence, the
-	// initial list of a large cluster, once aged, would hold up every change that
-	// came after it; the quarter keeps both moving.
+	// maxPassed is how many keys of a higher priority go before a key that has aged past
+	// them: aged keys get a quarter of the turns while both kinds wait. If aged keys took
+	// precedence, the first list of a large cluster would delay every later change.
 	maxPassed = 3
 )
 
@@ -49,7 +45,7 @@ type readySet[K comparable] struct {
 
 func (r *readySet[K]) init(step time.Duration, fair bool) {
 	if step == 0 {
-		step = DefaultAgeStep
+		step = defaultAgeStep
 	}
 	r.step = int64(min(step, maxAgeStep))
 	r.fair = fair
@@ -78,7 +74,7 @@ func (r *readySet[K]) raise(e *entry[K], p Priority) {
 	r.n++
 }
 
-// pop takes out the entry whose turn it is. The set must not be empty.
+// pop removes the entry whose turn it is. The set must not be empty.
 func (r *readySet[K]) pop() *entry[K] {
 	lv, i := r.turn()
 	l := lv.front
@@ -119,8 +115,8 @@ func (r *readySet[K]) remove(e *entry[K]) {
 	}
 }
 
-// turn picks the level, and tells its place, that hands out the next key: the highest, or the one whose
-// next key has aged most when it has been passed over maxPassed times.
+// turn returns the level of the next key, and its place: the highest level, or the level whose
+// next key has aged most if that key has been passed over maxPassed times.
 func (r *readySet[K]) turn() (lv *level[K], at int) {
 	var highest, aged *level[K]
 	var top, old int // their places
@@ -163,5 +159,5 @@ func (r *readySet[K]) rank(lv *level[K], i int) int64 {
 	return lv.next().when - int64(i-priorities/2)*r.step
 }
 
-// trim gives back the memory of a burst. The set must be empty.
+// trim frees the memory of a burst. The set must be empty.
 func (r *readySet[K]) trim() { clear(r.levels[:]) }

@@ -11,26 +11,26 @@ import (
 // Options configures a queue. The zero value is useful: the default limiter, no
 // fairness, the default ageing.
 type Options[K comparable] struct {
-	// Name says which queue this is, in errors and statistics. It should be one
-	// of few values over the life of a process, such as a controller's name.
+	// Name is the queue's name in errors and statistics. It should be one of few values over
+	// the life of a process, such as a controller's name.
 	Name string
 
-	// Limiter decides how long a rate limited add waits. Nil is DefaultLimiter.
-	// The queue calls it without holding a lock, from many goroutines at a time.
+	// Limiter decides how long a rate limited add waits. Nil is an Exponential and a
+	// TokenBucket, joined, with their default limits. The queue calls the limiter without
+	// holding a lock, from many goroutines at a time.
 	Limiter Limiter[K]
 
-	// Fair names the group that a key belongs to, usually its namespace. Keys of
-	// one priority are then handed out round robin over the groups that have
-	// any, and in order of arrival within a group, so that a group of 100,000
-	// keys does not delay a group of one. Nil is one group for all.
+	// Fair returns the group of a key, usually its namespace. Workers then get keys of one
+	// priority round robin over the groups, and in order of arrival within a group, so a
+	// group of 100,000 keys does not delay a group of one. Nil is one group for all.
 	//
-	// It is called when a key comes that the queue does not hold, with the queue's
-	// lock held: it must be quick and must not call the queue.
+	// The queue calls Fair for each key that it does not hold yet, with its lock held: Fair
+	// must be quick and must not call the queue.
 	Fair func(K) string
 
-	// AgeStep is how long a key waits to be worth one level of priority more.
-	// Zero is DefaultAgeStep; with a negative value keys do not age, and a low
-	// priority can starve. See the package comment for the rule.
+	// AgeStep is how long a key waits to gain one level of priority. Zero is 100 ms: a key of
+	// priority Low draws level with one of priority Normal after it has waited ten seconds
+	// longer. With a negative value keys do not age, and a low priority can starve.
 	AgeStep time.Duration
 }
 
@@ -69,8 +69,7 @@ type Queue[K comparable] struct {
 	drained      chan struct{} // made by the first shutdown, closed when nothing is left
 }
 
-// New returns an empty queue. It holds no goroutine and needs no closing other
-// than ShutDown, which its workers need in order to end.
+// New returns an empty queue. A queue has no goroutine. ShutDown ends its workers.
 func New[K comparable](opts Options[K]) *Queue[K] {
 	q := &Queue[K]{
 		name:     opts.Name,
@@ -81,19 +80,11 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		failures: make(map[K]int),
 	}
 	if q.limiter == nil {
-		q.limiter = DefaultLimiter[K]()
+		q.limiter = Joined[K]{&Exponential[K]{}, &TokenBucket[K]{}}
 	}
 	q.cond.L = &q.mu
 	q.ready.init(opts.AgeStep, opts.Fair != nil)
 	return q
-}
-
-// Len returns how many keys are ready to be handed out: neither those that wait
-// for a time, nor those that wait for their own processing to end.
-func (q *Queue[K]) Len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.ready.n
 }
 
 // now is the time in nanoseconds since the queue was made. It reads the

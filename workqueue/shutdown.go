@@ -8,15 +8,14 @@ import (
 	"fmt"
 )
 
-// ShutDown ends the intake: adds are ignored from now on and delayed keys are
-// dropped. What is ready, and what was added while it is processed, is still
-// handed out; then Get returns false. A second call does nothing.
+// ShutDown makes the queue ignore adds from now on, and drops delayed keys. Workers still get
+// the keys that are ready and those that were added while they are processed; then Get returns
+// false. A second call does nothing.
 func (q *Queue[K]) ShutDown() { q.shutDown() }
 
-// ShutDownWithDrain is ShutDown, and waits until every key that is left has been
-// handed out and is done. It needs workers that go on calling Get. If ctx ends
-// first it says how much is left, and the queue stays shut down. It may be
-// called after ShutDown, and more than once.
+// ShutDownWithDrain calls ShutDown, and waits until workers have processed every key that is
+// left: they must go on calling Get. If ctx ends first, the error has the number of keys that
+// are left, and the queue stays shut down. It may be called after ShutDown, and more than once.
 func (q *Queue[K]) ShutDownWithDrain(ctx context.Context) error {
 	drained := q.shutDown()
 	select {
@@ -27,19 +26,12 @@ func (q *Queue[K]) ShutDownWithDrain(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	select {
-	case <-drained: // in the last moment
+	case <-drained: // at the same moment
 		return nil
 	default:
 	}
 	return fmt.Errorf("draining work queue %q: %d keys are not handed out, %d are not done: %w",
 		q.name, q.ready.n, q.running.n, context.Cause(ctx))
-}
-
-// ShuttingDown reports whether ShutDown or ShutDownWithDrain was called.
-func (q *Queue[K]) ShuttingDown() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.shuttingDown
 }
 
 func (q *Queue[K]) shutDown() (drained <-chan struct{}) {
@@ -74,8 +66,8 @@ func (q *Queue[K]) dropDelayed() {
 	d.heap = nil
 }
 
-// closeIfDrained tells who waits for the end that it has come. Once a queue that
-// is shut down is empty it stays so: nothing can be added.
+// closeIfDrained ends the wait of ShutDownWithDrain if no key is left. A queue that is shut
+// down and empty stays empty: nothing can be added.
 func (q *Queue[K]) closeIfDrained() {
 	if !q.shuttingDown || q.ready.n > 0 || q.running.n > 0 {
 		return

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"slices"
@@ -430,15 +431,17 @@ func heldBack(t *testing.T, c *controller.Controller, key, cause object.Key) {
 	defer again.Stop()
 	for {
 		_, waits := c.Status(0).Waiting[key.String()]
-		running := c.Queue().InspectKey(key).Running
-		if waits && len(running) == 1 && running[0].Next != nil &&
-			slices.ContainsFunc(running[0].Next.Causes, func(c workqueue.Cause) bool { return c.Ref.Key == cause }) {
+		next := slices.ContainsFunc(c.Queue().Inspect(math.MaxInt).Running, func(r workqueue.Running[object.Key]) bool {
+			return r.Key == key && r.Next != nil &&
+				slices.ContainsFunc(r.Next.Causes, func(c workqueue.Cause) bool { return c.Ref.Key == cause })
+		})
+		if waits && next {
 			return
 		}
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			t.Fatalf("%s is not held back: %v, %v", key, c.Status(0).Waiting, running)
+			t.Fatalf("%s is not held back: %v", key, c.Status(0).Waiting)
 		}
 	}
 }
