@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,7 +44,7 @@ func makeSetpointInformer[T object.Object](k *kind, from *server, h *handler) (i
 	if err != nil {
 		return nil, err
 	}
-	i := &setpointInformer[T]{factory: cache.NewFactory(c, nil), cancel: func() {}, ended: make(chan struct{})}
+	i := &setpointInformer[T]{factory: cache.NewFactory(c, slog.New(slog.DiscardHandler)), cancel: func() {}, ended: make(chan struct{})}
 	i.shared = cache.Informer[T](i.factory, cache.OfKind(k.groupVersionKind()))
 	// Every change is told of, as client-go does it: events that were merged into
 	// others could not be compared.

@@ -40,7 +40,7 @@ func newSetpointLoop[T object.Object](s *sideSpec, config *rest.Config, work loo
 		return nil, err
 	}
 	l := &loop{}
-	factory := cache.NewFactory(c, nil)
+	factory := cache.NewFactory(c, slog.New(slog.DiscardHandler))
 	objects := setpointObjects[T]{cache.Informer[T](factory), client.For[T](c)}
 	loop := controller.New("bench", func(ctx context.Context, request controller.Request) (controller.Result, error) {
 		err := work(ctx, request.Key, objects)

@@ -49,12 +49,9 @@ type selection struct {
 	transform int // the number of an informer that has one of its own; 0: none
 }
 
-// NewFactory returns a factory of informers that read through c. log may be nil.
+// NewFactory returns a factory of informers that read through c. A nil log is slog.Default.
 func NewFactory(c *client.Client, log *slog.Logger) *Factory {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &Factory{client: c, log: log, informers: map[selection]*informer{}}
+	return &Factory{client: c, log: cmp.Or(log, slog.Default()), informers: map[selection]*informer{}}
 }
 
 // Provider is what [Informer] gets informers from: a manager, the host of a controller, or a

@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -21,9 +22,9 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// How many events are written. A controller that does the same thing to a
-// thousand objects says it ten times in full and counts the rest in one event;
-// and no object gets more than a burst of 25 and one in five minutes after that.
+// How many events are written. For an action on a thousand objects, ten events are written in
+// full, and one event counts the rest. An object gets at most a burst of 25 events, and then
+// one in five minutes.
 // Source: k8s.io/client-go/tools/record, events_cache.go.
 const (
 	similarMost   = 10
@@ -44,10 +45,9 @@ const (
 // Source: k8s.io/kubernetes/pkg/apis/core/validation, NoteLengthLimit.
 const noteMost = 1024
 
-// Recorder writes Events: what a controller did, for people. Recording never
-// blocks and never fails: events are written by a goroutine of their own, similar
-// ones are counted instead of repeated, and what there is no room for is dropped
-// and counted. It is safe for concurrent use.
+// Recorder writes Events about the actions of a controller, for users. Recording never blocks
+// and never fails: a goroutine of its own writes the events. It counts similar events in one,
+// and drops events when too many wait; see Dropped. A Recorder is safe for concurrent use.
 type Recorder struct {
 	client     client.Typed[*eventsv1.Event]
 	controller string
@@ -67,8 +67,8 @@ type event struct {
 	at     time.Time
 }
 
-// namespace is where the Event object lives: that of what it is about, or default
-// for what is cluster-scoped.
+// namespace returns the namespace of the Event: that of the object that it is about, or default
+// for an object without namespace.
 func (e *event) namespace() string {
 	if e.about.Namespace == "" {
 		return metav1.NamespaceDefault
@@ -76,28 +76,27 @@ func (e *event) namespace() string {
 	return e.about.Namespace
 }
 
-// NewRecorder returns a recorder of events that name controller as their source.
-// instance tells apart the processes that run it.
+// NewRecorder returns a recorder of events that name controller as their source. instance is
+// the name of the process. A nil log is slog.Default.
 func NewRecorder(c *client.Client, controller, instance string, log *slog.Logger) *Recorder {
 	return &Recorder{
 		client: client.For[*eventsv1.Event](c).With(client.MetadataAnswer()), controller: controller, instance: instance,
-		log: log.With("recorder", controller), queue: make(chan *event, recorderBacklog),
+		log: cmp.Or(log, slog.Default()).With("recorder", controller), queue: make(chan *event, recorderBacklog),
 	}
 }
 
-// EventRights returns what a Recorder must be allowed to do: write an event, and count
-// it on.
+// EventRights returns the rights that a Recorder needs.
 func EventRights() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{eventsv1.GroupName}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}
 }
 
-// Normal records something that is as it should be. reason is one word in
-// CamelCase, an API to users; action is what was tried.
+// Normal records an event of type Normal. reason is one word in CamelCase, which users may
+// depend on; action is what the controller did or tried.
 func (r *Recorder) Normal(about object.Object, kind object.Resource, reason, action, format string, args ...any) {
 	r.record(about, kind, corev1.EventTypeNormal, reason, action, format, args)
 }
 
-// Warning records something that went wrong.
+// Warning records an event of type Warning.
 func (r *Recorder) Warning(about object.Object, kind object.Resource, reason, action, format string, args ...any) {
 	r.record(about, kind, corev1.EventTypeWarning, reason, action, format, args)
 }
@@ -118,12 +117,12 @@ func (r *Recorder) record(about object.Object, kind object.Resource, typ, reason
 	}
 }
 
-// Dropped returns how many events were not written: because they came too fast,
-// or because the server did not take them.
+// Dropped returns how many events were not written, because there were too many or because the
+// server refused them.
 func (r *Recorder) Dropped() uint64 { return r.dropped.Load() }
 
-// Run writes events until ctx ends, and after that those that wait, for as long
-// as flush lasts. What is left then is counted as dropped.
+// Run writes events until ctx ends, and then the events that wait, for the time flush. Events
+// that are left count as dropped.
 func (r *Recorder) Run(ctx context.Context, flush time.Duration) {
 	// A write that is under way when ctx ends is one of those that are flushed.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -169,13 +168,13 @@ func (r *Recorder) write(ctx context.Context, e event) {
 		return
 	}
 	r.dropped.Add(1)
-	// An event about an object of a namespace that is going is nothing to tell.
+	// Events about objects of a namespace that is being deleted are not needed.
 	if !client.NamespaceGone(err) {
 		r.log.Debug("an event was not written", "about", e.about.Name, "reason", e.reason, "error", err)
 	}
 }
 
-// cutNote makes a note fit the API, between two characters.
+// cutNote cuts a note to the longest one that the API takes, between two characters.
 func cutNote(note string) string {
 	if len(note) <= noteMost {
 		return note

@@ -4,6 +4,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -50,12 +51,9 @@ func New(c *client.Client, config Config) (*Elector, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("making an elector: %w", err)
 	}
-	if config.Log == nil {
-		config.Log = slog.Default()
-	}
 	return &Elector{
 		client: c, leases: client.ForResource[*coordinationv1.Lease](c, resource), config: config, clock: systemClock(),
-		log:    config.Log.With("lease", config.Key.String(), "identity", config.Identity),
+		log:    cmp.Or(config.Log, slog.Default()).With("lease", config.Key.String(), "identity", config.Identity),
 		status: Status{Identity: config.Identity},
 	}, nil
 }

@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -74,8 +75,8 @@ type recorder struct {
 // An Option changes a manager in the making.
 type Option func(*Manager)
 
-// Log gives the manager a logger. The default is slog.Default.
-func Log(l *slog.Logger) Option { return func(m *Manager) { m.log = l } }
+// Log is the logger of the manager and of its controllers. The default is slog.Default.
+func Log(l *slog.Logger) Option { return func(m *Manager) { m.log = cmp.Or(l, slog.Default()) } }
 
 // Instance names this process in the events it records. The default is the
 // host's name.

@@ -66,7 +66,7 @@ type Options struct {
 	// an error then, and so are a server and a sink that fail for 30 s.
 	Once bool
 
-	Log *slog.Logger // nil: none
+	Log *slog.Logger // nil: slog.Default
 }
 
 // The time between two discoveries, if the watch waits for a kind and if it does not.
@@ -118,7 +118,7 @@ func (o *Options) complete() error {
 		errs = append(errs, errors.New("to tell once what has changed, there must be a journal that says since when"))
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+		o.Log = slog.Default()
 	}
 	return errors.Join(errs...)
 }

@@ -19,7 +19,7 @@ import (
 
 // Options of a journal. The zero value is good.
 type Options struct {
-	Log *slog.Logger // nil for none
+	Log *slog.Logger // nil: slog.Default
 
 	// Limit is how many events may wait for a sink. Default: 100,000.
 	Limit int
@@ -41,7 +41,7 @@ const (
 
 func (o Options) withDefaults() Options {
 	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+		o.Log = slog.Default()
 	}
 	if o.clock == nil {
 		o.clock = time.Now

@@ -24,7 +24,7 @@ type RunnerOptions struct {
 	// Delivery says how often and how long the Runner tries; Options.Effective has the defaults
 	// of a sort of sink.
 	Delivery Delivery
-	// Log gets each trouble once. Default: nothing is logged.
+	// Log gets each kind of failure once. Nil is slog.Default.
 	Log *slog.Logger
 
 	jitter func(time.Duration) time.Duration // tests replace it
@@ -58,7 +58,7 @@ func NewRunner(o RunnerOptions) (*Runner, error) {
 	}
 	o.Delivery = o.Delivery.withDefaults(1)
 	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+		o.Log = slog.Default()
 	}
 	o.Log = o.Log.With("sink", o.Name)
 	if o.jitter == nil {
