@@ -37,7 +37,7 @@ func (f *frame) read(e wire.Encoding, raw []byte) error {
 type archive struct {
 	content  *content
 	forms    [2]*form // by encoding
-	lessons  [2]lessons
+	trainers [2]trainer
 	families map[digest]*family
 	raw      int // bytes of the bodies of living entries, unpacked
 	stored   int // and as they are kept
@@ -87,7 +87,7 @@ func (a *archive) entry(f *frame) (*entry, error) {
 	family.members++
 	a.raw += len(a.rest)
 	a.stored += len(e.body())
-	a.lessons[f.encoding].made(a, e, len(a.rest))
+	a.trainers[f.encoding].made(a, e, len(a.rest))
 	return e, nil
 }
 
@@ -147,7 +147,7 @@ func (a *archive) rewrite(e *entry, to *form) *entry {
 		name: e.name, uid: e.uid, version: e.version, mark: e.mark,
 	}
 	a.write(n, to, body, bytesOf(e.nameText()), bytesOf(string(e.identity())), bytesOf(string(e.at())))
-	n.warm.Store(e.warm.Load())
+	n.decoded.Store(e.decoded.Load())
 	a.stored += len(n.body()) - len(e.body())
 	return n
 }

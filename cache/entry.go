@@ -16,15 +16,14 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// entry is an object as the store keeps it: what selects it and relates it to others
-// at hand, and the object itself as the server sent it, compressed. Its size and
-// where each part comes from stand in docs/cache-format.md. An entry never changes
-// but for three fields at its end.
+// entry is an object in the store: its metadata, and the object as the server sent it,
+// compressed. docs/cache-format.md describes its parts and their sizes. An entry never changes,
+// except for the three fields at its end.
 type entry struct {
 	family *family
 	form   *form
-	// text is name, UID, resourceVersion and body, one behind the other: one
-	// allocation, of which the parts are substrings.
+	// text is name, UID, resourceVersion and body in one allocation. The parts are
+	// substrings.
 	text       string
 	generation int64
 	created    int64 // seconds since 1970; none: not set
@@ -34,9 +33,9 @@ type entry struct {
 	version    uint16
 	packed     bool // the body is compressed
 
-	mark  uint32       // the relist that saw it last; the writer's
-	index *[]placement // where it stands in indexes that users added; the writer's
-	warm  atomic.Pointer[warm]
+	mark    uint32       // the relist that saw it last; the writer's
+	index   *[]placement // where it stands in indexes that users added; the writer's
+	decoded atomic.Pointer[decoded]
 }
 
 // none is the time of what has not happened.
@@ -54,8 +53,8 @@ type family struct {
 	members    int // entries of the store; the writer's
 }
 
-// seed makes hashes that nobody outside can foresee: names are chosen by users, and
-// who could make them collide would make the store slow.
+// seed makes hashes unpredictable: users choose names, and names with colliding hashes would
+// make the store slow.
 var seed = maphash.MakeSeed()
 
 func hashOf(namespace, name []byte) uint64 {

@@ -9,15 +9,15 @@ import "github.com/setpoint-io/setpoint/object"
 type EventKind int
 
 const (
-	// Added: an object that the handler did not know.
+	// Added is an object that is new to the handler.
 	Added EventKind = iota + 1
-	// Updated: the object has changed.
+	// Updated is a change of the object.
 	Updated
-	// Replaced: the object is another one than Old, under the same name.
+	// Replaced is another object than Old under the same name.
 	Replaced
-	// Deleted: the object is gone.
+	// Deleted is the end of the object.
 	Deleted
-	// Resync: nothing changed; the handler asked to be told from time to time.
+	// Resync is no change: the handler asked for a resync.
 	Resync
 )
 
@@ -38,21 +38,20 @@ func (k EventKind) String() string {
 	return "Unknown"
 }
 
-// Event is what a handler is told: from the state that it knew to the newest.
+// Event is a change, from the last state that the handler knows to the newest.
 type Event[T object.Object] struct {
 	Kind EventKind
-	// Old is the state that the handler knew: it exists for Updated, Replaced,
-	// Deleted and Resync. For Deleted it is the last state that was seen; there is
-	// always one, and with it a key, where client-go may hand out a tombstone
-	// without an object.
+	// Old is the state that the handler knows. It exists for Updated, Replaced, Deleted and
+	// Resync. For Deleted it is the last state that the informer has seen: there is always
+	// one, where client-go may deliver a tombstone without an object.
 	Old Item[T]
 	// New is the newest state: it exists for all but Deleted.
 	New Item[T]
-	// Initial marks objects that were there when the handler was added, or when
-	// the informer first listed.
+	// Initial is set for objects that existed when the handler was added or when the
+	// informer first listed.
 	Initial bool
-	// Stale marks a deletion that was noticed by the object's absence from a
-	// list: Old may not be the last state that the object had.
+	// Stale is set for a deletion that the informer noticed because a list did not have the
+	// object: Old may not be its last state.
 	Stale bool
 }
 

@@ -24,7 +24,7 @@ type content struct {
 	typ      reflect.Type // of the decoded objects, a pointer
 	new      func() object.Object
 	managed  bool // managedFields are kept
-	kept     kept
+	recent   recent
 	handouts *handouts // nil: mutation is not looked for
 }
 

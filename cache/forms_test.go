@@ -269,7 +269,7 @@ func TestAKindWhoseObjectsChangeTheirNatureGetsANewDictionary(t *testing.T) {
 
 // A kind that changes its nature again and again is not learned again and again.
 func TestTheMoreDictionariesAKindHasHadTheLongerTheNextIsWaitedFor(t *testing.T) {
-	var l lessons
+	var l trainer
 	a := newArchive(podContent())
 	windowOf := func(packed int) {
 		for range window {
@@ -632,13 +632,13 @@ func TestAnnotationsAreReadWithoutDecoding(t *testing.T) {
 
 func TestReadersShareOneObjectWhileSomebodyHoldsIt(t *testing.T) {
 	c := podContent()
-	defer c.kept.stop()
+	defer c.recent.stop()
 	item := Item[*corev1.Pod]{mustEntry(t, newArchive(c), realPod(1))}
 	first, err := item.Object()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.kept.drop() // nobody but this test holds it
+	c.recent.drop() // nobody but this test holds it
 	runtime.GC()
 	var readers sync.WaitGroup
 	for range 8 {
@@ -654,7 +654,7 @@ func TestReadersShareOneObjectWhileSomebodyHoldsIt(t *testing.T) {
 
 func TestReadersThatDecodeAtTheSameTimeGetOneObject(t *testing.T) {
 	c := podContent()
-	defer c.kept.stop()
+	defer c.recent.stop()
 	a := newArchive(c)
 	for n := range 50 {
 		item := Item[*corev1.Pod]{mustEntry(t, a, realPod(n))}
@@ -692,10 +692,10 @@ func look(t *testing.T, item Item[*corev1.Pod]) weak.Pointer[corev1.Pod] {
 
 func TestAnObjectThatNobodyHoldsIsCollected(t *testing.T) {
 	c := podContent()
-	defer c.kept.stop()
+	defer c.recent.stop()
 	item := Item[*corev1.Pod]{mustEntry(t, newArchive(c), realPod(1))}
 	object := look(t, item)
-	c.kept.drop()
+	c.recent.drop()
 	runtime.GC()
 	if object.Value() != nil {
 		t.Error("it is in memory still")
@@ -708,14 +708,14 @@ func TestAnObjectThatNobodyHoldsIsCollected(t *testing.T) {
 func TestObjectsThatWereReadAreKeptForAWhileAndThenLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := podContent()
-		defer c.kept.stop()
+		defer c.recent.stop()
 		a := newArchive(c)
 		object := look(t, Item[*corev1.Pod]{mustEntry(t, a, realPod(1))})
 		runtime.GC()
 		if object.Value() == nil {
 			t.Error("it was let go at once")
 		}
-		time.Sleep(keptFor - time.Second)
+		time.Sleep(recentFor - time.Second)
 		look(t, Item[*corev1.Pod]{mustEntry(t, a, realPod(2))}) // counts from here
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -723,7 +723,7 @@ func TestObjectsThatWereReadAreKeptForAWhileAndThenLetGo(t *testing.T) {
 		if object.Value() == nil {
 			t.Error("it was let go while others were being read")
 		}
-		time.Sleep(keptFor)
+		time.Sleep(recentFor)
 		synctest.Wait()
 		runtime.GC()
 		if object.Value() != nil {
@@ -731,12 +731,12 @@ func TestObjectsThatWereReadAreKeptForAWhileAndThenLetGo(t *testing.T) {
 		}
 		// Of many the last ones are kept.
 		object = look(t, Item[*corev1.Pod]{mustEntry(t, a, realPod(3))})
-		for n := range keptMost {
+		for n := range recentMost {
 			look(t, Item[*corev1.Pod]{mustEntry(t, a, realPod(10+n))})
 		}
 		runtime.GC()
 		if object.Value() != nil {
-			t.Errorf("it is held after %d others were read", keptMost)
+			t.Errorf("it is held after %d others were read", recentMost)
 		}
 	})
 }

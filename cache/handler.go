@@ -14,51 +14,45 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Handler is told of changes, one at a time, by a goroutine of its own. A panic
-// is contained to the event that it came from: it is logged with its stack and
-// counted, and the next event follows; see [HandlerOptions] for another way.
+// Handler handles the events of an informer. A goroutine of its own calls it, with one event at
+// a time. If it panics, the informer logs the panic with its stack, counts it, and goes on with
+// the next event.
 type Handler[T object.Object] func(Event[T])
 
-// HandlerOptions changes how a handler is told.
+// HandlerOptions are the options of a handler.
 type HandlerOptions struct {
-	// Name says who it is in logs and statistics.
+	// Name is the handler's name in logs and statistics.
 	Name string
-	// Resync has the handler told of every object in this period, changed or
-	// not. 0 is never; below a second is a second.
+	// Resync delivers every object once in each period, changed or not. 0 is never; a
+	// period below a second is a second.
 	Resync time.Duration
-	// EveryStep has the handler told of every change by itself; nothing is merged, as
-	// long as fewer than Limit changes wait for it. It is for a handler that counts or
-	// records, and for one that wakes somebody who reads snapshots: merged changes that
-	// lead back to what the handler knew are not told of, and who read a snapshot in
-	// between would stay with what it saw. Such a handler must be quick.
+	// EveryStep delivers every change in an event of its own, in the order of the server,
+	// while fewer than Limit changes wait. It is for a handler that counts or records, and
+	// for one that wakes readers of snapshots: merged changes that lead back to the state
+	// that the handler knows make no event, but a reader may have seen a state between.
 	//
-	// A handler that falls behind by Limit holds up nobody else. The changes that come from
-	// there on are merged, one an object, until half of Limit has been handled. Objects
-	// that come and go meanwhile are told of as added and then deleted, Limit of them at
-	// most. The log names the handler, and [HandlerStatus] has how much waits and for how
-	// long the running call has been running.
+	// If Limit changes wait, the informer does not block. It merges further changes, to one
+	// for each object, until half of Limit has been handled. It delivers objects that appear
+	// and are deleted in that time as added and then deleted, Limit of them at most. Each
+	// event still begins at the end of the event before it of the same object. The log names
+	// the handler, and [HandlerStatus] has the number of changes that wait.
 	EveryStep bool
-	// CaughtUp is called by the handler's goroutine, between two calls of the handler, when
-	// changes have been merged beyond Limit and all that waited has been handled. Who wakes
-	// readers of snapshots has everything read again then, by [Registration.Resync] say. It
-	// may be nil.
+	// CaughtUp is called when changes have been merged beyond Limit and no change waits any
+	// more, between two calls of the handler. A handler that wakes readers of snapshots then
+	// wakes all of them, by [Registration.Resync] say. It may be nil.
 	CaughtUp func()
-	// HoldUp is for a handler of every step that must have each of them, also where it
-	// is slow: the informer reads on only after half of Limit has been handled, for all
-	// its handlers. [HandlerStatus] says how long that has been. It is for an informer
-	// that nobody else uses.
+	// HoldUp is for a handler of every step that must get each of them. When Limit changes
+	// wait, the informer stops reading until half of them have been handled, and all its
+	// handlers wait. [HandlerStatus] has for how long. It is for an informer with one user.
 	HoldUp bool
-	// Crash lets a panic of the handler go on, which ends the program: for one that
-	// is better started anew than going on with an event lost.
-	Crash bool
-	// Limit is how many changes may wait for a handler that is told of every step,
-	// beside the objects of a whole state, which come all at once. 0 is 10,000.
+	// Limit is how many changes may wait for a handler of every step, besides the objects
+	// of a list. 0 is 10,000.
 	Limit int
 }
 
 const defaultLimit = 10_000
 
-// Registration is a handler that has been added.
+// Registration is a handler of an informer.
 type Registration struct {
 	informer *informer
 	name     string
@@ -77,34 +71,33 @@ type Registration struct {
 	held     atomic.Int64 // how long the informer has waited for room, nanoseconds
 	holding  atomic.Int64 // since when it waits, unix nanoseconds; 0: it does not
 	resync   time.Duration
-	crash    bool
 	stop     context.CancelFunc
 	stopOnce sync.Once
 }
 
-// Synced returns a channel that is closed once the informer has the state of its
-// kind and the handler has been told of all that was there then.
+// Synced returns a channel that is closed once the informer has listed its kind and the handler
+// has handled all objects of that list.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
-// HandlerStatus is what can be seen of a handler from outside.
+// HandlerStatus is the status of a handler.
 type HandlerStatus struct {
 	Name    string
-	Waiting int           // changes that it has not been told of
-	Merged  uint64        // changes that were merged into one that waited
-	Handled uint64        // events that it has been told of
+	Waiting int           // changes that wait for it
+	Merged  uint64        // changes that were merged into another one
+	Handled uint64        // events that it has handled
 	Panics  uint64        // events in which it panicked
 	Busy    time.Duration // how long the call that runs has been running
 	Spent   time.Duration // in all calls that have ended
-	// HeldUp is how long the informer has waited for this handler, all in all and
-	// now included. Only a handler that asks for it can hold it up: see HoldUp.
+	// HeldUp is how long the informer has waited for this handler in all: see
+	// HandlerOptions.HoldUp.
 	HeldUp time.Duration
-	// Merging: more changes wait for a handler of every step than its limit, and those
-	// that come are merged.
+	// Merging is set if more changes wait for a handler of every step than its limit, so that
+	// further ones are merged.
 	Merging bool
 	Synced  bool
 }
 
-// Status returns what can be seen of the handler.
+// Status returns the status of the handler.
 func (r *Registration) Status() HandlerStatus {
 	s := HandlerStatus{Name: r.name, Handled: r.handled.Load(), Panics: r.panics.Load()}
 	r.queue.mu.Lock()
@@ -125,11 +118,9 @@ func (r *Registration) Status() HandlerStatus {
 	return s
 }
 
-// Remove stops telling the handler. It may be called from anywhere, the handler
-// itself included, and more than once. A Registration is of one informer, so there is
-// no other that it could be taken from by mistake. A call that runs comes to its end; none
-// begins after Remove has returned, unless Remove was called by another goroutine
-// while it was about to begin.
+// Remove removes the handler from its informer. It may be called from anywhere, the handler
+// included, and more than once. A call that is running ends normally. No call begins after
+// Remove, except one that was about to begin while another goroutine called Remove.
 func (r *Registration) Remove() {
 	r.stopOnce.Do(func() {
 		r.informer.forget(r)
@@ -138,8 +129,8 @@ func (r *Registration) Remove() {
 	})
 }
 
-// Resync has the handler told of every object, changed or not, when it has been told of all
-// that waits now. It returns at once, and may be called from anywhere.
+// Resync delivers every object, changed or not, after all events that wait now. It returns at
+// once, and may be called from anywhere.
 func (r *Registration) Resync() {
 	r.asked.Store(true)
 	r.queue.notify()
@@ -159,7 +150,7 @@ func (r *Registration) push(d delta) {
 	}
 }
 
-// sayOver logs that the handler is behind by its limit, and not at every time.
+// sayOver logs that the handler is behind by its limit, once in a while.
 func (r *Registration) sayOver() {
 	now := time.Now()
 	if said := r.said.Load(); said != 0 && now.Sub(time.Unix(0, said)) < sayAgain {
@@ -181,7 +172,7 @@ func (r *Registration) initialDone() {
 	}
 }
 
-// run tells the handler until ctx ends.
+// run calls the handler until ctx ends.
 func (r *Registration) run(ctx context.Context) {
 	var tick <-chan time.Time
 	if r.resync > 0 {
@@ -211,16 +202,13 @@ func (r *Registration) run(ctx context.Context) {
 	}
 }
 
-// hasCaughtUp calls CaughtUp. A panic of it is one of the handler.
+// hasCaughtUp calls CaughtUp. A panic in it counts as one of the handler.
 func (r *Registration) hasCaughtUp() {
 	r.informer.log.Warn("a handler has caught up; changes were merged meanwhile", "kind", r.informer.name, "handler", r.name)
 	if r.caughtUp == nil {
 		return
 	}
 	defer func() {
-		if r.crash {
-			return
-		}
 		if p := recover(); p != nil {
 			r.panics.Add(1)
 			r.informer.log.Error("a handler panicked as it had caught up", "handler", r.name, "kind", r.informer.name,
@@ -234,9 +222,7 @@ func (r *Registration) handle(d *delta) {
 	began := time.Now()
 	r.busy.Store(began.UnixNano())
 	defer func() {
-		if r.crash {
-			// The panic goes on from here.
-		} else if p := recover(); p != nil {
+		if p := recover(); p != nil {
 			r.panics.Add(1)
 			r.informer.log.Error("a handler panicked; the event is lost to it, the next one follows",
 				"handler", r.name, "kind", r.informer.name, "object", d.key.String(), "event", d.kind().String(),
@@ -260,8 +246,8 @@ func (r *Registration) handle(d *delta) {
 func typed[T object.Object](h Handler[T]) func(*delta) {
 	return func(d *delta) {
 		e := Event[T]{Kind: d.kind(), Old: Item[T]{d.old}, New: Item[T]{d.new}, Initial: d.initial, Stale: d.stale}
-		// The last state of another object, which came and went unseen under the
-		// name, says nothing of the one that the handler knew.
+		// The last state may be that of another object of the name, which appeared and
+		// was deleted before the handler saw it.
 		if e.Kind == Deleted && d.last != nil && d.last.identity() == d.old.identity() {
 			e.Old = Item[T]{d.last}
 		}

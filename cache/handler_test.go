@@ -5,12 +5,9 @@ package cache
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -289,31 +286,6 @@ func TestAPanicIsLoggedWithItsStackAndNamesTheHandler(t *testing.T) {
 			}
 		}
 	})
-}
-
-// crashing is set where the test binary runs itself to see it end.
-const crashing = "SETPOINT_TEST_CRASHING"
-
-func TestAHandlerMayAskThatItsPanicEndsTheProgram(t *testing.T) {
-	if os.Getenv(crashing) != "" {
-		_, informer := newTestInformer(t, watching(added(pod("a", "1")), allSent("5")))
-		r := add(t, informer, func(Event[*corev1.Pod]) { panic("this ends it") }, HandlerOptions{Crash: true})
-		start(t, informer)
-		<-r.Synced()
-		time.Sleep(time.Minute) // the panic is on its way
-		return
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), self, "-test.run=^TestAHandlerMayAskThatItsPanicEndsTheProgram$")
-	command.Env = append(os.Environ(), crashing+"=yes")
-	output, err := command.CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || !strings.Contains(string(output), "panic: this ends it") {
-		t.Errorf("%v: %s", err, output)
-	}
 }
 
 func TestAHandlerIsCalledOnceAtATimeAndInOrderForEachObject(t *testing.T) {

@@ -18,19 +18,18 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// DetectMutation has the factory look, in each period, whether somebody has changed an
-// object of the cache, and log who was handed it. It must be called before the first
-// informer is asked for. It is for tests and for the hunt after such a mistake: every
-// object that was read lately stays in memory and is decoded again to be compared.
+// DetectMutation makes the factory check, once in each period, whether an object of the cache
+// was changed, and log which functions have got it. It must be called before the first informer
+// is made. It is for tests and for debugging: every object that was read lately stays in memory
+// and is decoded again for the comparison.
 func (f *Factory) DetectMutation(period time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.detect = period
 }
 
-// Mutated compares now what DetectMutation would in its next period, and returns a
-// line for each object that was changed: which it is, how it differs from what the
-// server sent, and who was handed it.
+// Mutated makes the check of DetectMutation now, and returns a line for each object that was
+// changed, with the functions that have got it.
 func (f *Factory) Mutated() []string {
 	f.mu.Lock()
 	var all []*handouts
@@ -64,7 +63,7 @@ func (f *Factory) watchHandouts(ctx context.Context, period time.Duration) {
 	}
 }
 
-// handouts remembers which decoded objects were handed to whom.
+// handouts records which functions have got which decoded objects.
 type handouts struct {
 	kind string
 	log  *slog.Logger
@@ -79,7 +78,7 @@ type handout struct {
 	holders []string
 }
 
-// How much is remembered: objects, and who was handed one.
+// How much is recorded: objects, and functions for each.
 const (
 	handoutsMost = 10_000
 	holdersMost  = 8
@@ -89,7 +88,7 @@ func newHandouts(kind string, log *slog.Logger) *handouts {
 	return &handouts{kind: kind, log: log, given: map[*entry]*handout{}}
 }
 
-// note remembers that an object was handed to who called into the package.
+// note records that the caller of the package has got an object.
 func (h *handouts) note(e *entry, o object.Object) {
 	holder := caller()
 	h.mu.Lock()

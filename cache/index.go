@@ -17,32 +17,30 @@ type Index[T object.Object] struct {
 	id       any
 }
 
-// NewIndex adds an index to an informer, at any time: the objects that are there already
-// are in it too. values returns the values under which an object is found. It must be quick,
-// return the same values for the same object, and change nothing. It is called once for each
-// change, and holds up all changes of the kind meanwhile; a function that needs the content
-// of the object has it decoded for that. Objects for which values fails or panics are under
-// no value, and the failure is logged.
+// NewIndex adds an index to an informer, at any time: it has the objects that exist already too.
+// values returns the values under which an object is found. It must be quick, return the same
+// values for the same object, and change nothing: the informer calls it once for each change,
+// and handles no other change of the kind during the call. If values fails or panics for an
+// object, the index does not have the object, and the failure is logged.
 func NewIndex[T object.Object](of SharedInformer[T], values func(Item[T]) ([]string, error)) Index[T] {
 	return SharedIndex(of, new(unshared), values)
 }
 
-// unshared is the identity of an index of which there is one handle. It has a size, so that
-// no two have one address.
+// unshared is the identity of an index with one handle. It has a size, so that each has an
+// address of its own.
 type unshared struct{ _ byte }
 
-// SharedIndex is as [NewIndex], for several users of an informer that need the same index:
-// whoever names an equal id shares the index of the first, and the function of the first is
-// the one that is called. An id is comparable and of a type of its own, as the keys of a
-// context are, so that those of two packages are not equal.
+// SharedIndex is as [NewIndex], for several users of an informer that need the same index. Users
+// with equal ids share the index of the first one, with its function. An id is comparable and of
+// a type of its own, as the keys of a context are, so that ids of two packages differ.
 func SharedIndex[T object.Object](of SharedInformer[T], id any, values func(Item[T]) ([]string, error)) Index[T] {
 	of.informer.store.addIndex(id, func(e *entry) ([]string, error) { return values(Item[T]{e}) })
 	return Index[T]{of, id}
 }
 
-// TextIndex is the index of a text, such as that of Pods by [wire.NodeName]. It reads the
-// one field, at a tenth of what a decode costs. All who need it of one informer share it.
-// Objects without that text are under no value.
+// TextIndex is the index of a text, such as that of Pods by [wire.NodeName]. It reads that field
+// alone, at a tenth of the cost of a decode. All its users share it. Objects without the text
+// are not in it.
 func TextIndex[T object.Object](of SharedInformer[T], p wire.Path) Index[T] {
 	return SharedIndex(of, p, func(item Item[T]) ([]string, error) {
 		value, err := item.entry.textAt(p)
@@ -58,7 +56,7 @@ func (x Index[T]) Find(value string) iter.Seq2[object.Key, Item[T]] {
 	return x.In(x.informer.Snapshot(), value)
 }
 
-// In returns the objects under a value in a snapshot of the informer. One that is older
+// In returns the objects under a value in a snapshot of the informer. A snapshot that is older
 // than the index has none.
 func (x Index[T]) In(s Snapshot[T], value string) iter.Seq2[object.Key, Item[T]] {
 	if number, ok := s.state.numbers[x.id]; ok {

@@ -13,24 +13,24 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Item is an object of a snapshot or an event. Its metadata is at hand, its content is
-// decoded when somebody asks for it. The zero Item is no object. An Item is a small
-// value; copy it freely. Equal items (==) are one state of one object, so that who keeps
-// what was made of an item knows whether it still holds; the reverse is not promised.
+// Item is an object of a snapshot or an event. Its metadata can be read without decoding it. The
+// zero Item is no object. An Item is a small value that may be copied. Equal items (==) are the
+// same state of one object, so a result computed from an item is valid for an equal one. Two
+// items of one state may differ.
 type Item[T object.Object] struct{ entry *entry }
 
 // Exists reports whether there is an object.
 func (i Item[T]) Exists() bool { return i.entry != nil }
 
-// Key returns the object's key. It must not be asked of an Item that does not exist.
+// Key returns the object's key. It panics for an Item that does not exist.
 func (i Item[T]) Key() object.Key { return i.entry.key() }
 
-// Meta returns what selects the object and relates it to others, without decoding
-// it. It must not be asked of an Item that does not exist.
+// Meta returns the object's metadata without decoding it. It panics for an Item that does not
+// exist.
 func (i Item[T]) Meta() object.Meta { return i.entry.meta() }
 
-// Annotations reads the object's annotations without decoding the rest of it. The map
-// is the caller's.
+// Annotations reads the object's annotations without decoding the rest of it. The map belongs
+// to the caller.
 func (i Item[T]) Annotations() (map[string]string, error) {
 	if i.entry == nil {
 		return nil, errNoItem
@@ -38,10 +38,9 @@ func (i Item[T]) Annotations() (map[string]string, error) {
 	return i.entry.annotations()
 }
 
-// Object returns the object, decoded now or by somebody who still holds it. It is
-// shared and read-only: call DeepCopy before you change it. The error says that the
-// object cannot be decoded: when it arrived only its metadata was looked at, so one
-// whose content nobody can read is there, and its version is counted as seen.
+// Object returns the decoded object. It is shared and read-only: call DeepCopy before you
+// change it. The error is that the object cannot be decoded: the informer has read only its
+// metadata, so the cache may have objects whose content cannot be read.
 func (i Item[T]) Object() (T, error) {
 	var none T
 	if i.entry == nil {
@@ -49,7 +48,7 @@ func (i Item[T]) Object() (T, error) {
 	}
 	form := i.entry.form
 	if t := reflect.TypeFor[T](); form.typ != t {
-		// Who asks for metadata may be served by an informer of whole objects.
+		// An informer of whole objects may serve for metadata.
 		if _, ok := any(none).(*metav1.PartialObjectMetadata); ok {
 			m := new(metav1.PartialObjectMetadata)
 			return any(m).(T), i.entry.decodeInto(m)

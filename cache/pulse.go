@@ -5,15 +5,14 @@ package cache
 
 import "sync"
 
-// pulse is what the informers of a factory know together of the server that they read
-// from. Each tries again in its own time after a failure, up to half a minute later;
-// when the first one has a whole state or a watch that works, the others need not wait. And one outage is one for
-// all of them: the first one that notices says so. The zero pulse is ready, and a nil
-// one never beats.
+// pulse is the common knowledge of a factory's informers about their server. After a failure
+// each informer retries on its own, up to half a minute later. When the first one lists or
+// watches again, it wakes the others. One of them logs an outage for all. The zero pulse is
+// ready to use, and a nil pulse never beats.
 type pulse struct {
 	mu   sync.Mutex
 	wait chan struct{}
-	away bool // somebody has noticed that the server is away
+	away bool // an informer has noticed that the server is away
 }
 
 // next returns a channel that is closed with the next beat.
@@ -29,7 +28,7 @@ func (p *pulse) next() <-chan struct{} {
 	return p.wait
 }
 
-// miss notes that the server is away, and reports whether that is news.
+// miss records that the server is away, and reports whether that is new.
 func (p *pulse) miss() bool {
 	if p == nil {
 		return true

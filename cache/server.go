@@ -10,18 +10,14 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// What a SharedInformer reads comes from its cache, what it writes goes to the server. The
-// cache shows a write when the server has sent it, some milliseconds later.
-
-// Server returns the view of the kind that reads and writes at the server, for what the
-// cache may not show yet and for what the methods below do not have: lists, deletes of
-// collections, and subresources of other kinds:
+// Server returns the client's view of the kind. It reads from the server, and has what the
+// methods below do not have: lists, deletes of collections, and subresources of other kinds:
 //
 //	scale := client.Sub[*autoscalingv1.Scale](deployments.Server(), "scale")
 func (s SharedInformer[T]) Server() client.Typed[T] { return *s.server }
 
-// With returns the informer with options for all its writes, before those of a single write.
-// It is of the same reference as s.
+// With returns the informer with options for all its writes, before those of a single write. It
+// has the reference of s, and takes no other.
 func (s SharedInformer[T]) With(options ...client.WriteOption) SharedInformer[T] {
 	with := s.server.With(options...)
 	s.server = &with

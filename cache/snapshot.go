@@ -21,11 +21,11 @@ type Snapshot[T object.Object] struct{ state *state }
 // Version returns the resourceVersion up to which the kind had been seen.
 func (s Snapshot[T]) Version() object.Version { return s.state.version }
 
-// Complete returns the version up to which the snapshot certainly has every change. That is
-// Version after a list or a bookmark, and the version before it after an event: a server may
-// make several changes at one version, as etcd does when it deletes all keys of a lease, and
-// only a later event or a bookmark says that there are no more. Who stores a version, to go on
-// from there another time, stores this one.
+// Complete returns the version up to which the snapshot has every change. After a list or a
+// bookmark that is Version. After an event it is the version before: a server may make several
+// changes at one version, as etcd does when it deletes all keys of a lease, and only a later
+// event or a bookmark shows that there are no more. A program that stores a version to resume
+// from stores this one.
 func (s Snapshot[T]) Complete() object.Version { return s.state.complete }
 
 // Len returns the number of objects.
@@ -41,15 +41,14 @@ func (s Snapshot[T]) All() iter.Seq2[object.Key, Item[T]] {
 	}
 }
 
-// Since returns what differs from another Snapshot of the same informer, before: each
-// object as it was then and as it is, one of which does not exist where the object has come
-// or gone. It costs as much as has changed between the two, however many objects there are:
-// who looks at a whole kind from time to time need not look at all of it. For the first look
-// before is the zero Snapshot.
+// Since returns the differences from an earlier Snapshot of the same informer: each object as it
+// was and as it is. One of the two does not exist if the object was created or deleted between.
+// The cost depends on the number of changes, not on the number of objects. before may be the
+// zero Snapshot.
 //
-// Now and then there is an object among them that is as it was, and which the informer only
-// keeps in another form: its version alone would not say that it is the same, as a server
-// that was restored from a backup may give a version twice.
+// Since may also return an object that has not changed and that the informer keeps in another
+// form. Its version does not show that: a server that was restored from a backup may use a
+// version twice.
 func (s Snapshot[T]) Since(before Snapshot[T]) iter.Seq2[Item[T], Item[T]] {
 	if before.state == nil {
 		before.state = new(state)

@@ -4,10 +4,12 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,7 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Status is what can be seen of an informer from outside.
+// Status is the status of an informer.
 type Status struct {
 	Kind    string // "pods"
 	Selects string // what of the kind it holds; empty: all of it, whole
@@ -23,10 +25,9 @@ type Status struct {
 	Raw     int64 // bytes of the objects as the server sends them
 	Stored  int64 // and as they are kept, without what finds them
 	Version object.Version
-	// Behind is how many writes the server has made beyond Version that another
-	// informer of the factory has heard of: of this kind or, more often, of others.
-	// Bookmarks, about one a minute, bring a kind at rest up to date. It means
-	// something only for kinds that are kept in one etcd.
+	// Behind is the number of writes between Version and the newest version that an informer
+	// of the factory has seen, most of them to other kinds. Bookmarks, about one a minute,
+	// update a kind that does not change. The number is meaningful for kinds in one etcd.
 	Behind   uint64
 	Heard    time.Time // when the server last said anything of the kind
 	Events   uint64    // read from watches
@@ -41,7 +42,7 @@ type Status struct {
 	Handlers []HandlerStatus
 }
 
-// Status returns what can be seen of the informer from outside.
+// Status returns the status of the informer.
 func (h Handle) Status() Status {
 	i := h.informer
 	now := i.store.current.Load()
@@ -68,8 +69,41 @@ func (h Handle) Status() Status {
 	return s
 }
 
-// WriteStatus writes a page for people: what each informer holds, how far it is
-// behind, and which handlers have something waiting.
+// Status returns the status of all informers, in the order of their kinds.
+func (f *Factory) Status() []Status {
+	f.mu.Lock()
+	informers := make([]*informer, 0, len(f.informers))
+	for _, i := range f.informers {
+		informers = append(informers, i)
+	}
+	f.mu.Unlock()
+	all := make([]Status, 0, len(informers))
+	for _, i := range informers {
+		all = append(all, Handle{i}.Status())
+	}
+	slices.SortFunc(all, func(a, b Status) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Selects, b.Selects))
+	})
+	var newest uint64
+	for i := range all {
+		newest = max(newest, number(all[i].Version))
+	}
+	for i := range all {
+		if all[i].Synced {
+			all[i].Behind = newest - number(all[i].Version)
+		}
+	}
+	return all
+}
+
+// number returns a version as a number, or 0 if it does not fit into 64 bits.
+func number(v object.Version) uint64 {
+	n, _ := strconv.ParseUint(string(v), 10, 64)
+	return n
+}
+
+// WriteStatus writes a debug page: what each informer holds, how far it is behind, and what
+// waits for which handler.
 func (f *Factory) WriteStatus(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(out, "KIND\tOBJECTS\tRAW\tSTORED\tVERSION\tBEHIND\tHEARD\tEVENTS\tEVENTS/S\tSTATE")

@@ -27,7 +27,7 @@ func TestATextIsReadAndIndexedWithoutADecode(t *testing.T) {
 		if node, err := item.Text(wire.NodeName); err != nil || node != "n1" {
 			t.Errorf("%s is on %q, %v", item.Key(), node, err)
 		}
-		if item.entry.warm.Load() != nil {
+		if item.entry.decoded.Load() != nil {
 			t.Errorf("%s was decoded", item.Key())
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 )
 
-// problem is what keeps an informer from being current.
+// problem is why an informer is not current.
 type problem struct {
 	err   error
 	since time.Time
@@ -33,8 +33,8 @@ type said struct {
 	open  bool // the trouble that was logged has not been called off
 }
 
-// trouble implements sink: it keeps the reason and logs it once, not once a try. That it is
-// over is logged at the same level, so that who reads of the one reads of the other.
+// trouble implements sink: it records the reason and logs it once, not at each retry. The end of
+// the trouble is logged at the same level, so that a log that shows one shows the other.
 func (i *informer) trouble(err error) {
 	before := i.problem.Load()
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// versionWaits wakes who waits for a version to be seen.
+// versionWaits has the waits for versions.
 type versionWaits struct {
 	mu   sync.Mutex
 	seen object.Version
@@ -23,8 +23,8 @@ type versionWait struct {
 	index   int // in the heap, -1: not there
 }
 
-// wait returns a channel that is closed once version has been seen, and a
-// function that gives up waiting.
+// wait returns a channel that is closed once version has been seen, and a function that ends
+// the wait.
 func (v *versionWaits) wait(version object.Version) (<-chan struct{}, func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -1,0 +1,127 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// startHandler is called with mu held.
+func (i *informer) startHandler(r *Registration) {
+	ctx, cancel := context.WithCancel(i.running)
+	before := r.stop
+	r.stop = func() { before(); cancel() }
+	i.tasks.Go(func() {
+		defer cancel()
+		r.run(ctx)
+	})
+}
+
+func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registration, error) {
+	limit := 0
+	if o.EveryStep {
+		if limit = o.Limit; limit <= 0 {
+			limit = defaultLimit
+		}
+	}
+	r := &Registration{
+		informer: i, name: o.Name, queue: newDeltas(limit), call: call, synced: make(chan struct{}),
+		resync: o.Resync, caughtUp: o.CaughtUp, stop: func() {},
+	}
+	r.queue.holdUp = limit > 0 && o.HoldUp
+	r.initial.Store(1) // the informer's own sync
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.stopped {
+		return nil, fmt.Errorf("adding a handler to the informer of %s: the informer has stopped", i.name)
+	}
+	i.store.current.Load().all(func(e *entry) bool {
+		r.push(delta{key: e.key(), new: e, initial: true})
+		return true
+	})
+	if i.isSynced.Load() {
+		r.initialDone()
+	}
+	i.handlers = append(i.handlers, r)
+	if i.running != nil {
+		i.startHandler(r)
+	}
+	return r, nil
+}
+
+func (i *informer) forget(r *Registration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.handlers = slices.DeleteFunc(i.handlers, func(h *Registration) bool { return h == r })
+}
+
+// resync delivers every object to one handler.
+func (i *informer) resync(r *Registration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.store.current.Load().all(func(e *entry) bool {
+		r.push(delta{key: e.key(), old: e, new: e, resync: true})
+		return true
+	})
+}
+
+// tell delivers a change to the handlers. It is called with mu held, after the store has
+// changed.
+func (i *informer) tell(d delta) {
+	if d.new == nil || d.new.deleting() || (d.old != nil && d.old.identity() != d.new.identity()) {
+		for _, done := range i.gone[d.key] {
+			close(done)
+		}
+		delete(i.gone, d.key)
+	}
+	for _, r := range i.handlers {
+		r.push(d)
+	}
+}
+
+// awaitRoom waits while Limit changes wait for a handler with HoldUp.
+func (i *informer) awaitRoom() {
+	for {
+		i.mu.Lock()
+		var full *Registration
+		var room <-chan struct{}
+		for _, r := range i.handlers {
+			if !r.queue.holdUp {
+				continue
+			}
+			if room = r.queue.full(); room != nil {
+				full = r
+				break
+			}
+		}
+		ctx := i.running
+		i.mu.Unlock()
+		if full == nil || ctx == nil {
+			return
+		}
+		i.hold(ctx, full, room)
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// hold waits for one handler, and records for how long.
+func (i *informer) hold(ctx context.Context, r *Registration, room <-chan struct{}) {
+	began := time.Now()
+	r.holding.Store(began.UnixNano())
+	saying := time.AfterFunc(patience, func() {
+		i.log.Warn("a handler holds up its informer, as it asked for", "kind", i.name, "handler", r.name, "waiting", r.Status().Waiting)
+	})
+	select {
+	case <-room:
+	case <-ctx.Done():
+	}
+	saying.Stop()
+	r.held.Add(int64(time.Since(began)))
+	r.holding.Store(0)
+}

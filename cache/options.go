@@ -1,0 +1,67 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// InformerOption selects the objects of an informer, and how it holds them.
+type InformerOption func(*choice)
+
+type choice struct {
+	kind      schema.GroupVersionKind
+	selection client.Selection
+	managed   bool
+	pageSize  int64
+	transform func(object.Object) (object.Object, error)
+}
+
+// OfKind sets the kind, for types of several kinds: unstructured objects and metadata.
+func OfKind(kind schema.GroupVersionKind) InformerOption { return func(c *choice) { c.kind = kind } }
+
+// InNamespace leaves out the objects of other namespaces.
+func InNamespace(namespace string) InformerOption {
+	return func(c *choice) { c.selection.Namespace = namespace }
+}
+
+// WithLabels leaves out the objects that a label selector does not match.
+func WithLabels(selector string) InformerOption {
+	return func(c *choice) { c.selection.Labels = selector }
+}
+
+// WithFields leaves out the objects that a field selector does not match.
+func WithFields(selector string) InformerOption {
+	return func(c *choice) { c.selection.Fields = selector }
+}
+
+// WithManagedFields keeps metadata.managedFields, which are half of the size of many objects.
+// Other informers drop them, and request objects without them, which servers from Kubernetes
+// 1.38 on can send.
+func WithManagedFields() InformerOption { return func(c *choice) { c.managed = true } }
+
+// PageSize makes the informer list in pages of n objects. Servers from Kubernetes 1.31 on
+// answer a whole list from memory, and read pages from etcd. Pages are for servers that are
+// older or have little memory.
+func PageSize(n int64) InformerOption { return func(c *choice) { c.pageSize = n } }
+
+// Transform changes each object before it is stored, to drop what the program does not need. It
+// costs a decode and an encode for each object. f is called once at a time, for each object
+// that arrives, the last state of a deleted one included. It must not change namespace, name,
+// UID and resourceVersion.
+//
+// If f returns an error or panics for an object, the cache keeps the last state of that object
+// for which f succeeded, if there is one, and goes on with all others. The log,
+// [SharedInformer.Trouble] and [Status] name the object and the error. The informer retries f
+// with that state every half minute, until f succeeds or the object changes.
+//
+// An informer with a transform is not shared, as two functions cannot be compared.
+func Transform[T object.Object](f func(T) (T, error)) InformerOption {
+	return func(c *choice) {
+		c.transform = func(o object.Object) (object.Object, error) { return f(o.(T)) }
+	}
+}
