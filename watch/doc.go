@@ -43,6 +43,14 @@
 //
 // No wait is silent: a discovery, a first list and a replay that take long are in the log.
 //
+// # Why so much
+//
+// An informer and a function would print changes. Half of this package is about the places where
+// they would lose some: a restart (replay.go, steps.go, cursor.go), a sink that is away
+// (publisher_commit.go), events that wait to be merged (held.go), a kind whose definition or server
+// goes and comes back (watch.go, and legacy in follower.go). Each of them has a test that kills or
+// breaks the real thing, and compares what arrived with what was written.
+//
 // # Use
 //
 // A manager runs a Watch. Run is called once; the other methods are safe for concurrent use.

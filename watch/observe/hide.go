@@ -150,25 +150,46 @@ const hiddenOrder = "(hidden)"
 // pair is one object before and after.
 type pair struct{ old, new map[string]any }
 
-// shown returns the field of a difference between real trees, with its values from the trees in
-// which hidden values are replaced. A difference below a value that is hidden as a whole is one of
-// that value.
+// sides are the old and the new value at a path. An absent value is nil.
+type sides struct{ from, to any }
+
+// below returns the values one element further down.
+func (s sides) below(e diff.Element) sides {
+	at := func(v any, position int) any {
+		switch v := v.(type) {
+		case map[string]any:
+			return v[e.Name]
+		case []any:
+			if position >= 0 && position < len(v) {
+				return v[position]
+			}
+		}
+		return nil
+	}
+	return sides{at(s.from, e.Old), at(s.to, e.New)}
+}
+
+func (s sides) equal(from, to any) bool { return diff.Equal(s.from, from) && diff.Equal(s.to, to) }
+
+// shown returns the field of a difference between the full trees, with its values from the safe
+// ones, in which hidden values are replaced. A difference below a value that is hidden as a whole is
+// one of that value.
 func shown(d diff.Difference, full, safe pair) event.Field {
 	path := make(diff.Path, 0, len(d.Path))
-	var from, to any = safe.old, safe.new
+	s := sides{safe.old, safe.new}
 	hidden := false
 	for i, e := range d.Path {
-		if i > 0 && (!container(from) || !container(to)) {
-			return event.Field{Path: path.String(), Op: event.Replace, From: from, To: to, Hidden: true}
+		switch {
+		case i > 0 && (isScalar(s.from) || isScalar(s.to)):
+			return event.Field{Path: path.String(), Op: event.Replace, From: s.from, To: s.to, Hidden: true}
+		case e.Kind == diff.Order:
+			return shownOrder(d, append(path, e), full, s)
 		}
-		if e.Kind == diff.Order {
-			return shownOrder(d, append(path, e), full, from, to)
-		}
-		from, to = into(from, e, false), into(to, e, true)
+		s = s.below(e)
 		if e.Kind == diff.Keyed {
-			element := to
+			element := s.to
 			if e.New < 0 {
-				element = from
+				element = s.from
 			}
 			var changed bool
 			e, changed = relabelled(e, element)
@@ -176,30 +197,18 @@ func shown(d diff.Difference, full, safe pair) event.Field {
 		}
 		path = append(path, e)
 	}
-	f := event.Field{Path: path.String(), Op: d.Op, From: from, To: to}
-	switch d.Op {
-	case event.Add:
-		f.From = nil
-		hidden = hidden || !diff.Equal(to, d.To)
-	case event.Remove:
-		f.To = nil
-		hidden = hidden || !diff.Equal(from, d.From)
-	case event.Replace:
-		hidden = hidden || !diff.Equal(from, d.From) || !diff.Equal(to, d.To)
-	}
-	f.Hidden = hidden
-	return f
+	return event.Field{Path: path.String(), Op: d.Op, From: s.from, To: s.to, Hidden: hidden || !s.equal(d.From, d.To)}
 }
 
-// shownOrder is the field of the order of a list: it names elements by their keys, and
-// keys may be hidden.
-func shownOrder(d diff.Difference, path diff.Path, full pair, from, to any) event.Field {
-	f := event.Field{Path: path.String(), Op: d.Op, From: d.From, To: d.To}
-	var realFrom, realTo any = full.old, full.new
+// shownOrder returns the field of the order of a list. It names elements by their keys, and keys
+// may be hidden.
+func shownOrder(d diff.Difference, path diff.Path, full pair, safe sides) event.Field {
+	actual := sides{full.old, full.new}
 	for _, e := range d.Path[:len(d.Path)-1] {
-		realFrom, realTo = into(realFrom, e, false), into(realTo, e, true)
+		actual = actual.below(e)
 	}
-	if !diff.Equal(realFrom, from) || !diff.Equal(realTo, to) {
+	f := event.Field{Path: path.String(), Op: d.Op, From: d.From, To: d.To}
+	if !actual.equal(safe.from, safe.to) {
 		f.From, f.To, f.Hidden = hiddenOrder, hiddenOrder, true
 	}
 	return f
@@ -213,36 +222,19 @@ func relabelled(e diff.Element, element any) (diff.Element, bool) {
 		return diff.Element{Kind: diff.Item, Old: e.Old, New: e.New}, true
 	}
 	changed := false
-	keys := make([]diff.Key, len(e.Keys))
-	for i, k := range e.Keys {
-		keys[i] = diff.Key{Name: k.Name, Value: m[k.Name]}
+	e.Keys = slices.Clone(e.Keys)
+	for i := range e.Keys {
+		k := &e.Keys[i]
 		changed = changed || !diff.Equal(k.Value, m[k.Name])
+		k.Value = m[k.Name]
 	}
-	e.Keys = keys
 	return e, changed
 }
 
-func container(v any) bool {
+func isScalar(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
-		return true
+		return false
 	}
-	return false
-}
-
-// into follows one element of a path in the old or the new tree. An absent value is nil.
-func into(v any, e diff.Element, isNew bool) any {
-	switch v := v.(type) {
-	case map[string]any:
-		return v[e.Name]
-	case []any:
-		i := e.Old
-		if isNew {
-			i = e.New
-		}
-		if i >= 0 && i < len(v) {
-			return v[i]
-		}
-	}
-	return nil
+	return true
 }

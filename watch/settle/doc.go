@@ -40,4 +40,10 @@
 //
 // At most 10,000 objects are held. Beyond that the oldest is released as it is. That bounds
 // memory, whatever the cluster does.
+//
+// # What exists already
+//
+// kstatus (sigs.k8s.io/cli-utils) tells whether an object is current, in progress or failed. It has
+// no counts to show to a reader, no Nodes, and takes a Pod that crashes for one that makes
+// progress; its rules are those of readiness.go otherwise.
 package settle

@@ -15,7 +15,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// Why a condition has no answer for an event. Errors of Matches wrap one of them.
+// Why a condition has no result for an event. Errors of Matches wrap one of them.
 var (
 	// ErrAbsent: the condition reads something that this object does not have, or that is
 	// of another type there.
@@ -24,12 +24,12 @@ var (
 	ErrFailed = errors.New("the condition fails for this object")
 	// ErrCost: the evaluation would have taken too long.
 	ErrCost = errors.New("the condition costs too much for this object")
-	// ErrNotBool: the condition gave something else than true or false.
+	// ErrNotBool: the result of the condition is neither true nor false.
 	ErrNotBool = errors.New("the condition is neither true nor false")
 )
 
 const (
-	// longest is how many bytes a condition may have. Nobody can read as much.
+	// longest is how many bytes a condition may have: more than anybody writes by hand.
 	longest = 8 << 10
 	// costLimit is what one evaluation may cost, in CEL's units, of which reading a field is
 	// one. It is a twentieth of what Kubernetes grants an expression of a policy, because

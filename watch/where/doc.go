@@ -1,26 +1,26 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package where has the conditions that users write about events, in CEL.
+// Package where compiles and evaluates the conditions that users write about events, in CEL.
 //
 //	c, err := where.Compile(`event.verb == "updated" && new.spec.replicas > old.spec.replicas`)
 //	...
 //	matches, err := c.Matches(e)
 //
-// CEL is the language of Kubernetes' own policies: https://cel.dev. It has no loops that do
-// not end, and cannot change anything.
+// CEL is the language of Kubernetes' own policies: https://cel.dev. Each of its loops ends, and
+// it cannot change anything.
 //
-// # What a condition speaks of
+// # Variables
 //
 //   - event: what happened, with the fields of the event's JSON (docs/watch-events.md):
 //     event.verb, event.kind, event.apiVersion, event.group, event.resource,
 //     event.namespace, event.name, event.uid, event.resourceVersion, event.classes,
 //     event.fields (each with path, op, from, to, class, hidden), event.authors (each with
 //     manager, operation, subresource, time), event.missed, event.stale, event.merged,
-//     event.time, event.since, event.summary, and event.initial, which is true for what was
-//     there when the watch began. They are all there, empty if they have nothing to say.
-//   - old and new: the object before and after; null for what is not there, as old is for
-//     a creation and new for a deletion.
+//     event.time, event.since, event.summary, and event.initial, which is true for an object
+//     that was there when the watch began. All of them exist in each event; they may be empty.
+//   - old and new: the object before and after. old is null for a creation, and new for a
+//     deletion.
 //   - object: new, or old for a deletion.
 //
 // Beside CEL's own functions there are cel-go's extensions for strings (charAt, indexOf,
@@ -29,14 +29,14 @@
 // sets.equivalent, sets.intersects); isSorted, sum, min, max, indexOf and lastIndexOf of
 // lists, as Kubernetes' policies have them; and optional values:
 // object.?spec.replicas.orValue(1) > 2. There is no format(): a width in a format can ask
-// for a text of any length. The pattern of matches() is a literal, so that a mistake in it
-// is found when the condition is compiled.
+// for a text of any length. The pattern of matches() is a literal, so that Compile finds a
+// mistake in it.
 //
 // # Mistakes
 //
-// Names of variables, functions and fields of event, the types of what is compared, values
-// that a field of event never has (event.verb == "updatd"), and that it is a condition at
-// all are checked by [Compile]. Its error is a [CompileError], which shows the place:
+// [Compile] checks the names of variables, of functions and of the fields of event, types, values
+// that a field of event never has (event.verb == "updatd"), and that the result is true or
+// false. Its error is a [CompileError], which shows the place:
 //
 //	the condition is wrong: undefined field 'verbs'
 //	    event.verbs == "updated"

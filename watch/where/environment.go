@@ -9,16 +9,14 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// The names of the types that event is made of. The checker knows their fields, the
-// interpreter reads maps.
+// The names of the types of event. The checker knows their fields; the interpreter reads maps.
 const (
 	eventType  = "Event"
 	fieldType  = "Field"
 	authorType = "Author"
 )
 
-// shape is the fields of event's types, as the checker is to know them.
-// [variables.event] makes the values.
+// shape has the fields of event's types for the checker. [variables.event] makes the values.
 var shape = map[string]map[string]*types.Type{
 	eventType: {
 		"id": types.StringType, "time": types.TimestampType, "verb": types.StringType,
@@ -42,7 +40,7 @@ var shape = map[string]map[string]*types.Type{
 }
 
 // knownTypes adds the types of shape to those of CEL. Fields have no getter, so that the
-// interpreter reads values of these types as what they are: maps.
+// interpreter reads values of these types as maps.
 type knownTypes struct{ types.Provider }
 
 func (k *knownTypes) FindStructType(name string) (*types.Type, bool) {

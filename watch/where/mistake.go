@@ -66,8 +66,8 @@ func printed(s string) string {
 	}, s)
 }
 
-// mistake makes an error of the first thing that CEL found wrong. What it found after that
-// is most often because of the first.
+// mistake makes an error of the first mistake that CEL found. The others are most often
+// consequences of it.
 func mistake(expr string, found []*common.Error, env *cel.Env) *CompileError {
 	first := found[0]
 	message, _, _ := strings.Cut(first.Message, " expecting {") // all tokens of the language
@@ -134,13 +134,13 @@ func hint(message string, env *cel.Env, call bool) string {
 	return ""
 }
 
-// meant asks for the name that is near, if one is.
+// meant asks whether a known name was meant, if one is similar.
 func meant(written string, known []string) string {
 	return strings.TrimPrefix(nearest.Question("%q", written, known), "; ")
 }
 
-// checkPatterns finds patterns of matches() that are wrong, or that are not known before
-// there is an object: a pattern of the object's own choice can cost what it likes.
+// checkPatterns finds patterns of matches() that are wrong, or that come from an object: such a
+// pattern has no bound on its cost.
 func checkPatterns(expr string, checked *cel.Ast) error {
 	tree := checked.NativeRep()
 	for _, call := range ast.MatchDescendants(ast.NavigateAST(tree), ast.FunctionMatcher("matches")) {

@@ -20,9 +20,9 @@ import (
 // errTooLarge is the result of a call that is refused before it is made.
 var errTooLarge = errors.New("the arguments are too large")
 
-// prices say what calls cost. cel-go prices most calls by the number of their arguments and
+// prices are the costs of calls. cel-go prices most calls by the number of their arguments and
 // not by their size, and every call after it was made. Here the price of a call is the size
-// of its arguments and of its result, and the work of it where that is more.
+// of its arguments and of its result, or its work where that is more.
 type prices struct{}
 
 // CallCost implements interpreter.ActualCostEstimator.
@@ -34,7 +34,7 @@ func (prices) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint
 	return &cost
 }
 
-// free reports whether a call does not look into its arguments. The size of a text is not
+// free reports whether a call does not read its arguments. The size of a text is not
 // free: counting its characters is reading it.
 func free(function string, args []ref.Val) bool {
 	switch function {
@@ -59,8 +59,8 @@ func before(function string, args []ref.Val) int {
 	return price
 }
 
-// works are the functions that do more than to read their arguments once, or whose result
-// can be far larger than these. Their work has the unit of weight.
+// works has the functions that do more than to read their arguments once, or whose result
+// can be far larger than these. Work and weight have the same unit.
 var works = map[string]func(args []ref.Val) int{
 	overloads.Matches: func(args []ref.Val) int { return weight(args[0], costLimit) * (len(text(args[1])) / 4) },
 	"replace": func(args []ref.Val) int {
@@ -92,7 +92,7 @@ func pairs(args []ref.Val) int {
 
 // bounded is a decorator of programs: a call of a function in works that alone would cost more
 // than a whole evaluation may is not made, since the limit of cost stops an evaluation only
-// after a call. It does so after one that was not made too.
+// after a call, also after one that was not made.
 func bounded(env *cel.Env) interpreter.InterpretableDecorator {
 	return func(i interpreter.Interpretable) (interpreter.Interpretable, error) {
 		call, ok := i.(interpreter.InterpretableCall)

@@ -16,7 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// closed are the fields of event's types that have one of few values, or a list of them.
+// closed has the fields of event's types that have one of few values, or a list of them.
 var closed = map[string][]string{
 	eventType + ".verb": names(event.Verbs()), eventType + ".classes": names(event.Classes()),
 	fieldType + ".class": names(event.Classes()), fieldType + ".op": names([]event.Op{event.Add, event.Remove, event.Replace}),
@@ -34,8 +34,8 @@ func names[T ~string](values []T) []string {
 // comparing are the functions that compare their two arguments, or elements of them.
 var comparing = []string{operators.Equals, operators.NotEquals, operators.In, "sets.contains", "sets.equivalent", "sets.intersects"}
 
-// checkValues finds comparisons of closed fields with texts that they never are: such a
-// comparison has the same answer for every event, which nobody means.
+// checkValues finds comparisons of closed fields with texts that they never are. Such a
+// comparison has the same result for every event: it is a mistake.
 func checkValues(expr string, checked *cel.Ast) error {
 	tree := checked.NativeRep()
 	for _, call := range ast.MatchDescendants(ast.NavigateAST(tree), ast.KindMatcher(ast.CallKind)) {

@@ -13,8 +13,8 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// variables answers for the names in a condition, for one evaluation. What the condition
-// does not ask for is not made.
+// variables has the values of the names in a condition, for one evaluation. It makes only the
+// values that the condition reads.
 type variables struct {
 	e    *event.Event
 	made map[string]any
