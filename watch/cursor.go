@@ -16,14 +16,6 @@ type cursor struct{ journal *journal.Journal }
 
 func (c cursor) none() bool { return c.journal == nil }
 
-// key is the key of digests.
-func (c cursor) key() []byte {
-	if c.none() {
-		return nil
-	}
-	return c.journal.Key()
-}
-
 // selection returns the version up to which a selection has been published, and whether a run
 // began with it.
 func (c cursor) selection(name string) (version object.Version, known bool) {
@@ -68,15 +60,11 @@ func (c cursor) objects(selection string) (iter.Seq2[object.Key, journal.Seen], 
 	return c.journal.Objects(selection)
 }
 
-// packed is a digest as the journal keeps it.
-func packed(d observe.Digest) (b [16]byte) {
-	copy(b[:8], d.Content[:])
-	copy(b[8:], d.Status[:])
-	return b
-}
-
-func digestOf(seen journal.Seen) (d observe.Digest) {
-	copy(d.Content[:], seen.Digest[:8])
-	copy(d.Status[:], seen.Digest[8:])
-	return d
+// digest returns the digest of an object, with the key of the journal.
+func (c cursor) digest(content tree) observe.Digest {
+	var key []byte
+	if !c.none() {
+		key = c.journal.Key()
+	}
+	return observe.DigestOf(content, key)
 }

@@ -29,9 +29,9 @@ import (
 type replayed struct {
 	uid     types.UID
 	version object.Version
-	there   bool     // otherwise it is gone
-	content tree     // of what is there, while the replay lasts and of so many objects
-	digest  [16]byte // of what is there and whose content is not kept
+	there   bool           // otherwise it is gone
+	content tree           // of what is there, while the replay lasts and of so many objects
+	digest  observe.Digest // of what is there and whose content is not kept
 }
 
 func (r replayed) seen() journal.Seen {
@@ -207,7 +207,7 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 	case seen.UID != after.uid:
 		change.Verb = event.Replaced // an earlier run did not come so far
 	default:
-		change.Classes = observe.Classes(digestOf(seen), observe.DigestOf(change.New, f.watch.cursor.key()))
+		change.Classes = observe.Classes(seen.Digest, f.watch.cursor.digest(change.New))
 	}
 	f.replayed[key] = after
 	f.reach(version)
@@ -227,6 +227,6 @@ func (f *follower) keep(after *replayed, before replayed, content tree) {
 		f.contents++
 		after.content = content
 	default:
-		after.digest = packed(observe.DigestOf(content, f.watch.cursor.key()))
+		after.digest = f.watch.cursor.digest(content)
 	}
 }

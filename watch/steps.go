@@ -71,7 +71,7 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 	if ok { // the journal may have an older state, or a newer one by now
 		seen, had = done.seen(), done.there
 		if done.content != nil {
-			seen.Digest = packed(observe.DigestOf(done.content, f.watch.cursor.key()))
+			seen.Digest = f.watch.cursor.digest(done.content)
 		}
 	}
 	if err != nil {
@@ -98,8 +98,8 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 		}
 	}
 	if change.New, err = treeOf(item); err == nil && change.Verb == event.Updated {
-		now := observe.DigestOf(change.New, f.watch.cursor.key())
-		change.Classes = observe.Classes(digestOf(seen), now)
+		now := f.watch.cursor.digest(change.New)
+		change.Classes = observe.Classes(seen.Digest, now)
 	}
 	f.report(ctx, key, change, "", err)
 }
@@ -116,7 +116,7 @@ func (f *follower) note(ctx context.Context, item cache.Item[anyObject]) {
 	f.watch.publisher.submit(ctx, report{
 		follower: f,
 		event:    &event.Event{Verb: event.Existing, Kind: f.kind, Key: meta.Key, UID: meta.UID, Version: string(meta.Version)},
-		seen:     journal.Seen{UID: meta.UID, Version: string(meta.Version), Digest: packed(observe.DigestOf(content, f.watch.cursor.key()))},
+		seen:     journal.Seen{UID: meta.UID, Version: string(meta.Version), Digest: f.watch.cursor.digest(content)},
 	})
 }
 
@@ -185,7 +185,7 @@ func (f *follower) report(ctx context.Context, key object.Key, change observe.Ch
 	t := report{follower: f, event: e, change: change, version: version}
 	if !f.watch.cursor.none() {
 		if change.New != nil {
-			t.seen = journal.Seen{UID: e.UID, Version: e.Version, Digest: packed(observe.DigestOf(change.New, f.watch.cursor.key()))}
+			t.seen = journal.Seen{UID: e.UID, Version: e.Version, Digest: f.watch.cursor.digest(change.New)}
 		} else {
 			t.forget = true
 		}

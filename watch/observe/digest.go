@@ -4,6 +4,7 @@
 package observe
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -16,17 +17,15 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// Digest is what a cursor keeps of an object in order to notice later that it changed.
-type Digest struct {
-	// Content is of everything but the status, bookkeeping (managedFields,
-	// resourceVersion, generation) and heartbeats.
-	Content [8]byte
-	// Status is of the status without heartbeats.
-	Status [8]byte
-}
+// Digest is what a cursor keeps of an object in order to notice later that it changed. Its first
+// half is of everything but the status, bookkeeping (managedFields, resourceVersion, generation) and
+// heartbeats. Its second half is of the status without heartbeats.
+type Digest [16]byte
+
+func (d *Digest) halves() (content, status []byte) { return d[:len(d)/2], d[len(d)/2:] }
 
 // DigestOf returns the digest of an object, which is a JSON tree with its apiVersion and
-// kind. It is the first quarter of an HMAC-SHA256 of a canonical encoding: objects that
+// kind. Each half is the first quarter of an HMAC-SHA256 of a canonical encoding: objects that
 // package diff calls equal have equal digests. The key is kept with the digests and like
 // them; without it, nobody can find out a short secret by trying.
 func DigestOf(object map[string]any, key []byte) Digest {
@@ -40,12 +39,13 @@ func DigestOf(object map[string]any, key []byte) Digest {
 	mac := hmac.New(sha256.New, key)
 	c := canonical{out: make([]byte, 0, 8<<10), names: make([]string, 0, 64)}
 	var d Digest
+	inContent, inStatus := d.halves()
 
 	content := maps.Clone(object)
 	delete(content, "status")
 	c.value(content, b)
 	mac.Write(c.out)
-	copy(d.Content[:], mac.Sum(c.out[:0]))
+	copy(inContent, mac.Sum(c.out[:0]))
 
 	mac.Reset()
 	c.out = c.out[:0]
@@ -53,7 +53,7 @@ func DigestOf(object map[string]any, key []byte) Digest {
 		c.value(status, b.field("status"))
 	}
 	mac.Write(c.out)
-	copy(d.Status[:], mac.Sum(c.out[:0]))
+	copy(inStatus, mac.Sum(c.out[:0]))
 	return d
 }
 
@@ -61,11 +61,13 @@ func DigestOf(object map[string]any, key []byte) Digest {
 // content here. If nothing differs but the version of the object does, the change was a
 // heartbeat or of the version alone. Digests cannot tell these apart: it is both.
 func Classes(old, new Digest) []event.Class { //nolint:predeclared // old and new are the words
+	oldContent, oldStatus := old.halves()
+	newContent, newStatus := new.halves()
 	var out []event.Class
-	if old.Content != new.Content {
+	if !bytes.Equal(oldContent, newContent) {
 		out = append(out, event.Content)
 	}
-	if old.Status != new.Status {
+	if !bytes.Equal(oldStatus, newStatus) {
 		out = append(out, event.Status)
 	}
 	if out == nil {

@@ -43,7 +43,7 @@
 //
 // # What exists already
 //
-// kstatus (sigs.k8s.io/cli-utils) tells whether an object is current, in progress or failed. It has
-// no counts to show to a reader, no Nodes, and takes a Pod that crashes for one that makes
-// progress; its rules are those of readiness.go otherwise.
+// kstatus (sigs.k8s.io/cli-utils) says whether an object is current, in progress or failed, by the
+// same rules as readiness.go. It has no counts, such as "7/10 ready", which are the text of a
+// summary.
 package settle
