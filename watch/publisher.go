@@ -63,88 +63,88 @@ type publisher struct {
 }
 
 func newPublisher(w *Watch) *publisher {
-	t := &publisher{
+	p := &publisher{
 		watch: w, in: make(chan report), failed: make(chan error, 1),
 		held:     held{},
 		versions: map[*follower]object.Version{}, moved: map[*follower]bool{}, committed: map[*follower]object.Version{}, caughtUp: map[*follower]bool{},
 	}
-	t.settler = settle.New(settle.Options{Window: w.options.Window, Settle: w.options.Settle, Merge: func(first, last *event.Event) *event.Event {
-		follower := t.held[id{first.Kind, first.Key}][0].follower
-		return follower.observer.Event(t.held.between(first, last))
+	p.settler = settle.New(settle.Options{Window: w.options.Window, Settle: w.options.Settle, Merge: func(first, last *event.Event) *event.Event {
+		follower := p.held[id{first.Kind, first.Key}][0].follower
+		return follower.observer.Event(p.held.between(first, last))
 	}})
-	return t
+	return p
 }
 
 // submit adds a report, and waits for room. After the end of ctx it adds nothing: the cursor
 // must not move past a report that was not added.
-func (t *publisher) submit(ctx context.Context, what report) {
+func (p *publisher) submit(ctx context.Context, what report) {
 	if ctx.Err() != nil {
 		return
 	}
 	select {
-	case t.in <- what:
+	case p.in <- what:
 	case <-ctx.Done():
 	}
 }
 
 // fail ends the watch.
-func (t *publisher) fail(err error) {
+func (p *publisher) fail(err error) {
 	select {
-	case t.failed <- err:
+	case p.failed <- err:
 	default:
 	}
 }
 
 // run publishes until ctx ends. Then it publishes what the settler holds.
-func (t *publisher) run(ctx context.Context) error {
+func (p *publisher) run(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	found := t.watch.found
+	found := p.watch.found
 	for {
-		if next := t.next(); !next.IsZero() {
+		if next := p.next(); !next.IsZero() {
 			timer.Reset(time.Until(next))
 		}
 		select {
-		case what := <-t.in:
-			t.take(what, time.Now())
-			t.takeMore()
+		case what := <-p.in:
+			p.take(what, time.Now())
+			p.takeMore()
 		case <-timer.C:
-			t.release(t.settler.Due(time.Now()))
+			p.release(p.settler.Due(time.Now()))
 		case <-found:
 			found = nil
-		case err := <-t.failed:
+		case err := <-p.failed:
 			return err
 		case <-ctx.Done():
-			return t.end(ctx)
+			return p.end(ctx)
 		}
-		if err := t.publish(ctx, false); err != nil {
+		if err := p.publish(ctx, false); err != nil {
 			if ctx.Err() != nil {
-				return t.end(ctx)
+				return p.end(ctx)
 			}
 			return err
 		}
-		if t.watch.options.Once && found == nil && t.isCaughtUp() {
-			return t.end(ctx)
+		if p.watch.options.Once && found == nil && p.isCaughtUp() {
+			return p.end(ctx)
 		}
 	}
 }
 
 // next returns when there is something to do without a report.
-func (t *publisher) next() time.Time {
-	next := t.settler.Next()
-	if next.IsZero() || !t.due.IsZero() && t.due.Before(next) {
-		return t.due
+func (p *publisher) next() time.Time {
+	next := p.settler.Next()
+	if next.IsZero() || !p.due.IsZero() && p.due.Before(next) {
+		return p.due
 	}
 	return next
 }
 
 // takeMore receives the reports that wait already, to commit them together. Their number is
 // bounded: the settler may hold all of them, and events that are due must not wait for a pause.
-func (t *publisher) takeMore() {
-	for n := 0; n < batch && len(t.out) < batch && t.commit.Len() < batch; n++ {
+func (p *publisher) takeMore() {
+	for n := 0; n < batch && len(p.out) < batch && p.commit.Len() < batch; n++ {
 		select {
-		case what := <-t.in:
-			t.take(what, time.Now())
+		case what := <-p.in:
+			p.take(what, time.Now())
 		default:
 			return
 		}
@@ -152,70 +152,70 @@ func (t *publisher) takeMore() {
 }
 
 // end publishes what the settler holds. That may take a little longer than ctx.
-func (t *publisher) end(ctx context.Context) error {
+func (p *publisher) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
-	t.release(t.settler.Flush())
-	return t.publish(ctx, true)
+	p.release(p.settler.Flush())
+	return p.publish(ctx, true)
 }
 
-func (t *publisher) isCaughtUp() bool {
-	return !slices.ContainsFunc(t.watch.all(), func(f *follower) bool { return !t.caughtUp[f] })
+func (p *publisher) isCaughtUp() bool {
+	return !slices.ContainsFunc(p.watch.all(), func(f *follower) bool { return !p.caughtUp[f] })
 }
 
 // take processes a report.
-func (t *publisher) take(what report, now time.Time) {
+func (p *publisher) take(what report, now time.Time) {
 	f := what.follower
 	// A kind that goes before it was read counts as caught up.
-	if what.caughtUp || what.ended && !t.caughtUp[f] {
-		t.caughtUp[f] = what.caughtUp
-		if t.isCaughtUp() {
-			t.watch.log.Info("watching: what was there has been seen", "followed", len(t.watch.all()))
+	if what.caughtUp || what.ended && !p.caughtUp[f] {
+		p.caughtUp[f] = what.caughtUp
+		if p.isCaughtUp() {
+			p.watch.log.Info("watching: what was there has been seen", "followed", len(p.watch.all()))
 		}
 	}
 	if what.event != nil {
-		t.watch.counts.seen.Add(1)
+		p.watch.counts.seen.Add(1)
 		object := id{what.event.Kind, what.event.Key}
-		what.before = t.versions[f]
-		what.hidden = !t.wanted(what.event) && !t.belongs(object, what.event)
+		what.before = p.versions[f]
+		what.hidden = !p.wanted(what.event) && !p.belongs(object, what.event)
 		if what.hidden {
-			t.watch.counts.hidden.Add(1)
+			p.watch.counts.hidden.Add(1)
 		}
 		switch {
 		case !what.hidden:
-			t.held[object] = append(t.held[object], what)
-			t.release(t.settler.Add(what.event, now))
-			t.held.compact(object)
-		case len(t.held[object]) > 0:
+			p.held[object] = append(p.held[object], what)
+			p.release(p.settler.Add(what.event, now))
+			p.held.compact(object)
+		case len(p.held[object]) > 0:
 			// What is held comes first: the cursor goes past both with it.
-			t.held[object] = append(t.held[object], what)
-			t.held.compact(object)
+			p.held[object] = append(p.held[object], what)
+			p.held.compact(object)
 		default:
-			t.mark(what)
+			p.mark(what)
 		}
 	}
 	if !what.version.IsZero() {
-		t.versions[f] = what.version
-		t.moved[f] = true
+		p.versions[f] = what.version
+		p.moved[f] = true
 	}
 	if what.stepless {
-		t.forgetSteps(f)
+		p.forgetSteps(f)
 	}
 	if what.ended {
-		t.release(t.settler.Flush()) // before the events of a follower that comes after it
-		delete(t.versions, f)
-		delete(t.moved, f)
-		delete(t.committed, f)
-		delete(t.caughtUp, f)
+		p.release(p.settler.Flush()) // before the events of a follower that comes after it
+		delete(p.versions, f)
+		delete(p.moved, f)
+		delete(p.committed, f)
+		delete(p.caughtUp, f)
 	}
 }
 
 // release adds events to the next commit, and moves the cursor past what they stand for.
-func (t *publisher) release(events []*event.Event) {
+func (p *publisher) release(events []*event.Event) {
 	for _, e := range events {
-		t.out = append(t.out, e)
-		if last, ok := t.held.release(e); ok {
-			t.mark(last)
+		p.out = append(p.out, e)
+		if last, ok := p.held.release(e); ok {
+			p.mark(last)
 		}
 	}
 }

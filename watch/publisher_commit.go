@@ -16,148 +16,148 @@ import (
 )
 
 // mark adds the cursor of an object to the next commit.
-func (t *publisher) mark(what report) {
-	if t.watch.cursor.none() {
+func (p *publisher) mark(what report) {
+	if p.watch.cursor.none() {
 		return
 	}
-	t.soon()
+	p.soon()
 	if what.forget {
-		t.commit.Forget(what.follower.name, what.event.Key)
+		p.commit.Forget(what.follower.name, what.event.Key)
 		return
 	}
-	t.commit.Seen(what.follower.name, what.event.Key, what.seen)
+	p.commit.Seen(what.follower.name, what.event.Key, what.seen)
 }
 
 // soon schedules a commit, if none is due already.
-func (t *publisher) soon() {
-	if t.due.IsZero() {
-		t.due = time.Now().Add(unhurried)
+func (p *publisher) soon() {
+	if p.due.IsZero() {
+		p.due = time.Now().Add(unhurried)
 	}
 }
 
 // publish commits the events that are ready. If only the cursor moves, the commit waits for more:
 // each commit waits for the disk, and changes that are not committed are only read again.
-func (t *publisher) publish(ctx context.Context, now bool) error {
-	if t.watch.cursor.none() {
-		if len(t.out) == 0 {
+func (p *publisher) publish(ctx context.Context, now bool) error {
+	if p.watch.cursor.none() {
+		if len(p.out) == 0 {
 			return nil
 		}
-		if err := t.watch.options.Tell(ctx, t.out); err != nil {
+		if err := p.watch.options.Tell(ctx, p.out); err != nil {
 			return fmt.Errorf("publishing events: %w", err)
 		}
-		t.done()
+		p.done()
 		return nil
 	}
-	if len(t.moved) > 0 {
-		t.soon()
+	if len(p.moved) > 0 {
+		p.soon()
 	}
-	hurry := now || len(t.out) > 0 || t.commit.Len() >= batch
-	if t.due.IsZero() || !hurry && time.Now().Before(t.due) {
+	hurry := now || len(p.out) > 0 || p.commit.Len() >= batch
+	if p.due.IsZero() || !hurry && time.Now().Before(p.due) {
 		return nil
 	}
-	for ; t.routed < len(t.out); t.routed++ {
-		if err := t.route(t.out[t.routed]); err != nil {
+	for ; p.routed < len(p.out); p.routed++ {
+		if err := p.route(p.out[p.routed]); err != nil {
 			return err
 		}
 	}
-	safe := t.safe()
+	safe := p.safe()
 	for f, version := range safe {
-		if version != t.committed[f] {
-			t.commit.Version(f.name, string(version))
+		if version != p.committed[f] {
+			p.commit.Version(f.name, string(version))
 		}
 	}
-	if t.commit.Len() > 0 {
-		if err := t.commitAll(ctx); err != nil {
+	if p.commit.Len() > 0 {
+		if err := p.commitAll(ctx); err != nil {
 			return err
 		}
 	}
 	for f, version := range safe {
-		t.committed[f] = version
-		if version == t.versions[f] { // else the settler holds something, and the cursor moves on with it
-			delete(t.moved, f)
+		p.committed[f] = version
+		if version == p.versions[f] { // else the settler holds something, and the cursor moves on with it
+			delete(p.moved, f)
 		}
 	}
-	t.done()
-	t.due = time.Time{}
-	t.commit.Reset()
+	p.done()
+	p.due = time.Time{}
+	p.commit.Reset()
 	return nil
 }
 
-func (t *publisher) done() {
-	for _, e := range t.out {
+func (p *publisher) done() {
+	for _, e := range p.out {
 		if e.Verb != event.Existing {
-			t.watch.counts.told.Add(1)
+			p.watch.counts.told.Add(1)
 		}
 		if e.Merged == 0 {
-			t.watch.counts.lag.Store(int64(time.Since(e.Time)))
+			p.watch.counts.lag.Store(int64(time.Since(e.Time)))
 		}
 	}
-	t.out, t.routed = nil, 0
+	p.out, p.routed = nil, 0
 }
 
 // route puts an event into the outboxes of the sinks that it goes to.
-func (t *publisher) route(e *event.Event) error {
-	sinks, err := t.watch.options.Route(e)
+func (p *publisher) route(e *event.Event) error {
+	sinks, err := p.watch.options.Route(e)
 	if err != nil {
-		t.watch.counts.failed.Add(1)
-		t.watch.log.Debug("a condition of a route cannot be decided, and is taken as not met", "kind", e.Kind.String(), "object", e.Key.String(), "error", err)
+		p.watch.counts.failed.Add(1)
+		p.watch.log.Debug("a condition of a route cannot be decided, and is taken as not met", "kind", e.Kind.String(), "object", e.Key.String(), "error", err)
 	}
 	if len(sinks) == 0 {
 		return nil
 	}
-	data, err := fit(e, &t.watch.options)
+	data, err := fit(e, &p.watch.options)
 	if err != nil {
 		return err
 	}
 	for _, sink := range sinks {
-		t.commit.Event(sink, e.ID, data)
+		p.commit.Event(sink, e.ID, data)
 	}
 	return nil
 }
 
 // safe returns the versions up to which everything of a follower has been published, for those
 // whose cursor moves: up to the first event that the settler holds, and not beyond.
-func (t *publisher) safe() map[*follower]object.Version {
-	safe := make(map[*follower]object.Version, len(t.moved))
-	for f := range t.moved {
+func (p *publisher) safe() map[*follower]object.Version {
+	safe := make(map[*follower]object.Version, len(p.moved))
+	for f := range p.moved {
 		// Before, the version says nothing of the objects still to come. A follower that
 		// replays has passed them all.
 		if f.known || f.begun.Load() {
-			safe[f] = t.versions[f]
+			safe[f] = p.versions[f]
 		}
 	}
-	t.held.stop(safe)
+	p.held.stop(safe)
 	maps.DeleteFunc(safe, func(_ *follower, version object.Version) bool { return version.IsZero() })
 	return safe
 }
 
 // forgetSteps makes the next start compare too, until the cursor of the kind moves again.
 // Otherwise it would publish steps that are older than what was found by comparing.
-func (t *publisher) forgetSteps(f *follower) {
-	t.release(t.settler.Flush()) // the cursor does not go back to before what is held
-	t.soon()
-	t.commit.Version(f.name, "")
-	delete(t.versions, f)
-	delete(t.moved, f)
-	delete(t.committed, f)
+func (p *publisher) forgetSteps(f *follower) {
+	p.release(p.settler.Flush()) // the cursor does not go back to before what is held
+	p.soon()
+	p.commit.Version(f.name, "")
+	delete(p.versions, f)
+	delete(p.moved, f)
+	delete(p.committed, f)
 }
 
 // commitAll commits, and waits while the queue of a sink is full. Everything waits then, and the log
 // says so: a late event is better than a lost one.
-func (t *publisher) commitAll(ctx context.Context) error {
-	err := t.watch.options.Journal.Commit(&t.commit)
+func (p *publisher) commitAll(ctx context.Context) error {
+	err := p.watch.options.Journal.Commit(&p.commit)
 	var full *journal.FullError
 	if !errors.As(err, &full) {
 		return err
 	}
-	t.watch.log.Warn("a sink takes nothing and its queue is full: no sink gets events until it has room", "sink", full.Sink, "waiting", full.Waiting)
-	if t.watch.options.Once {
+	p.watch.log.Warn("a sink takes nothing and its queue is full: no sink gets events until it has room", "sink", full.Sink, "waiting", full.Waiting)
+	if p.watch.options.Once {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, t.watch.patience)
+		ctx, cancel = context.WithTimeout(ctx, p.watch.patience)
 		defer cancel()
 	}
-	if err = t.watch.options.Journal.CommitWait(ctx, &t.commit); err == nil {
-		t.watch.log.Info("there is room again", "sink", full.Sink)
+	if err = p.watch.options.Journal.CommitWait(ctx, &p.commit); err == nil {
+		p.watch.log.Info("there is room again", "sink", full.Sink)
 	}
 	return err
 }

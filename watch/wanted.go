@@ -10,8 +10,8 @@ import (
 )
 
 // wanted reports whether an event is published.
-func (t *publisher) wanted(e *event.Event) bool {
-	o := &t.watch.options
+func (p *publisher) wanted(e *event.Event) bool {
+	o := &p.watch.options
 	if e.Verb == event.Existing && !o.Existing || e.Verb == event.Updated && !shown(e.Classes, o.Show) {
 		return false
 	}
@@ -21,16 +21,16 @@ func (t *publisher) wanted(e *event.Event) bool {
 	keep, err := o.Keep(e)
 	if err != nil {
 		// Most often the condition reads a field that the object does not have.
-		t.watch.counts.failed.Add(1)
-		t.watch.log.Debug("a condition cannot be decided, and the event is left out", "kind", e.Kind.String(), "object", e.Key.String(), "error", err)
+		p.watch.counts.failed.Add(1)
+		p.watch.log.Debug("a condition cannot be decided, and the event is left out", "kind", e.Kind.String(), "object", e.Key.String(), "error", err)
 	}
 	return keep && err == nil
 }
 
 // belongs reports whether an event is needed for the summary of an object that is not at rest: its
 // status says when it is.
-func (t *publisher) belongs(object id, e *event.Event) bool {
-	return t.watch.options.Settle > 0 && len(t.held[object]) > 0 && e.Is(event.Status)
+func (p *publisher) belongs(object id, e *event.Event) bool {
+	return p.watch.options.Settle > 0 && len(p.held[object]) > 0 && e.Is(event.Status)
 }
 
 // shown reports whether one of the classes is published.
