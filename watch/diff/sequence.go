@@ -18,20 +18,13 @@ const (
 // sequence compares two lists by position: what is common and in the same order stays,
 // and between that, elements are replaced one by one and the rest added or removed.
 func (c *comparison) sequence(from, to []any, n *node) {
-	head := 0
-	for head < len(from) && head < len(to) && Equal(from[head], to[head]) {
-		head++
+	equal, limit := sameness(from, to)
+	i, j := 0, 0
+	for _, same := range Common(len(from), len(to), limit, equal) {
+		c.gap(from, to, i, same[0], j, same[1], n)
+		i, j = same[0]+1, same[1]+1
 	}
-	tail := 0
-	for tail < len(from)-head && tail < len(to)-head && Equal(from[len(from)-1-tail], to[len(to)-1-tail]) {
-		tail++
-	}
-	i, j := head, head
-	for _, same := range longestCommon(from[head:len(from)-tail], to[head:len(to)-tail]) {
-		c.gap(from, to, i, head+same[0], j, head+same[1], n)
-		i, j = head+same[0]+1, head+same[1]+1
-	}
-	c.gap(from, to, i, len(from)-tail, j, len(to)-tail, n)
+	c.gap(from, to, i, len(from), j, len(to), n)
 }
 
 // gap compares from[i:iEnd] with to[j:jEnd], which have nothing in common.
@@ -74,18 +67,32 @@ func akin(a, b any) bool {
 	return false
 }
 
-// longestCommon returns what two lists have in common, unless finding that costs too much.
-func longestCommon(a, b []any) [][2]int {
-	equal, limit := sameness(a, b)
-	if len(b) == 0 || len(a) > limit/len(b) {
-		return nil
+// Common returns the positions of a longest common subsequence of two lists with n and m
+// elements, as pairs. Between what they have in common at their beginnings and at their ends, it
+// takes time and memory, four bytes each, for the product of the lengths. If that is more than
+// limit, it returns the beginnings and the ends alone.
+func Common(n, m, limit int, equal func(i, j int) bool) [][2]int {
+	var pairs [][2]int
+	head := 0
+	for ; head < min(n, m) && equal(head, head); head++ {
+		pairs = append(pairs, [2]int{head, head})
 	}
-	return Common(len(a), len(b), equal)
+	tail := 0
+	for tail < min(n, m)-head && equal(n-1-tail, m-1-tail) {
+		tail++
+	}
+	if rows, columns := n-head-tail, m-head-tail; rows > 0 && columns > 0 && rows <= limit/columns {
+		for _, same := range subsequence(rows, columns, func(i, j int) bool { return equal(head+i, head+j) }) {
+			pairs = append(pairs, [2]int{head + same[0], head + same[1]})
+		}
+	}
+	for ; tail > 0; tail-- {
+		pairs = append(pairs, [2]int{n - tail, m - tail})
+	}
+	return pairs
 }
 
-// Common returns the positions of a longest common subsequence of two lists with n and m
-// elements, as pairs. It takes time and memory, four bytes each, for n times m elements.
-func Common(n, m int, equal func(i, j int) bool) [][2]int {
+func subsequence(n, m int, equal func(i, j int) bool) [][2]int {
 	// length[i*width+j] is the length of what the lists from i and from j have in common.
 	width := m + 1
 	length := make([]int32, (n+1)*width)

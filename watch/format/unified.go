@@ -81,15 +81,6 @@ func span(line, n int) string {
 // edits returns the lines of both texts, in order.
 func edits(a, b string) []edit {
 	from, to := slices.Collect(strings.Lines(a)), slices.Collect(strings.Lines(b))
-	head := 0
-	for head < min(len(from), len(to)) && from[head] == to[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(from), len(to))-head && from[len(from)-1-tail] == to[len(to)-1-tail] {
-		tail++
-	}
-	n, m := len(from)-head-tail, len(to)-head-tail
 	var all []edit
 	i, j := 0, 0 // the next of each text
 	upTo := func(oldEnd, newEnd int) {
@@ -100,20 +91,11 @@ func edits(a, b string) []edit {
 			all = append(all, edit{'+', to[j]})
 		}
 	}
-	both := func(lines int) {
-		for range lines {
-			all = append(all, edit{' ', from[i]})
-			i, j = i+1, j+1
-		}
+	for _, same := range diff.Common(len(from), len(to), mostCells, func(i, j int) bool { return from[i] == to[j] }) {
+		upTo(same[0], same[1])
+		all = append(all, edit{' ', from[i]})
+		i, j = i+1, j+1
 	}
-	both(head)
-	if (n+1)*(m+1) <= mostCells {
-		for _, same := range diff.Common(n, m, func(i, j int) bool { return from[head+i] == to[head+j] }) {
-			upTo(head+same[0], head+same[1])
-			both(1)
-		}
-	}
-	upTo(head+n, head+m)
-	both(tail)
+	upTo(len(from), len(to))
 	return all
 }

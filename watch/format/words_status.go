@@ -70,34 +70,30 @@ func (w *wording) condition(e diff.Element, below diff.Path, f event.Field) phra
 		return phrase{}
 	}
 	kind := key(e)
-	name := clean(kind)
-	now := w.object.Named("type", kind, "status", "conditions")
-	if len(below) == 0 {
-		switch f.Op {
-		case event.Add:
-			now = jsontree.Tree{Value: f.To}
-			return w.once("condition "+kind, name+" "+w.value(now.Text("status"))+w.reason(now))
-		case event.Remove:
-			return happened(name, f.Op)
-		case event.Replace:
-		}
-		return phrase{}
+	name, once := clean(kind), "condition "+kind
+	field := ""
+	if len(below) > 0 {
+		field = below[0].Name
 	}
-	field := below[0].Name
 	parent := strings.TrimSuffix(f.Path, "."+field)
-	switch field {
-	case "status":
-		return w.once("condition "+kind, w.fromTo(name, f)+w.reason(now))
-	case "reason", "message":
-		if w.has(parent+".status") || field == "message" && w.has(parent+".reason") {
-			return phrase{rank: silenced}
-		}
-		if field == "message" {
-			return w.once("condition "+kind, name+": "+w.value(f.To))
-		}
-		return w.once("condition "+kind, w.fromTo(name, f))
+	switch {
+	case field == "" && f.Op == event.Add:
+		now := jsontree.Tree{Value: f.To}
+		return w.once(once, name+" "+w.value(now.Text("status"))+w.reason(now))
+	case field == "" && f.Op == event.Remove:
+		return happened(name, f.Op)
+	case field == "":
+		return phrase{}
+	case field == "status":
+		return w.once(once, w.fromTo(name, f)+w.reason(w.object.Named("type", kind, "status", "conditions")))
+	case field != "reason" && field != "message":
+		return phrase{w.fromTo(clean(f.Path), f), noise}
+	case w.has(parent+".status") || field == "message" && w.has(parent+".reason"):
+		return phrase{rank: silenced}
+	case field == "message":
+		return w.once(once, name+": "+w.value(f.To))
 	}
-	return phrase{w.fromTo(clean(f.Path), f), noise}
+	return w.once(once, w.fromTo(name, f))
 }
 
 // reason returns the reason of a condition that is not true.
