@@ -123,7 +123,7 @@ func (s *Settler) Add(e *event.Event, now time.Time) []*event.Event {
 		return append(ready, e)
 	}
 	s.schedule(h)
-	for len(s.held) > s.options.limit { // a search takes 50 µs, for an event that is one too many
+	for len(s.held) > s.options.limit { // each costs a search, which bounds memory well enough
 		ready = append(ready, s.release(slices.MinFunc(s.due, byAge)))
 	}
 	return ready
