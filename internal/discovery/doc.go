@@ -11,4 +11,17 @@
 //
 // A [Follower] asks the server again and again, and sooner when it is told that
 // something has changed.
+//
+// # Users
+//
+//   - The garbage collector has a Follower and acts on the differences of its sets. A
+//     controller of ResourceQuotas needs the same.
+//   - The watch of package watch keeps a Set, with a loop of its own. How soon it discovers
+//     again depends on what it has found: a kind that a user has named and that is not served
+//     yet, or an informer that fails, is looked for more often. An error of its journal ends
+//     the loop.
+//   - The namespace controller has neither, and only calls [Once]. It must not forget a kind
+//     that was defined a moment ago, as objects of that kind would outlive their namespace:
+//     each run asks the server itself. And a stale kind must not count as a known one: where a
+//     part of the discovery fails, the namespace stays, and its condition says why.
 package discovery

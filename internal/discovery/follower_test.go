@@ -82,3 +82,27 @@ func TestAFollowerEndsWithItsContext(t *testing.T) {
 		f.Run(ctx, func(context.Context, Set) { t.Error("a server that is away says something") })
 	})
 }
+
+// A server that takes the request and never answers, as one whose aggregated server is stuck.
+func TestADiscoveryWithoutAnswerIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		discover := func(ctx context.Context) ([]client.Served, error) {
+			if asked++; asked == 1 {
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}
+			return []client.Served{served("", "v1", "Pod")}, nil
+		}
+		var log bytes.Buffer
+		f := NewFollower(discover, slog.New(slog.NewTextHandler(&log, nil)), time.Second, 30*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		if !f.First(ctx, func(context.Context, Set) bool { return true }) || asked != 2 {
+			t.Fatalf("the server was asked %d times", asked)
+		}
+		if !strings.Contains(log.String(), "no answer within 32s") {
+			t.Errorf("the log is %s", &log)
+		}
+	})
+}
