@@ -70,10 +70,15 @@ func (e *encoder) bytes(field protowire.Number, v []byte) {
 // change is a decoded change. Its texts are parts of the message that it was decoded from, so
 // that opening a file allocates nothing for each object. Which fields are set depends on the verb.
 type change struct {
-	verb                                                    verb
-	name, namespace, object, uid, version, digest, id, data []byte
-	seqs                                                    []uint64
-	count, time                                             uint64
+	verb              verb
+	name              []byte // of the selection or the sink
+	namespace, object []byte // the key of the object
+	uid, version      []byte
+	digest            []byte
+	seqs              []uint64
+	count             uint64
+	id, data          []byte // of the event
+	time              uint64 // of the commit, in nanoseconds since 1970
 }
 
 var errMessage = errors.New("it holds a message that this program cannot have written")

@@ -358,6 +358,38 @@ func TestEventThatIsDamagedMeanwhileIsDropped(t *testing.T) {
 	}
 }
 
+// What is missing of the objects must not be taken for new: it is an error, and the next start
+// compares.
+func TestObjectThatIsDamagedMeanwhileIsAnError(t *testing.T) {
+	j := begin(t, options())
+	for i := range 3 {
+		commit(t, j, func(b *Batch) { b.Seen("pods", key(i), seen(i)); b.Version("pods", fmt.Sprint(i)) })
+	}
+	k := key(1)
+	at := j.state.selections["pods"].objects[j.state.id([]byte(k.Namespace), []byte(k.Name))].at
+	if _, err := j.file.WriteAt([]byte{0xff}, at); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := j.Get("pods", k); !errors.Is(err, errFrame) || !strings.Contains(err.Error(), j.path) || !strings.Contains(err.Error(), "start the watch again") {
+		t.Errorf("the object is read with %v", err)
+	}
+	seq, failed := j.Objects("pods")
+	for range seq { // the error counts
+	}
+	if err := failed(); !errors.Is(err, errFrame) {
+		t.Errorf("all objects are read with %v", err)
+	}
+	closeJournal(t, j)
+	j, damage, err := Open(j.path, options())
+	if err != nil || damage == nil || !damage.Kept {
+		t.Fatalf("opened again: %v, %v", damage, err)
+	}
+	defer closeJournal(t, j)
+	if v, known := j.Selection("pods"); v != "" || !known || len(objects(t, j, "pods")) != 2 {
+		t.Errorf("the version is %q, known %v, of %d objects", v, known, len(objects(t, j, "pods")))
+	}
+}
+
 // A file of format 1 was one of bbolt.
 func TestOldFormatIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")

@@ -81,6 +81,8 @@ func (j *Journal) explain(doing string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
 		advice = ": make room, it is then tried again"
+	case errors.Is(err, errFrame), errors.Is(err, errMessage):
+		advice = ": it is damaged; start the watch again, and what can be read is kept"
 	case errors.Is(err, syscall.EIO):
 		advice = ": the disk may be failing"
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):

@@ -4,7 +4,6 @@
 package journal
 
 import (
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -61,12 +60,12 @@ func (j *Journal) Get(selection string, key object.Key) (s Seen, known bool, err
 		if !there {
 			return nil
 		}
-		message, err := at.read(j.file)
-		if err != nil {
-			return j.explain("reading it", err)
-		}
 		var c change
-		if err := c.decode(message); err != nil {
+		message, err := at.read(j.file)
+		if err == nil {
+			err = c.decode(message)
+		}
+		if err != nil {
 			return j.explain("reading it", err)
 		}
 		_, s = c.seen()
@@ -93,7 +92,7 @@ func (j *Journal) Objects(selection string) (objects iter.Seq2[object.Key, Seen]
 	}
 	return seq, func() error {
 		if err != nil {
-			return fmt.Errorf("the journal %s: %w", j.path, err)
+			return j.explain("reading it", err)
 		}
 		return nil
 	}
