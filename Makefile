@@ -47,10 +47,14 @@ BASE  ?=
 COUNT ?= 100
 FOR   ?= 10m
 RUN   ?= .
+# The name of the image, without its tag, which is VERSION.
+IMAGE ?= localhost/setpoint
+# The time of all files of a release, in seconds since 1970: that of the commit.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 # Arguments of `make up` and `make bench`, such as ARGS='--nodes 10'.
 ARGS ?=
 
-MODULES := . controlplane $(patsubst %/go.mod,%,$(wildcard bench/go.mod)) tools
+MODULES := . controlplane $(patsubst %/go.mod,%,$(wildcard bench/go.mod)) release tools
 TESTED  := $(filter-out . tools,$(MODULES))
 
 # What tests against a real API server start. They are built first, always.
@@ -66,7 +70,7 @@ help: ## list the targets
 	@echo 'make TARGET, where TARGET is one of'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sort
 	@echo 'and variables are VERSION, TESTFLAGS, RETRIES and PARALLEL (for test), BASE, COUNT, FOR and RUN (for flaky),'
-	@echo 'FUZZTIME, FUZZMINIMIZE, and ARGS (for up and bench).'
+	@echo 'IMAGE (for image), SOURCE_DATE_EPOCH (for image and release), FUZZTIME, FUZZMINIMIZE, and ARGS (for up and bench).'
 
 ## Building and running
 
@@ -92,6 +96,27 @@ pictures: build kubectl ## draw docs/pictures anew: what setpoint watch shows of
 .PHONY: gates
 gates: ## write the table of the feature gates of Kubernetes anew (downloads four versions)
 	go run ./hack/gates
+
+## Releasing
+
+# release runs the program in release/, which writes into bin/release.
+release = cd release && go run -buildvcs=false . -version '$(VERSION)' -revision '$(shell git rev-parse HEAD 2>/dev/null || echo unknown)' \
+	-time '$(SOURCE_DATE_EPOCH)' -name '$(IMAGE)' -out $(BIN)/release
+
+.PHONY: image
+image: ## write the image for linux/amd64 and linux/arm64 into bin/release, without Docker
+	@$(release) image
+
+.PHONY: release
+release: ## write the image, archives, their sums and bills of materials into bin/release
+	@$(release) all
+
+.PHONY: manifests
+manifests: setpoint ## write the rights in deploy/manager anew
+	@printf '%s\n' '# Made by "make manifests": setpoint manager rbac $(MANAGER_RIGHTS)' >deploy/manager/rbac.yaml
+	@$(BIN)/setpoint manager rbac $(MANAGER_RIGHTS) >>deploy/manager/rbac.yaml
+
+MANAGER_RIGHTS := --service-account kube-system/setpoint-manager --use-service-account-credentials
 
 .PHONY: clean
 clean: ## remove everything that was built here (Go's own cache stays)

@@ -77,6 +77,7 @@ func (e StatusError) Error() string { return fmt.Sprintf("exit status %d", int(e
 // behind the name that the command is known by.
 func (w *World) Run(ctx context.Context, root *cobra.Command, name string, args []string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
+	root.AddCommand(describeCommand(root, w.Stdout))
 	root.SetArgs(args)
 	root.SetIn(w.Stdin)
 	root.SetOut(w.Stdout)

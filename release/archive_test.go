@@ -1,0 +1,165 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// small releases the module in testdata, whose commands build within a second. The module
+// is a copy in a folder of the test.
+func small(t *testing.T) *release {
+	t.Helper()
+	r := testRelease(t)
+	r.source = t.TempDir()
+	if err := os.CopyFS(r.source, os.DirFS("testdata/module")); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(imagePlatforms, host) {
+		t.Skipf("there is no image for %s", host)
+	}
+	if err := r.build(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// written are the files of a release, by their names.
+func written(t *testing.T, r *release) map[string][]byte {
+	t.Helper()
+	entries, err := os.ReadDir(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, entry := range entries {
+		if files[entry.Name()], err = os.ReadFile(filepath.Join(r.dir, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+func TestTwoReleasesFromTwoFoldersAreTheSameBytes(t *testing.T) {
+	t.Parallel()
+	first, second := written(t, small(t)), written(t, small(t))
+	if len(first) != 4 || len(second) != 4 {
+		t.Errorf("the releases have %d and %d files, want 4: an image, an archive, its materials and sums", len(first), len(second))
+	}
+	for name, data := range first {
+		if !bytes.Equal(data, second[name]) {
+			t.Errorf("%s differs", name)
+		}
+	}
+}
+
+func TestAnArchiveHoldsCommandsCompletionsPagesAndManifests(t *testing.T) {
+	t.Parallel()
+	r := small(t)
+	name := "setpoint_v1.2.3_" + host.folder()
+	files := written(t, r)
+	z, err := gzip.NewReader(bytes.NewReader(files[name+".tar.gz"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	got := unpack(t, dir, z)
+	want := []string{
+		"LICENSE", "NOTICE", "bin/setpoint", "bin/setpoint-watch", "deploy/pod.yaml", "sbom.spdx.json",
+		"share/bash-completion/completions/setpoint", "share/fish/vendor_completions.d/setpoint.fish",
+		"share/man/man1/setpoint-watch.1", "share/man/man1/setpoint.1", "share/zsh/site-functions/_setpoint",
+	}
+	for i := range want {
+		want[i] = name + "/" + want[i]
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("the archive has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for file, text := range map[string]string{
+		"share/zsh/site-functions/_setpoint": "script of v1.2.3 for zsh", "share/man/man1/setpoint-watch.1": "Watch with v1.2.3.",
+	} {
+		if data, err := os.ReadFile(filepath.Join(dir, name, file)); err != nil || !strings.Contains(string(data), text) {
+			t.Errorf("%s: %v: %q, want %q in it", file, err, data, text)
+		}
+	}
+	if out, err := output(t.Context(), filepath.Join(dir, name, "bin/setpoint"), "completion", "bash"); err != nil || string(out) != "script of v1.2.3 for bash\n" {
+		t.Errorf("the command says %q, %v", out, err)
+	}
+
+	for line := range strings.Lines(string(files["setpoint_v1.2.3_sha256sums.txt"])) {
+		sum, file, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		if data, ok := files[file]; !ok || sum != fmt.Sprintf("%x", sha256.Sum256(data)) {
+			t.Errorf("the sums have %q, which is not the sum of a file beside them", line)
+		}
+		delete(files, file)
+	}
+	if len(files) != 1 {
+		t.Errorf("the sums lack files: %d are left", len(files)-1)
+	}
+}
+
+func TestTheMaterialsNameEveryModuleOfTheCommands(t *testing.T) {
+	t.Parallel()
+	r, commands := testRelease(t), built(t)
+	text, err := r.materials(host, commands[host])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d spdx
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&d); err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]spdxPackage{}
+	byID := map[string]bool{spdxDocument: true}
+	for _, p := range d.Packages {
+		byName[p.Name] = p
+		if byID[p.ID] {
+			t.Errorf("two packages are %s", p.ID)
+		}
+		byID[p.ID] = true
+	}
+	f, err := os.Open(filepath.Join(commands[host], "setpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		t.Fatal(err)
+	}
+	if p := byName["setpoint"]; len(p.Checksums) != 1 || p.Checksums[0].Value != fmt.Sprintf("%x", sum.Sum(nil)) || p.Version != "v1.2.3" {
+		t.Errorf("the command is %+v", p)
+	}
+	for _, name := range []string{"stdlib", "k8s.io/api", "github.com/google/cel-go", "github.com/spf13/cobra"} {
+		p, ok := byName[name]
+		if !ok || p.Version == "" || len(p.Refs) != 1 || p.Refs[0].Locator != "pkg:golang/"+name+"@"+p.Version {
+			t.Errorf("%s is %+v", name, p)
+		}
+	}
+	dependsOnCEL := map[string]bool{}
+	for _, relation := range d.Relationships {
+		if !byID[relation.From] || !byID[relation.To] {
+			t.Errorf("%+v is between packages that the document lacks", relation)
+		}
+		if relation.To == byName["github.com/google/cel-go"].ID {
+			dependsOnCEL[relation.From] = true
+		}
+	}
+	// Conditions are written in CEL, which the manager does not have.
+	if len(dependsOnCEL) != 1 || !dependsOnCEL["SPDXRef-command-setpoint-watch"] {
+		t.Errorf("%v depend on CEL, want setpoint-watch alone", dependsOnCEL)
+	}
+}

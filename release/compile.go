@@ -1,0 +1,82 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// platform is an operating system and an architecture, as Go calls them.
+type platform struct{ os, arch string }
+
+func (p platform) String() string { return p.os + "/" + p.arch }
+
+// folder is the platform in the name of a file.
+func (p platform) folder() string { return p.os + "_" + p.arch }
+
+var (
+	// imagePlatforms are those of the image, and archivePlatforms those of the archives.
+	imagePlatforms   = []platform{{"linux", "amd64"}, {"linux", "arm64"}}
+	archivePlatforms = append(slices.Clone(imagePlatforms), platform{"darwin", "arm64"})
+)
+
+// commands are the programs that are released, as packages of the root module.
+var commands = []string{"./cmd/setpoint", "./cmd/setpoint-watch"}
+
+// binaries are the folders with the commands, by platform.
+type binaries map[platform]string
+
+// compile builds the commands for each platform, below the folder work.
+func (r *release) compile(ctx context.Context, work string, platforms []platform) (binaries, error) {
+	built := binaries{}
+	for _, p := range platforms {
+		if built[p] != "" {
+			continue
+		}
+		fmt.Fprintf(r.out, "building for %s\n", p)
+		built[p] = filepath.Join(work, p.folder())
+		if err := compile(ctx, r.source, built[p], r.version, p, commands...); err != nil {
+			return nil, fmt.Errorf("building for %s: %w", p, err)
+		}
+	}
+	return built, nil
+}
+
+// compile builds packages of the module in the folder source into the folder out. The bytes
+// depend on the source, on the version and on the version of Go, and on nothing else of the
+// machine.
+func compile(ctx context.Context, source, out, version string, p platform, packages ...string) error {
+	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // it holds what is published
+		return err
+	}
+	out, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	args := append([]string{"build", "-ldflags", "-s -w -X main.version=" + version, "-o", out + string(filepath.Separator)}, packages...)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = source
+	cmd.Env = append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch, "CGO_ENABLED=0", "GOWORK=off",
+		// The defaults of the architectures, and no flags of the machine.
+		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFLAGS=-trimpath -buildvcs=false")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, said)
+	}
+	return nil
+}
+
+// goEnv returns a setting of the go command.
+func goEnv(ctx context.Context, name string) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", name).Output()
+	if err != nil {
+		return "", fmt.Errorf("go env %s: %w", name, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

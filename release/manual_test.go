@@ -1,0 +1,104 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// each calls f with a command and with all below it.
+func each(d described, f func(described)) {
+	f(d)
+	for _, c := range d.Commands {
+		each(c, f)
+	}
+}
+
+func TestEachCommandHasAPageWithAllItsFlags(t *testing.T) {
+	t.Parallel()
+	bin := built(t)[host]
+	pages, err := testRelease(t).manual(t.Context(), bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := 0
+	for _, program := range []string{"setpoint", "setpoint-watch"} {
+		root, err := describe(t.Context(), filepath.Join(bin, program))
+		if err != nil {
+			t.Fatal(err)
+		}
+		each(root, func(d described) {
+			page := string(pages[d.fileOf()])
+			if !strings.HasPrefix(page, ".TH ") || !strings.Contains(page, escape(d.Short)) {
+				t.Errorf("the page of %q begins with %.80q", d.Name, page)
+			}
+			for _, f := range d.Flags {
+				flags++
+				if program == "setpoint" && d.Name == "setpoint watch" {
+					continue // the page is that of the other program
+				}
+				if !strings.Contains(page, bold("--"+f.Name)) {
+					t.Errorf("the page of %q lacks --%s", d.Name, f.Name)
+				}
+			}
+		})
+	}
+	if flags < 100 {
+		t.Errorf("the commands have %d flags, want those of the manager and of the watch", flags)
+	}
+	for _, name := range []string{"setpoint.1", "setpoint-manager.1", "setpoint-manager-rbac.1", "setpoint-up.1", "setpoint-watch.1", "setpoint-watch-check.1"} {
+		if pages[name] == nil {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+func TestAPageShowsTextsAsTheyAre(t *testing.T) {
+	d := described{
+		Name: "x y", Usage: "x y [flags]", Short: "Do it", Long: "First -v\nline.\n\nThe names are\n  a: '*'\n  .b\n\n.c\\d",
+		Example:  "  # one\n  x y\n\n  x",
+		Flags:    []flagDescribed{{Name: "to", Shorthand: "t", Value: "file", Default: "a-b", Usage: "where"}, {Name: "all", Usage: "everything"}},
+		Commands: []described{{Name: "x y z", Short: "More"}},
+	}
+	want := `.TH "X\-Y" 1 "2023\-11\-14" "setpoint v1.2.3" "Setpoint"
+.SH NAME
+x\-y \- Do it
+.SH SYNOPSIS
+.nf
+x y [flags]
+.fi
+.SH DESCRIPTION
+First \-v
+line.
+.PP
+The names are
+.nf
+  a: \(aq*\(aq
+  .b
+.fi
+.PP
+\&.c\ed
+.SH OPTIONS
+.TP
+\fB\-t\fR, \fB\-\-to\fR \fIfile\fR
+where (default a\-b)
+.TP
+\fB\-\-all\fR
+everything
+.SH EXAMPLES
+.nf
+# one
+x y
+.sp
+x
+.fi
+.SH SEE ALSO
+\fBx\fR(1), \fBx\-y\-z\fR(1)
+`
+	if got := string(testRelease(t).page(d, &described{Name: "x"})); got != want {
+		t.Errorf("the page is\n%s\nwant\n%s", got, want)
+	}
+}
