@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/manage"
+	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/up"
 	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
@@ -36,9 +38,9 @@ starts on this machine, or against any cluster that you have a kubeconfig of.`,
   # what changes in it
   setpoint watch`,
 	}
-	root.AddCommand(upCommand(w), managerCommand(w), watchCommand(w), versionCommand(w))
+	root.AddCommand(up.Command(w), manage.Command(w, version), watchCommand(w), versionCommand(w))
 	if len(args) > 0 && args[0] == "manager" {
-		args = joinLevels(args)
+		args = manage.JoinLevels(args)
 	}
 	return w.Run(ctx, root, "setpoint", args)
 }

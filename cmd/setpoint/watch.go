@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -54,25 +53,11 @@ func watchCommand(w *cli.World) *cobra.Command {
 
 // findWatch returns the path of the program, which lies beside this one or in PATH.
 func findWatch(w *cli.World) (string, error) {
-	path, err := findProgram(w, watchProgram)
+	path, err := w.FindProgram(watchProgram)
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", fmt.Errorf("\"setpoint watch\" is the program %s, which is neither in %s nor in PATH: "+
 			"\"go install github.com/setpoint-io/setpoint/cmd/%s@latest\" installs it, and \"make build\" in a checkout of Setpoint builds it beside this one",
 			watchProgram, filepath.Dir(w.Executable), watchProgram)
-	}
-	return path, err
-}
-
-// findProgram looks for another program of ours. The error is exec.ErrNotFound if it is
-// neither beside this one nor in PATH.
-func findProgram(w *cli.World, name string) (string, error) {
-	beside := filepath.Join(filepath.Dir(w.Executable), name)
-	if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
-		return beside, nil
-	}
-	path, err := exec.LookPath(name)
-	if errors.Is(err, exec.ErrDot) {
-		return "", fmt.Errorf("%w; PATH should not name the current folder", err)
 	}
 	return path, err
 }

@@ -1,0 +1,159 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manage
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/setpoint-io/setpoint/controllers/deployment"
+	"github.com/setpoint-io/setpoint/controllers/endpointslice"
+	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
+	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/controllers/replicaset"
+	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
+)
+
+// The gates that several tests are about.
+const (
+	terminatingReplicas = "DeploymentReplicaSetTerminatingReplicas"
+	leaseBreaker        = "NodeControllerLeaseCircuitBreaker"
+	unusedClaims        = "PersistentVolumeClaimUnusedSinceTime"
+	preferSame          = "PreferSameTrafficDistribution"
+)
+
+func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
+	for _, test := range []struct {
+		name, args string
+		off        string // those that are not on
+	}{
+		{"by default", "", ""},
+		{"one that is switched off", "--feature-gates=PodDeletionCost=false", "PodDeletionCost"},
+		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", releaseOnExit},
+		{"all of a stage", "--feature-gates=AllBeta=false", terminatingReplicas + " " + leaseBreaker + " " + unusedClaims + " PodDeletionCost StaleControllerConsistencyReplicaSet"},
+		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", terminatingReplicas + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
+		{"1.36", "--emulated-version=1.36", leaseBreaker + " " + unusedClaims},
+		{"1.35", "--emulated-version=1.35", leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
+		{"1.34", "--emulated-version=1.34", terminatingReplicas + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
+		{
+			"1.34 with alpha ones", "--emulated-version=1.34 --feature-gates=AllAlpha=true,PreferSameTrafficDistribution=false",
+			leaseBreaker + " " + unusedClaims + " PreferSameTrafficDistribution StaleControllerConsistencyReplicaSet",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tune, err := tuned(t, strings.Fields(test.args)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var off []string
+			for _, g := range gatesRead(tune.known) {
+				if !tune.gates[g.name] {
+					off = append(off, g.name)
+				}
+			}
+			if got := strings.Join(off, " "); got != test.off {
+				t.Errorf("off are %s, want %s", got, test.off)
+			}
+		})
+	}
+}
+
+func TestAGateThatIsLockedOrNotThereYetIsRefusedWithItsVersion(t *testing.T) {
+	for args, want := range map[string]string{
+		"--feature-gates=OrderedNamespaceDeletion=false":                                                "locked to true in 1.37",
+		"--emulated-version=1.34 --feature-gates=SeparateTaintEvictionController=false":                 "locked to true in 1.34",
+		"--emulated-version=1.35 --feature-gates=" + preferSame + "=false":                              "locked to true in 1.35",
+		"--emulated-version=1.35 --feature-gates=StaleControllerConsistencyReplicaSet=true":             "there is none in 1.35",
+		"--emulated-version=1.36 --feature-gates=" + leaseBreaker + "=false":                            "there is none in 1.36",
+		"--emulated-version=1.34 --feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=true": "there is none in 1.34",
+	} {
+		if _, err := tuned(t, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
+}
+
+func TestGatesReachTheOptionsOfTheirControllers(t *testing.T) {
+	for args, get := range map[string]func(*tuning) bool{
+		"--feature-gates=PodDeletionCost=false":                            func(tune *tuning) bool { return options[replicaset.Options](t, tune).IgnoreDeletionCost },
+		"--feature-gates=" + terminatingReplicas + "=false":                func(tune *tuning) bool { return options[deployment.Options](t, tune).OmitTerminating },
+		"--emulated-version=1.34":                                          func(tune *tuning) bool { return options[replicaset.Options](t, tune).OmitTerminating },
+		"--emulated-version=1.34 --feature-gates=" + preferSame + "=false": func(tune *tuning) bool { return options[endpointslice.Options](t, tune).OnlyPreferClose },
+		"--emulated-version=1.36":                                          func(tune *tuning) bool { return options[nodelifecycle.Options](t, tune).TrustCachedLeases },
+		"--feature-gates=" + leaseBreaker + "=false":                       func(tune *tuning) bool { return options[nodelifecycle.Options](t, tune).TrustCachedLeases },
+		"--feature-gates=AllBeta=false":                                    func(tune *tuning) bool { return options[replicationcontroller.Options](t, tune).IgnoreDeletionCost },
+	} {
+		for given, want := range map[string]bool{args: true, "": false} {
+			tune, err := tuned(t, strings.Fields(given)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := get(tune); got != want {
+				t.Errorf("%q: %t, want %t", given, got, want)
+			}
+		}
+	}
+}
+
+// Without a row in the table a gate would be off.
+func TestEveryGateThatIsReadIsInTheTable(t *testing.T) {
+	obeyed := map[string]bool{}
+	for _, g := range gatesRead(registry.Known()) {
+		obeyed[g.name] = true
+		if len(g.specs) == 0 {
+			t.Errorf("the table has no versions of %s", g.name)
+		}
+	}
+	for _, d := range registry.Known() {
+		for _, g := range d.Gates {
+			if !obeyed[g.Name] {
+				t.Errorf("%s obeys %s, which is not among the gates that are read", d.Name, g.Name)
+			}
+		}
+	}
+	if len(obeyed) < 8 {
+		t.Errorf("%d gates are read, which are too few", len(obeyed))
+	}
+}
+
+// "setpoint up" has no gates and tells controllers nothing of them.
+func TestWithoutFlagsControllersAreMadeWithTheirDefaults(t *testing.T) {
+	tune, err := tuned(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range registry.Known() {
+		if got := tune.known[i].Options; !reflect.DeepEqual(got, d.Options) {
+			t.Errorf("%s is made with %+v, want %+v", d.Name, got, d.Options)
+		}
+	}
+}
+
+// Installers hand one list of gates to every component.
+func TestEveryGateOfAnyComponentIsAccepted(t *testing.T) {
+	read := gatesRead(registry.Known())
+	checked := 0
+	for line := range strings.Lines(knownGates) {
+		name, _, ok := strings.Cut(line, " ")
+		if !ok {
+			continue
+		}
+		checked++
+		for _, value := range []string{"true", "false"} {
+			tune, err := tuned(t, "--feature-gates="+name+"="+value)
+			isRead := slices.ContainsFunc(read, func(g gate) bool { return g.name == name })
+			if err != nil && !isRead {
+				t.Errorf("%s=%s: %v", name, value, err)
+			}
+			if got := slices.Contains(tune.featureGates.idle(read), name); got == isRead {
+				t.Errorf("%s counts as without effect: %t", name, got)
+			}
+		}
+	}
+	if checked < 300 {
+		t.Errorf("%d gates in the table, which is too short", checked)
+	}
+}

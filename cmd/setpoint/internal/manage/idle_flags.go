@@ -1,0 +1,167 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/setpoint-io/setpoint/controllers"
+)
+
+// idleGroup is flags that have no effect for one reason, called as the log calls them.
+type idleGroup struct {
+	why   string
+	flags []controllers.Flag
+}
+
+// idleGroups are the flags of kube-controller-manager 1.37 that have no effect here, unless a
+// controller declares them. They are accepted with every value that kube-controller-manager
+// accepts, so that its command line works as it is.
+// Source: kube-controller-manager --help for names and defaults, and the Validate functions
+// in k8s.io/kubernetes/cmd/kube-controller-manager/app/options for the least values.
+func idleGroups() []idleGroup {
+	return []idleGroup{
+		{"controllersNotHere", []controllers.Flag{
+			idle("allocate-node-cidrs", false),
+			idle("attach-detach-reconcile-sync-period", time.Minute).AtLeast(int64(time.Second)),
+			idle("cidr-allocator-type", rangeAllocator),
+			idle("cluster-cidr", ""),
+			idle("concurrent-cron-job-syncs", 5).AtLeast(1),
+			idle("concurrent-daemonset-syncs", 2).AtLeast(1),
+			idle("concurrent-device-taint-eviction-syncs", 8).AtLeast(1),
+			idle("concurrent-disruption-syncs", 1),
+			idle("concurrent-ephemeralvolume-syncs", 5).AtLeast(1),
+			idle("concurrent-horizontal-pod-autoscaler-syncs", 5).AtLeast(1),
+			idle("concurrent-job-syncs", 5).AtLeast(1),
+			idle("concurrent-resource-quota-syncs", 5),
+			idle("concurrent-resourceclaim-syncs", 50).AtLeast(1),
+			idle("concurrent-service-syncs", 1), // until 1.36
+			idle("concurrent-statefulset-syncs", 5).AtLeast(1),
+			idle("concurrent-validating-admission-policy-status-syncs", 5),
+			idle("configure-cloud-routes", true),
+			idle("disable-attach-detach-reconcile-sync", false),
+			idle("disable-force-detach-on-timeout", false),
+			idle("enable-dynamic-provisioning", true),
+			idle("enable-hostpath-provisioner", false),
+			idle("flex-volume-plugin-dir", "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"),
+			idle("horizontal-pod-autoscaler-cpu-initialization-period", 5*time.Minute),
+			idle("horizontal-pod-autoscaler-downscale-stabilization", 5*time.Minute),
+			idle("horizontal-pod-autoscaler-initial-readiness-delay", 30*time.Second),
+			idle("horizontal-pod-autoscaler-sync-period", 15*time.Second),
+			idleText("horizontal-pod-autoscaler-tolerance", "0.1", "float64", fraction),
+			idle("node-cidr-mask-size", 0),
+			idle("node-cidr-mask-size-ipv4", 0),
+			idle("node-cidr-mask-size-ipv6", 0),
+			idle("pv-recycler-increment-timeout-nfs", 30),
+			idle("pv-recycler-minimum-timeout-hostpath", 60),
+			idle("pv-recycler-minimum-timeout-nfs", 300),
+			idle("pv-recycler-pod-template-filepath-hostpath", ""),
+			idle("pv-recycler-pod-template-filepath-nfs", ""),
+			idle("pv-recycler-timeout-increment-hostpath", 30),
+			idle("pvclaimbinder-sync-period", 15*time.Second),
+			idle("resource-quota-sync-period", 5*time.Minute),
+			idle("route-reconciliation-period", 10*time.Second),
+			idleText("service-cluster-ip-range", "", "string", atMostTwo),
+		}},
+		{"cloudProviders", []controllers.Flag{
+			idle("allow-untagged-cloud", false),
+			idle("cloud-config", ""),
+			idle("cloud-provider", ""),
+			idle("cluster-name", "kubernetes"),
+			idle("external-cloud-volume-plugin", ""),
+			idle("node-sync-period", time.Duration(0)),
+		}},
+		{"logging", []controllers.Flag{
+			idle("log-flush-frequency", 5*time.Second).AtLeast(1),
+			idle("log-json-split-stream", false),
+			idle("log-text-split-stream", false),
+			idleText("log-json-info-buffer-size", "", "quantity", quantity),
+			idleText("log-text-info-buffer-size", "", "quantity", quantity),
+			idleText("vmodule", "", "pattern=N,...", levelsOfFiles),
+		}},
+		{"compatibility", []controllers.Flag{
+			idleText("show-hidden-metrics-for-version", "", "string", previousVersion),
+		}},
+	}
+}
+
+// rangeAllocator is the only type of allocator that kube-controller-manager still has.
+// Source: k8s.io/kubernetes/pkg/controller/nodeipam/ipam, RangeAllocatorType.
+const rangeAllocator = "RangeAllocator"
+
+// idle is a flag that has no effect, with its default.
+func idle[T bool | int | string | time.Duration](name string, byDefault T) controllers.Flag {
+	return controllers.Flag{Name: name, Into: &byDefault, Usage: idleUsage}
+}
+
+// idleText is one with a form of its own.
+func idleText(name, byDefault, kind string, check func(string) error) controllers.Flag {
+	return controllers.Flag{Name: name, Into: &checkedText{byDefault, kind, check}, Usage: idleUsage}
+}
+
+const idleUsage = "accepted as by kube-controller-manager, without effect"
+
+// idleFlags are those flags on a command line.
+type idleFlags struct {
+	set    *pflag.FlagSet
+	groups []idleGroup
+}
+
+// flags adds those that are not there.
+func (f *idleFlags) flags(set *pflag.FlagSet) {
+	f.set, f.groups = set, idleGroups()
+	for i, group := range f.groups {
+		f.groups[i].flags = slices.DeleteFunc(group.flags, func(flag controllers.Flag) bool { return set.Lookup(flag.Name) != nil })
+		for _, flag := range f.groups[i].flags {
+			declare(set, flag)
+			set.Lookup(flag.Name).Hidden = true // the help is about what has an effect
+		}
+	}
+}
+
+// check returns what kube-controller-manager finds wrong with their values.
+func (f *idleFlags) check() error {
+	for _, group := range f.groups {
+		for _, flag := range group.flags {
+			if err := flag.Check(); err != nil {
+				return err
+			}
+		}
+	}
+	if provider := f.set.Lookup("cloud-provider").Value.String(); provider != "" && provider != "external" {
+		return fmt.Errorf("--cloud-provider=%s: Kubernetes has no cloud providers of its own any more; want external, or leave it out", provider)
+	}
+	if kind := f.set.Lookup("cidr-allocator-type").Value.String(); kind != "" && kind != rangeAllocator {
+		return fmt.Errorf("--cidr-allocator-type=%s: want %s, or leave it out", kind, rangeAllocator)
+	}
+	return nil
+}
+
+// given returns the flags that are on the command line, by the reason why they have no effect.
+// They alternate with their reasons, as a logger takes attributes.
+func (f *idleFlags) given() (attributes []any) {
+	for _, group := range f.groups {
+		var names []string
+		for _, flag := range group.flags {
+			if f.set.Changed(flag.Name) {
+				names = append(names, "--"+flag.Name)
+			}
+		}
+		if len(names) > 0 {
+			attributes = append(attributes, group.why, strings.Join(names, " "))
+		}
+	}
+	return attributes
+}
+
+// allocatesNodeCIDRs reports whether Nodes are to be given networks for their Pods.
+func (f *idleFlags) allocatesNodeCIDRs() bool {
+	on, err := f.set.GetBool("allocate-node-cidrs")
+	return on && err == nil
+}

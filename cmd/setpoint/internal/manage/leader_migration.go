@@ -1,0 +1,94 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manage
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/setpoint-io/setpoint/controllers"
+)
+
+// leaderMigration says which controllers belong to another controller manager, while a
+// cluster moves controllers from one to the other.
+// Source: k8s.io/controller-manager/pkg/leadermigration.
+type leaderMigration struct {
+	on   bool
+	file string
+}
+
+func (l *leaderMigration) flags(flags *pflag.FlagSet) {
+	flags.BoolVar(&l.on, "enable-leader-migration", false, "leave out the controllers that --leader-migration-config gives to another controller manager; there is one lease for all others")
+	flags.StringVar(&l.file, "leader-migration-config", "", "`file` with a LeaderMigrationConfiguration; without one it is about controllers that are not here")
+}
+
+// migrationConfig is a LeaderMigrationConfiguration of group controllermanager.config.k8s.io.
+type migrationConfig struct {
+	Kind              string `yaml:"kind"`
+	APIVersion        string `yaml:"apiVersion"`
+	LeaderName        string `yaml:"leaderName"`
+	ResourceLock      string `yaml:"resourceLock"`
+	ControllerLeaders []struct {
+		Name      string `yaml:"name"`
+		Component string `yaml:"component"`
+	} `yaml:"controllerLeaders"`
+}
+
+const migrationGroup = "controllermanager.config.k8s.io/"
+
+// of returns those of the chosen controllers that are not somebody else's.
+func (l *leaderMigration) of(chosen []*controllers.Descriptor) ([]*controllers.Descriptor, error) {
+	if !l.on || l.file == "" {
+		return chosen, nil
+	}
+	config, err := l.read()
+	if err != nil {
+		return nil, fmt.Errorf("--leader-migration-config: %w", err)
+	}
+	theirs := map[string]bool{}
+	for _, leader := range config.ControllerLeaders {
+		theirs[leader.Name] = leader.Component != "*" && leader.Component != "kube-controller-manager"
+	}
+	var ours []*controllers.Descriptor
+	for _, d := range chosen {
+		if !theirs[d.Name] && !theirs[d.Alias] {
+			ours = append(ours, d)
+		}
+	}
+	return ours, nil
+}
+
+func (l *leaderMigration) read() (config migrationConfig, err error) {
+	text, err := os.ReadFile(l.file)
+	if err != nil {
+		return config, err
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&config); err != nil {
+		return config, fmt.Errorf("%s: want a LeaderMigrationConfiguration in YAML, with nothing else in it", l.file) // err has what stands there
+	}
+	version, ok := strings.CutPrefix(config.APIVersion, migrationGroup)
+	switch {
+	case config.Kind != "LeaderMigrationConfiguration" || !ok:
+		return config, fmt.Errorf("%s: want a LeaderMigrationConfiguration of %sv1", l.file, migrationGroup)
+	case version != "v1" && version != "v1beta1" && version != "v1alpha1":
+		return config, fmt.Errorf("%s: version %q; want v1", l.file, version)
+	case config.LeaderName == "":
+		return config, fmt.Errorf("%s: leaderName is missing", l.file)
+	case config.ResourceLock != "leases" && config.ResourceLock != "endpoints":
+		return config, fmt.Errorf("%s: resourceLock: want leases", l.file)
+	}
+	for i, leader := range config.ControllerLeaders {
+		if leader.Name == "" || leader.Component == "" {
+			return config, fmt.Errorf("%s: controllerLeaders[%d]: want a name and a component", l.file, i)
+		}
+	}
+	return config, nil
+}

@@ -1,0 +1,64 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manage
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/setpoint-io/setpoint/controllers"
+)
+
+// tuning is what the controllers are told: by the flags that they declare, and by gates.
+type tuning struct {
+	known            []*controllers.Descriptor
+	featureGates     featureGates
+	emulatedVersions []string
+	compatibleWith   []string
+	gates            map[string]bool // which are on; check fills it
+}
+
+func (t *tuning) flags(flags *pflag.FlagSet) {
+	for _, d := range t.known {
+		for _, f := range d.Flags {
+			declare(flags, f)
+		}
+	}
+	flags.Var(&t.featureGates, "feature-gates", "Kubernetes feature `gates`, such as A=true,B=false")
+	flags.StringSliceVar(&t.emulatedVersions, "emulated-version", nil, "behave as this `version` of Kubernetes would, such as 1.35")
+	flags.StringSliceVar(&t.compatibleWith, "min-compatibility-version", nil, "the oldest `version` of the other components of the control plane; no controller here depends on it")
+}
+
+// check says what is wrong with the flags, and tells the controllers which gates are on.
+func (t *tuning) check() error {
+	for _, d := range t.known {
+		for _, f := range d.Flags {
+			if err := f.Check(); err != nil {
+				return err
+			}
+		}
+	}
+	err := compatible(t.compatibleWith, t.emulatedVersions)
+	if err != nil {
+		return err
+	}
+	if t.gates, err = t.featureGates.resolve(gatesRead(t.known), t.emulatedVersions); err != nil {
+		return err
+	}
+	for _, d := range t.known {
+		for _, g := range d.Gates {
+			g.Set(t.gates[g.Name])
+		}
+	}
+	return nil
+}
+
+// running returns those of the controllers that no flag of their own stops.
+func running(chosen []*controllers.Descriptor) (run []*controllers.Descriptor) {
+	for _, d := range chosen {
+		if d.StoppedBy() == nil {
+			run = append(run, d)
+		}
+	}
+	return run
+}

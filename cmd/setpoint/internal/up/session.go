@@ -1,0 +1,264 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/manage"
+	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/internal/child"
+	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/internal/published"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// session is one life of a cluster, from its start to its end.
+type session struct {
+	w        *cli.World
+	progress *progress
+	command  *command // to run; nil: stay until a signal
+
+	child  atomic.Pointer[child.Process]
+	ready  child.Endpoints
+	config *rest.Config
+
+	stopManager context.CancelFunc
+	managed     chan error      // one value when the manager has ended
+	kubeconfig  *published.File // where the user wants it; nil: nowhere
+}
+
+// start starts everything, in the order in which one needs the other.
+func (s *session) start(ctx context.Context, u *up, binary string, chosen []*controllers.Descriptor, log *slog.Logger) error {
+	process, err := child.Start(ctx, u.childOptions(binary, func(p child.Progress) {
+		if p.Ready {
+			s.progress.end(u.describe(p.Component))
+		} else {
+			s.progress.begin(u.describe(p.Component))
+		}
+	}))
+	if err != nil {
+		return err
+	}
+	s.child.Store(process)
+	s.ready = process.Endpoints()
+	if err := loadConfig(s); err != nil {
+		return err
+	}
+
+	manager := "manager of " + plural(len(chosen), "controller")
+	s.progress.begin(manager)
+	authority := controllers.KeyFiles{Cert: s.ready.CAFile, Key: s.ready.CAKeyFile}
+	cluster, err := manage.ClusterOf(s.config, s.ready.ServiceAccountKeyFile, authority)
+	if err != nil {
+		return err
+	}
+	cluster.OneServer = true
+	m, run, err := manage.New(s.config, chosen, cluster, log)
+	if err != nil {
+		return err
+	}
+	if len(run) == 0 {
+		return errors.New("none of the chosen controllers can run")
+	}
+	// The manager ends when the session says so, not with ctx: it is to be
+	// stopped before the command's cluster is, and after the command.
+	managerCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.stopManager = cancel
+	go func() { s.managed <- m.Run(managerCtx) }()
+	if err := s.waitUntilUsable(ctx, u, run, m.Client()); err != nil {
+		return err
+	}
+	if u.kubeconfig != "" {
+		data, err := os.ReadFile(s.ready.Kubeconfig)
+		if err != nil {
+			return fmt.Errorf("writing the kubeconfig: %w", err)
+		}
+		if s.kubeconfig, err = published.Write(data, u.kubeconfig, "setpoint up"); err != nil {
+			return err
+		}
+	}
+	s.progress.end(manager)
+	return nil
+}
+
+// plural is a number with what it counts.
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// waitUntilUsable waits until a Pod could be created and scheduled, as far as the
+// chosen controllers see to that.
+func (s *session) waitUntilUsable(ctx context.Context, u *up, run []*controllers.Descriptor, c *client.Client) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("a minute has passed"))
+	defer cancel()
+	runs := func(name string) bool {
+		return slices.ContainsFunc(run, func(d *controllers.Descriptor) bool { return d.Alias == name })
+	}
+	for {
+		var err error
+		missing := ""
+		if runs("serviceaccount") {
+			_, err = client.For[*corev1.ServiceAccount](c).Get(ctx, object.Key{Namespace: "default", Name: "default"})
+			if apierrors.IsNotFound(err) {
+				missing, err = "the default ServiceAccount", nil
+			}
+		}
+		if missing == "" && err == nil && u.nodes > 0 && runs("nodelifecycle") {
+			missing, err = unusableNode(ctx, c, u.nodes)
+		}
+		if missing == "" && err == nil {
+			return nil
+		}
+		if err != nil {
+			missing = err.Error()
+		}
+		select {
+		case <-time.After(25 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the cluster to be usable: %s is missing: %w", missing, context.Cause(ctx))
+		case err := <-s.managed:
+			s.managed <- nil // for stop
+			return fmt.Errorf("the manager ended: %w", err)
+		case <-s.child.Load().Done():
+			return fmt.Errorf("the control plane ended: %w", s.child.Load().Err())
+		}
+	}
+}
+
+// unusableNode says which node Pods cannot be scheduled to yet, "" if none.
+func unusableNode(ctx context.Context, c *client.Client, want int) (string, error) {
+	nodes, _, err := client.For[*corev1.Node](c).List(ctx, client.Selection{})
+	if err != nil {
+		return "", err
+	}
+	if len(nodes) < want {
+		return fmt.Sprintf("node %d of %d", len(nodes)+1, want), nil
+	}
+	for _, node := range nodes {
+		ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+		tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
+		if !ready || tainted {
+			return "readiness of node " + node.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// path is where the user finds the kubeconfig.
+func (s *session) path() string {
+	if s.kubeconfig == nil {
+		return s.ready.Kubeconfig
+	}
+	if path, err := filepath.Abs(s.kubeconfig.Path()); err == nil {
+		return path
+	}
+	return s.kubeconfig.Path()
+}
+
+// say tells a person what to do next.
+func (s *session) say(took time.Duration) {
+	if s.command != nil {
+		return
+	}
+	kubectl := "kubectl"
+	hint := ""
+	if _, err := exec.LookPath(kubectl); err != nil {
+		beside := filepath.Join(filepath.Dir(s.w.Executable), kubectl)
+		if _, err := os.Stat(beside); err == nil {
+			kubectl = beside
+		} else {
+			hint = "\n(There is no kubectl in PATH; \"make kubectl\" builds bin/kubectl.)\n"
+		}
+	}
+	if working, err := os.Getwd(); err == nil {
+		if short, err := filepath.Rel(working, kubectl); err == nil && filepath.IsAbs(kubectl) && !strings.HasPrefix(short, "..") {
+			kubectl = short
+		}
+	}
+	fmt.Fprintf(s.w.Stderr, `
+The cluster is ready after %.1f s. Its kubeconfig is
+  %s
+
+Try, in another terminal:
+  export KUBECONFIG=%s
+  %s create deployment web --image=nginx --replicas=10
+  %s get pods --watch
+%s
+Ctrl-C stops everything.
+`, took.Seconds(), s.path(), s.path(), kubectl, kubectl, hint)
+}
+
+// serve runs the command, or stays until ctx ends. A part that dies meanwhile is
+// an error.
+func (s *session) serve(ctx context.Context) error {
+	if s.command == nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-s.managed:
+			s.managed <- nil
+			return fmt.Errorf("the manager ended: %w", err)
+		case <-s.child.Load().Done():
+			return fmt.Errorf("the control plane ended: %w", s.child.Load().Err())
+		}
+	}
+	return s.command.run(ctx, s.path(), s.child.Load())
+}
+
+// kill ends everything at once.
+func (s *session) kill() {
+	if s.command != nil {
+		s.command.signal(syscall.SIGKILL)
+	}
+	if process := s.child.Load(); process != nil {
+		process.Kill()
+	}
+}
+
+// stop ends everything, in the opposite order of its start.
+func (s *session) stop() error {
+	var errs []error
+	if s.kubeconfig != nil {
+		errs = append(errs, s.kubeconfig.Remove())
+	}
+	if s.stopManager != nil {
+		s.stopManager()
+		select {
+		case err := <-s.managed:
+			errs = append(errs, err)
+		case <-time.After(stopTime):
+			errs = append(errs, errors.New("the manager does not stop"))
+		}
+	}
+	if process := s.child.Load(); process != nil {
+		select {
+		case <-process.Done(): // its end has been said
+		default:
+			errs = append(errs, process.Stop())
+		}
+	}
+	return errors.Join(errs...)
+}
