@@ -37,7 +37,7 @@ func TestTheDebugPageTakesTheNamesThatTheCommandTakes(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- m.Run(ctx) }()
 	page := func(name string) string {
-		response, err := http.Get("http://" + l.Addr().String() + "/debug/controllers?controller=" + url.QueryEscape(name)) //nolint:noctx // it is served here
+		response, err := http.Get("http://" + l.Addr().String() + "/debug/controllers?controller=" + url.QueryEscape(name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/nearest"
 )
 
@@ -119,22 +120,17 @@ func (g *featureGates) Set(text string) error {
 	if *g == nil {
 		*g = featureGates{}
 	}
-	for pair := range strings.SplitSeq(text, ",") {
-		if pair == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
-		name = strings.TrimPrefix(strings.TrimSpace(name), "kube:")
-		on, err := strconv.ParseBool(strings.TrimSpace(value))
-		if name == "" || err != nil {
-			return fmt.Errorf("%q: want NAME=true or NAME=false", pair)
+	return cli.EachGate(text, func(name string, on bool) error {
+		name = strings.TrimPrefix(name, "kube:")
+		if name == "" {
+			return fmt.Errorf("%q: want NAME=true or NAME=false", text)
 		}
 		if err := known(name); err != nil {
 			return err
 		}
 		(*g)[name] = on
-	}
-	return nil
+		return nil
+	})
 }
 
 // known holds that some component of Kubernetes has a gate of a name.

@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -186,15 +184,10 @@ func (g gatesFlag) String() string { return "" }
 func (g gatesFlag) Type() string   { return "gates" }
 
 func (g gatesFlag) Set(text string) error {
-	for pair := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
-		on, err := strconv.ParseBool(value)
-		if name == "" || err != nil {
-			return fmt.Errorf("%q: want NAME=true or NAME=false", pair)
-		}
+	return cli.EachGate(text, func(name string, on bool) error {
 		g[name] = on
-	}
-	return nil
+		return nil
+	})
 }
 
 // describe is what a component is called in the progress.
