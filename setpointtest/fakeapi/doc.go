@@ -14,6 +14,9 @@
 //	err := websites.Add(site)
 //	mgr, err := manager.New(api.Config())
 //
+// TestAControllerIsTestedWithoutACluster, in controller_test.go, is a whole test of a
+// controller.
+//
 // # What it does as a real server
 //
 // Creates, updates, patches of all four sorts, deletes, deletecollections, lists with
