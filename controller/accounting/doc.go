@@ -8,7 +8,7 @@
 // numbers of objects of any kind. What an object counts for is a [Charge]:
 //
 //	quota, err := accounting.NewQuota(resourceQuota)
-//	charge := quota.Charge(accounting.Pods, pod, accounting.Around{Now: now})
+//	charge, err := quota.Charge(accounting.Pods, pod, accounting.Around{Now: now})
 //	sum.Set(pod.UID, charge.Used)
 //
 // [Quota.Charge] regards the scopes of the quota, and the resources that it limits. [Pod],

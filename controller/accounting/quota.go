@@ -50,28 +50,31 @@ func (a Around) extended(class string) string {
 	return a.ExtendedResource(class)
 }
 
-// Tracks returns the resources of the quota that objects of a kind can count for, sorted. A
-// quota has no use for the objects of other kinds.
+// Tracks returns the resources of the quota that objects of a kind can count for, sorted. If
+// there are none, the controller need not watch the kind for this quota.
 func (q Quota) Tracks(kind schema.GroupResource, around Around) []corev1.ResourceName {
 	var of func(corev1.ResourceName) bool
 	switch kind {
 	case Pods:
 		of = isOfPods
 	case Services:
-		of = func(name corev1.ResourceName) bool { return isOf(Service(&corev1.Service{}), name) }
+		of = keyOf(Service(&corev1.Service{}))
 	case PersistentVolumeClaims:
 		of = isOfVolumeClaims
 	case ResourceClaims:
 		of = func(name corev1.ResourceName) bool { return isOfResourceClaims(name, around) }
 	default:
-		of = func(name corev1.ResourceName) bool { return isOf(Object(kind), name) }
+		of = keyOf(Object(kind))
 	}
 	return slices.DeleteFunc(slices.Clone(q.limited), func(name corev1.ResourceName) bool { return !of(name) })
 }
 
-func isOf(used corev1.ResourceList, name corev1.ResourceName) bool {
-	_, ok := used[name]
-	return ok
+// keyOf returns a function that reports whether a list has a resource.
+func keyOf(list corev1.ResourceList) func(corev1.ResourceName) bool {
+	return func(name corev1.ResourceName) bool {
+		_, ok := list[name]
+		return ok
+	}
 }
 
 // Charge is what an object counts for in a quota.
@@ -118,8 +121,7 @@ func (q Quota) of(kind schema.GroupResource, o any, around Around) (Charge, bool
 		}
 	case *resourcev1.ResourceClaim:
 		if kind == ResourceClaims {
-			charge := around.resourceClaim(o)
-			return charge, len(q.scopes) == 0, nil
+			return around.resourceClaim(o), len(q.scopes) == 0, nil
 		}
 	}
 	if slices.Contains([]schema.GroupResource{Pods, Services, PersistentVolumeClaims, ResourceClaims}, kind) {

@@ -20,16 +20,16 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// nameTries is how often another name is drawn where another owner's Pod has it.
+// nameTries is how many names are tried for a Pod while other owners' Pods have them.
 // Source: k8s.io/apiserver/pkg/registry/generic/registry,
 // maxNameGenerationCreateAttempts.
 const nameTries = 8
 
 // Create creates Pods of an owner and returns those that exist then, in the order of wanted.
-// used reports whether a Pod of the owner's namespace has a name, as far as the controller
-// has seen. The error is the first failure; the Pods that were created before it are
-// returned too. The Pods in wanted are not changed. Of the fields that the server fills
-// in, the Pods that are returned have those of the metadata.
+// used reports whether the controller has seen a Pod of this name in the owner's namespace.
+// The error is the first failure; Create also returns the Pods that it had created before.
+// It does not change the Pods in wanted. Of the fields that the server fills in, the
+// returned Pods have those of the metadata.
 func (w *Writer) Create(ctx context.Context, owner Owner, wanted []*corev1.Pod, used func(name string) bool) ([]*corev1.Pod, error) {
 	named := w.names.give(owner, wanted, w.slot, time.Now(), used)
 	made := make([]*corev1.Pod, len(named))
@@ -84,7 +84,7 @@ func (w *Writer) createNamed(ctx context.Context, owner Owner, pod *corev1.Pod) 
 	}
 	there, getErr := w.pods.Get(ctx, object.KeyOf(pod))
 	if getErr == nil && metav1.IsControlledBy(there, owner.Object) {
-		return there, nil // an earlier create that seemed to have failed
+		return there, nil // an earlier create, whose answer was lost
 	}
 	w.refused(ctx, owner, pod, err)
 	return nil, err
@@ -103,15 +103,15 @@ func (w *Writer) createGenerated(ctx context.Context, owner Owner, pod *corev1.P
 			w.refused(ctx, owner, pod, err)
 			return nil, err
 		}
-		// An earlier create of ours that seemed to have failed, or another owner's Pod.
+		// An earlier create of ours, whose answer was lost, or another owner's Pod.
 		there, err := w.pods.Get(ctx, object.KeyOf(pod))
 		if err != nil {
 			w.keepName(owner, pod, err)
 			return nil, fmt.Errorf("finding out whose Pod %s is: %w", object.KeyOf(pod), err)
 		}
 		if metav1.IsControlledBy(there, owner.Object) {
-			// The name stays open until the cache shows the Pod: as long as it is not
-			// seen, it would be created once more.
+			// The name stays open until the cache shows the Pod. Until then, a run could
+			// create the Pod again.
 			w.keepName(owner, pod, nil)
 			return there, nil
 		}
@@ -122,8 +122,8 @@ func (w *Writer) createGenerated(ctx context.Context, owner Owner, pod *corev1.P
 	}
 }
 
-// keepName has a later run use a name again. A refusal says that a request was not
-// carried out; every other failure leaves open that it will be.
+// keepName has a later run use a name again. After a refusal, the request is not carried out.
+// After every other failure, it may be.
 func (w *Writer) keepName(owner Owner, pod *corev1.Pod, err error) {
 	var until time.Time
 	var status apierrors.APIStatus

@@ -15,14 +15,14 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// deletesAtOnce bounds how many deletes of one owner are under way. One connection
-// to an API server carries 100 requests (its default of MaxConcurrentStreams), and
-// others want to be heard as well.
+// deletesAtOnce bounds how many deletes of one owner are in flight. One connection to an API
+// server carries 100 requests (its default of MaxConcurrentStreams), and the other requests
+// of the process need some of them.
 const deletesAtOnce = 64
 
-// Delete deletes Pods of an owner, each by its UID. deleted says of each Pod whether it is
-// deleted or was gone before. The error is the first failure; a failure does not keep the
-// other Pods from being deleted. Options, such as a grace period, are those of each delete.
+// Delete deletes Pods of an owner, each by its UID. deleted reports for each Pod whether it is
+// deleted or was gone before. The error is the first failure; the other Pods are deleted
+// nevertheless. Each delete has the options, such as a grace period.
 func (w *Writer) Delete(ctx context.Context, owner Owner, pods []*corev1.Pod, options ...client.DeleteOption) (deleted []bool, err error) {
 	deleted = make([]bool, len(pods))
 	streams := min(len(pods), deletesAtOnce)
@@ -59,7 +59,7 @@ func (w *Writer) deleteOne(ctx context.Context, owner Owner, pod *corev1.Pod, op
 		w.normal(owner, SuccessfulDelete, deleting, pod)
 		return nil
 	case client.AbsentAt(err, key), apierrors.IsConflict(err):
-		return nil // it is gone; a conflict says that another one has its name
+		return nil // it is gone; after a conflict, another Pod has its name
 	}
 	if ctx.Err() == nil {
 		w.warning(owner, FailedDelete, deleting, pod, err)

@@ -16,7 +16,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// How a name is made of a prefix, as the server makes one of a generateName.
+// The server makes a name of a generateName in this form: the prefix, cut if it is too long,
+// and five letters.
 // Source: k8s.io/apiserver/pkg/storage/names.
 const (
 	suffixLength = 5
@@ -35,15 +36,14 @@ func isMadeOf(name, prefix string) bool {
 }
 
 // dueTime is how long after its answer was lost a request may still be carried out.
-// An API server gives a request up after a minute; the rest is for what was still on
-// its way. Source: k8s.io/apiserver/pkg/server, Config.RequestTimeout.
+// An API server gives a request up after a minute. The other half minute is for a request
+// that had not reached the server yet. Source: k8s.io/apiserver/pkg/server, Config.RequestTimeout.
 const dueTime = 90 * time.Second
 
-// names remembers the names of creates that failed. Such a create may have happened
-// nevertheless, or may yet happen, when its answer was lost and a server that was
-// stuck goes on. The next Pods of the same owner are created under these names, so
-// that whatever becomes of the failed requests there is one Pod for each. The zero
-// names is empty and safe for concurrent use.
+// names remembers the names of creates that failed. If the answer was lost, the server may
+// have carried the create out, or may do so later. The next Pods of the same owner are
+// created under these names, so there is one Pod for each name, whatever becomes of the
+// failed requests. The zero names is empty and safe for concurrent use.
 type names struct {
 	mu   sync.Mutex
 	open map[object.Key]*openNames
@@ -57,8 +57,8 @@ type openNames struct {
 
 type openName struct {
 	slot  string    // of the Pod that was to be made
-	made  bool      // a Pod has been made under it, as far as the server has told
-	until time.Time // until then a lost request may yet make one
+	made  bool      // the server has answered that a Pod has this name
+	until time.Time // a lost request may create a Pod under the name until then
 }
 
 // give returns Pods with names: those that have one as they are, and copies of the others,
@@ -94,9 +94,9 @@ func (o *names) give(owner Owner, wanted []*corev1.Pod, slot func(*corev1.Pod) s
 // freeName is an open name that is not in use.
 type freeName struct{ name, slot string }
 
-// stillOpen returns the open names of an owner that are not in use, in order, so
-// that two runs that have room for some of them take the same. It forgets those that
-// are in use, or have been, once no lost request can make another Pod under them.
+// stillOpen returns the open names of an owner that are not in use, sorted, so that two runs
+// that create fewer Pods use the same names. It forgets a name that is in use, or has been,
+// once no lost request can create another Pod under it.
 func (o *names) stillOpen(key object.Key, owner types.UID, now time.Time, used func(string) bool) []freeName {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -121,8 +121,8 @@ func (o *names) stillOpen(key object.Key, owner types.UID, now time.Time, used f
 	return free
 }
 
-// keep notes that a create failed or seemed to. until is how long a lost request may
-// yet make a Pod, zero if none can.
+// keep notes that a create failed, or that its answer was lost. A lost request may create the
+// Pod until then; the zero time says that it cannot.
 func (o *names) keep(key object.Key, owner types.UID, name, slot string, until time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,7 +140,7 @@ func (o *names) keep(key object.Key, owner types.UID, name, slot string, until t
 	known.names[name] = openName{slot: slot, until: until}
 }
 
-// made notes that a Pod was made under a name, or that another owner's Pod has it.
+// made notes that a Pod was created under a name, or that another owner's Pod has the name.
 func (o *names) made(key object.Key, name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -71,6 +71,9 @@
 //   - ReplicaSets whose desired-replicas annotation differs although their size is
 //     right get the annotation mended; a size that changes along with the strategy
 //     to Recreate does not block the rollout.
+//   - A limit that cannot be read, such as a percentage that is too long for an integer, ends
+//     the run with an error that names the field. Upstream reports it only while the new
+//     ReplicaSet has to grow, and takes the limit for 0 otherwise.
 //   - ReplicaSets are patched, not replaced, and deleted only in the version that
 //     was looked at.
 package deployment
