@@ -15,11 +15,11 @@ import (
 func (w *Writer) diff(e *event.Event) {
 	fmt.Fprintf(&w.buffer, "%s %s %s %s%s\n", w.paint(dim, e.Time.In(w.options.Zone).Format(clock)),
 		w.paint(verbColours[e.Verb], clean(string(e.Verb))), kindOf(e), nameOf(e), w.paint(dim, notes(e)))
-	whole := w.options.WithObjects && len(e.Fields) == 0
+	inFull := w.options.WithObjects && len(e.Fields) == 0
 	switch {
-	case whole && e.Old == nil && e.New != nil:
+	case inFull && e.Old == nil && e.New != nil:
 		w.below(green, "+ ", e.New)
-	case whole && e.New == nil && e.Old != nil:
+	case inFull && e.New == nil && e.Old != nil:
 		w.below(red, "- ", e.Old)
 	case len(e.Fields) == 0 || e.Summary != "":
 		if said := Words(e); said != "" {
