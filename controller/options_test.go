@@ -43,6 +43,7 @@ func TestOptionsAboutKeysServeLoopsOverAnyKey(t *testing.T) {
 			c.Queue().Add(7)
 			defer b.start(c)()
 			time.Sleep(time.Hour)
+			synctest.Wait()
 			if want := []time.Duration{0, time.Minute, 3 * time.Minute}; !slices.Equal(runs, want) || !slices.Equal(givenUp, want[2:]) {
 				t.Errorf("runs at %v, given up at %v", runs, givenUp)
 			}
