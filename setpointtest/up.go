@@ -23,6 +23,9 @@ const (
 	// stopTimeout bounds the stop of a cluster, which takes a second.
 	stopTimeout = 30 * time.Second
 
+	// killTimeout bounds the wait for a cluster that was killed.
+	killTimeout = 10 * time.Second
+
 	// shownOfLog is how many bytes of the end of its log an error shows.
 	shownOfLog = 4096
 )
@@ -72,8 +75,12 @@ func startUp(ctx context.Context, flags []string) (*up, error) {
 			u.kubeconfig = line
 			return u, nil
 		}
-		<-u.ended
-		err = u.err
+		select {
+		case <-u.ended:
+			err = u.err
+		case <-ctx.Done(): // its output is closed, and it goes on
+			err = errors.Join(context.Cause(ctx), u.stop())
+		}
 	case <-ctx.Done():
 		err = errors.Join(context.Cause(ctx), u.stop())
 	}
@@ -121,8 +128,13 @@ func (u *up) stop() error {
 		return nil
 	case <-timer.C:
 		_ = syscall.Kill(-u.cmd.Process.Pid, syscall.SIGKILL)
-		<-u.ended
+	}
+	timer.Reset(killTimeout)
+	select {
+	case <-u.ended:
 		return fmt.Errorf("stopping the cluster: not done within %s; it was killed", stopTimeout)
+	case <-timer.C:
+		return fmt.Errorf("stopping the cluster: process %d was killed after %s, and its output is still open", u.cmd.Process.Pid, stopTimeout)
 	}
 }
 

@@ -4,6 +4,11 @@
 // Package controlplanetest gives tests a real control plane: kube-apiserver, etcd
 // and kube-scheduler, in a child process, with simulated nodes where asked for.
 //
+// It exists beside the public package setpointtest, whose cluster runs Setpoint's own
+// controllers. Tests of these controllers need a control plane without any, and three more
+// things that no user of the library needs: to kill the server and start it again, several
+// servers on one etcd, and a control plane that the packages of one run lend each other.
+//
 // The tests of a package share one; each test works in a namespace of its own:
 //
 //	var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 3}}
@@ -17,19 +22,18 @@
 //	}
 //
 // A package has its control plane for itself, whatever its controllers do to nodes, roles
-// or other people's objects. It starts it with the first test that needs it. Under make
-// test it borrows it instead, from the lender that the environment variable
-// SETPOINT_TEST_LENDER names (package loan), and gives it back when its tests have passed:
-// what they have left is deleted, and where an object that was there before has changed or
-// is gone, nobody gets that control plane again. A package needs to do nothing for that.
+// or other objects. It starts with the first test that needs it. Under make test the
+// package borrows it instead, from the lender that the environment variable
+// SETPOINT_TEST_LENDER names (package loan), and gives it back when its tests have passed.
+// Objects of the tests are deleted then. A control plane in which an older object has
+// changed or is gone is not lent again. A package needs to do nothing for that.
 //
 // A test that kills the control plane has one of its own, by [Start].
 //
 // [Cluster.Define] and [Cluster.Undefine] have custom kinds come and go.
 //
-// Tests connect as administrator, but for those that show what a controller may do
-// with the rights that it declares: [Cluster.Restricted] connects as somebody who has
-// only these.
+// Tests connect as administrator. [Cluster.Restricted] connects as a user who has only the
+// rights that a controller declares.
 //
 // No controller runs in it. What the built-in ones do for every Pod is therefore
 // done here, unless a test asks for Bare: nodes are freed of the taint that they

@@ -25,6 +25,7 @@ func (c *Cluster) Kubectl(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), kubectlTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.WaitDelay = time.Second // a plugin may hold the output of a kubectl that was killed
 	// HOME is where kubectl caches what it discovered.
 	cmd.Env = append(cmd.Environ(), "KUBECONFIG="+c.Kubeconfig, "HOME="+c.dir)
 	var stdout, stderr bytes.Buffer
