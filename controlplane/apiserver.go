@@ -221,6 +221,11 @@ func apiServerOptions(l *trackingListener, p *pki, etcdEndpoint string) *options
 	s.Authorization.Modes = []string{"Node", "RBAC"}
 	s.Admission.GenericAdmission.EnablePlugins = []string{"NodeRestriction"}
 
+	s.KubeletConfig.TLSClientConfig.CAFile = p.certFile("ca")
+	s.KubeletConfig.TLSClientConfig.CertFile = p.certFile(kubeletClient)
+	s.KubeletConfig.TLSClientConfig.KeyFile = p.keyFile(kubeletClient)
+	s.KubeletConfig.PreferredAddressTypes = kubeletAddresses
+
 	s.AllowPrivileged = true
 	s.ServiceClusterIPRanges = serviceRange
 	// The Service "kubernetes" gets no endpoints: validation rejects loopback

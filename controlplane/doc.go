@@ -33,7 +33,8 @@ There is no controller manager. Until one runs against this control plane:
     collected, and namespaces stay Terminating;
   - the aggregated ClusterRoles "admin", "edit" and "view" are empty.
 
-There are no kubelets either; package nodes simulates some. The Service
+There are no kubelets either; package nodes simulates some, which answer kubectl logs
+with the configuration that ControlPlane.NodeServing returns. The Service
 "kubernetes" has no endpoints: nothing in a simulated cluster could reach them.
 
 # Who may connect
@@ -68,8 +69,8 @@ to start. The directory holds
 	pki/front-proxy-ca.*        the authority of the API server's identity
 	                            towards aggregated API servers
 	pki/sa.key                  signs service-account tokens
-	pki/apiserver.*, pki/front-proxy-client.*, scheduler.kubeconfig
-	                            made anew at each start
+	pki/apiserver.*, pki/front-proxy-client.*, pki/apiserver-kubelet-client.*,
+	scheduler.kubeconfig        made anew at each start
 	kubeconfig                  the administrator's; exists while all is ready
 	controlplane.log            errors of the latest start, see Options.Logger
 	etcd.sock                   exists while etcd runs; in a temporary directory

@@ -88,6 +88,9 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 			}
 			t.Fatalf("%d goroutines, want at most %d:\n%s", runtime.NumGoroutine(), before, &b)
 		}
+		// client-go ends the goroutines that reload the certificate for kubelets when the
+		// transport is collected (transport.tlsTransportCache).
+		runtime.GC()
 		time.Sleep(50 * time.Millisecond)
 	}
 }

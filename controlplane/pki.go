@@ -91,7 +91,10 @@ func openPKI(dir *ownfile.Dir, names []string, now func() time.Time) (*pki, erro
 	if err := p.writeLeaf("apiserver", p.cluster, serving); err != nil {
 		return nil, err
 	}
-	return p, p.writeLeaf("front-proxy-client", p.frontProxy, clientTemplate("front-proxy-client"))
+	if err := p.writeLeaf("front-proxy-client", p.frontProxy, clientTemplate("front-proxy-client")); err != nil {
+		return nil, err
+	}
+	return p, p.writeLeaf(kubeletClient, p.cluster, clientTemplate(kubeletClientUser))
 }
 
 func (p *pki) certFile(name string) string { return filepath.Join(p.dir.Path(), name+certSuffix) }

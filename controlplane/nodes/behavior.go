@@ -51,40 +51,18 @@ type span struct {
 type behavior struct {
 	start, ready, unready, exit span
 	exitCode                    int32
+	codeSaid                    bool
 	imagePull                   string // "", "ok" or "error"
 }
 
 // behaviorOf reads the annotations of a Pod. What cannot be understood counts as
 // not said, and problems has a sentence for each.
 func behaviorOf(pod *corev1.Pod) (b behavior, problems []string) {
-	codeSaid := false
 	for name, value := range pod.Annotations {
 		if !strings.HasPrefix(name, Prefix) {
 			continue
 		}
-		var err error
-		switch name {
-		case StartAfter:
-			b.start, err = parseSpan(value, false)
-		case ReadyAfter:
-			b.ready, err = parseSpan(value, true)
-		case UnreadyAfter:
-			b.unready, err = parseSpan(value, true)
-		case ExitAfter:
-			b.exit, err = parseSpan(value, true)
-		case ExitCode:
-			b.exitCode, err = parseExitCode(value)
-			codeSaid = err == nil
-		case ImagePull:
-			if value == "ok" || value == "error" {
-				b.imagePull = value
-			} else {
-				err = fmt.Errorf(`%q is neither "error" nor "ok"`, value)
-			}
-		default:
-			err = fmt.Errorf("no such annotation; a Pod knows %s", strings.Join(podAnnotations, ", "))
-		}
-		if err != nil {
+		if err := b.read(name, value); err != nil {
 			problems = append(problems, fmt.Sprintf("annotation %s is ignored: %v", name, err))
 		}
 	}
@@ -92,7 +70,7 @@ func behaviorOf(pod *corev1.Pod) (b behavior, problems []string) {
 
 	if !b.exit.said {
 		switch {
-		case codeSaid:
+		case b.codeSaid:
 			b.exit = span{said: true, least: failingRuntime}
 		case ownedByJob(pod):
 			b.exit = span{said: true, least: JobRuntime}
@@ -104,6 +82,31 @@ func behaviorOf(pod *corev1.Pod) (b behavior, problems []string) {
 		b.unready.never = true
 	}
 	return b, problems
+}
+
+// read takes over one annotation of the simulation, if it is understood.
+func (b *behavior) read(name, value string) (err error) {
+	switch name {
+	case StartAfter:
+		b.start, err = parseSpan(value, false)
+	case ReadyAfter:
+		b.ready, err = parseSpan(value, true)
+	case UnreadyAfter:
+		b.unready, err = parseSpan(value, true)
+	case ExitAfter:
+		b.exit, err = parseSpan(value, true)
+	case ExitCode:
+		b.exitCode, err = parseExitCode(value)
+		b.codeSaid = err == nil
+	case ImagePull:
+		if value != "ok" && value != "error" {
+			return fmt.Errorf(`%q is neither "error" nor "ok"`, value)
+		}
+		b.imagePull = value
+	default:
+		return fmt.Errorf("no such annotation; a Pod knows %s", strings.Join(podAnnotations, ", "))
+	}
+	return err
 }
 
 var podAnnotations = []string{StartAfter, ReadyAfter, UnreadyAfter, ExitAfter, ExitCode, ImagePull}

@@ -34,6 +34,13 @@
 // Options.Grace, with exit code 143, and is then removed with a grace period of 0.
 // A finalizer holds it in a final phase, which is what a Job counts.
 //
+// # Logs
+//
+// With Options.Serving, one server on loopback answers for all Nodes what an API
+// server asks of kubelets: kubectl logs gets the log of a container, and exec, attach
+// and port-forward are refused with a sentence that names the Node. A log is made of
+// the changes of the Pod's status, by type records, and is bounded.
+//
 // # Stages
 //
 // KWOK's Stages (kwok.x-k8s.io/v1alpha1) can be brought along with

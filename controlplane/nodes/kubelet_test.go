@@ -28,6 +28,7 @@ type life struct {
 	now     time.Time
 	removed bool
 	trace   []string
+	logs    records
 }
 
 func newLife(t *testing.T, pod *corev1.Pod) *life {
@@ -60,6 +61,7 @@ func (l *life) until(d time.Duration) *life {
 			l.pod.DeletionGracePeriodSeconds = new(int64(0))
 		case next.status != nil:
 			l.pod.Status = *wholeSeconds(next.status)
+			l.logs.observe(l.pod)
 			l.trace = append(l.trace, l.since()+" "+summary(l.pod))
 		case next.wake.IsZero() || next.wake.After(end):
 			l.now = end

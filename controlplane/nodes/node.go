@@ -103,9 +103,15 @@ func newNode(i int, opts Options) (*corev1.Node, error) {
 	return node, nil
 }
 
+// kubeletInfo is what all simulated kubelets have in common.
+type kubeletInfo struct {
+	version string
+	port    int32 // of their server; 0 if there is none
+}
+
 // nodeStatus returns the status that the Node should have now, or nil if the one
 // it has will do.
-func nodeStatus(node *corev1.Node, opts Options, version string, now time.Time) *corev1.NodeStatus {
+func nodeStatus(node *corev1.Node, opts Options, about kubeletInfo, now time.Time) *corev1.NodeStatus {
 	status := node.Status.DeepCopy()
 	status.Capacity = opts.capacity()
 	status.Allocatable = status.Capacity.DeepCopy()
@@ -118,6 +124,10 @@ func nodeStatus(node *corev1.Node, opts Options, version string, now time.Time) 
 		}
 	}
 	status.Addresses = append(status.Addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: node.Name})
+	if about.port != 0 {
+		status.Addresses = append(status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: serverAddress})
+	}
+	status.DaemonEndpoints.KubeletEndpoint.Port = about.port
 	status.NodeInfo = corev1.NodeSystemInfo{
 		MachineID:               digest("machine/" + node.Name)[:32],
 		SystemUUID:              digest("system/" + node.Name)[:32],
@@ -125,7 +135,7 @@ func nodeStatus(node *corev1.Node, opts Options, version string, now time.Time) 
 		KernelVersion:           "simulated",
 		OSImage:                 "Setpoint simulated node",
 		ContainerRuntimeVersion: "sim://1.0.0",
-		KubeletVersion:          version,
+		KubeletVersion:          about.version,
 		Architecture:            "amd64",
 		OperatingSystem:         "linux",
 	}

@@ -19,7 +19,7 @@ func TestNodeStatusIsWrittenWhenItHasToBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func() bool {
-		status := nodeStatus(node, opts, "v1.36.3", now)
+		status := nodeStatus(node, opts, kubeletInfo{version: "v1.36.3", port: 10250}, now)
 		if status != nil {
 			node.Status = *status
 		}

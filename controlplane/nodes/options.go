@@ -4,6 +4,7 @@
 package nodes
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -70,6 +71,12 @@ type Options struct {
 	// rules only while none does.
 	StageFiles []string
 
+	// Serving has the Nodes answer kubectl logs, and refuse exec, attach and
+	// port-forward, on a free port of 127.0.0.1. It is the TLS configuration of that
+	// server and must verify client certificates: who may connect may read all logs.
+	// ControlPlane.NodeServing returns one. Nil: nothing answers.
+	Serving *tls.Config
+
 	// Workers is how many requests may be under way; 0 is DefaultWorkers.
 	Workers int
 
@@ -114,6 +121,8 @@ func (o Options) withDefaults() (Options, error) {
 	check(o.Nodes >= 0 && o.Nodes <= MaxNodes, "%d Nodes: 0 to %d can be simulated", o.Nodes, MaxNodes)
 	check(o.Pods > 0 && o.Pods <= 1<<15, "%d Pods a Node: 1 to %d can be simulated", o.Pods, 1<<15)
 	check(o.Backoff > 0 && o.MaxBackoff >= o.Backoff, "Backoff %s and MaxBackoff %s: 0 < Backoff <= MaxBackoff is needed", o.Backoff, o.MaxBackoff)
+	check(o.Serving == nil || o.Serving.ClientAuth == tls.RequireAndVerifyClientCert,
+		"Serving lets everybody connect: its ClientAuth has to be RequireAndVerifyClientCert")
 	check(o.Workers > 0, "%d Workers: at least one is needed", o.Workers)
 	if len(problems) == 0 && o.Nodes > 0 {
 		// The last Node is the one that there may be no addresses for.

@@ -67,7 +67,7 @@ func (s *simulation) playNode(ctx context.Context, name string) (wake time.Time,
 // report writes the status of a Node if it has to, and returns when it next must.
 func (s *simulation) report(ctx context.Context, state *nodeState, node *corev1.Node) (time.Time, error) {
 	now := time.Now()
-	status := nodeStatus(node, s.Options, s.version, now)
+	status := nodeStatus(node, s.Options, s.about, now)
 	if status == nil {
 		return lastHeartbeat(node).Add(statusReport), nil
 	}

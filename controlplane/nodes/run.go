@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,13 +40,13 @@ type simulation struct {
 	store   *store
 	stages  *stages
 	kubelet kubelet
-	version string       // of the kubelets; set before the first Node is played
+	about   kubeletInfo  // set before the first Node is played
 	waiting atomic.Int64 // Nodes that were not Ready yet
 }
 
 // Run simulates Nodes, and what is bound to them, until ctx ends; then it waits for
 // all it has started and returns nil. It returns an error only for Options that it
-// cannot work with. An API server that cannot be reached, at the start or later, is
+// cannot work with, or if no port is free. An API server that cannot be reached, at the start or later, is
 // waited for.
 func Run(ctx context.Context, opts Options) error {
 	opts, err := opts.withDefaults()
@@ -85,6 +86,15 @@ func Run(ctx context.Context, opts Options) error {
 	}
 
 	var running sync.WaitGroup
+	if opts.Serving != nil {
+		server := &kubeletServer{store: s.store, log: s.log, now: time.Now}
+		l, err := server.listen(ctx, opts.Serving)
+		if err != nil {
+			return err
+		}
+		s.about.port = int32(l.Addr().(*net.TCPAddr).Port)
+		running.Go(func() { server.serve(ctx, l) })
+	}
 	running.Go(func() {
 		if !s.register(ctx) {
 			return
@@ -146,7 +156,7 @@ func (s *simulation) registerOnce(ctx context.Context) error {
 	if err := json.Unmarshal(data, &server); err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	s.version = server.GitVersion
+	s.about.version = server.GitVersion
 
 	list, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -46,7 +46,7 @@ func TestNodesAreLikeThoseOfACluster(t *testing.T) {
 		if node.Status.Capacity.Cpu().IsZero() || node.Status.Capacity.Memory().IsZero() {
 			t.Errorf("%s has capacity %v", name, node.Status.Capacity)
 		}
-		if node.Status.NodeInfo.KubeletVersion == "" || len(node.Status.Addresses) != 3 {
+		if node.Status.NodeInfo.KubeletVersion == "" || len(node.Status.Addresses) != 3 || node.Status.DaemonEndpoints.KubeletEndpoint.Port != 0 {
 			t.Errorf("%s: info %+v, addresses %v", name, node.Status.NodeInfo, node.Status.Addresses)
 		}
 		if len(node.Spec.PodCIDRs) != 2 {

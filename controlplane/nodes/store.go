@@ -37,7 +37,9 @@ type store struct {
 }
 
 type podState struct {
-	object *corev1.Pod // guarded by the store
+	object  *corev1.Pod   // guarded by the store
+	logs    records       // guarded by the store
+	changed chan struct{} // guarded by the store; nil unless a reader of logs waits
 
 	memo     memo
 	reported string   // the problems of its annotations that were told already
@@ -84,15 +86,32 @@ func (s *store) putPod(pod *corev1.Pod) bool {
 	case !newer(pod, state.object):
 		return false
 	case state.object.UID == pod.UID:
-		state.object = pod
-		s.account(pod)
+		s.set(state, pod)
 		return true
 	default: // another Pod took the name
 		s.addresses.release(state.object.UID)
+		state.notify()
 	}
-	s.pods[name] = &podState{object: pod, memo: memo{}}
-	s.account(pod)
+	state = &podState{memo: memo{}}
+	s.pods[name] = state
+	s.set(state, pod)
 	return true
+}
+
+// set takes over a newer version of a Pod.
+func (s *store) set(state *podState, pod *corev1.Pod) {
+	state.object = pod
+	state.logs.observe(pod)
+	s.account(pod)
+	state.notify()
+}
+
+// notify wakes the readers of the Pod's logs.
+func (p *podState) notify() {
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
 }
 
 // updatePod takes the answer to a write. It does nothing if the Pod is gone from
@@ -101,8 +120,7 @@ func (s *store) updatePod(state *podState, pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pods[podKey(pod).name] == state && newer(pod, state.object) {
-		state.object = pod
-		s.account(pod)
+		s.set(state, pod)
 	}
 }
 
@@ -122,8 +140,7 @@ func (s *store) dropPod(pod *corev1.Pod) {
 	defer s.mu.Unlock()
 	name := podKey(pod).name
 	if state, ok := s.pods[name]; ok && !newer(state.object, pod) {
-		s.addresses.release(state.object.UID)
-		delete(s.pods, name)
+		s.forget(name, state)
 	}
 }
 
@@ -142,11 +159,16 @@ func (s *store) replacePods(pods []*corev1.Pod) []key {
 	defer s.mu.Unlock()
 	for name, state := range s.pods {
 		if !listed[name] {
-			s.addresses.release(state.object.UID)
-			delete(s.pods, name)
+			s.forget(name, state)
 		}
 	}
 	return keys
+}
+
+func (s *store) forget(name types.NamespacedName, state *podState) {
+	s.addresses.release(state.object.UID)
+	delete(s.pods, name)
+	state.notify()
 }
 
 // pod returns a Pod with its Node, and false unless the Node is one that plays:
@@ -199,6 +221,9 @@ func (s *store) putNode(node *corev1.Node) (wakesPods bool) {
 		was, _ := silent(state.object)
 		is, _ := silent(node)
 		state.object = node
+		if is && !was {
+			s.notifyPodsOn(node.Name)
+		}
 		return was && !is
 	}
 	s.nodes[node.Name] = &nodeState{object: node}
@@ -222,6 +247,16 @@ func (s *store) dropNode(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.nodes, name)
+	s.notifyPodsOn(name)
+}
+
+// notifyPodsOn wakes the readers of logs of a Node that answers no more.
+func (s *store) notifyPodsOn(node string) {
+	for _, state := range s.pods {
+		if state.object.Spec.NodeName == node {
+			state.notify()
+		}
+	}
 }
 
 // keepNodes drops all Nodes but those listed.
@@ -231,6 +266,7 @@ func (s *store) keepNodes(listed map[string]bool) {
 	for name := range s.nodes {
 		if !listed[name] {
 			delete(s.nodes, name)
+			s.notifyPodsOn(name)
 		}
 	}
 }

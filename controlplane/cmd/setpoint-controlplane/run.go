@@ -76,6 +76,10 @@ func startNodes(ctx context.Context, cp *controlplane.ControlPlane, count int, l
 	if logger == nil {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
+	serving, err := cp.NodeServing()
+	if err != nil {
+		return func() {}, err
+	}
 	r.component("nodes", "starting")
 	nodesCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ready, ended := make(chan struct{}), make(chan struct{})
@@ -85,6 +89,7 @@ func startNodes(ctx context.Context, cp *controlplane.ControlPlane, count int, l
 		refused = nodes.Run(nodesCtx, nodes.Options{
 			Config:  cp.AdminConfig(),
 			Nodes:   count,
+			Serving: serving,
 			OnReady: func() { close(ready) },
 			Logger:  logger.With("component", "nodes"),
 		})
