@@ -32,11 +32,6 @@ const source = "endpoint-controller"
 // Source: k8s.io/kubernetes/pkg/controller/endpoint, LabelManagedBy.
 const labelManagedBy = "endpoints.kubernetes.io/managed-by"
 
-// leaderElection is the annotation of Endpoints that are somebody's lock. Nobody
-// makes such locks any more, and those that there are have no Service.
-// Source: k8s.io/client-go/tools/leaderelection/resourcelock.
-const leaderElection = "control-plane.alpha.kubernetes.io/leader"
-
 var endpointsResource = object.Resource{Version: "v1", Plural: "endpoints", Kind: "Endpoints", Namespaced: true}
 
 // Options changes how the controller works. [Defaults] returns upstream's choices.
@@ -115,7 +110,7 @@ func (r *reconciler) remove(ctx context.Context, key object.Key) error {
 	if err != nil {
 		return err
 	}
-	if _, lock := existing.Annotations[leaderElection]; lock || existing.DeletionTimestamp != nil {
+	if _, lock := existing.Annotations[serviceendpoints.LeaderElection]; lock || existing.DeletionTimestamp != nil {
 		return nil
 	}
 	err = r.endpoints.Delete(ctx, key, client.IfUID(existing.UID))

@@ -18,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
+	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 	"github.com/setpoint-io/setpoint/internal/servicetest"
 )
 
@@ -173,7 +174,7 @@ func written(t *testing.T, s *servicetest.Scene, name string, annotations map[st
 func TestServerEndpointsWithoutServiceAreRemovedAtTheStartUnlessTheyAreALock(t *testing.T) {
 	s := servicetest.On(t, shared.Get(t))
 	written(t, s, "left", nil)
-	lock := written(t, s, "lock", map[string]string{leaderElection: "{}"})
+	lock := written(t, s, "lock", map[string]string{serviceendpoints.LeaderElection: "{}"})
 	s.Run(theController)
 	s.Until("what was left is gone", func() bool { return s.Endpoints("left") == nil })
 	settled(s, "later")

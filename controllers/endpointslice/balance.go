@@ -4,13 +4,13 @@
 package endpointslice
 
 import (
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/nodestate"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -77,10 +77,7 @@ func weigh(node *corev1.Node) weight {
 			return weight{}
 		}
 	}
-	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-	if !ready {
+	if !nodestate.Ready(node) {
 		return weight{}
 	}
 	return weight{true, node.Labels[corev1.LabelTopologyZone], node.Status.Allocatable.Cpu().MilliValue()}

@@ -16,6 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/endpointslices"
+	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
@@ -30,10 +31,6 @@ const Manager = "endpointslicemirroring-controller.k8s.io"
 
 // source is whom events name, which users filter by. It is older than Name.
 const source = "endpoint-slice-mirroring-controller"
-
-// leaderElection is the annotation of Endpoints that are somebody's lock.
-// Source: k8s.io/client-go/tools/leaderelection/resourcelock.
-const leaderElection = "control-plane.alpha.kubernetes.io/leader"
 
 // How long Endpoints wait that failed. Source:
 // k8s.io/kubernetes/pkg/controller/endpointslicemirroring.
@@ -151,7 +148,7 @@ func (r *reconciler) mirrored(key object.Key) (*corev1.Endpoints, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, lock := endpoints.Annotations[leaderElection]; lock {
+	if _, lock := endpoints.Annotations[serviceendpoints.LeaderElection]; lock {
 		return nil, nil //nolint:nilnil // as above
 	}
 	return endpoints, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
+	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 	"github.com/setpoint-io/setpoint/internal/servicetest"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -87,7 +88,7 @@ func TestServerWhatIsNotMirrored(t *testing.T) {
 	s.Service("skipped", bare)
 	write(t, s, "skipped", one(), func(e *corev1.Endpoints) { e.Labels = map[string]string{discoveryv1.LabelSkipMirror: "true"} })
 	s.Service("lock", bare)
-	write(t, s, "lock", one(), func(e *corev1.Endpoints) { e.Annotations = map[string]string{leaderElection: "{}"} })
+	write(t, s, "lock", one(), func(e *corev1.Endpoints) { e.Annotations = map[string]string{serviceendpoints.LeaderElection: "{}"} })
 	write(t, s, "nobodys", one())
 	s.Service("selecting")
 	write(t, s, "selecting", one())

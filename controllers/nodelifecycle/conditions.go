@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/nodestate"
 )
 
 // kubeletConditions are those that the kubelet posts. NetworkUnavailable is not
@@ -27,19 +28,9 @@ const (
 	messageStopped = "Kubelet stopped posting node status."
 )
 
-// condition returns the node's condition of a type, or nil. It points into node.
-func condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
-	for i := range node.Status.Conditions {
-		if c := &node.Status.Conditions[i]; c.Type == kind {
-			return c
-		}
-	}
-	return nil
-}
-
 // readyStatus returns the status of the node's Ready condition, "" if it has none.
 func readyStatus(node *corev1.Node) corev1.ConditionStatus {
-	if c := condition(node, corev1.NodeReady); c != nil {
+	if c := nodestate.Condition(node, corev1.NodeReady); c != nil {
 		return c.Status
 	}
 	return ""
@@ -49,7 +40,7 @@ func readyStatus(node *corev1.Node) corev1.ConditionStatus {
 // of it.
 func allUnknown(node *corev1.Node) bool {
 	for _, kind := range kubeletConditions {
-		if c := condition(node, kind); c == nil || c.Status != corev1.ConditionUnknown {
+		if c := nodestate.Condition(node, kind); c == nil || c.Status != corev1.ConditionUnknown {
 			return false
 		}
 	}
@@ -61,7 +52,7 @@ func allUnknown(node *corev1.Node) bool {
 func conditionsToTurn(node *corev1.Node, now time.Time) []corev1.NodeCondition {
 	var turned []corev1.NodeCondition
 	for _, kind := range kubeletConditions {
-		was := condition(node, kind)
+		was := nodestate.Condition(node, kind)
 		switch {
 		case was == nil:
 			turned = append(turned, corev1.NodeCondition{

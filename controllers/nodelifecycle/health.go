@@ -9,6 +9,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/internal/nodestate"
 )
 
 // sighting is what is seen of a node at one look.
@@ -45,7 +47,7 @@ func see(node *corev1.Node, lease *coordinationv1.Lease) sighting {
 		heartbeat: node.CreationTimestamp.Time,
 	}
 	_, s.excluded = node.Labels[labelExcluded]
-	if ready := condition(node, corev1.NodeReady); ready != nil {
+	if ready := nodestate.Condition(node, corev1.NodeReady); ready != nil {
 		s.ready, s.heartbeat = ready.Status, ready.LastHeartbeatTime.Time
 	}
 	s.renewed = renewed(lease)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/internal/nodestate"
 	"github.com/setpoint-io/setpoint/manager"
 )
 
@@ -94,7 +95,7 @@ func (m *machine) live(now time.Time) {
 	}
 	m.next = now.Add(beat)
 	theirs := now.Add(-3 * time.Hour)
-	if c := condition(m.node, corev1.NodeReady); c != nil && c.Status == corev1.ConditionUnknown {
+	if c := nodestate.Condition(m.node, corev1.NodeReady); c != nil && c.Status == corev1.ConditionUnknown {
 		c.Status, c.LastHeartbeatTime = corev1.ConditionTrue, metav1.NewTime(theirs)
 	} else if m.status {
 		c.LastHeartbeatTime = metav1.NewTime(theirs)
@@ -199,7 +200,7 @@ func TestASilentNodeIsTurnedUnknownAfterTheGracePeriodByTheLocalClock(t *testing
 			t.Errorf("tainted at %s, turned at %s; want both at once", w.tainted["a-00"], w.turned["a-00"])
 		}
 		for _, kind := range kubeletConditions {
-			if c := condition(machines[0].node, kind); c == nil || c.Status != corev1.ConditionUnknown {
+			if c := nodestate.Condition(machines[0].node, kind); c == nil || c.Status != corev1.ConditionUnknown {
 				t.Errorf("condition %s = %v, want Unknown", kind, c)
 			}
 		}
@@ -233,7 +234,7 @@ func TestANodeThatNeverPostedAStatusHasTheStartUpTime(t *testing.T) {
 		if at := w.turned["b-00"]; at != 60*time.Second {
 			t.Errorf("turned after %s, want 60 s", at)
 		}
-		if c := condition(starting.node, corev1.NodeReady); c == nil || c.Status != corev1.ConditionUnknown {
+		if c := nodestate.Condition(starting.node, corev1.NodeReady); c == nil || c.Status != corev1.ConditionUnknown {
 			t.Errorf("Ready = %v, want Unknown", c)
 		}
 	})
@@ -320,7 +321,7 @@ func TestWhatIsWrittenAboutASilentNodeIsNoSignOfLife(t *testing.T) {
 			t.Fatal("not silent after an hour")
 		}
 		for _, c := range conditionsToTurn(node, later) {
-			if old := condition(node, c.Type); old != nil {
+			if old := nodestate.Condition(node, c.Type); old != nil {
 				*old = c
 			} else {
 				node.Status.Conditions = append(node.Status.Conditions, c)
@@ -760,7 +761,7 @@ func BenchmarkLookAtFiveThousandNodes(b *testing.B) {
 		now = now.Add(o.NodeMonitorPeriod)
 		m.look(func(yield func(sighting) bool) {
 			for _, node := range nodes {
-				condition(node, corev1.NodeReady).LastHeartbeatTime.Time = now
+				nodestate.Condition(node, corev1.NodeReady).LastHeartbeatTime.Time = now
 				if !yield(see(node, nil)) {
 					return
 				}

@@ -24,6 +24,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
+	"github.com/setpoint-io/setpoint/internal/nodestate"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -354,7 +355,7 @@ func goesAndReturns(t *testing.T, mgr *manager.Manager) {
 		if kind == corev1.NodeReady {
 			want = reasonStopped // the only one that it ever posted
 		}
-		if c := condition(node, kind); c == nil || c.Status != corev1.ConditionUnknown || c.Reason != want {
+		if c := nodestate.Condition(node, kind); c == nil || c.Status != corev1.ConditionUnknown || c.Reason != want {
 			t.Errorf("condition %s is %v, want Unknown, %s", kind, c, want)
 		}
 	}

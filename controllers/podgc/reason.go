@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/setpoint-io/setpoint/internal/nodestate"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 )
 
@@ -74,12 +75,8 @@ func settled(pod *corev1.Pod) bool { return podstate.Ended(pod) && deleted(pod) 
 // isOutOfService reports whether somebody says that a node is out of service, and its
 // kubelet does not say otherwise.
 func isOutOfService(node *corev1.Node) bool {
-	for i := range node.Status.Conditions {
-		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-			return false
-		}
-	}
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+	return !nodestate.Ready(node) &&
+		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
 
 // reasonEvicted is the reason in the status of a Pod that a kubelet evicted.

@@ -26,6 +26,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/child"
 	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/internal/nodestate"
 	"github.com/setpoint-io/setpoint/internal/published"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -156,11 +157,8 @@ func unusableNode(ctx context.Context, c *client.Client, want int) (string, erro
 		return fmt.Sprintf("node %d of %d", len(nodes)+1, want), nil
 	}
 	for _, node := range nodes {
-		ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		})
 		tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
-		if !ready || tainted {
+		if !nodestate.Ready(node) || tainted {
 			return "readiness of node " + node.Name, nil
 		}
 	}
