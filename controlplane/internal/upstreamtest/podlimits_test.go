@@ -31,7 +31,7 @@ import (
 func getStatefulSetMaxUnavailable(maxUnavailable *intstr.IntOrString, replicas int) (int, error)
 
 //go:linkname getExpectedPodCount k8s.io/kubernetes/pkg/controller/disruption.(*DisruptionController).getExpectedPodCount
-func getExpectedPodCount(dc *disruption.DisruptionController, ctx context.Context, pdb *policyv1.PodDisruptionBudget, pods []*corev1.Pod) (expected, healthy int32, unmanaged []string, err error)
+func getExpectedPodCount(dc *disruption.DisruptionController, ctx context.Context, pdb *policyv1.PodDisruptionBudget, pods []*corev1.Pod) (expected, healthy int32, unmanaged []string, err error) //nolint:revive // a method's receiver comes first
 
 // limit draws the value of a field. Some values are such as the API server refuses.
 func limit(g generator) *intstr.IntOrString {
