@@ -5,18 +5,16 @@ package client_test
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // Options that are handed to several writes belong to the code that made them.
@@ -40,18 +38,11 @@ func TestOptionsAreNotWrittenTo(t *testing.T) {
 
 // The caller of a watch says what it waits for; a request that waited by itself would hide it.
 func TestAWatchIsAskedForOnceAndItsErrorSaysWhenToTryAgain(t *testing.T) {
-	asked := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
-		w.Header().Set("Retry-After", "30")
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusTooManyRequests)
-		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`))
-	}))
-	defer server.Close()
-	c := newClient(t, &rest.Config{Host: server.URL})
+	api := fakeapi.New(pods)
+	api.RefuseNext(2, "watch", &apierrors.NewTooManyRequests("wait", 30).ErrStatus)
+	c := newClient(t, api.Config())
 	_, err := c.Watch(t.Context(), pods, client.Selection{}, client.WatchOptions{})
-	if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds != 30 || asked != 1 {
-		t.Errorf("asked %d times; %v, again after %d s", asked, err, seconds)
+	if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds != 30 || len(api.Requests()) != 1 {
+		t.Errorf("requests %v; %v, again after %d s", api.Requests(), err, seconds)
 	}
 }

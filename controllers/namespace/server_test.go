@@ -5,7 +5,6 @@ package namespace
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +28,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 3}}
@@ -516,18 +516,15 @@ func TestTheNextLookComesWhenTheLastObjectIsGone(t *testing.T) {
 }
 
 func TestWhatStaysForNoReasonIsAnErrorInUpstreamsWords(t *testing.T) {
-	// A server that takes the delete and leaves the object.
-	list := metav1.PartialObjectMetadataList{
-		TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"},
-		Items:    []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "stuck", UID: "1"}}},
+	deployments := object.Resource{Group: "apps", Version: "v1", Plural: "deployments", Kind: "Deployment", Namespaced: true}
+	server := fakeapi.New().Serve(deployments)
+	if err := server.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "stuck"}}); err != nil {
+		t.Fatal(err)
 	}
-	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(list); err != nil {
-			t.Error(err)
-		}
-	})
-	kind := client.Served{Resource: object.Resource{Group: "apps", Version: "v1", Plural: "deployments", Kind: "Deployment", Namespaced: true}, Verbs: []string{"list", "delete", "deletecollection"}}
+	// The server takes the delete and leaves the object.
+	server.RefuseNext(1, "deletecollection", &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusOK})
+	c := clientOf(t, server.Server)
+	kind := client.Served{Resource: deployments, Verbs: []string{"list", "delete", "deletecollection"}}
 	left, err := newContent(c, 1).remove(t.Context(), kind, "team-a", time.Hour)
 	if left.count() != 1 || err == nil || err.Error() != "unexpected items still remain in namespace: team-a for gvr: apps/v1, Resource=deployments" {
 		t.Errorf("left %d, error %v", left.count(), err)
@@ -535,7 +532,7 @@ func TestWhatStaysForNoReasonIsAnErrorInUpstreamsWords(t *testing.T) {
 }
 
 func TestAKindThatIsNotServedAnyMoreIsEmpty(t *testing.T) {
-	c := answering(t, func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
+	c := clientOf(t, fakeapi.New())
 	kind := client.Served{Resource: widgets, Verbs: []string{"list", "delete", "deletecollection"}}
 	if left, err := newContent(c, 1).remove(t.Context(), kind, "team-a", time.Hour); err != nil || left.count() != 0 {
 		t.Errorf("left %d, error %v, want nothing", left.count(), err)

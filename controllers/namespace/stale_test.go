@@ -5,14 +5,11 @@ package namespace
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
@@ -22,12 +19,9 @@ import (
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
-// answering returns a client of a server of the test's own.
-func answering(t *testing.T, answer http.HandlerFunc) *client.Client {
+func clientOf(t *testing.T, server *fakeapi.Server) *client.Client {
 	t.Helper()
-	server := httptest.NewServer(answer)
-	t.Cleanup(server.Close)
-	c, err := client.New(&rest.Config{Host: server.URL})
+	c, err := client.New(server.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +38,7 @@ func TestANamespaceThatWasMadeAnewIsLeftAlone(t *testing.T) {
 	if err := server.Add(old); err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(server.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := clientOf(t, server.Server)
 	factory := cache.NewFactory(c, nil)
 	r := &reconciler{
 		namespaces: cache.Informer[*corev1.Namespace](factory),
