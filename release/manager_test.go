@@ -130,8 +130,12 @@ func runsTheManager(t *testing.T, root string) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- manager.Wait() }()
+	go func() {
+		ended <- manager.Wait()
+		close(ended)
+	}()
 	t.Cleanup(func() {
+		<-ended // the end of the test's context has stopped it
 		if t.Failed() {
 			t.Logf("the manager said:\n%s", said)
 		}
