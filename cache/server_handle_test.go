@@ -38,8 +38,8 @@ func (s *said) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
-// One handle reads from the cache and writes to the server, with the client of whoever it
-// was asked of.
+// One handle reads from the cache and writes to the server, with the client of
+// its host.
 func TestOneHandleReadsFromTheCacheAndWritesToTheServer(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		through := &said{next: w.server}

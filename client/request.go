@@ -316,7 +316,7 @@ func (r *Request) lacksNamespace() bool {
 }
 
 // try sends the request once. It goes to the transport and not by way of an http.Client:
-// an API server does not redirect, and following one would carry a token to whoever answers.
+// an API server does not redirect, and following one would carry a token to another server.
 func (r *Request) try(request *http.Request, turns turns) (*http.Response, error) {
 	if turns == nil {
 		response, err := r.client.transport.RoundTrip(request)

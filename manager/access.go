@@ -116,8 +116,8 @@ func (a *access) ask(ctx context.Context, who *user, token, path string) answer 
 	})
 }
 
-// say logs that reviews fail. Who asks need not know our rights; who runs this does. The
-// log must not be for strangers to fill.
+// say logs that reviews fail. A client need not know the rights of this process; its
+// operator does. A client must not be able to fill the log.
 func (a *access) say(path string, err error) {
 	a.mu.Lock()
 	again := !a.said.IsZero() && time.Since(a.said) < sayAgain

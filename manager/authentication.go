@@ -21,9 +21,9 @@ import (
 // same meaning: who shows a certificate needs no token, and what somebody may see is the API
 // server's decision in either case.
 type Authentication struct {
-	// ClientCAFile has certificates of authorities, in PEM. Who shows a client certificate
+	// ClientCAFile has certificates of authorities, in PEM. A client with a certificate
 	// of theirs is the user of its common name, and in the groups of its organizations.
-	// The file is read anew when somebody asks; what cannot be read leaves those of before.
+	// The file is read again for requests; if it cannot be read, the last content stays.
 	ClientCAFile string
 
 	// RequestHeader says which proxies are believed that name somebody in headers.
@@ -46,7 +46,7 @@ type Authentication struct {
 // zero value is none.
 type RequestHeader struct {
 	// CAFile has certificates of authorities, in PEM, read as Authentication.ClientCAFile.
-	// Who shows a client certificate of theirs is such a proxy.
+	// A client with a certificate of theirs is such a proxy.
 	CAFile string
 
 	// AllowedNames are the common names of proxies. Without any, all are believed.

@@ -56,7 +56,7 @@ func (c *certificates) identify(r *http.Request) (*user, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return nil, nil
 	}
-	// Who asks for somebody else first, as upstream: else all would be the proxy.
+	// The user that a proxy names comes first, as upstream: else all users would be the proxy.
 	who, doubt := c.byProxy(r)
 	if who == nil {
 		who, doubt = c.byCertificate(r.TLS.PeerCertificates)
@@ -72,7 +72,7 @@ func (c *certificates) identify(r *http.Request) (*user, error) {
 
 var errNoAuthority = errors.New("no certificate authority is known")
 
-// byCertificate believes what a certificate says of whoever holds it.
+// byCertificate returns the user that a client certificate names.
 // Source: k8s.io/apiserver/pkg/authentication/request/x509, CommonNameUserConversion.
 func (c *certificates) byCertificate(chain []*x509.Certificate) (*user, error) {
 	if err := verify(chain, c.clients); err != nil {

@@ -33,8 +33,8 @@ func clusterAuthority(t *testing.T, cluster *controlplanetest.Cluster) *authorit
 	return a
 }
 
-// The manager has the rights that it declares and no others. Who may see what is said by
-// the roles of the cluster.
+// The manager has the rights that it declares and no others. The roles of the
+// cluster say which user may see what.
 func TestInAClusterCertificatesOfItsAuthorityAreBelievedAndItsRolesSayWhoSeesWhat(t *testing.T) {
 	cluster := controlplanetest.Start(t, controlplanetest.Options{})
 	config := cluster.Restricted(t, slices.Concat(manager.ServingRights(), manager.LookupRights(), []rbacv1.PolicyRule{

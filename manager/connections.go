@@ -15,8 +15,8 @@ import (
 const connectionsMost = 256
 
 // bounded accepts all connections and has few open: one too many closes the oldest of the
-// address that has the most. So whoever opens many closes his own, and a probe or a scraper
-// from elsewhere is let in.
+// address that has the most. So a client that opens many closes its own, and a probe or a
+// scraper from elsewhere gets in.
 type bounded struct {
 	net.Listener
 

@@ -22,7 +22,7 @@
 // # Leading
 //
 // With [LeaderElection], several managers agree by a Lease on the one that works. The
-// informers of all of them run, so whoever is next knows the world already: it needs one
+// informers of all of them run, so the next leader has warm caches: it needs one
 // event, one write, and what the last holder wrote to appear in its informers. A write
 // through [Manager.Client] is sent only if the lease is held for certain at that moment
 // by two clocks, and ends with the lease at the latest; it is a *client.NotSentError

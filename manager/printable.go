@@ -17,7 +17,7 @@ import (
 // printable replaces what is no text by its escape as Go writes it: control characters,
 // which steer terminals, those that turn the direction of what follows, and bytes that are
 // no UTF-8. Ends of lines stay. Names, errors and panics come from objects, servers and
-// whoever asks.
+// clients.
 func printable(text string) string {
 	clean := true
 	for _, r := range text {
@@ -52,5 +52,5 @@ func writePage(w http.ResponseWriter, write func(io.Writer)) {
 	write(&page)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = io.WriteString(w, printable(page.String())) // whoever asked may have gone
+	_, _ = io.WriteString(w, printable(page.String())) // the client may have gone
 }

@@ -23,7 +23,7 @@ import (
 
 // Serving says how questions about the process are answered.
 type Serving struct {
-	// Plain is HTTP without TLS, open to whoever can reach it. Only listeners on a
+	// Plain is HTTP without TLS, open to every client that can reach it. Only listeners on a
 	// loopback address may have it.
 	Plain bool
 	// CertFile and KeyFile are read anew, once a second at most, and so may be replaced.
@@ -53,9 +53,9 @@ type serving struct {
 
 // Serve has the manager answer questions on a listener, from Run's begin to its end:
 // /healthz, /livez and /readyz, with a path below them for each check, to everybody;
-// /metrics, /debug/controllers and /debug/informers to those who may. Who asks sends a
-// bearer token, of which the API server says whose it is (TokenReview), or is known by what
-// [Authentication] says; the API server says whether he may get that path
+// /metrics, /debug/controllers and /debug/informers to users with the right. A client sends
+// a bearer token, which the API server authenticates (TokenReview), or authenticates as
+// [Authentication] says; the API server says whether the user may get that path
 // (SubjectAccessReview). Its answers are remembered for ten seconds. Run closes the listener.
 func Serve(l net.Listener, s Serving) Option {
 	return func(m *Manager) { m.servings = append(m.servings, serving{Serving: s, listener: l}) }

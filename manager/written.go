@@ -18,9 +18,9 @@ import (
 )
 
 // written knows the newest version of each kind that the controllers of this process have
-// made. Who releases the lease tells the next holder, which begins within milliseconds:
-// it must not act on a state of the world before the last writes. After a crash the time
-// of the lease passes, and informers have long seen them.
+// made. A leader that releases the lease passes them to the next one, which begins within
+// milliseconds and must not act on a state from before the last writes. After a crash the
+// lease has to expire first, and informers have seen the writes by then.
 type written struct {
 	server string // of the informers: versions of another one mean nothing to them
 
@@ -71,7 +71,7 @@ func (m *Manager) catchUp(ctx context.Context, word string) {
 		m.log.Warn("what the last holder of the lease left cannot be understood", "error", err)
 		return
 	}
-	maps.DeleteFunc(newest, func(_ string, v object.Version) bool { // whoever may write the Lease wrote it
+	maps.DeleteFunc(newest, func(_ string, v object.Version) bool { // any writer of the Lease may have written it
 		_, err := object.ParseVersion(string(v))
 		return err != nil
 	})

@@ -27,7 +27,7 @@ type Kind struct {
 	fill     func(o object.Object, r *rand.Rand) // gives an object new content
 }
 
-// Pods are served in protobuf to who asks for it, and in JSON.
+// Pods are served in protobuf or in JSON, as the client asks.
 var Pods = Kind{
 	Resource: object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true},
 	empty:    func() object.Object { return &corev1.Pod{} },
@@ -95,8 +95,8 @@ func (k *Kind) next(before *stored, key object.Key, r *rand.Rand) object.Object 
 	return o
 }
 
-// Digest is what an object holds, in a few bytes, whoever decoded it and from
-// which encoding. What a cache may leave out is left out: managedFields, and the
+// Digest is what an object holds, in a few bytes, the same for each decoder and
+// encoding. What a cache may leave out is left out: managedFields, and the
 // kind, which typed objects do not carry.
 func Digest(o object.Object) (uint64, error) {
 	o = o.DeepCopyObject().(object.Object)

@@ -119,6 +119,11 @@ func TestFilesSpeakOfTheProjectAlone(t *testing.T) {
 	keep(t, found, err)
 }
 
+func TestSubjectsHaveNames(t *testing.T) {
+	found, err := houserules.Words(root, files(t))
+	keep(t, found, err)
+}
+
 func TestNoProgramIsCommitted(t *testing.T) {
 	found, err := houserules.Binaries(root, files(t))
 	keep(t, found, err)

@@ -50,7 +50,7 @@ func (a *authenticating) flags(flags *pflag.FlagSet) {
 
 const openFlag = "authorization-always-allow-paths"
 
-// into reads what the flags name, and tells it to who answers.
+// into reads the files that the flags name, and configures the server with them.
 func (a *authenticating) into(answer *cli.Answering) error {
 	for flag, names := range map[string][]string{
 		"requestheader-allowed-names": a.header.AllowedNames, "requestheader-username-headers": a.header.UsernameHeaders,
