@@ -36,18 +36,13 @@ func (c *cluster) logs(name string, opts corev1.PodLogOptions) string {
 func TestLogsComeFromTheSimulatedNode(t *testing.T) {
 	c := newCluster(t)
 	c.simulateServing()
-	c.create(c.pod("crashing", nodes.ExitAfter, "1s", nodes.ExitCode, "7"))
-	c.becomes("crashing", "restarted", func(pod *corev1.Pod) bool {
-		s := pod.Status.ContainerStatuses
-		return len(s) == 1 && s[0].RestartCount == 1 && s[0].State.Running != nil
-	})
-	created := fmt.Sprintf("created container web of pod %s/crashing on simulated node node-0\n", c.namespace)
-	exited := "exited with code 7: annotations sim.setpoint.io/exit-after=1s, sim.setpoint.io/exit-code=7\n"
-	if got, want := c.logs("crashing", corev1.PodLogOptions{Previous: true}), created+"started with image nginx\nready\n"+exited; got != want {
-		t.Errorf("the log of the previous instance is\n%s\nwant\n%s", got, want)
-	}
-	// It ends with the instance, or, if that is over already, it is of one that has ended.
-	if got, want := c.logs("crashing", corev1.PodLogOptions{Follow: true}), created+"restart 1\nstarted with image nginx\nready\n"+exited; got != want {
+	pod := c.pod("crashing", nodes.ExitAfter, "1s", nodes.ExitCode, "7")
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	c.create(pod)
+	c.becomes("crashing", "started", func(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodPending })
+	want := fmt.Sprintf("created container web of pod %s/crashing on simulated node node-0\n", c.namespace) +
+		"started with image nginx\nready\nexited with code 7: annotations sim.setpoint.io/exit-after=1s, sim.setpoint.io/exit-code=7\n"
+	if got := c.logs("crashing", corev1.PodLogOptions{Follow: true}); got != want {
 		t.Errorf("the log that is followed is\n%s\nwant\n%s", got, want)
 	}
 }
