@@ -135,9 +135,9 @@ func runsTheManager(t *testing.T, root string) {
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		<-ended // the end of the test's context has stopped it
+		err := <-ended // the end of the test's context has stopped it
 		if t.Failed() {
-			t.Logf("the manager said:\n%s", said)
+			t.Logf("the manager ended: %v; it said:\n%s", err, said)
 		}
 	})
 

@@ -179,7 +179,7 @@ func (in *instance) end(pod *corev1.Pod, s *corev1.ContainerStatus, end *corev1.
 		return
 	}
 	in.ended, in.ready = true, false
-	why := ""
+	var why string
 	switch {
 	case in.number != s.RestartCount && in.image != "" && in.image != s.Image:
 		why = ": the image was replaced by " + s.Image

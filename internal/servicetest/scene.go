@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -77,6 +78,14 @@ func On(t testing.TB, cluster *controlplanetest.Cluster) *Scene {
 		}
 	})
 	t.Cleanup(func() { stop(); running.Wait() })
+	synced := []<-chan struct{}{s.services.Synced(), s.pods.Synced(), s.slices.Synced(), s.endpoints.Synced(), s.events.Synced()}
+	for _, kind := range synced {
+		select {
+		case <-kind:
+		case <-time.After(controlplanetest.Patience):
+			t.Fatalf("the informers of the test have not synced after %s", controlplanetest.Patience)
+		}
+	}
 	return s
 }
 
