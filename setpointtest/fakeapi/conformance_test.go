@@ -72,8 +72,10 @@ func TestARealServerAnswersAsTheGoldenFileSays(t *testing.T) {
 // define has the real server serve the custom kinds.
 func define(t *testing.T, c *controlplanetest.Cluster) {
 	t.Helper()
-	c.Define(t, gadgets)
-	c.Define(t, widgets)
+	for _, kind := range []object.Resource{gadgets, widgets} {
+		c.Define(t, kind)
+		t.Cleanup(func() { c.Undefine(t, kind) }) // or a second run would find it changed
+	}
 	body := `[{"op":"add","path":"/spec/versions/0/subresources","value":{"status":{}}},
 		{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties","value":{"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"color":{"type":"string"}}}}},
 		{"op":"add","path":"/spec/versions/0/selectableFields","value":[{"jsonPath":".spec.color"}]}]`
