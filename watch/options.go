@@ -75,10 +75,6 @@ const (
 	discoverSeldom = time.Minute
 )
 
-// discoverPatience is how long one discovery may take. client-go allows 32 s.
-// Source: k8s.io/client-go/discovery, defaultTimeout.
-const discoverPatience = 32 * time.Second
-
 // listQuiet is how long a first list may take before the log says that the watch waits for it.
 // Source: k8s.io/client-go/tools/cache, initialEventsEndBookmarkWarningTicker.
 const listQuiet = 10 * time.Second

@@ -22,6 +22,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/discovery"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/watch/event"
@@ -147,7 +148,7 @@ func TestADiscoveryWithoutAnswerIsLoggedAndTriedAgain(t *testing.T) {
 		b := newBubble(t, api, silent{headers: firsts(1, func(r *http.Request) bool { return r.URL.Path == "/apis" })})
 		var told book
 		err := b.run(Options{Kinds: []string{"configmaps"}, Tell: told.tell}, func() {
-			time.Sleep(discoverPatience + time.Second)
+			time.Sleep(discovery.Patience + time.Second)
 			synctest.Wait()
 			if !b.has("cannot find out which kinds there are") {
 				t.Error("the log does not say that the server gives no answer")
@@ -175,7 +176,7 @@ func TestADiscoveryWithoutAnswerIsAnErrorForOneRun(t *testing.T) {
 		api, _ := serveMaps(t)
 		b := newBubble(t, api, silent{headers: func(r *http.Request) bool { return r.URL.Path == "/apis" }})
 		err := b.run(Options{Kinds: []string{"configmaps"}, Journal: j, Route: toBook, Once: true}, func() {
-			time.Sleep(2*discoverPatience + oncePatience)
+			time.Sleep(2*discovery.Patience + oncePatience)
 			synctest.Wait()
 		})
 		if err == nil || !errors.Is(err, context.DeadlineExceeded) {

@@ -102,7 +102,7 @@ func (w *Watch) Run(ctx context.Context) error {
 func (w *Watch) discoverForEver(ctx context.Context) error {
 	first, well := true, time.Now()
 	for pause := min(250*time.Millisecond, w.patience); ; {
-		served, err := w.discover(ctx)
+		served, err := discovery.Ask(ctx, w.host.Client().Discover)
 		switch kinds, ok := w.with(served, err); {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // it was asked to end
@@ -133,14 +133,6 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 			return nil
 		}
 	}
-}
-
-// discover asks the server which kinds it serves. A server that does not answer must not keep the
-// watch from asking again.
-func (w *Watch) discover(ctx context.Context) ([]client.Served, error) {
-	ctx, cancel := context.WithTimeout(ctx, discoverPatience)
-	defer cancel()
-	return w.host.Client().Discover(ctx)
 }
 
 // with returns the kinds after a discovery.

@@ -9,8 +9,8 @@
 // has. Such kinds are stale. They stay in the set as they were, and [Set.Unknown] says
 // why, so that one server that is away does not stop the work on all kinds.
 //
-// A [Follower] asks the server again and again, and sooner when it is told that
-// something has changed.
+// A [Follower] discovers again and again, and sooner after [Follower.Soon]. [Ask] bounds the
+// time of one discovery.
 //
 // # Users
 //

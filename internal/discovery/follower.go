@@ -5,19 +5,11 @@ package discovery
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/setpoint-io/setpoint/client"
 )
-
-// patience is how long one discovery may take.
-// Source: k8s.io/client-go/discovery, defaultTimeout.
-const patience = 32 * time.Second
-
-// errNoAnswer is the cause of the end of a discovery that took too long.
-var errNoAnswer = fmt.Errorf("no answer within %s", patience)
 
 // Follower asks a server which kinds it serves. Make one with [NewFollower].
 type Follower struct {
@@ -91,9 +83,7 @@ func (f *Follower) Run(ctx context.Context, each func(context.Context, Set)) {
 
 // look discovers once. ok is false if the server said nothing about kinds.
 func (f *Follower) look(ctx context.Context) (set Set, ok bool) {
-	limited, cancel := context.WithTimeoutCause(ctx, patience, errNoAnswer)
-	defer cancel()
-	found, err := f.discover(limited)
+	found, err := Ask(ctx, f.discover)
 	if ctx.Err() != nil {
 		return Set{}, false
 	}

@@ -64,18 +64,34 @@ func comment(file string, text []byte) string {
 	return ""
 }
 
-// Headers holds that each source file starts with its copyright and licence,
-// a script after the line that names its shell.
-func Headers(root string, files []string) ([]string, error) {
-	var found []string
+// eachFile calls f with the content of each file.
+func eachFile(root string, files []string, f func(file string, text []byte)) error {
 	for _, file := range files {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
-			return nil, fmt.Errorf("looking for a licence header: %w", err)
+			return fmt.Errorf("reading the files of the repository: %w", err)
 		}
+		f(file, text)
+	}
+	return nil
+}
+
+// eachLine calls f with each line of a text, and its number.
+func eachLine(text []byte, f func(number int, line []byte)) {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		f(number, line)
+	}
+}
+
+// Headers holds that each source file starts with its copyright and licence,
+// a script after the line that names its shell.
+func Headers(root string, files []string) (found []string, err error) {
+	err = eachFile(root, files, func(file string, text []byte) {
 		start := comment(file, text)
 		if start == "" {
-			continue
+			return
 		}
 		if bytes.HasPrefix(text, []byte("#!")) {
 			_, text, _ = bytes.Cut(text, []byte("\n"))
@@ -83,8 +99,8 @@ func Headers(root string, files []string) ([]string, error) {
 		if want := start + copyright + "\n" + start + licence + "\n"; !bytes.HasPrefix(text, []byte(want)) {
 			found = append(found, fmt.Sprintf("%s:1: does not start with %q and %q", file, start+copyright, start+licence))
 		}
-	}
-	return found, nil
+	})
+	return found, err
 }
 
 // unwanted is what no file may say. The patterns are spelled so that they do
@@ -101,26 +117,19 @@ var unwanted = []struct {
 }
 
 // Texts holds that files speak of the project, not of the place it was written in.
-func Texts(root string, files []string) ([]string, error) {
-	var found []string
-	for _, file := range files {
-		text, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			return nil, fmt.Errorf("looking for unwanted text: %w", err)
-		}
+func Texts(root string, files []string) (found []string, err error) {
+	err = eachFile(root, files, func(file string, text []byte) {
 		for _, unwanted := range unwanted {
 			if !slices.ContainsFunc(unwanted.parts, func(part string) bool { return bytes.Contains(text, []byte(part)) }) {
 				continue
 			}
-			line := 0
-			for text := range bytes.Lines(text) {
-				line++
-				match := unwanted.pattern.Find(text)
+			eachLine(text, func(number int, line []byte) {
+				match := unwanted.pattern.Find(line)
 				if match != nil && !bytes.Contains(match, []byte("/home/you/")) { // what documents call the reader's
-					found = append(found, fmt.Sprintf("%s:%d: names %s: %s", file, line, unwanted.what, bytes.TrimSpace(match)))
+					found = append(found, fmt.Sprintf("%s:%d: names %s: %s", file, number, unwanted.what, bytes.TrimSpace(match)))
 				}
-			}
+			})
 		}
-	}
-	return found, nil
+	})
+	return found, err
 }

@@ -6,8 +6,6 @@ package houserules
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -18,23 +16,16 @@ import (
 var nameless = regexp.MustCompile(`[Ww]hoe[v]er\b|(?:^|[.:;] |^\s*(?://|-|//\s+-)\s*)Who [a-z]|\b(?:by|for|from|of|than|to|with) who [a-z]`)
 
 // Words holds that sentences in source files and documents have a subject with a name.
-func Words(root string, files []string) ([]string, error) {
-	var found []string
-	for _, file := range files {
+func Words(root string, files []string) (found []string, err error) {
+	err = eachFile(root, files, func(file string, text []byte) {
 		if !strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, ".md") {
-			continue
+			return
 		}
-		text, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			return nil, fmt.Errorf("looking for nameless subjects: %w", err)
-		}
-		line := 0
-		for text := range bytes.Lines(text) {
-			line++
-			if match := nameless.Find(text); match != nil {
-				found = append(found, fmt.Sprintf("%s:%d: %q: name the part of the program or the person that is meant", file, line, bytes.TrimSpace(match)))
+		eachLine(text, func(number int, line []byte) {
+			if match := nameless.Find(line); match != nil {
+				found = append(found, fmt.Sprintf("%s:%d: %q: name the part of the program or the person that is meant", file, number, bytes.TrimSpace(match)))
 			}
-		}
-	}
-	return found, nil
+		})
+	})
+	return found, err
 }
