@@ -51,6 +51,8 @@ RUN   ?= .
 IMAGE ?= localhost/setpoint
 # The time of all files of a release, in seconds since 1970: that of the commit.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+# Empty, it leaves the control plane out of the archives of a release.
+CONTROLPLANE ?= yes
 # Arguments of `make up` and `make bench`, such as ARGS='--nodes 10'.
 ARGS ?=
 
@@ -70,7 +72,7 @@ help: ## list the targets
 	@echo 'make TARGET, where TARGET is one of'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sort
 	@echo 'and variables are VERSION, TESTFLAGS, RETRIES and PARALLEL (for test), BASE, COUNT, FOR and RUN (for flaky),'
-	@echo 'IMAGE (for image), SOURCE_DATE_EPOCH (for image and release), FUZZTIME, FUZZMINIMIZE, and ARGS (for up and bench).'
+	@echo 'IMAGE (for image), CONTROLPLANE (for release), SOURCE_DATE_EPOCH (for both), FUZZTIME, FUZZMINIMIZE, and ARGS (for up and bench).'
 
 ## Building and running
 
@@ -101,14 +103,15 @@ gates: ## write the table of the feature gates of Kubernetes anew (downloads fou
 
 # release runs the program in release/, which writes into bin/release.
 release = cd release && go run -buildvcs=false . -version '$(VERSION)' -revision '$(shell git rev-parse HEAD 2>/dev/null || echo unknown)' \
-	-time '$(SOURCE_DATE_EPOCH)' -name '$(IMAGE)' -out $(BIN)/release
+	-time '$(SOURCE_DATE_EPOCH)' -name '$(IMAGE)' -out $(BIN)/release \
+	$(if $(CONTROLPLANE),-controlplane '$(KUBERNETES_LDFLAGS) -X main.version=$(VERSION)')
 
 .PHONY: image
 image: ## write the image for linux/amd64 and linux/arm64 into bin/release, without Docker
 	@$(release) image
 
 .PHONY: release
-release: ## write the image, archives, their sums and bills of materials into bin/release
+release: ## write the image, archives, their sums and bills of materials into bin/release (first time: minutes for each platform)
 	@$(release) all
 
 .PHONY: manifests

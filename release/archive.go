@@ -27,12 +27,12 @@ func (r *release) writeArchives(ctx context.Context, work string, built binaries
 	}
 	var written []string
 	for _, p := range r.archives {
-		base := filepath.Join(r.dir, "setpoint_"+r.version+"_"+p.folder())
+		base := filepath.Join(r.dir, r.archiveName(p))
 		materials, err := r.materials(p, built[p])
 		if err != nil {
 			return nil, fmt.Errorf("listing what is in %s.tar.gz: %w", base, err)
 		}
-		t, err := archive(filepath.Base(base), common, built[p], materials)
+		t, err := r.archive(p, common, built[p], materials)
 		if err != nil {
 			return nil, fmt.Errorf("making %s.tar.gz: %w", base, err)
 		}
@@ -49,15 +49,18 @@ func (r *release) writeArchives(ctx context.Context, work string, built binaries
 	return written, nil
 }
 
-// archive is all that is in an archive, below one folder with the name of the archive.
-func archive(name string, common tree, bin string, materials []byte) (tree, error) {
-	t := tree{}
+// archiveName is the name of the archive of a platform, without its extension.
+func (r *release) archiveName(p platform) string { return "setpoint_" + r.version + "_" + p.folder() }
+
+// archive is all that is in the archive of a platform, below one folder with the name of the
+// archive. Its programs are in the folder bin.
+func (r *release) archive(p platform, common tree, bin string, materials []byte) (tree, error) {
+	t, name := tree{}, r.archiveName(p)
 	for file, content := range common {
 		t[path.Join(name, file)] = content
 	}
-	for _, command := range commands {
-		command = path.Base(command)
-		if err := t.addProgram(path.Join(name, "bin", command), filepath.Join(bin, command)); err != nil {
+	for _, program := range r.programs(p) {
+		if err := t.addProgram(path.Join(name, "bin", program), filepath.Join(bin, program)); err != nil {
 			return nil, err
 		}
 	}

@@ -11,10 +11,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // small releases the module in testdata, whose commands build within a second. The module
@@ -22,7 +24,7 @@ import (
 func small(t *testing.T) *release {
 	t.Helper()
 	r := testRelease(t)
-	r.source = t.TempDir()
+	r.source, r.controlPlaneFlags = t.TempDir(), "-s -w -X main.kubernetes=v1.2.3"
 	if err := os.CopyFS(r.source, os.DirFS("testdata/module")); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,7 @@ func TestAnArchiveHoldsCommandsCompletionsPagesAndManifests(t *testing.T) {
 	dir := t.TempDir()
 	got := unpack(t, dir, z)
 	want := []string{
-		"LICENSE", "NOTICE", "bin/setpoint", "bin/setpoint-watch", "deploy/pod.yaml", "sbom.spdx.json",
+		"LICENSE", "NOTICE", "bin/setpoint", "bin/setpoint-controlplane", "bin/setpoint-watch", "deploy/pod.yaml", "sbom.spdx.json",
 		"share/bash-completion/completions/setpoint", "share/fish/vendor_completions.d/setpoint.fish",
 		"share/man/man1/setpoint-watch.1", "share/man/man1/setpoint.1", "share/zsh/site-functions/_setpoint",
 	}
@@ -95,6 +97,9 @@ func TestAnArchiveHoldsCommandsCompletionsPagesAndManifests(t *testing.T) {
 	}
 	if out, err := output(t.Context(), filepath.Join(dir, name, "bin/setpoint"), "completion", "bash"); err != nil || string(out) != "script of v1.2.3 for bash\n" {
 		t.Errorf("the command says %q, %v", out, err)
+	}
+	if out, err := output(t.Context(), filepath.Join(dir, name, "bin/setpoint-controlplane")); err != nil || string(out) != "Kubernetes v1.2.3\n" {
+		t.Errorf("the control plane says %q, %v", out, err)
 	}
 
 	for line := range strings.Lines(string(files["setpoint_v1.2.3_sha256sums.txt"])) {
@@ -161,5 +166,63 @@ func TestTheMaterialsNameEveryModuleOfTheCommands(t *testing.T) {
 	// Conditions are written in CEL, which the manager does not have.
 	if len(dependsOnCEL) != 1 || !dependsOnCEL["SPDXRef-command-setpoint-watch"] {
 		t.Errorf("%v depend on CEL, want setpoint-watch alone", dependsOnCEL)
+	}
+}
+
+func TestOnlyArchivesForLinuxHaveTheControlPlane(t *testing.T) {
+	t.Parallel()
+	without := []string{"setpoint", "setpoint-watch"}
+	with := append(slices.Clone(without), "setpoint-controlplane")
+	for _, test := range []struct {
+		platform platform
+		flags    string
+		want     []string
+	}{
+		{platform{"linux", "amd64"}, "-s", with},
+		{platform{"linux", "arm64"}, "-s", with},
+		{platform{"darwin", "arm64"}, "-s", without},
+		{platform{"linux", "amd64"}, "", without},
+	} {
+		r := testRelease(t)
+		r.controlPlaneFlags = test.flags
+		if got := r.programs(test.platform); !slices.Equal(got, test.want) {
+			t.Errorf("with flags %q, the archive for %s has %q, want %q", test.flags, test.platform, got, test.want)
+		}
+	}
+}
+
+// An archive with the programs that make has built is unpacked. Nothing but its folder says
+// where they are.
+func TestUpRunsFromAnArchiveAlone(t *testing.T) {
+	t.Parallel()
+	if host.os != "linux" {
+		t.Skipf("the archive for %s has no control plane", host)
+	}
+	r := testRelease(t)
+	r.controlPlaneFlags = "-s -w"
+	files, err := r.archive(host, tree{}, built(t)[host], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "archive.tar")
+	if err := create(file, func(w io.Writer) error { return files.write(w, r.created) }); err != nil {
+		t.Fatal(err)
+	}
+	packed, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	dir := t.TempDir()
+	unpack(t, dir, packed)
+
+	up := exec.CommandContext(t.Context(), filepath.Join(dir, r.archiveName(host), "bin/setpoint"), //nolint:gosec // the path is of this test
+		"up", "--nodes", "1", "--", kubectlProgram(), "wait", "--for=condition=Ready", "--timeout=60s", "node/node-0")
+	up.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
+	up.Cancel = func() error { return up.Process.Signal(os.Interrupt) }
+	up.WaitDelay = time.Minute
+	said, err := up.CombinedOutput()
+	if want := "node/node-0 condition met"; err != nil || !strings.Contains(string(said), want) {
+		t.Errorf("setpoint up of the archive: %v\n%s\nwant %q in it", err, said, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,8 +28,32 @@ var (
 	archivePlatforms = append(slices.Clone(imagePlatforms), platform{"darwin", "arm64"})
 )
 
-// commands are the programs that are released, as packages of the root module.
+// commands are the programs of the image and of the archives, as packages of the root module.
 var commands = []string{"./cmd/setpoint", "./cmd/setpoint-watch"}
+
+// The control plane is the program that "setpoint up" starts. It is in the archives alone:
+// an image runs controllers and watches in a cluster, which has a control plane already, and
+// would be three times as large with it.
+const (
+	controlPlane       = "setpoint-controlplane"
+	controlPlaneModule = "controlplane" // the folder of its module
+)
+
+// controlPlaneFor reports whether the archive of a platform has the control plane. It is
+// built for Linux, where its tests run.
+func (r *release) controlPlaneFor(p platform) bool { return r.controlPlaneFlags != "" && p.os == "linux" }
+
+// programs are the names of the programs in the archive of a platform.
+func (r *release) programs(p platform) []string {
+	var names []string
+	for _, command := range commands {
+		names = append(names, path.Base(command))
+	}
+	if r.controlPlaneFor(p) {
+		names = append(names, controlPlane)
+	}
+	return names
+}
 
 // binaries are the folders with the commands, by platform.
 type binaries map[platform]string
@@ -42,17 +67,32 @@ func (r *release) compile(ctx context.Context, work string, platforms []platform
 		}
 		fmt.Fprintf(r.out, "building for %s\n", p)
 		built[p] = filepath.Join(work, p.folder())
-		if err := compile(ctx, r.source, built[p], r.version, p, commands...); err != nil {
+		if err := compile(ctx, r.source, built[p], "-s -w -X main.version="+r.version, p, commands...); err != nil {
 			return nil, fmt.Errorf("building for %s: %w", p, err)
 		}
 	}
 	return built, nil
 }
 
-// compile builds packages of the module in the folder source into the folder out. The bytes
-// depend on the source, on the version and on the version of Go, and on nothing else of the
-// machine.
-func compile(ctx context.Context, source, out, version string, p platform, packages ...string) error {
+// compileControlPlane adds the control plane to the commands of each archive that has it.
+func (r *release) compileControlPlane(ctx context.Context, built binaries) error {
+	for _, p := range r.archives {
+		if !r.controlPlaneFor(p) {
+			continue
+		}
+		fmt.Fprintf(r.out, "building the control plane for %s: minutes for the first time\n", p)
+		source := filepath.Join(r.source, controlPlaneModule)
+		if err := compile(ctx, source, built[p], r.controlPlaneFlags, p, "./cmd/"+controlPlane); err != nil {
+			return fmt.Errorf("building the control plane for %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// compile builds packages of the module in the folder source into the folder out, with flags
+// for the linker. The bytes depend on the source, on the flags and on the version of Go, and
+// on nothing else of the machine.
+func compile(ctx context.Context, source, out, linker string, p platform, packages ...string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // it holds what is published
 		return err
 	}
@@ -60,7 +100,7 @@ func compile(ctx context.Context, source, out, version string, p platform, packa
 	if err != nil {
 		return err
 	}
-	args := append([]string{"build", "-ldflags", "-s -w -X main.version=" + version, "-o", out + string(filepath.Separator)}, packages...)
+	args := append([]string{"build", "-ldflags", linker, "-o", out + string(filepath.Separator)}, packages...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch, "CGO_ENABLED=0", "GOWORK=off",

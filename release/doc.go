@@ -10,9 +10,16 @@
 // The files are written into -out:
 //
 //	setpoint_V_image.tar              an OCI image layout: one index, with an image for each Linux platform
-//	setpoint_V_OS_ARCH.tar.gz         the commands, completions, man pages, manifests and licences of a platform
+//	setpoint_V_OS_ARCH.tar.gz         the programs, completions, man pages, manifests and licences of a platform
 //	setpoint_V_OS_ARCH.spdx.json      the software bill of materials of that archive, in SPDX 2.3
 //	setpoint_V_sha256sums.txt         the SHA-256 sums of the other files
+//
+// # The control plane
+//
+// The archives for Linux have setpoint-controlplane beside the two commands, so that
+// "setpoint up" runs from an unpacked archive and nothing else. That program has 130 MB, and
+// its first build for a platform takes minutes. "make release CONTROLPLANE=" leaves it out.
+// The image never has it, because a cluster has a control plane already.
 //
 // # Reproducibility
 //

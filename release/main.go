@@ -37,13 +37,14 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	version := flags.String("version", "", "version of the commands, and tag of the image")
 	revision := flags.String("revision", "", "commit that is built")
 	seconds := flags.Int64("time", 0, "time of all files, in `seconds` since 1970")
+	controlPlaneFlags := flags.String("controlplane", "", "`flags` of the linker for setpoint-controlplane, which stamp its versions; the archives have it if they are given")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	r := &release{
 		about:  about{name: *name, version: *version, revision: *revision, created: time.Unix(*seconds, 0).UTC()},
 		source: *source, dir: *dir, out: out,
-		images: imagePlatforms, archives: archivePlatforms,
+		images: imagePlatforms, archives: archivePlatforms, controlPlaneFlags: *controlPlaneFlags,
 	}
 	if err := r.validate(); err != nil {
 		return err
@@ -72,6 +73,9 @@ type release struct {
 	source, dir      string
 	out              io.Writer
 	images, archives []platform
+	// controlPlaneFlags are the flags of the linker for the control plane. Without them,
+	// no archive has it.
+	controlPlaneFlags string
 }
 
 func (r *release) validate() error {
@@ -104,6 +108,9 @@ func (r *release) build(ctx context.Context, archives bool) (err error) {
 	}
 	image, err := r.writeImage(ctx, built)
 	if err != nil || !archives {
+		return err
+	}
+	if err := r.compileControlPlane(ctx, built); err != nil {
 		return err
 	}
 	files, err := r.writeArchives(ctx, work, built)

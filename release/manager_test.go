@@ -55,14 +55,18 @@ func inRoot(root, file string) string {
 	return filepath.Join(root, file)
 }
 
+// kubectlProgram is the kubectl that make has built.
+func kubectlProgram() string {
+	if program := os.Getenv("KUBECTL"); program != "" {
+		return program
+	}
+	return filepath.Join("..", "bin", "kubectl")
+}
+
 // kubectl runs kubectl as administrator of a cluster.
 func kubectl(t *testing.T, cluster *setpointtest.Environment, args ...string) string {
 	t.Helper()
-	program := os.Getenv("KUBECTL")
-	if program == "" {
-		program = filepath.Join("..", "bin", "kubectl")
-	}
-	c := exec.CommandContext(t.Context(), program, append([]string{"--kubeconfig", cluster.Kubeconfig}, args...)...) //nolint:gosec // the path is from the Makefile
+	c := exec.CommandContext(t.Context(), kubectlProgram(), append([]string{"--kubeconfig", cluster.Kubeconfig}, args...)...) //nolint:gosec // the path is from the Makefile
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -64,12 +63,12 @@ type (
 
 const spdxDocument = "SPDXRef-DOCUMENT"
 
-// materials is the software bill of materials of the commands of a platform: each command
-// with its sum, and the modules that it is built from, as the command itself names them.
+// materials is the software bill of materials of the programs in an archive: each program
+// with its sum, and the modules that it is built from, as the program itself names them.
 func (r *release) materials(p platform, bin string) ([]byte, error) {
 	d := spdx{
 		Version: "SPDX-2.3", License: "CC0-1.0", ID: spdxDocument,
-		Name: "setpoint_" + r.version + "_" + p.folder(),
+		Name: r.archiveName(p),
 		Creation: spdxCreation{
 			Created:  r.created.Format(time.RFC3339),
 			Creators: []string{"Organization: The Setpoint Authors", "Tool: setpoint-release-" + r.version},
@@ -77,8 +76,7 @@ func (r *release) materials(p platform, bin string) ([]byte, error) {
 	}
 	modules := map[string]spdxPackage{}
 	var sums []string
-	for _, command := range commands {
-		name := path.Base(command)
+	for _, name := range r.programs(p) {
 		file := filepath.Join(bin, name)
 		sum, err := sumOf(file)
 		if err != nil {

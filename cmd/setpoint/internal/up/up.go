@@ -162,7 +162,7 @@ func (u *up) findBinary() (string, error) {
 	if path, err := u.w.FindProgram(name); err == nil {
 		return path, nil
 	}
-	return "", fmt.Errorf("%s is neither beside this program nor in PATH: \"make build\" in a checkout of Setpoint builds both", name)
+	return "", fmt.Errorf("%s is neither beside this program nor in PATH: the archives of Setpoint for Linux have both, and \"make build\" in a checkout builds both", name)
 }
 
 // childOptions are those of the control plane.
