@@ -52,10 +52,11 @@ func examples() map[string]*event.Event {
 				Manager: "kubectl", Operation: "Update", Subresource: "scale",
 				Time: at("15:04:05").In(time.FixedZone("east", 3600)),
 			}},
+			Summary: "label tier=web added, replicas 1 → 3",
 		},
 		"deleted": {
 			ID: "9a77c1e2b3d45f60", Time: at("15:05:00"), Verb: event.Deleted, Kind: secrets, Key: login, UID: uid,
-			Version: "4702", Classes: content, Missed: true, Stale: true,
+			Version: "4702", Classes: content, Missed: true, Stale: true, Summary: "deleted",
 		},
 		"hidden": {
 			ID: "c0ffee0012345678", Time: at("15:06:00"), Verb: event.Updated, Kind: secrets, Key: login, UID: uid,
@@ -64,6 +65,7 @@ func examples() map[string]*event.Event {
 				Path: "data.password", Op: event.Replace, From: "(hidden)", To: "(hidden)", Class: event.Content, Hidden: true,
 			}},
 			Authors: []event.Author{{Manager: "kubectl", Operation: "Apply", Time: at("15:06:00")}},
+			Summary: "data.password changed",
 		},
 		"settled": {
 			ID: "1d2c3b4a59687760", Time: at("15:07:08"), Verb: event.Settled, Kind: deployments, Key: web, Version: "4799",
@@ -77,7 +79,7 @@ func examples() map[string]*event.Event {
 		},
 		"existing": {
 			ID: "77aa88bb99cc00dd", Time: at("15:08:00"), Verb: event.Existing, Kind: nodes, Key: object.Key{Name: "node-1"},
-			Version: "12", Classes: content,
+			Version: "12", Classes: content, Summary: "existing",
 		},
 	}
 }

@@ -31,15 +31,15 @@ func Example() {
 		}
 	}
 	// Output:
-	// 15:04:05.000  updated   deployment.apps  team-a/web  replicas 1 → 3 (by kubectl edit → scale)
-	// 15:04:05.000 updated deployment.apps team-a/web (by kubectl edit → scale)
+	// 15:04:05.000  updated   deployment.apps  team-a/web  replicas 1 → 3 (by kubectl edit/scale)
+	// 15:04:05.000 updated deployment.apps team-a/web (by kubectl edit/scale)
 	//   ~ spec.replicas: 1 → 3
 }
 
 func ExampleSentence() {
 	fmt.Println(format.Sentence(scaled()))
 	// Output:
-	// Deployment team-a/web updated: replicas 1 → 3 (by kubectl edit → scale)
+	// Deployment team-a/web updated: replicas 1 → 3 (by kubectl edit/scale)
 }
 
 func ExampleParseForm() {

@@ -118,8 +118,8 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%.0f d", d.Hours()/24)
 }
 
-// Authors returns the authors of a change, as "kubectl edit → scale": the manager, and the
-// subresource that it wrote. It is empty if there are none.
+// Authors returns the authors of a change, as "kubectl scale, kubelet/status": the manager, and
+// behind a slash the subresource that it wrote, as RBAC names one. It is empty if there are none.
 func Authors(e *event.Event) string {
 	const most = 2
 	var names []string
@@ -128,16 +128,29 @@ func Authors(e *event.Event) string {
 			names = append(names, fmt.Sprintf("%d more", len(e.Authors)-most))
 			break
 		}
-		name := a.Manager
-		if verb, of := strings.CutPrefix(name, "kubectl-"); of {
-			name = "kubectl " + verb
-		}
-		if a.Subresource != "" {
-			name += " → " + a.Subresource
-		}
-		names = append(names, squeeze(clean(name), widestValue))
+		names = append(names, squeeze(clean(author(a)), widestValue))
 	}
 	return strings.Join(names, ", ")
+}
+
+// author names an author. The commands of kubectl are named as they are typed.
+// Source: k8s.io/kubectl/pkg/cmd, the field managers of apply, scale and others.
+func author(a event.Author) string {
+	const kubectl = "kubectl"
+	command, of := strings.CutPrefix(a.Manager, kubectl+"-")
+	name := a.Manager
+	switch {
+	case command == "client-side-apply", a.Manager == kubectl && a.Operation == "Apply":
+		name = kubectl + " apply"
+	case of:
+		name = kubectl + " " + command
+	case a.Manager == kubectl && a.Subresource == "scale":
+		return kubectl + " scale"
+	}
+	if a.Subresource != "" {
+		name += "/" + a.Subresource
+	}
+	return name
 }
 
 // Sentence returns an event as a sentence, for a chat or a mail: "Deployment team-a/web updated:

@@ -20,6 +20,17 @@ import (
 // They are for people: any version may change them.
 func Words(e *event.Event) string { return words(e, widestValue) }
 
+// Summarized returns an event with a summary for programs: its own, else the change in words, else
+// its verb. The event itself stays as it is.
+func Summarized(e *event.Event) *event.Event {
+	if e.Summary != "" {
+		return e
+	}
+	summarized := *e
+	summarized.Summary = cmp.Or(Words(e), string(e.Verb))
+	return &summarized
+}
+
 // words is Words with values of so many columns.
 func words(e *event.Event, columns int) string {
 	w := &wording{e: e, object: jsontree.Tree{Value: e.Object()}, columns: columns, said: map[string]bool{}}

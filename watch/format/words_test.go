@@ -4,6 +4,8 @@
 package format
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,14 +125,49 @@ func TestAuthors(t *testing.T) {
 	for want, authors := range map[string][]event.Author{
 		"":                          nil,
 		"helm":                      {{Manager: "helm"}},
-		"kubectl edit → scale":      {{Manager: "kubectl-edit", Subresource: "scale"}},
-		"a, b → status, 2 more":     {{Manager: "a"}, {Manager: "b", Subresource: "status"}, {Manager: "c"}, {Manager: "d"}},
+		"kubectl scale":             {{Manager: "kubectl", Operation: "Update", Subresource: "scale"}},
+		"kubectl edit/scale":        {{Manager: "kubectl-edit", Subresource: "scale"}},
+		"kubectl apply":             {{Manager: "kubectl-client-side-apply", Operation: "Update"}},
+		"kubectl apply/status":      {{Manager: "kubectl", Operation: "Apply", Subresource: "status"}},
+		"kubectl":                   {{Manager: "kubectl", Operation: "Update"}},
+		"a, b/status, 2 more":       {{Manager: "a"}, {Manager: "b", Subresource: "status"}, {Manager: "c"}, {Manager: "d"}},
 		`evil\x1b[2J\u202e, \xff\n`: {{Manager: "evil\x1b[2J\u202e"}, {Manager: "\xff\n"}},
 	} {
 		if got := Authors(&event.Event{Authors: authors}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+}
+
+// A program that reads events must not make words of the fields itself.
+func TestAnEventForProgramsHasASummary(t *testing.T) {
+	changed := an(event.Updated, deployments, "n/x", replaced("spec.replicas", int64(1), int64(2)))
+	for want, e := range map[string]*event.Event{
+		"replicas 1 → 2": changed,
+		"created":        an(event.Created, widgets, "n/x"),
+		"12 changes":     {Verb: event.Settled, Kind: deployments, Summary: "12 changes"},
+	} {
+		for _, form := range []Form{JSON, CloudEvents, YAML} {
+			var out bytes.Buffer
+			if err := New(&out, Options{Form: form}).Write(e); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(strings.ReplaceAll(out.String(), `"`, ""), "summary:"+strings.Repeat(" ", spaces(form))+want) {
+				t.Errorf("%s of %q: %s", form, want, &out)
+			}
+		}
+	}
+	if changed.Summary != "" {
+		t.Error("the event has changed")
+	}
+}
+
+// spaces is how many spaces a form writes behind a key.
+func spaces(f Form) int {
+	if f == YAML {
+		return 1
+	}
+	return 0
 }
 
 func TestDurations(t *testing.T) {

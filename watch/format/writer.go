@@ -95,7 +95,7 @@ func (w *Writer) encoded(e *event.Event) ([]byte, error) {
 			return event.CloudEvent(e, w.options.Source, withObjects)
 		}
 	}
-	b, err := encode(e, w.options.WithObjects)
+	b, err := encode(Summarized(e), w.options.WithObjects)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/format"
 )
 
 // The media types of CloudEvents.
@@ -178,7 +179,7 @@ func (w *webhook) body(events []*event.Event) (body []byte, n int, err error) {
 	}
 	var list [][]byte
 	for _, e := range events {
-		data, failed := event.CloudEvent(e, w.source, w.objects)
+		data, failed := event.CloudEvent(format.Summarized(e), w.source, w.objects)
 		if failed != nil {
 			err = failed
 			break
