@@ -15,7 +15,7 @@ const (
 	MaxEvent = 8 << 20  // bytes of an event with its ID
 	maxName  = 16 << 10 // bytes of the name of a selection or a sink
 	maxKey   = 4 << 10  // bytes of a key; API servers allow 506
-	maxText  = 4 << 10  // bytes of a UID or a version
+	maxText  = 4 << 10  // bytes of a UID, of a version, or of what is wrong with an object
 )
 
 // Batch is what is written together, or not at all. Its zero value is empty. It is for one
@@ -40,12 +40,16 @@ func (b *Batch) Seen(selection string, key object.Key, s Seen) {
 	if len(s.UID) > maxText || len(s.Version) > maxText {
 		b.refuse("object %s of %q: its UID or its resourceVersion has more than %d bytes", key, selection, maxText)
 	}
+	if len(s.Trouble) > maxText {
+		b.refuse("object %s of %q: its trouble has more than %d bytes", key, selection, maxText)
+	}
 	e := newChange(b.encoded, seeObject, selection)
 	e.text(fieldNamespace, key.Namespace)
 	e.text(fieldObject, key.Name)
 	e.text(fieldUID, string(s.UID))
 	e.text(fieldVersion, s.Version)
 	e.bytes(fieldDigest, s.Digest[:])
+	e.text(fieldData, s.Trouble)
 	b.add(e)
 }
 

@@ -77,7 +77,8 @@ type change struct {
 	digest            []byte
 	seqs              []uint64
 	count             uint64
-	id, data          []byte // of the event
+	id                []byte // of the event
+	data              []byte // the event, or what is wrong with the object
 	time              uint64 // of the commit, in nanoseconds since 1970
 }
 

@@ -71,6 +71,9 @@ func seen(i int) Seen {
 	s := Seen{Version: fmt.Sprint(1000 + i)}
 	s.UID = "3f0c" + "7a56-9d1e-4b2a-8c3d-0123456789ab"
 	s.Digest[0], s.Digest[15] = byte(i), byte(i>>8)
+	if i%3 == 0 {
+		s.Trouble = fmt.Sprintf(`[{"about":"Ready","times":%d}]`, i)
+	}
 	return s
 }
 
@@ -325,6 +328,7 @@ func TestBatchesThatCannotBeWrittenAreRefused(t *testing.T) {
 		"a key without a name":    {func(b *Batch) { b.Seen("s", object.Key{Namespace: "x"}, Seen{}) }, "is no key"},
 		"a key with a zero byte":  {func(b *Batch) { b.Forget("s", object.Key{Name: "a\x00b"}) }, "is no key"},
 		"a key that is too long":  {func(b *Batch) { b.Seen("s", object.Key{Name: strings.Repeat("x", 5000)}, Seen{}) }, "is no key"},
+		"a trouble of many bytes": {func(b *Batch) { b.Seen("s", key(1), Seen{Trouble: strings.Repeat("x", 5000)}) }, "its trouble has more than 4096"},
 		"an event of many bytes":  {func(b *Batch) { b.Event("s", "1", make([]byte, MaxEvent)) }, "may have 8388608"},
 		"a version of many bytes": {func(b *Batch) { b.Version("s", strings.Repeat("1", 5000)) }, "more than 4096"},
 	} {

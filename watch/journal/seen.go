@@ -20,11 +20,14 @@ type Seen struct {
 	Version string // the object's resourceVersion
 	// Digest tells a state from another. It is keyed with [Journal.Key].
 	Digest [16]byte
+	// Trouble is what was known to be wrong with the object, in the encoding of package trouble;
+	// empty for nothing. The journal keeps the bytes as they are.
+	Trouble string
 }
 
 // seen returns the object of a change, and its state.
 func (c *change) seen() (object.Key, Seen) {
-	s := Seen{UID: types.UID(c.uid), Version: string(c.version)}
+	s := Seen{UID: types.UID(c.uid), Version: string(c.version), Trouble: string(c.data)}
 	copy(s.Digest[:], c.digest)
 	return object.Key{Namespace: string(c.namespace), Name: string(c.object)}, s
 }
