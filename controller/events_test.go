@@ -6,6 +6,7 @@ package controller_test
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
@@ -56,10 +58,10 @@ func TestEventsAreWrittenCountedAndCutBetweenCharacters(t *testing.T) {
 		about.UID = "u"
 		all, dropped := record(t, nil, time.Minute, func(r *controller.Recorder) {
 			for range 4 {
-				r.Warning(about, podsResource, "FailedCreate", "Create", "no: %s", strings.Repeat("ü", 1000))
+				r.Warning(about, "FailedCreate", "Create", "no: %s", strings.Repeat("ü", 1000))
 			}
 			synctest.Wait()
-			r.Normal(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, object.Resource{Version: "v1", Kind: "Node"}, "Seen", "See", "cluster-scoped")
+			r.Normal(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, "Seen", "See", "cluster-scoped")
 		})
 		if len(all) != 2 {
 			t.Fatalf("%d events, want 2", len(all))
@@ -102,7 +104,7 @@ func TestEventsThatWaitAreFlushedAtTheEnd(t *testing.T) {
 				all, dropped := record(t, slow, c.flush, func(r *controller.Recorder) {
 					began := time.Now()
 					for _, name := range []string{"a", "b", "c"} {
-						r.Normal(pod(name), podsResource, "Seen", "See", "here")
+						r.Normal(pod(name), "Seen", "See", "here")
 					}
 					if waited := time.Since(began); waited > 0 {
 						t.Errorf("recording took %s", waited)
@@ -115,4 +117,32 @@ func TestEventsThatWaitAreFlushedAtTheEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// gadget is a type that no scheme knows.
+type gadget struct{ corev1.Pod }
+
+func TestTheKindOfAnEventIsThatOfItsObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bare := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "bare"}}
+		typed := *bare.DeepCopy()
+		typed.Name = "typed"
+		typed.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"})
+		all, dropped := record(t, nil, time.Minute, func(r *controller.Recorder) {
+			r.Normal(pod("web"), "Seen", "See", "a Pod")
+			r.Normal(&typed, "Seen", "See", "only metadata, with a kind")
+			r.Normal(&bare, "Seen", "See", "only metadata")
+			r.Normal(&gadget{}, "Seen", "See", "of no scheme")
+		})
+		kinds := map[string]string{}
+		for _, e := range all {
+			kinds[e.Regarding.Name] = e.Regarding.APIVersion + " " + e.Regarding.Kind
+		}
+		if want := map[string]string{"web": "v1 Pod", "typed": "example.com/v1 Gadget"}; !maps.Equal(kinds, want) {
+			t.Errorf("the kinds are %v, want %v", kinds, want)
+		}
+		if dropped != 2 {
+			t.Errorf("%d dropped, want the 2 whose kind is not known", dropped)
+		}
+	})
 }

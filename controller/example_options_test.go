@@ -175,8 +175,7 @@ func ExampleRecorder() {
 	}
 	recorder := controller.NewRecorder(api, "labeller", "host-1", slog.New(slog.DiscardHandler))
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "web"}}
-	pods := object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
-	recorder.Normal(pod, pods, "Labelled", "Label", "set %d labels", 2)
+	recorder.Normal(pod, "Labelled", "Label", "set %d labels", 2)
 
 	ctx, stop := context.WithCancel(context.Background())
 	stop()

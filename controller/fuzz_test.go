@@ -276,7 +276,7 @@ func FuzzAnswersToAController(f *testing.F) {
 				defer cancel()
 				requests(ctx, t, a, asked, b.writtenBy(asked))
 				for range 2 {
-					events.Normal(orphan, podsResource, "Fuzzed", "Fuzz", "an answer of %d", code)
+					events.Normal(orphan, "Fuzzed", "Fuzz", "an answer of %d", code)
 				}
 				return err
 			}, func() { saw = names(b.pods)["child"] })

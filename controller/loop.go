@@ -35,10 +35,10 @@ func (c *Keyed[K]) worker(ctx, work context.Context) {
 
 // run works on one key.
 func (c *Keyed[K]) run(ctx context.Context, item workqueue.Item[K]) {
-	writes := &writes{loop: &c.core}
-	runCtx := ctx
+	run := &runContext[K]{Context: ctx, loop: c, key: item.Key, causes: item.Causes, writes: writes{loop: &c.core}}
+	var runCtx context.Context = run
 	if !c.staleReads {
-		runCtx = client.WithRecorder(runCtx, writes)
+		runCtx = client.WithRecorder(runCtx, &run.writes)
 	}
 	if c.timeout > 0 {
 		var cancel context.CancelFunc
@@ -51,7 +51,7 @@ func (c *Keyed[K]) run(ctx context.Context, item workqueue.Item[K]) {
 	// The key is done when the informers have seen what was written. Until then
 	// the queue merges whatever is added for it and hands it to nobody; the
 	// worker is free for other keys.
-	c.own.settle(ctx, item.Key, writes.take())
+	c.own.settle(ctx, item.Key, run.writes.take())
 }
 
 // call contains panics.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,12 +50,14 @@ const noteMost = 1024
 // and never fails: a goroutine of its own writes the events. It counts similar events in one,
 // and drops events when too many wait; see Dropped. A Recorder is safe for concurrent use.
 type Recorder struct {
-	client     client.Typed[*eventsv1.Event]
+	client     *client.Client
+	events     client.Typed[*eventsv1.Event]
 	controller string
 	instance   string
 	log        *slog.Logger
 	queue      chan *event
 	dropped    atomic.Uint64
+	nameless   sync.Once // logs an object whose kind is not known
 	state      recorderState
 }
 
@@ -80,7 +83,7 @@ func (e *event) namespace() string {
 // the name of the process. A nil log is slog.Default.
 func NewRecorder(c *client.Client, controller, instance string, log *slog.Logger) *Recorder {
 	return &Recorder{
-		client: client.For[*eventsv1.Event](c).With(client.MetadataAnswer()), controller: controller, instance: instance,
+		client: c, events: client.For[*eventsv1.Event](c).With(client.MetadataAnswer()), controller: controller, instance: instance,
 		log: cmp.Or(log, slog.Default()).With("recorder", controller), queue: make(chan *event, recorderBacklog),
 	}
 }
@@ -92,20 +95,32 @@ func EventRights() rbacv1.PolicyRule {
 
 // Normal records an event of type Normal. reason is one word in CamelCase, which users may
 // depend on; action is what the controller did or tried.
-func (r *Recorder) Normal(about object.Object, kind object.Resource, reason, action, format string, args ...any) {
-	r.record(about, kind, corev1.EventTypeNormal, reason, action, format, args)
+//
+// The kind of about is that of its Go type, as [client.Client.KindOf] returns it. An object
+// that is only metadata needs its TypeMeta. An event about an object of an unknown kind is
+// dropped, and the first one is logged.
+func (r *Recorder) Normal(about object.Object, reason, action, format string, args ...any) {
+	r.record(about, corev1.EventTypeNormal, reason, action, format, args)
 }
 
-// Warning records an event of type Warning.
-func (r *Recorder) Warning(about object.Object, kind object.Resource, reason, action, format string, args ...any) {
-	r.record(about, kind, corev1.EventTypeWarning, reason, action, format, args)
+// Warning records an event of type Warning. All else is as for Normal.
+func (r *Recorder) Warning(about object.Object, reason, action, format string, args ...any) {
+	r.record(about, corev1.EventTypeWarning, reason, action, format, args)
 }
 
-func (r *Recorder) record(about object.Object, kind object.Resource, typ, reason, action, format string, args []any) {
+func (r *Recorder) record(about object.Object, typ, reason, action, format string, args []any) {
+	kind, err := r.client.KindOf(about)
+	if err != nil {
+		r.dropped.Add(1)
+		r.nameless.Do(func() {
+			r.log.Error("events about objects of this type are dropped", "reason", reason, "error", err)
+		})
+		return
+	}
 	note := cutNote(fmt.Sprintf(format, args...))
 	e := &event{
 		about: corev1.ObjectReference{
-			APIVersion: kind.APIVersion(), Kind: kind.Kind, Namespace: about.GetNamespace(), Name: about.GetName(),
+			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: about.GetNamespace(), Name: about.GetName(),
 			UID: about.GetUID(), ResourceVersion: about.GetResourceVersion(),
 		},
 		kind: typ, reason: reason, action: action, note: note, at: time.Now(),
@@ -183,7 +198,7 @@ func cutNote(note string) string {
 }
 
 func (r *Recorder) create(ctx context.Context, e event, d decision) error {
-	_, err := r.client.Create(ctx, &eventsv1.Event{
+	_, err := r.events.Create(ctx, &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: e.namespace(), Name: d.name},
 		EventTime:           metav1.NewMicroTime(e.at),
 		ReportingController: r.controller,
@@ -203,6 +218,6 @@ func (r *Recorder) count(ctx context.Context, e event, d decision) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.client.Patch(ctx, object.Key{Namespace: e.namespace(), Name: d.name}, patch)
+	_, err = r.events.Patch(ctx, object.Key{Namespace: e.namespace(), Name: d.name}, patch)
 	return err
 }

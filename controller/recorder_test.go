@@ -10,8 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
-	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/client"
 )
 
 func testEvent(name, note string, at time.Time) event {
@@ -90,13 +91,15 @@ func TestEventNamesFitAndDiffer(t *testing.T) {
 }
 
 func TestRecordingNeverBlocks(t *testing.T) {
-	r := &Recorder{queue: make(chan *event, 1)}
+	c, err := client.New(&rest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Recorder{client: c, queue: make(chan *event, 1)}
 	for range 3 {
-		r.Normal(&corev1.Pod{}, podResource, "Reason", "Action", "note")
+		r.Normal(&corev1.Pod{}, "Reason", "Action", "note")
 	}
 	if r.Dropped() != 2 {
 		t.Errorf("%d dropped, want 2", r.Dropped())
 	}
 }
-
-var podResource = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}

@@ -284,7 +284,7 @@ func TestAControllerWithItsOwnCredentialsRecordsItsEventsWithThem(t *testing.T) 
 		recorder := host.Recorder(who)
 		pods := cache.Informer[*corev1.Pod](host)
 		if err := m.Add(controller.New(who, func(context.Context, controller.Request) (controller.Result, error) {
-			recorder.Normal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, podsResource, "Seen", "Look", "it is there")
+			recorder.Normal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, "Seen", "Look", "it is there")
 			return controller.Result{}, nil
 		}, controller.For(pods))); err != nil {
 			t.Fatal(err)

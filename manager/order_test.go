@@ -98,7 +98,7 @@ func TestAManagerBeginsAndEndsInOrder(t *testing.T) {
 			}
 			<-ctx.Done()
 			time.Sleep(time.Second) // it has something to finish
-			recorder.Normal(pod, podsResource, "Finished", "Finish", "the run is finished")
+			recorder.Normal(pod, "Finished", "Finish", "the run is finished")
 			d.note("the run ends")
 			return controller.Result{}, nil
 		}, controller.For(pods))

@@ -218,7 +218,7 @@ func TestAStopIsBoundedAndNamedWhereverTheManagerIs(t *testing.T) {
 				recorder := m.Recorder("worker")
 				cache.Informer[*corev1.Pod](m)
 				if err := m.Add(part{"worker", func(ctx context.Context) error {
-					recorder.Normal(&corev1.Pod{}, podsResource, "Begun", "Begin", "it has begun")
+					recorder.Normal(&corev1.Pod{}, "Begun", "Begin", "it has begun")
 					<-ctx.Done()
 					return nil
 				}}); err != nil {

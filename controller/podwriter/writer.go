@@ -99,11 +99,11 @@ func message(reason string, _ Owner, pod *corev1.Pod, err error) string {
 }
 
 func (w *Writer) normal(owner Owner, reason, action string, pod *corev1.Pod) {
-	w.events.Normal(owner.Object, owner.Kind, reason, action, "%s", w.message(reason, owner, pod, nil))
+	w.events.Normal(owner.Object, reason, action, "%s", w.message(reason, owner, pod, nil))
 }
 
 func (w *Writer) warning(owner Owner, reason, action string, pod *corev1.Pod, err error) {
-	w.events.Warning(owner.Object, owner.Kind, reason, action, "%s", w.message(reason, owner, pod, err))
+	w.events.Warning(owner.Object, reason, action, "%s", w.message(reason, owner, pod, err))
 }
 
 // Forget drops what is remembered of an owner that does not exist any more.

@@ -163,9 +163,9 @@ func (r *reconciler) writeStatus(ctx context.Context, d *appsv1.Deployment, stat
 func (r *reconciler) tell(d *appsv1.Deployment, events []event) {
 	for _, e := range events {
 		if e.warning {
-			r.recorder.Warning(d, kind, e.reason, "Reconcile", "%s", e.message)
+			r.recorder.Warning(d, e.reason, "Reconcile", "%s", e.message)
 		} else {
-			r.recorder.Normal(d, kind, e.reason, "Reconcile", "%s", e.message)
+			r.recorder.Normal(d, e.reason, "Reconcile", "%s", e.message)
 		}
 	}
 }

@@ -152,9 +152,9 @@ func (r *reconciler) service(ctx context.Context, service *corev1.Service) error
 		return nil
 	case apierrors.IsConflict(err), ctx.Err() != nil:
 	case found:
-		r.events.Warning(wanted, endpointsResource, "FailedToUpdateEndpoint", "UpdateEndpoints", "Failed to update endpoint %s: %v", key, err)
+		r.events.Warning(wanted, "FailedToUpdateEndpoint", "UpdateEndpoints", "Failed to update endpoint %s: %v", key, err)
 	default:
-		r.events.Warning(wanted, endpointsResource, "FailedToCreateEndpoint", "CreateEndpoints", "Failed to create endpoint for service %s: %v", key, err)
+		r.events.Warning(wanted, "FailedToCreateEndpoint", "CreateEndpoints", "Failed to create endpoint for service %s: %v", key, err)
 	}
 	return fmt.Errorf("writing the Endpoints of Service %s: %w", key, err)
 }

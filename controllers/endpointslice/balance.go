@@ -181,8 +181,8 @@ func (r report) record(events *controller.Recorder, service *corev1.Service) {
 		text += ", addressType: " + string(r.family)
 	}
 	if r.warning {
-		events.Warning(service, serviceResource, r.reason, "UpdateEndpointSlices", "%s", text)
+		events.Warning(service, r.reason, "UpdateEndpointSlices", "%s", text)
 		return
 	}
-	events.Normal(service, serviceResource, r.reason, "UpdateEndpointSlices", "%s", text)
+	events.Normal(service, r.reason, "UpdateEndpointSlices", "%s", text)
 }

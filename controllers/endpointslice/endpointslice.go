@@ -140,7 +140,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	err = r.service(ctx, service)
 	// Of a conflict nobody needs to know: what came between is looked at next.
 	if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
-		r.events.Warning(service, serviceResource, "FailedToUpdateEndpointSlices", "UpdateEndpointSlices",
+		r.events.Warning(service, "FailedToUpdateEndpointSlices", "UpdateEndpointSlices",
 			"Error updating Endpoint Slices for Service %s: %v", req.Key, err)
 	}
 	return controller.Result{}, err

@@ -157,11 +157,11 @@ func (r *reconciler) mirrored(key object.Key) (*corev1.Endpoints, error) {
 // tell records what could not be mirrored.
 func (r *reconciler) tell(endpoints *corev1.Endpoints, s skipped) {
 	if s.invalid > 0 {
-		r.events.Warning(endpoints, endpointsResource, "InvalidIPAddress", "MirrorEndpoints",
+		r.events.Warning(endpoints, "InvalidIPAddress", "MirrorEndpoints",
 			"Skipped %d invalid IP addresses when mirroring to EndpointSlices", s.invalid)
 	}
 	if s.tooMany > 0 {
-		r.events.Warning(endpoints, endpointsResource, "TooManyAddressesToMirror", "MirrorEndpoints",
+		r.events.Warning(endpoints, "TooManyAddressesToMirror", "MirrorEndpoints",
 			"A max of %d addresses can be mirrored to EndpointSlices per Endpoints subset. %d addresses were skipped", r.most, s.tooMany+s.invalid)
 	}
 }

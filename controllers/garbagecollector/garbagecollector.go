@@ -138,9 +138,10 @@ func (gc *garbageCollector) add(why workqueue.Cause, uids []types.UID) {
 func (gc *garbageCollector) report(m misplacement) {
 	d, k := m.dependent, m.dependent.kind.Value()
 	about := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: d.key.Namespace, Name: d.key.Name, UID: d.uid}}
+	about.SetGroupVersionKind(k)
 	owner := m.reference.kind.Value()
 	// The words are upstream's, reportInvalidNamespaceOwnerRef.
-	gc.recorder.Warning(about, object.Resource{Group: k.Group, Version: k.Version, Kind: k.Kind},
+	gc.recorder.Warning(about,
 		"OwnerRefInvalidNamespace", "CollectGarbage",
 		"ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
 		owner.GroupVersion(), owner.Kind, d.key.Namespace, m.reference.name, m.reference.uid, d.key.Namespace)

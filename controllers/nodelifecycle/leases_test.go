@@ -385,3 +385,8 @@ func TestTheClusterIsDownWhenTheSilenceOfItsNodesIsConfirmed(t *testing.T) {
 		t.Errorf("with that one silent again by the cache: %+v; want no change", f)
 	}
 }
+
+var (
+	nodeResource = object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}
+	podResource  = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
+)

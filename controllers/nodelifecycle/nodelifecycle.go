@@ -38,11 +38,6 @@ type cluster struct{}
 // String says it to people.
 func (cluster) String() string { return "the cluster" }
 
-var (
-	nodeResource = object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}
-	podResource  = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
-)
-
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (controller.Runnable, error) {
 	o, err := o.complete()
@@ -150,10 +145,10 @@ func (r *reconciler) look(now time.Time) time.Duration {
 	judge := !r.waits(now) // asked first: what is seen afterwards is new enough
 	f := r.monitor.look(r.sightings(), judge, now)
 	for _, n := range f.gone {
-		r.events.Normal(n.object(), nodeResource, "RemovingNode", "Remove", "Node %s event: Removing Node %s from Controller", n.name, n.name)
+		r.events.Normal(n.object(), "RemovingNode", "Remove", "Node %s event: Removing Node %s from Controller", n.name, n.name)
 	}
 	for _, n := range f.appeared {
-		r.events.Normal(n.object(), nodeResource, "RegisteredNode", "Register", "Node %s event: Registered Node %s in Controller", n.name, n.name)
+		r.events.Normal(n.object(), "RegisteredNode", "Register", "Node %s event: Registered Node %s in Controller", n.name, n.name)
 	}
 	for _, name := range f.attention {
 		r.attend(name)
@@ -275,7 +270,7 @@ func (r *reconciler) turnUnknown(ctx context.Context, node *corev1.Node, now tim
 		return nil, fmt.Errorf("turning the conditions of silent node %s Unknown: %w", node.Name, err)
 	}
 	if readyStatus(node) == corev1.ConditionTrue {
-		r.events.Normal(node, nodeResource, "NodeNotReady", "MarkUnknown", "Node %s status is now: NodeNotReady", node.Name)
+		r.events.Normal(node, "NodeNotReady", "MarkUnknown", "Node %s status is now: NodeNotReady", node.Name)
 	}
 	return turned, nil
 }

@@ -81,6 +81,6 @@ func (r *reconciler) markPod(ctx context.Context, key object.Key, pod *corev1.Po
 	if err != nil {
 		return err
 	}
-	r.events.Warning(pod, podResource, "NodeNotReady", "MarkNotReady", "Node is not ready")
+	r.events.Warning(pod, "NodeNotReady", "MarkNotReady", "Node is not ready")
 	return nil
 }

@@ -357,3 +357,5 @@ func TestNegativeWorkersAreRefused(t *testing.T) {
 		t.Errorf("New with -1 workers = %v, want an error that says so", err)
 	}
 }
+
+var podResource = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}

@@ -40,8 +40,6 @@ type Options struct {
 	Workers int
 }
 
-var podResource = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
-
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
 	if err := controller.CheckWorkers(o.Workers); err != nil {
@@ -161,7 +159,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	now := time.Now()
 	deadline, bounded, stopped := r.clocks.look(pod, r.taints(pod.Spec.NodeName), now)
 	if stopped {
-		r.events.Normal(pod, podResource, eventReason, "CancelEviction", "Cancelling deletion of Pod %s", req.Key)
+		r.events.Normal(pod, eventReason, "CancelEviction", "Cancelling deletion of Pod %s", req.Key)
 	}
 	if !bounded {
 		return controller.Result{}, nil
@@ -198,7 +196,7 @@ func (r *reconciler) evict(ctx context.Context, pod *corev1.Pod) error {
 	case err != nil:
 		return fmt.Errorf("deleting pod %s, which does not tolerate a taint of node %s: %w", key, pod.Spec.NodeName, err)
 	}
-	r.events.Normal(pod, podResource, eventReason, "Evict", "Marking for deletion Pod %s", key)
+	r.events.Normal(pod, eventReason, "Evict", "Marking for deletion Pod %s", key)
 	return nil
 }
 
