@@ -92,8 +92,8 @@ up: build ## build, then start control plane, nodes and manager, and stay until 
 	@$(BIN)/setpoint up $(ARGS)
 
 .PHONY: pictures
-pictures: build kubectl ## draw docs/pictures anew: what setpoint watch shows of a real cluster (on Linux)
-	@$(BIN)/setpoint up -- go run ./hack/pictures -out docs/pictures -setpoint $(BIN)/setpoint -kubectl $(KUBECTL)
+pictures: build kubectl ## draw docs/pictures anew, from real runs of setpoint up and setpoint watch (on Linux)
+	@go run ./hack/pictures -out docs/pictures -setpoint $(BIN)/setpoint -kubectl $(KUBECTL)
 
 .PHONY: gates
 gates: ## write the table of the feature gates of Kubernetes anew (downloads four versions)

@@ -216,7 +216,7 @@ func TestUpRunsFromAnArchiveAlone(t *testing.T) {
 	dir := t.TempDir()
 	unpack(t, dir, packed)
 
-	up := exec.CommandContext(t.Context(), filepath.Join(dir, r.archiveName(host), "bin/setpoint"), //nolint:gosec // the path is of this test
+	up := exec.CommandContext(t.Context(), filepath.Join(dir, r.archiveName(host), "bin/setpoint"),
 		"up", "--nodes", "1", "--", kubectlProgram(), "wait", "--for=condition=Ready", "--timeout=60s", "node/node-0")
 	up.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
 	up.Cancel = func() error { return up.Process.Signal(os.Interrupt) }

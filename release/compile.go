@@ -41,7 +41,9 @@ const (
 
 // controlPlaneFor reports whether the archive of a platform has the control plane. It is
 // built for Linux, where its tests run.
-func (r *release) controlPlaneFor(p platform) bool { return r.controlPlaneFlags != "" && p.os == "linux" }
+func (r *release) controlPlaneFor(p platform) bool {
+	return r.controlPlaneFlags != "" && p.os == "linux"
+}
 
 // programs are the names of the programs in the archive of a platform.
 func (r *release) programs(p platform) []string {

@@ -66,7 +66,7 @@ func kubectlProgram() string {
 // kubectl runs kubectl as administrator of a cluster.
 func kubectl(t *testing.T, cluster *setpointtest.Environment, args ...string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), kubectlProgram(), append([]string{"--kubeconfig", cluster.Kubeconfig}, args...)...) //nolint:gosec // the path is from the Makefile
+	c := exec.CommandContext(t.Context(), kubectlProgram(), append([]string{"--kubeconfig", cluster.Kubeconfig}, args...)...)
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)

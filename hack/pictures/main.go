@@ -44,32 +44,63 @@ func pictures(ctx context.Context) error {
 	if o.clock, err = time.Parse(time.TimeOnly, at); err != nil {
 		return fmt.Errorf("-clock=%s: want a time such as 10:24:00", at)
 	}
-	if os.Getenv("KUBECONFIG") == "" {
-		return errors.New("KUBECONFIG is not set: the story is not for a cluster that somebody needs; run it by setpoint up -- COMMAND, as make pictures does")
+	if err := putInPath(o.kubectl); err != nil {
+		return err
+	}
+	up, kubeconfig, err := startUp(ctx, o.setpoint, upColumns)
+	if err != nil {
+		return err
+	}
+	if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
+		return errors.Join(err, up.end())
+	}
+	return errors.Join(drawAll(ctx, o, up), up.end())
+}
+
+// drawAll draws each picture in the cluster of a "setpoint up" that runs.
+func drawAll(ctx context.Context, o options, up *terminal) error {
+	first, err := minute(ctx, o, up)
+	if err != nil {
+		return err
+	}
+	if err := write(o, minuteFile, first); err != nil {
+		return err
 	}
 	shown, err := record(ctx, o)
 	if err != nil {
 		return err
 	}
 	for i, s := range scenes {
-		prompt := "\x1b[2m$\x1b[0m \x1b[1m" + commandLine(s.args) + "\x1b[0m\n"
-		lines, err := screen(prompt+shown[i], o.columns)
+		command := commandLine("setpoint", append([]string{"watch"}, s.args...)...)
+		lines, err := screen(prompt(command)+shown[i], o.columns)
 		if err != nil {
 			return err
 		}
-		svg := draw(picture{title: s.title, about: s.about, columns: o.columns, lines: lines})
-		file := filepath.Join(o.out, s.file)
-		if err := os.WriteFile(file, []byte(svg), 0o644); err != nil { //nolint:gosec // a document, for everybody
-			return fmt.Errorf("writing a picture: %w", err)
+		all := pane{columns: o.columns, rows: len(lines), lines: still(lines)}
+		if err := write(o, s.file, picture{title: s.title, about: s.about, panes: []pane{all}}); err != nil {
+			return err
 		}
-		fmt.Printf("%s: %d lines, %d bytes\n", file, len(lines), len(svg))
 	}
 	return nil
 }
 
+// write writes a picture as a file.
+func write(o options, name string, p picture) error {
+	svg := draw(p)
+	file := filepath.Join(o.out, name)
+	if err := os.WriteFile(file, []byte(svg), 0o644); err != nil { //nolint:gosec // a document, for everybody
+		return fmt.Errorf("writing a picture: %w", err)
+	}
+	fmt.Printf("%s: %d bytes\n", file, len(svg))
+	return nil
+}
+
+// prompt is a line of a terminal with a command that somebody has typed.
+func prompt(command string) string { return "\x1b[2m$\x1b[0m \x1b[1m" + command + "\x1b[0m\n" }
+
 // commandLine returns a command as somebody would type it.
-func commandLine(args []string) string {
-	words := []string{"setpoint", "watch"}
+func commandLine(program string, args ...string) string {
+	words := []string{program}
 	for _, arg := range args {
 		if strings.ContainsAny(arg, ` "()!&|*`) {
 			arg = "'" + arg + "'"

@@ -26,60 +26,102 @@ type cell struct {
 
 var rendition = regexp.MustCompile(`^\x1b\[([0-9;]*)m`)
 
-const tabStop = 8
+const (
+	tabStop = 8
+	// erase clears a line from the cursor to its end (ECMA-48, EL).
+	erase = "\x1b[K"
+)
 
-// screen returns the lines that a terminal of so many columns shows when it is sent a text.
-// It knows what Setpoint sends: text, ends of lines, tabs, and the colours of watch/format.
-// Anything else is an error: a picture is to be right or not to be.
+// terminalScreen is the state of a screen while a text is read.
+type terminalScreen struct {
+	columns int
+	lines   [][]cell
+	column  int // of the cursor, in the last line
+	now     style
+}
+
+// screen returns the lines that a terminal of so many columns shows after it has read a text.
+// The text may have what Setpoint writes: ends of lines, tabs, the colours of watch/format,
+// and lines that are written again from their beginning. Anything else is an error, so that
+// no picture is wrong.
 func screen(sent string, columns int) ([][]cell, error) {
-	lines := [][]cell{nil}
-	var now style
-	put := func(text string, width int) {
-		if last := len(lines) - 1; len(lines[last])+width > columns {
-			lines = append(lines, nil)
-		}
-		last := len(lines) - 1
-		lines[last] = append(lines[last], cell{text, now})
-		for range width - 1 {
-			lines[last] = append(lines[last], cell{"", now})
-		}
-	}
+	t := &terminalScreen{columns: columns, lines: [][]cell{nil}}
 	for sent != "" {
 		if match := rendition.FindStringSubmatch(sent); match != nil {
 			var err error
-			if now, err = now.with(match[1]); err != nil {
+			if t.now, err = t.now.with(match[1]); err != nil {
 				return nil, err
 			}
 			sent = sent[len(match[0]):]
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(sent)
-		sent = sent[size:]
-		last := len(lines) - 1
-		switch width := runewidth.Of(r); {
-		case r == '\r':
-		case r == '\n':
-			lines = append(lines, nil)
-		case r == '\t':
-			for range tabStop - len(lines[last])%tabStop {
-				put(" ", 1)
-			}
-		case r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError:
-			return nil, fmt.Errorf("reading what the terminal was sent: no way to draw %q before %q", r, sent[:min(len(sent), 20)])
-		case width == 0 && len(lines[last]) > 0: // it goes onto the character before it
-			at := len(lines[last]) - 1
-			for at > 0 && lines[last][at].text == "" {
-				at--
-			}
-			lines[last][at].text += string(r)
-		default:
-			put(string(r), max(width, 1))
+		if rest, ok := strings.CutPrefix(sent, erase); ok {
+			last := len(t.lines) - 1
+			t.lines[last] = t.lines[last][:min(t.column, len(t.lines[last]))]
+			sent = rest
+			continue
 		}
+		r, size := utf8.DecodeRuneInString(sent)
+		if err := t.read(r); err != nil {
+			return nil, fmt.Errorf("reading what the terminal was sent: %w before %q", err, sent[size:min(len(sent), size+20)])
+		}
+		sent = sent[size:]
 	}
-	if last := len(lines) - 1; len(lines[last]) == 0 {
-		lines = lines[:last]
+	if last := len(t.lines) - 1; len(t.lines[last]) == 0 {
+		t.lines = t.lines[:last]
 	}
-	return lines, nil
+	return t.lines, nil
+}
+
+// read reads one character.
+func (t *terminalScreen) read(r rune) error {
+	switch width := runewidth.Of(r); {
+	case r == '\r':
+		t.column = 0
+	case r == '\n':
+		t.newLine()
+	case r == '\t':
+		for range tabStop - t.column%tabStop {
+			t.put(" ", 1)
+		}
+	case r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError:
+		return fmt.Errorf("no way to draw %q", r)
+	case width == 0 && t.column > 0: // it goes onto the character before it
+		line := t.lines[len(t.lines)-1]
+		at := t.column - 1
+		for at > 0 && line[at].text == "" {
+			at--
+		}
+		line[at].text += string(r)
+	default:
+		t.put(string(r), max(width, 1))
+	}
+	return nil
+}
+
+func (t *terminalScreen) newLine() {
+	t.lines = append(t.lines, nil)
+	t.column = 0
+}
+
+// put writes a character at the cursor, over what is there.
+func (t *terminalScreen) put(text string, width int) {
+	if t.column+width > t.columns {
+		t.newLine()
+	}
+	last := len(t.lines) - 1
+	for i := range width {
+		c := cell{"", t.now}
+		if i == 0 {
+			c.text = text
+		}
+		if t.column < len(t.lines[last]) {
+			t.lines[last][t.column] = c
+		} else {
+			t.lines[last] = append(t.lines[last], c)
+		}
+		t.column++
+	}
 }
 
 // with returns the style after a rendition such as "2" or "0;31".

@@ -85,7 +85,7 @@ func record(ctx context.Context, o options) (shown []string, err error) {
 			return nil, err
 		}
 	}
-	watches := make([]*watch, len(scenes))
+	watches := make([]*terminal, len(scenes))
 	defer func() {
 		for _, w := range watches {
 			if w != nil {
@@ -94,7 +94,7 @@ func record(ctx context.Context, o options) (shown []string, err error) {
 		}
 	}()
 	for i, s := range scenes {
-		if watches[i], err = start(ctx, o.setpoint, o.columns, s.args); err != nil {
+		if watches[i], err = startWatch(ctx, o.setpoint, o.columns, s.args); err != nil {
 			return nil, err
 		}
 	}

@@ -6,7 +6,11 @@ package main
 import (
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
+
+	"github.com/setpoint-io/setpoint/internal/runewidth"
 )
 
 // Sizes in pixels.
@@ -20,54 +24,102 @@ const (
 	dotRadius = 6
 )
 
-// Colours, dark whatever is around them: the border keeps the window apart from a page that
-// is dark too. Each has a contrast of at least 4.5 against the background (WCAG 2.2, AA).
-const (
-	background = "#0d1117"
-	border     = "#30363d"
-	foreground = "#e6edf3"
-	dimmed     = "#8b949e"
-)
-
-var colours = map[int]string{
-	31: "#ff7b72", 32: "#56d364", 33: "#e3b341", 34: "#79c0ff", 35: "#d2a8ff", 36: "#56d4dd",
-}
-
 // fonts are what browsers on the common systems have; nothing is loaded.
 const fonts = `ui-monospace,SFMono-Regular,Menlo,Consolas,&quot;DejaVu Sans Mono&quot;,&quot;Liberation Mono&quot;,monospace`
 
-// picture is a window to be drawn.
+// picture is a window to be drawn. Its panes are beside and below each other.
 type picture struct {
-	title   string // of the window, and for readers who cannot see it
-	about   string // what is to be seen, for the same
-	columns int
-	lines   [][]cell
+	title string // of the window, and for readers who cannot see it
+	about string // what is to be seen, for the same
+	panes []pane
+	// lasts is how long the picture plays before it begins again. A picture that lasts no
+	// time stands still.
+	lasts time.Duration
+}
+
+// pane is a terminal in a window.
+type pane struct {
+	left, top     int // columns and lines from the left upper corner of the window
+	columns, rows int // rows may be more than there are lines
+	lines         []line
+}
+
+// line is one line of a terminal. In a picture that plays, it appears at a time.
+type line struct {
+	cells []cell
+	at    time.Duration
+	// typing is the time from one word to the next of a line that somebody types. Without
+	// it, the line appears as a whole.
+	typing time.Duration
+}
+
+// still are lines that are there from the beginning.
+func still(cells [][]cell) []line {
+	var lines []line
+	for _, c := range cells {
+		lines = append(lines, line{cells: c})
+	}
+	return lines
+}
+
+// drawing is a picture that is being drawn.
+type drawing struct {
+	strings.Builder
+	picture
+	moments []time.Duration // when something appears, sorted
 }
 
 // draw returns a picture as SVG. Each run of text has its place and its length, so that
 // columns stand below each other whatever font there is.
 func draw(p picture) string {
-	var b strings.Builder
-	width := 2*margin + float64(p.columns)*cellWide
-	height := barHigh + 2*margin + len(p.lines)*lineHigh
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%.0f" height="%d" role="img" aria-labelledby="title about">`+"\n",
-		width, height, width, height)
-	fmt.Fprintf(&b, "<title id=\"title\">%s</title>\n<desc id=\"about\">%s</desc>\n", escaped(p.title), escaped(p.about))
-	fmt.Fprintf(&b, `<rect x=".5" y=".5" width="%.0f" height="%d" rx="%d" fill="%s" stroke="%s"/>`+"\n", width-1, height-1, rounded, background, border)
-	fmt.Fprintf(&b, `<path d="M1 %d.5H%.0f" stroke="%s"/>`+"\n", barHigh, width-1, border)
-	for i, colour := range []string{"#ff5f57", "#febc2e", "#28c840"} {
-		fmt.Fprintf(&b, `<circle cx="%d" cy="%d" r="%d" fill="%s"/>`+"\n", margin+dotRadius+i*20, barHigh/2, dotRadius, colour)
+	d := &drawing{picture: p, moments: p.moments()}
+	columns, rows := 0, 0
+	for _, pane := range p.panes {
+		columns, rows = max(columns, pane.left+pane.columns), max(rows, pane.top+pane.rows)
 	}
-	fmt.Fprintf(&b, `<g font-family="%s" font-size="%d" fill="%s">`+"\n", fonts, fontSize, foreground)
-	fmt.Fprintf(&b, `<text x="%.0f" y="%d" text-anchor="middle" font-size="13" fill="%s">%s</text>`+"\n", width/2, barHigh/2+5, dimmed, escaped(p.title))
-	for i, line := range p.lines {
-		y := barHigh + margin + i*lineHigh + fontSize
-		for _, r := range runs(line) {
-			r.write(&b, y)
+	width := 2*margin + float64(columns)*cellWide
+	height := barHigh + 2*margin + rows*lineHigh
+	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%.0f" height="%d" role="img" aria-labelledby="title about">`+"\n",
+		width, height, width, height)
+	fmt.Fprintf(d, "<title id=\"title\">%s</title>\n<desc id=\"about\">%s</desc>\n", escaped(p.title), escaped(p.about))
+	fmt.Fprintf(d, "<style>\n%s%s</style>\n", themes(), animation(d.moments, p.lasts))
+	fmt.Fprintf(d, `<rect class="w" x=".5" y=".5" width="%.0f" height="%d" rx="%d"/>`+"\n", width-1, height-1, rounded)
+	fmt.Fprintf(d, `<path class="b" d="M1 %d.5H%.0f"/>`+"\n", barHigh, width-1)
+	for i, colour := range []string{"#ff5f57", "#febc2e", "#28c840"} {
+		fmt.Fprintf(d, `<circle cx="%d" cy="%d" r="%d" fill="%s"/>`+"\n", margin+dotRadius+i*20, barHigh/2, dotRadius, colour)
+	}
+	fmt.Fprintf(d, `<g font-family="%s" font-size="%d">`+"\n", fonts, fontSize)
+	fmt.Fprintf(d, `<text class="d" x="%.0f" y="%d" text-anchor="middle" font-size="13">%s</text>`+"\n", width/2, barHigh/2+5, escaped(p.title))
+	for _, pane := range p.panes {
+		d.border(pane, width)
+		for i, l := range pane.lines {
+			d.line(l, pane.left, barHigh+margin+(pane.top+i)*lineHigh+fontSize)
 		}
 	}
-	b.WriteString("</g>\n</svg>\n")
-	return b.String()
+	d.WriteString("</g>\n</svg>\n")
+	return d.String()
+}
+
+// border draws what separates a pane from the panes above it and to the left of it.
+func (d *drawing) border(p pane, width float64) {
+	x, y := margin+(float64(p.left)-1)*cellWide, float64(barHigh+margin+p.top*lineHigh)-lineHigh/2
+	if p.left > 0 {
+		fmt.Fprintf(d, `<path class="b" d="M%.1f %dv%d"/>`+"\n", x, barHigh+p.top*lineHigh, p.rows*lineHigh+margin+lineHigh/2-2)
+	}
+	if p.top > 0 {
+		fmt.Fprintf(d, `<path class="b" d="M1 %.1fH%.0f"/>`+"\n", y, width-1)
+	}
+}
+
+// line draws a line of a pane whose first column is left.
+func (d *drawing) line(l line, left, y int) {
+	all := runs(l.cells)
+	if l.typing > 0 {
+		all = words(all)
+	}
+	for i, r := range all {
+		r.write(d, left, y, d.class(l.at+time.Duration(i)*l.typing))
+	}
 }
 
 // run is text of one style that stands together.
@@ -102,22 +154,34 @@ func ends(rest []cell) bool {
 	return rest[0].text == " " && (len(rest) == 1 || rest[1].text == " " || rest[1].style != rest[0].style)
 }
 
-func (r run) write(b *strings.Builder, y int) {
-	fmt.Fprintf(b, `<text x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs"`,
-		margin+float64(r.from)*cellWide, y, float64(r.to-r.from)*cellWide)
-	if r.style.bold {
-		b.WriteString(` font-weight="bold"`)
-	}
-	switch {
-	case r.style.colour != 0:
-		fmt.Fprintf(b, ` fill="%s"`, colours[r.style.colour])
-		if r.style.dim {
-			b.WriteString(` opacity=".7"`)
+// words cuts runs at each space.
+func words(all []run) []run {
+	var out []run
+	for _, r := range all {
+		at := r.from
+		for word := range strings.SplitSeq(r.text, " ") {
+			to := at
+			for _, c := range word {
+				to += runewidth.Of(c)
+			}
+			out = append(out, run{from: at, to: to, text: word, style: r.style})
+			at = to + 1
 		}
-	case r.style.dim:
-		fmt.Fprintf(b, ` fill="%s"`, dimmed)
 	}
-	b.WriteString(">" + escaped(r.text) + "</text>\n")
+	return out
+}
+
+func (r run) write(d *drawing, left, y int, moment string) {
+	classes := slices.DeleteFunc([]string{r.style.class(), moment}, func(c string) bool { return c == "" })
+	fmt.Fprintf(d, `<text class="%s" x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs"`,
+		strings.Join(classes, " "), margin+float64(left+r.from)*cellWide, y, float64(r.to-r.from)*cellWide)
+	if r.style.bold {
+		d.WriteString(` font-weight="bold"`)
+	}
+	if r.style.colour != 0 && r.style.dim {
+		d.WriteString(` fill-opacity=".7"`)
+	}
+	d.WriteString(">" + escaped(r.text) + "</text>\n")
 }
 
 func escaped(s string) string {
