@@ -55,7 +55,7 @@ func TestCrowdsAreThoseOfAllReplicaSetsOfAnOwnerOrOfOneWithout(t *testing.T) {
 					s.addPod(pod)
 				}
 			}, func(t *testing.T, s *server) {
-				if asked := s.asked("pods", "delete"); len(asked) != 1 || asked[0].key.Name != c.deleted {
+				if asked := s.asked(s.pods, "delete"); len(asked) != 1 || asked[0].Key.Name != c.deleted {
 					t.Errorf("deleted were %v, want %s, which is in a crowd", asked, c.deleted)
 				}
 			})

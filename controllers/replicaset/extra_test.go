@@ -4,31 +4,36 @@
 package replicaset
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
-// chaos is a world in which all that can go wrong does, chosen by a seed.
+// chaos is a world in which all that can go wrong does, chosen by a seed. More than half of
+// the writes go well. Requests come in an order that the scheduler of goroutines chooses, so
+// a seed leads to similar runs, not to equal ones.
 type chaos struct {
-	t      *testing.T
-	random *rand.Rand
-	server *server
-	want   map[object.Key]int      // replicas
-	ended  map[types.UID]time.Time // when Pods failed, left, or began to be deleted
-	calm   bool
+	t        *testing.T
+	random   *rand.Rand
+	server   *server
+	recorded *record
+	want     map[object.Key]int      // replicas
+	ended    map[types.UID]time.Time // when Pods failed, left, or began to be deleted
+	calm     atomic.Bool
 }
 
 // lockedSource is a source of randomness for several goroutines.
@@ -48,96 +53,131 @@ func (l *lockedSource) Uint64() uint64 {
 const longestStall = 5 * time.Second
 
 func newChaos(t *testing.T, seed uint64) *chaos {
-	c := &chaos{t: t, random: rand.New(&lockedSource{source: rand.NewPCG(seed, 1)}), server: newServer(), want: map[object.Key]int{}, ended: map[types.UID]time.Time{}}
-	c.server.lag = func() time.Duration {
-		if c.calm {
-			return 0
-		}
-		return time.Duration(c.random.ExpFloat64() * float64(300*time.Millisecond))
+	c := &chaos{
+		t: t, random: rand.New(&lockedSource{source: rand.NewPCG(seed, 1)}), server: newServer(t),
+		want: map[object.Key]int{}, ended: map[types.UID]time.Time{},
 	}
-	c.server.fate = c.fate
-	c.server.onCreate = func(pod *corev1.Pod) {
-		owner := metav1.GetControllerOfNoCopy(pod)
-		key := object.Key{Namespace: pod.Namespace, Name: owner.Name}
-		if now := c.server.active(owner.UID); now > c.want[key] {
-			t.Errorf("at %v: Pod %s is number %d of %d", time.Now().Format(time.StampMilli), pod.Name, now, c.want[key])
-			c.trace(owner.UID)
-		}
+	c.recorded = recordAll(t, c.server)
+	c.server.LagWatches(func() time.Duration { return c.aboutOf(300 * time.Millisecond) })
+	for _, r := range []*fakeapi.Resource{c.server.pods, c.server.sets, c.server.events} {
+		refuse(r, c.refusal)
+		r.Delay(func(q *fakeapi.Request) time.Duration {
+			if !isWrite(q) {
+				return 0
+			}
+			return c.aboutOf(20 * time.Millisecond)
+		})
+		r.LoseAnswer(func(q *fakeapi.Request) bool { return isWrite(q) && c.oneIn(12) })
 	}
 	return c
 }
 
-// fate lets half of the writes go well. Requests come in an order that the scheduler
-// of goroutines chooses, so that a seed leads to similar runs, not to equal ones.
-func (c *chaos) fate(request) fate {
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
-	if c.calm {
-		return fate{}
+// oneIn is true one time in n until the world is calm.
+func (c *chaos) oneIn(n int) bool { return !c.calm.Load() && c.random.IntN(n) == 0 }
+
+// aboutOf returns times whose mean is d, and none once the world is calm.
+func (c *chaos) aboutOf(d time.Duration) time.Duration {
+	if c.calm.Load() {
+		return 0
 	}
-	takes := time.Duration(c.random.ExpFloat64() * float64(20*time.Millisecond))
-	switch c.random.IntN(12) {
+	return time.Duration(c.random.ExpFloat64() * float64(d))
+}
+
+// refusal refuses one write in four.
+func (c *chaos) refusal(*fakeapi.Request) *metav1.Status {
+	if !c.oneIn(4) {
+		return nil
+	}
+	switch c.random.IntN(3) {
 	case 0:
-		return fate{takes: takes, lose: true}
+		return forbidden("")
 	case 1:
-		return fate{stalled: min(longestStall, time.Duration(c.random.ExpFloat64()*float64(3*time.Second)))}
-	case 2:
-		return fate{refuse: forbidden("")}
-	case 3:
-		return fate{refuse: refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, "a webhook does not answer")}
-	case 4:
-		return fate{refuse: refusal(http.StatusConflict, metav1.StatusReasonConflict, "another one was faster"), takes: takes}
+		return refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, "a webhook does not answer")
 	}
-	return fate{takes: takes}
+	return refusal(http.StatusConflict, metav1.StatusReasonConflict, "another one was faster")
+}
+
+// stall has one write in twelve carried out after its connection has broken.
+func (c *chaos) stall(r *http.Request) time.Duration {
+	if r.Method == http.MethodGet || !c.oneIn(12) {
+		return 0
+	}
+	return min(longestStall, c.aboutOf(3*time.Second))
+}
+
+// start runs the controller in a process of its own.
+func (c *chaos) start(o Options) (stop, kill func()) {
+	p := newProcess(c.t, c.server, c.stall)
+	_, stop = startProcess(c.t, p, o)
+	return stop, func() {
+		p.kill()
+		stop()
+	}
 }
 
 // meddle does to the world what others may do.
 func (c *chaos) meddle() {
-	s := c.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var some *corev1.Pod // maps are walked in an order of their own
-	for _, pod := range s.pods {
-		some = pod.DeepCopy()
-		break
-	}
+	s, some := c.server, c.somePod()
 	switch c.random.IntN(7) {
 	case 0: // more are wanted
-		for key, set := range s.sets {
-			c.want[key] += c.random.IntN(20)
-			set = set.DeepCopy()
-			*set.Spec.Replicas = int32(c.want[key])
-			set.Generation++
-			s.putSet("MODIFIED", set)
-			break
+		key := object.Key{Namespace: web.Namespace, Name: fmt.Sprintf("web-%d", c.random.IntN(len(c.want)))}
+		c.want[key] += c.random.IntN(20)
+		s.changeSet(key, func(set *appsv1.ReplicaSet) { *set.Spec.Replicas = int32(c.want[key]) })
+	case 1: // a Pod is deleted: at once, or when its node has ended it
+		if some == nil || c.resting(some) || some.DeletionTimestamp != nil {
+			return
 		}
-	case 1:
-		if some != nil && !c.resting(some) {
-			c.ends(some)
-			s.endPod(some)
+		c.ends(some)
+		if some.Spec.NodeName == "" {
+			s.pods.Remove(object.KeyOf(some))
+			return
 		}
+		c.change(some, func(pod *corev1.Pod) { pod.DeletionTimestamp = new(metav1.Now()) })
 	case 2:
 		if some != nil && !c.resting(some) {
-			s.dropPod(some)
+			s.pods.Remove(object.KeyOf(some))
 		}
 	case 3:
 		if some != nil && some.DeletionTimestamp == nil {
 			c.ends(some)
-			some.Status.Phase = corev1.PodFailed
-			s.putPod("MODIFIED", some)
+			c.change(some, func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed })
 		}
 	case 4, 5:
 		if some != nil && !hasEnded(some) {
-			some.Status.Phase, some.Spec.NodeName = corev1.PodRunning, "node-1"
-			some.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
-			s.putPod("MODIFIED", some)
+			c.change(some, func(pod *corev1.Pod) {
+				pod.Status.Phase, pod.Spec.NodeName = corev1.PodRunning, "node-1"
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+			})
 		}
 	case 6: // a Pod leaves
 		if some != nil {
 			c.ends(some)
-			some.Labels = map[string]string{"app": "quarantine"}
-			s.putPod("MODIFIED", some)
+			c.change(some, func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": "quarantine"} })
 		}
+	}
+}
+
+// somePod returns one of the Pods, or nil if there is none.
+func (c *chaos) somePod() *corev1.Pod {
+	keys := c.server.pods.Keys()
+	if len(keys) == 0 {
+		return nil
+	}
+	key, err := object.ParseKey(keys[c.random.IntN(len(keys))])
+	c.server.check(err)
+	pod, err := fakeapi.Read[*corev1.Pod](c.server.pods, key)
+	if apierrors.IsNotFound(err) { // the controller has just deleted it
+		return nil
+	}
+	c.server.check(err)
+	return pod
+}
+
+// change changes a Pod if it is still there.
+func (c *chaos) change(pod *corev1.Pod, change func(*corev1.Pod)) {
+	err := fakeapi.Change(c.server.pods, object.KeyOf(pod), change)
+	if !apierrors.IsNotFound(err) {
+		c.server.check(err)
 	}
 }
 
@@ -152,20 +192,6 @@ func (c *chaos) ends(pod *corev1.Pod) {
 func (c *chaos) resting(pod *corev1.Pod) bool {
 	ended, known := c.ended[pod.UID]
 	return known && time.Since(ended) <= longestStall
-}
-
-// trace logs what happened to the Pods of an owner. The server is locked.
-func (c *chaos) trace(owner types.UID) {
-	for _, change := range c.server.history["pods"] {
-		var pod corev1.Pod
-		if err := json.Unmarshal(change.object, &pod); err != nil {
-			c.t.Fatal(err)
-		}
-		if ref := metav1.GetControllerOfNoCopy(&pod); ref != nil && ref.UID == owner {
-			c.t.Logf("%s %s %s (%s), %s, node %q, deleted %v, seen %s", change.at.Format("05.000"), change.kind, pod.Name, pod.UID,
-				pod.Status.Phase, pod.Spec.NodeName, pod.DeletionTimestamp != nil, change.seen.Format("05.000"))
-		}
-	}
 }
 
 func TestNoPodIsEverMadeBeyondWhatIsAskedFor(t *testing.T) {
@@ -185,18 +211,16 @@ func TestNoPodIsEverMadeBeyondWhatIsAskedFor(t *testing.T) {
 					c.want[object.KeyOf(set)] = int(*set.Spec.Replicas)
 					c.server.addSet(set)
 				}
-				stop, kill := start(t, c.server, Options{Workers: 5, Burst: 1 + c.random.IntN(40)})
+				stop, kill := c.start(Options{Workers: 5, Burst: 1 + c.random.IntN(40)})
 				for range 60 {
 					time.Sleep(time.Duration(c.random.ExpFloat64() * float64(200*time.Millisecond)))
 					c.meddle()
 					if c.random.IntN(15) == 0 {
 						kill()
-						stop, kill = start(t, c.server, Defaults())
+						stop, kill = c.start(Defaults())
 					}
 				}
-				c.server.mu.Lock()
-				c.calm = true
-				c.server.mu.Unlock()
+				c.calm.Store(true)
 				time.Sleep(30 * time.Minute) // the longest delay of a retry is 1,000 s
 				synctest.Wait()
 				c.converged()
@@ -208,6 +232,7 @@ func TestNoPodIsEverMadeBeyondWhatIsAskedFor(t *testing.T) {
 				settle()
 				c.converged()
 				stop()
+				c.recorded.check(t)
 			})
 		})
 	}
@@ -215,11 +240,10 @@ func TestNoPodIsEverMadeBeyondWhatIsAskedFor(t *testing.T) {
 
 func (c *chaos) converged() {
 	c.t.Helper()
+	pods := c.server.allPods()
 	for key, want := range c.want {
 		set := c.server.set(key)
-		c.server.mu.Lock()
-		have := c.server.active(set.UID)
-		c.server.mu.Unlock()
+		have := active(pods, set.UID)
 		if have != want {
 			c.t.Errorf("%s has %d Pods, want %d", key, have, want)
 		}

@@ -17,21 +17,21 @@ import (
 // the one that the status is about. Its informer has not shown that yet.
 func TestAStatusDoesNotGoOntoAnotherReplicaSetOfTheName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		s.addSet(webSet(1))
 		s.addPod(webPod("a"))
 		start(t, s, Defaults())
 		settle()
-		s.lag = func() time.Duration { return 5 * time.Second }
+		s.LagWatches(func() time.Duration { return 5 * time.Second })
 		s.changeSet(web, func(set *appsv1.ReplicaSet) { set.UID, set.Status = "of-another", appsv1.ReplicaSetStatus{} })
-		s.lag = nil
-		before := len(s.asked("replicasets/status", "update"))
+		s.LagWatches(nil)
+		before := len(s.statusWrites())
 		s.changePod(podKey("a"), func(pod *corev1.Pod) {
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
 		})
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if n := len(s.asked("replicasets/status", "update")) - before; n != 1 {
+		if n := len(s.statusWrites()) - before; n != 1 {
 			t.Errorf("%d writes of the status, want the one that is a conflict", n)
 		}
 		if status := s.set(web).Status; status.Replicas != 0 || status.ReadyReplicas != 0 {

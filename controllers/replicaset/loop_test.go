@@ -22,6 +22,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 // web is the ReplicaSet of most tests.
@@ -76,7 +77,17 @@ func start(t *testing.T, s *server, o Options) (stop, kill func()) {
 // startController is start for tests that look at the controller.
 func startController(t *testing.T, s *server, o Options) (c *controller.Controller, stop, kill func()) {
 	t.Helper()
-	p := &process{server: s}
+	p := newProcess(t, s, nil)
+	c, stop = startProcess(t, p, o)
+	return c, stop, func() {
+		p.kill()
+		stop()
+	}
+}
+
+// startProcess runs the controller in a process.
+func startProcess(t *testing.T, p *process, o Options) (c *controller.Controller, stop func()) {
+	t.Helper()
 	mgr, err := manager.New(&rest.Config{Host: "http://server", Transport: p},
 		manager.Log(slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))))
 	if err != nil {
@@ -102,10 +113,7 @@ func startController(t *testing.T, s *server, o Options) (c *controller.Controll
 		<-ended
 	}
 	t.Cleanup(stop)
-	return c, stop, func() {
-		p.kill()
-		stop()
-	}
+	return c, stop
 }
 
 // settle lets simulated time pass until all that was under way has come to rest.
@@ -118,7 +126,7 @@ func settle() {
 func run(t *testing.T, prepare func(*server), check func(*testing.T, *server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		prepare(s)
 		stop, _ := start(t, s, Defaults())
 		settle()
@@ -174,8 +182,8 @@ func TestEventsTellWhatWasDoneInUpstreamsWords(t *testing.T) {
 
 func TestABurstIsAtMost500(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.lag = func() time.Duration { return time.Second } // holds the second run back
+		s := newServer(t)
+		s.LagWatches(func() time.Duration { return time.Second }) // holds the second run back
 		s.addSet(webSet(700))
 		start(t, s, Defaults())
 		time.Sleep(900 * time.Millisecond)
@@ -200,26 +208,24 @@ func forbidden(cause metav1.CauseType) *metav1.Status {
 
 func TestCreatingStartsSlowlyAndStopsWithTheFirstBatchThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.fate = func(ask request) fate {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if ask.resource == "pods" && ask.verb == "create" && len(s.pods) >= 3 {
-				return fate{refuse: forbidden("")}
+		s := newServer(t)
+		refuse(s.pods, func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "create" && len(s.pods.Keys()) >= 3 {
+				return forbidden("")
 			}
-			return fate{}
-		}
+			return nil
+		})
 		s.addSet(webSet(100))
 		start(t, s, Defaults())
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
 		// 1, then 2, then a batch of 4 that is refused, then the status of the run.
 		n := 0
-		for _, ask := range s.all() {
-			if ask.resource == "replicasets/status" {
+		for _, q := range s.Requests() {
+			if q.Subresource == "status" {
 				break
 			}
-			if ask.resource == "pods" && ask.verb == "create" {
+			if q.Resource == s.pods.Resource && q.Verb == "create" {
 				n++
 			}
 		}
@@ -241,14 +247,14 @@ func TestCreatingStartsSlowlyAndStopsWithTheFirstBatchThatFails(t *testing.T) {
 
 func TestTheFailureConditionGoesWhenPodsCanBeCreated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		began := time.Now()
-		s.fate = func(ask request) fate {
-			if ask.resource == "pods" && time.Since(began) < time.Second {
-				return fate{refuse: forbidden("")}
+		refuse(s.pods, func(*fakeapi.Request) *metav1.Status {
+			if time.Since(began) < time.Second {
+				return forbidden("")
 			}
-			return fate{}
-		}
+			return nil
+		})
 		s.addSet(webSet(5))
 		start(t, s, Defaults())
 		time.Sleep(100 * time.Millisecond)
@@ -265,16 +271,11 @@ func TestTheFailureConditionGoesWhenPodsCanBeCreated(t *testing.T) {
 
 func TestANamespaceThatTerminatesIsLeftAlone(t *testing.T) {
 	run(t, func(s *server) {
-		s.fate = func(ask request) fate {
-			if ask.resource == "pods" {
-				return fate{refuse: forbidden(corev1.NamespaceTerminatingCause)}
-			}
-			return fate{}
-		}
+		refuse(s.pods, func(*fakeapi.Request) *metav1.Status { return forbidden(corev1.NamespaceTerminatingCause) })
 		s.addSet(webSet(100))
 	}, func(t *testing.T, s *server) {
 		// Once more after the status that the first run wrote.
-		if n := len(s.asked("pods", "create")); n > 2 {
+		if n := len(s.asked(s.pods, "create")); n > 2 {
 			t.Errorf("%d creates were sent, want no retries", n)
 		}
 		if conditions := s.set(web).Status.Conditions; len(conditions) != 0 || len(s.told("FailedCreate")) != 0 {
@@ -300,14 +301,14 @@ func TestPodsThatEndedOrAreBeingDeletedAreReplaced(t *testing.T) {
 		if status.Replicas != 2 || status.TerminatingReplicas == nil || *status.TerminatingReplicas != 1 {
 			t.Errorf("the status is %v, want 2 replicas and 1 that terminates", status)
 		}
-		if len(s.asked("pods", "delete")) != 0 {
+		if len(s.asked(s.pods, "delete")) != 0 {
 			t.Errorf("Pods that do not count were deleted")
 		}
 	})
 }
 
 func TestSurplusPodsAreDeletedByUID(t *testing.T) {
-	// The server refuses a delete that does not name a UID.
+	// The server fails the test for a delete that does not name a UID.
 	run(t, func(s *server) {
 		s.addSet(webSet(1))
 		for _, name := range []string{"a", "b", "c"} {
@@ -330,7 +331,7 @@ func TestSurplusPodsAreDeletedByUID(t *testing.T) {
 		if status := s.set(web).Status; left != 1 || status.Replicas != 1 || *status.TerminatingReplicas != 2 {
 			t.Errorf("%d active Pods and status %v, want 1 and 2 that terminate", left, status)
 		}
-		if n := len(s.asked("replicasets/status", "update")); n != 1 {
+		if n := len(s.statusWrites()); n != 1 {
 			t.Errorf("the status was written %d times for one run, want once", n)
 		}
 	})
@@ -346,7 +347,7 @@ func TestAllReplicasCanGo(t *testing.T) {
 		if n := len(s.allPods()); n != 0 {
 			t.Errorf("%d Pods stayed", n)
 		}
-		if n := len(s.asked("pods", "delete")); n != 200 {
+		if n := len(s.asked(s.pods, "delete")); n != 200 {
 			t.Errorf("%d deletes were sent, want one a Pod", n)
 		}
 	})
@@ -354,14 +355,9 @@ func TestAllReplicasCanGo(t *testing.T) {
 
 func TestAPodThatIsGoneAlreadyIsNoFailure(t *testing.T) {
 	run(t, func(s *server) {
-		s.fate = func(ask request) fate {
-			if ask.verb == "delete" {
-				gone := refusal(http.StatusNotFound, metav1.StatusReasonNotFound, `pods "a" not found`)
-				gone.Details = &metav1.StatusDetails{Name: "a", Kind: "pods"}
-				return fate{refuse: gone}
-			}
-			return fate{}
-		}
+		gone := refusal(http.StatusNotFound, metav1.StatusReasonNotFound, `pods "a" not found`)
+		gone.Details = &metav1.StatusDetails{Name: "a", Kind: "pods"}
+		s.pods.RefuseNext(1000, "delete", gone)
 		s.addSet(webSet(0))
 		s.addPod(webPod("a"))
 	}, func(t *testing.T, s *server) {
@@ -372,15 +368,8 @@ func TestAPodThatIsGoneAlreadyIsNoFailure(t *testing.T) {
 }
 
 func TestAFailedDeleteIsReportedAndRetried(t *testing.T) {
-	refused := 3
 	run(t, func(s *server) {
-		s.fate = func(ask request) fate {
-			if ask.verb == "delete" && refused > 0 {
-				refused--
-				return fate{refuse: refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "a webhook says no")}
-			}
-			return fate{}
-		}
+		s.pods.RefuseNext(3, "delete", refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "a webhook says no"))
 		s.addSet(webSet(0))
 		s.addPod(webPod("a"))
 	}, func(t *testing.T, s *server) {
@@ -404,7 +393,7 @@ func TestALoosePodThatMatchesIsAdoptedAfterALookAtTheServer(t *testing.T) {
 		failed.Status.Phase = corev1.PodFailed
 		s.addPod(failed)
 	}, func(t *testing.T, s *server) {
-		if n := len(s.asked("replicasets", "get")); n != 1 {
+		if n := len(s.asked(s.sets, "get")); n != 1 {
 			t.Errorf("the server was asked %d times if the ReplicaSet is there, want once", n)
 		}
 		for _, pod := range s.allPods() {
@@ -440,7 +429,7 @@ func TestALoosePodThatAppearsIsAdopted(t *testing.T) {
 					s.changePod(podKey("other"), func(pod *corev1.Pod) { pod.Labels["app"] = "web" })
 				})
 			}, func(t *testing.T, s *server) {
-				if n := len(s.asked("pods", "patch")); n != 2 {
+				if n := len(s.asked(s.pods, "patch")); n != 2 {
 					t.Errorf("%d Pods were adopted, want both", n)
 				}
 				if n := len(s.allPods()); n != 1 {
@@ -458,21 +447,21 @@ func TestNothingIsAdoptedForAReplicaSetThatIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer()
+				s := newServer(t)
 				s.addSet(webSet(1))
 				s.addPod(webPod("a"))
 				start(t, s, Defaults())
 				settle()
 				// Watches do not show the change, but they show the Pod.
-				s.lag = func() time.Duration { return 10 * time.Minute }
+				s.LagWatches(func() time.Duration { return 10 * time.Minute })
 				s.changeSet(web, change)
-				s.lag = nil
+				s.LagWatches(nil)
 				s.addPod(loosePod("loose"))
 				settle()
-				if n := len(s.asked("replicasets", "get")); n != 1 {
+				if n := len(s.asked(s.sets, "get")); n != 1 {
 					t.Errorf("the server was asked %d times, want once: there is nothing to try again", n)
 				}
-				if n := len(s.asked("pods", "patch", "create", "delete")); n != 0 {
+				if n := len(s.asked(s.pods, "patch", "create", "delete")); n != 0 {
 					t.Errorf("%d Pods were adopted, made or deleted, want none", n)
 				}
 			})
@@ -506,7 +495,7 @@ func TestAReplicaSetThatIsBeingDeletedIsNotScaledButItsStatusIsKept(t *testing.T
 		off.Labels = map[string]string{"app": "quarantine"}
 		s.addPod(off)
 	}, func(t *testing.T, s *server) {
-		if writes := s.asked("pods", "create", "delete", "patch"); len(writes) != 0 {
+		if writes := s.asked(s.pods, "create", "delete", "patch"); len(writes) != 0 {
 			t.Errorf("Pods were written: %v", writes)
 		}
 		if status := s.set(web).Status; status.Replicas != 1 || status.ObservedGeneration != 1 {
@@ -530,13 +519,13 @@ func TestPodsOfOtherNamespacesAreNobodysBusiness(t *testing.T) {
 
 func TestAnInvalidSelectorIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		set := webSet(3)
 		set.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Around"}}}
 		s.addSet(set)
 		c, stop, _ := startController(t, s, Defaults())
 		settle()
-		if writes := append(s.asked("pods", "create"), s.asked("replicasets/status", "update")...); len(writes) != 0 {
+		if writes := append(s.asked(s.pods, "create"), s.statusWrites()...); len(writes) != 0 {
 			t.Errorf("something was written: %v", writes)
 		}
 		if n := c.Queue().Stats().Retries; n != 0 {
@@ -548,7 +537,7 @@ func TestAnInvalidSelectorIsNotRetried(t *testing.T) {
 
 func TestAPodBecomesAvailableAfterMinReadySecondsWithoutAnyEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		set := webSet(2)
 		set.Spec.MinReadySeconds = 30
 		s.addSet(set)
@@ -570,7 +559,7 @@ func TestAPodBecomesAvailableAfterMinReadySecondsWithoutAnyEvent(t *testing.T) {
 				t.Errorf("after %v there are %d ready and %d available, want 2 and %d", step.at, status.ReadyReplicas, status.AvailableReplicas, step.available)
 			}
 		}
-		if n := len(s.asked("replicasets/status", "update")); n != 3 {
+		if n := len(s.statusWrites()); n != 3 {
 			t.Errorf("the status was written %d times, want 3", n)
 		}
 	})
@@ -578,7 +567,7 @@ func TestAPodBecomesAvailableAfterMinReadySecondsWithoutAnyEvent(t *testing.T) {
 
 func TestAPodThatWasUnreadyUnseenMustBeReadyForAsLongAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		set := webSet(1)
 		set.Spec.MinReadySeconds = 30
 		s.addSet(set)
@@ -602,17 +591,17 @@ func TestAPodThatWasUnreadyUnseenMustBeReadyForAsLongAgain(t *testing.T) {
 
 func TestAStatusThatHasNotChangedIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		s.addSet(webSet(2))
 		stop, _ := start(t, s, Defaults())
 		settle()
-		if n := len(s.asked("replicasets/status", "update")); n != 1 {
+		if n := len(s.statusWrites()); n != 1 {
 			t.Errorf("the status was written %d times for two Pods that were made, want once", n)
 		}
 		stop()
 		start(t, s, Defaults()) // looks at everything again
 		settle()
-		if n := len(s.asked("replicasets/status", "update")); n != 1 {
+		if n := len(s.statusWrites()); n != 1 {
 			t.Errorf("the status was written %d times, and nothing had changed", n)
 		}
 	})
@@ -620,14 +609,14 @@ func TestAStatusThatHasNotChangedIsNotWritten(t *testing.T) {
 
 func TestAStatusGoesOntoTheNewestReplicaSetAfterAConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		s.addSet(webSet(1))
 		s.addPod(webPod("a"))
 		start(t, s, Defaults())
 		settle()
-		s.lag = func() time.Duration { return 5 * time.Second }
+		s.LagWatches(func() time.Duration { return 5 * time.Second })
 		s.changeSet(web, func(set *appsv1.ReplicaSet) { set.Annotations = map[string]string{"changed": "unseen"} })
-		s.lag = nil
+		s.LagWatches(nil)
 		s.changePod(podKey("a"), func(pod *corev1.Pod) {
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
 		})
@@ -649,7 +638,7 @@ func TestAStatusGoesOntoTheNewestReplicaSetAfterAConflict(t *testing.T) {
 
 func TestTheStatusFollowsReadinessAndEndOfPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		s.addSet(webSet(1))
 		s.addPod(webPod("a"))
 		stop, _ := start(t, s, Defaults())
@@ -684,7 +673,7 @@ func TestTheStatusFollowsReadinessAndEndOfPods(t *testing.T) {
 
 func TestChangesThatDoNotMatterStartNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		s.addSet(webSet(1))
 		s.addPod(webPod("a"))
 		c, stop, _ := startController(t, s, Defaults())

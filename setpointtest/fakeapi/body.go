@@ -35,51 +35,64 @@ func (q *Request) mediaType() string {
 	return t
 }
 
-// open returns the JSON of a body that a request brings, and what it says it is.
-func (q *Request) open(body []byte) (text []byte, kind schema.GroupVersionKind, err error) {
+// payload is the body of a request: JSON, or the object of a protobuf message.
+type payload struct {
+	kind    schema.GroupVersionKind // that the body says it is
+	text    []byte
+	message runtime.Object // nil if the body is JSON
+}
+
+// json returns the payload as JSON.
+func (p payload) json() ([]byte, error) {
+	if p.message == nil {
+		return p.text, nil
+	}
+	return json.Marshal(p.message)
+}
+
+// open reads the body that a request brings.
+func (q *Request) open(body []byte) (p payload, err error) {
 	switch t := q.mediaType(); t {
 	case wire.JSON.MediaType():
 	case yamlType:
 		if body, err = yaml.YAMLToJSON(body); err != nil {
-			return nil, kind, apierrors.NewBadRequest(err.Error())
+			return p, apierrors.NewBadRequest(err.Error())
 		}
 	case wire.Protobuf.MediaType():
 		return openProtobuf(body)
 	default:
-		return nil, kind, newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		return p, newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			"the body of the request was in an unknown format - accepted media types include: "+mediaTypes)
 	}
 	var meta metav1.TypeMeta
 	if err := json.Unmarshal(body, &meta); err != nil {
-		return nil, kind, fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
+		return p, fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
 	}
-	return body, schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind), nil
+	return payload{kind: schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind), text: body}, nil
 }
 
-// openProtobuf turns a message of a built-in kind into JSON.
-func openProtobuf(body []byte) ([]byte, schema.GroupVersionKind, error) {
+// openProtobuf reads a message of a built-in kind.
+func openProtobuf(body []byte) (payload, error) {
 	apiVersion, kind, raw, err := wire.Protobuf.Open(body)
-	gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
+	p := payload{kind: schema.FromAPIVersionAndKind(apiVersion, kind), message: &metav1.DeleteOptions{}}
 	if err != nil {
-		return nil, gvk, apierrors.NewBadRequest(err.Error())
+		return p, apierrors.NewBadRequest(err.Error())
 	}
-	var o runtime.Object = &metav1.DeleteOptions{}
-	if gvk.Kind != "DeleteOptions" { // one of every group
-		if o, err = scheme.Scheme.New(gvk); err != nil {
-			return nil, gvk, apierrors.NewBadRequest(err.Error())
+	if kind != "DeleteOptions" { // one of every group
+		if p.message, err = scheme.Scheme.New(p.kind); err != nil {
+			return p, apierrors.NewBadRequest(err.Error())
 		}
 	}
-	if err := wire.Protobuf.Decode(raw, o); err != nil {
-		return nil, gvk, apierrors.NewBadRequest(err.Error())
+	if err := wire.Protobuf.Decode(raw, p.message); err != nil {
+		return p, apierrors.NewBadRequest(err.Error())
 	}
-	text, err := json.Marshal(o)
-	return text, gvk, err
+	return p, nil
 }
 
 // object reads the object that a request brings.
 func (r *Resource) object(q *Request, body []byte, validation string) (*unstructured.Unstructured, []string, error) {
-	text, kind, err := q.open(body)
-	if err == nil && kind.Kind == "" && !r.builtin {
+	p, err := q.open(body)
+	if err == nil && p.kind.Kind == "" && !r.builtin {
 		err = fmt.Errorf("Object 'Kind' is missing in '%s'", body) //nolint:staticcheck // upstream's words
 	}
 	if _, refused := err.(apierrors.APIStatus); err != nil && !refused {
@@ -88,10 +101,14 @@ func (r *Resource) object(q *Request, body []byte, validation string) (*unstruct
 	if err != nil {
 		return nil, nil, err
 	}
-	if !kind.Empty() && kind != r.GroupVersionKind() {
-		return nil, nil, r.otherKind(kind)
+	if !p.kind.Empty() && p.kind != r.GroupVersionKind() {
+		return nil, nil, r.otherKind(p.kind)
 	}
-	o, warnings, err := r.parse(text, validation)
+	if p.message != nil { // it has no field that its Go type lacks
+		o, err := r.untyped(p.message)
+		return o, nil, err
+	}
+	o, warnings, err := r.parse(p.text, validation)
 	if err != nil {
 		return nil, nil, r.cannotHandle(r.GroupVersionKind(), err)
 	}
@@ -163,6 +180,17 @@ func (r *Resource) parse(text []byte, validation string) (*unstructured.Unstruct
 	return u, warnings, nil
 }
 
+// untyped turns an object of a Go type into what the server stores.
+func (r *Resource) untyped(o runtime.Object) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: fields}
+	u.SetGroupVersionKind(r.GroupVersionKind())
+	return u, nil
+}
+
 // coerceMetadata takes the metadata of a custom object through its Go type.
 func coerceMetadata(content map[string]any) error {
 	metadata, there := content["metadata"]
@@ -191,7 +219,11 @@ func (q *Request) deleteOptions(body []byte) (*metav1.DeleteOptions, error) {
 		}
 		return options, nil
 	}
-	text, _, err := q.open(body)
+	p, err := q.open(body)
+	if err != nil {
+		return nil, err
+	}
+	text, err := p.json()
 	if err != nil {
 		return nil, err
 	}

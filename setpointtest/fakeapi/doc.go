@@ -48,10 +48,11 @@
 //
 // [Server.Serve] returns a [Resource]. Its Add, Put, Remove and Get reach the objects
 // without a request and without the rules for clients: Put can write a status, or what no
-// client could read.
+// client could read. [Read], [Objects] and [Change] do so with Go types.
 //
 // [Faults] are what goes wrong on demand: requests that are refused, answers that are lost
-// after the write was made, latency, and watches that are held, so that caches fall behind.
+// after the write was made, latency, and watches that lag or are held, so that caches fall
+// behind.
 // Those of the server concern all requests, those of a Resource its own.
 // [Server.CutConnections] breaks what is open, [Server.Compact] forgets history, and
 // [Server.Restore] goes back to a backup.

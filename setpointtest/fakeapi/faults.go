@@ -20,7 +20,8 @@ type Faults struct {
 	lose    func(*Request) bool
 	latency func(*Request) time.Duration
 	next    []*planned
-	held    bool // watches send nothing; guarded by the server's mu
+	held    bool                 // watches send nothing; guarded by the server's mu
+	lag     func() time.Duration // of watches, nil for none; guarded by the server's mu
 }
 
 // planned is a fault of the next requests of a verb.
@@ -83,6 +84,38 @@ func (f *Faults) HoldWatches(hold bool) {
 
 // holds reports whether the watches of a resource are held. mu is held.
 func (s *Server) holds(r *Resource) bool { return s.Faults.held || r.Faults.held }
+
+// LagWatches sets a function that returns how long after a change the watches send it. A
+// watch sends the changes in order, so a change also waits for the one before it. Lists,
+// and what a watch begins with, do not lag. nil unsets the function for later changes.
+//
+// The lag of a resource comes on top of that of the server. The server is locked while it
+// calls the function, which must not use the server.
+func (f *Faults) LagWatches(lag func() time.Duration) {
+	f.server.mu.Lock()
+	defer f.server.mu.Unlock()
+	f.lag = lag
+}
+
+// shown returns when watches send a change that is made now, and has them look for it
+// then. mu is held.
+func (s *Server) shown(r *Resource) time.Time {
+	var late time.Duration
+	for _, f := range []*Faults{&s.Faults, &r.Faults} {
+		if f.lag != nil {
+			late += f.lag()
+		}
+	}
+	if late <= 0 {
+		return time.Time{}
+	}
+	time.AfterFunc(late, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.wake()
+	})
+	return time.Now().Add(late)
+}
 
 // CutConnections breaks all connections, and so all requests that wait for an answer. New
 // ones are taken.

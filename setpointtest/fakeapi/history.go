@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // state is an object at one version. It never changes, but for its encodings, which are
-// made when somebody asks.
+// made when a client first reads them.
 type state struct {
 	object  *unstructured.Unstructured
 	version uint64
@@ -31,8 +32,9 @@ type change struct {
 	resource *Resource
 	kind     string // of the watch event
 	key      object.Key
-	before   *state // nil for a new object
-	after    *state // of a deletion: the last state, at the version of the deletion
+	before   *state    // nil for a new object
+	after    *state    // of a deletion: the last state, at the version of the deletion
+	shown    time.Time // watches do not send it earlier
 }
 
 // history is what happened. Versions are of one sequence for all resources.
@@ -81,7 +83,7 @@ func (s *Server) commit(r *Resource, kind string, o *unstructured.Unstructured) 
 	o.SetResourceVersion(strconv.FormatUint(s.version, 10))
 	key := object.KeyOf(o)
 	next := &state{object: o, version: s.version}
-	s.log = append(s.log, change{version: s.version, resource: r, kind: kind, key: key, before: r.objects[key], after: next})
+	s.log = append(s.log, change{version: s.version, resource: r, kind: kind, key: key, before: r.objects[key], after: next, shown: s.shown(r)})
 	if kind == wire.Deleted {
 		delete(r.objects, key)
 	} else {

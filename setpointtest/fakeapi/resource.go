@@ -140,6 +140,13 @@ func (r *Resource) store(o metav1.Object, check func(now *state) error) error {
 	if err := check(now); err != nil {
 		return err
 	}
+	r.storeOver(now, u)
+	return nil
+}
+
+// storeOver writes an object in place of the one of its name, which is nil if there is
+// none. mu is held.
+func (r *Resource) storeOver(now *state, u *unstructured.Unstructured) {
 	kind := wire.Added
 	if now != nil {
 		kind = wire.Modified
@@ -157,7 +164,6 @@ func (r *Resource) store(o metav1.Object, check func(now *state) error) error {
 		u.SetGeneration(1)
 	}
 	r.commit(r, kind, u)
-	return nil
 }
 
 // fromGo turns a Go object into what the server stores.

@@ -51,7 +51,11 @@ func newScale(o *unstructured.Unstructured) *autoscalingv1.Scale {
 
 // replaceScale is an update of the subresource scale.
 func (r *Resource) replaceScale(q *Request, body []byte, dry bool) (result, error) {
-	text, _, err := q.open(body)
+	p, err := q.open(body)
+	if err != nil {
+		return result{}, err
+	}
+	text, err := p.json()
 	if err != nil {
 		return result{}, err
 	}

@@ -172,8 +172,12 @@ func (w *watching) news(mark bool) (frames [][]byte, more <-chan struct{}, goes 
 	}
 	for _, c := range r.history.after(w.stands) {
 		if c.resource == r {
+			if time.Now().Before(c.shown) {
+				return frames, r.more, true
+			}
 			frames = w.appendChange(frames, c)
 		}
+		w.stands = c.version
 	}
 	w.stands = r.version
 	if mark && w.options.AllowWatchBookmarks {
@@ -194,7 +198,7 @@ func (w *watching) appendChange(frames [][]byte, c change) [][]byte {
 		return append(frames, w.frame(wire.Modified, c.after))
 	case is:
 		return append(frames, w.frame(wire.Added, c.after))
-	case was: // it is told as it was, at the version at which it left
+	case was: // the event has the last state that matched, at the version at which it no longer did
 		last := c.before.object.DeepCopy()
 		last.SetResourceVersion(c.after.object.GetResourceVersion())
 		return append(frames, w.frame(wire.Deleted, &state{object: last, version: c.version}))
