@@ -22,6 +22,11 @@ type Definition[O any] struct {
 	Account string // the name of its ServiceAccount; empty is Name
 	Summary string // what it does, in a few words
 
+	// ActsOn are the kinds of which this is the main controller: without it, an object of such a
+	// kind stays as its user wrote it. A kind has one main controller at most; controllers that
+	// only help, as ttl-after-finished-controller with Jobs, do not name it.
+	ActsOn []object.Resource
+
 	// OffByDefault says that "*" does not choose it: it has to be named.
 	OffByDefault bool
 
@@ -77,6 +82,7 @@ type Rules map[string][]rbacv1.PolicyRule
 // with. It is not safe for concurrent use.
 type Descriptor struct {
 	Name, Alias, Summary string
+	ActsOn               []object.Resource // which the caller must not change
 	OffByDefault         bool
 
 	// Flags and Gates change Options, which points to the Options of the controller's package.
@@ -96,7 +102,7 @@ type Descriptor struct {
 func Define[O any, C controller.Runnable](d Definition[O], create func(controller.Host, O) (C, error)) *Descriptor {
 	o := &d.Defaults
 	made := &Descriptor{
-		Name: d.Name, Alias: d.Alias, Summary: d.Summary, OffByDefault: d.OffByDefault, Options: o,
+		Name: d.Name, Alias: d.Alias, Summary: d.Summary, ActsOn: d.ActsOn, OffByDefault: d.OffByDefault, Options: o,
 		account: cmp.Or(d.Account, d.Name),
 		rights:  Rules{},
 		learn:   func(Cluster) {},

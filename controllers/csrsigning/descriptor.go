@@ -5,6 +5,7 @@ package csrsigning
 
 import (
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // Defaults returns upstream's choices. Authorities are still missing.
@@ -18,6 +19,7 @@ func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "csrsigning", Account: "certificate-controller",
 		Summary:  "signs the certificates that were asked for and approved",
+		ActsOn:   []object.Resource{{Group: "certificates.k8s.io", Version: "v1", Plural: "certificatesigningrequests", Kind: "CertificateSigningRequest"}},
 		Rights:   Rights(),
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {

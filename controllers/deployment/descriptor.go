@@ -5,6 +5,7 @@ package deployment
 
 import (
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // Defaults returns upstream's choices.
@@ -18,6 +19,7 @@ func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "deployment",
 		Summary:  "rolls Deployments out and back, by way of ReplicaSets",
+		ActsOn:   []object.Resource{kind},
 		Rights:   Rights(),
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {

@@ -5,6 +5,7 @@ package endpointslice
 
 import (
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // Defaults returns upstream's choices.
@@ -18,6 +19,7 @@ func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "endpointslice",
 		Summary:  "writes the EndpointSlices of Services that select Pods",
+		ActsOn:   []object.Resource{serviceResource},
 		Rights:   Rights(),
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {

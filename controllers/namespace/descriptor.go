@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // Defaults returns upstream's choices.
@@ -22,6 +23,7 @@ func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "namespace",
 		Summary:  "empties Namespaces that are deleted, and lets them go",
+		ActsOn:   []object.Resource{{Version: "v1", Plural: "namespaces", Kind: "Namespace"}},
 		Rights:   Rights(),
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {

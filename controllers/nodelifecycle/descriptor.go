@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // Defaults returns upstream's choices.
@@ -31,6 +32,7 @@ func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "nodelifecycle", Account: "node-controller",
 		Summary:  "tells which Nodes are alive, and taints those that are not",
+		ActsOn:   []object.Resource{{Version: "v1", Plural: "nodes", Kind: "Node"}},
 		Rights:   Rights(),
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {

@@ -6,52 +6,94 @@ package registry
 import (
 	"slices"
 	"strings"
+
+	"github.com/setpoint-io/setpoint/object"
 )
 
-// absent are the full names of the controllers of kube-controller-manager 1.34 to 1.37 that
-// are not built in, by all their names. --controllers may name them: command lines
-// of kube-controller-manager do.
-// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names and app, the descriptors of
-// the controllers.
+// absentController is a controller of kube-controller-manager that is not built in.
+type absentController struct {
+	names  string            // the full one first
+	actsOn []object.Resource // as in [controllers.Definition]
+}
+
+// notBuiltIn are the controllers of kube-controller-manager 1.34 to 1.37 that are not built in.
+// --controllers may name them: command lines of kube-controller-manager do. A controller that
+// has become built in is left out of the result. Kinds of alpha APIs are not here: a server
+// does not serve them by default.
+// Sources: k8s.io/kubernetes/cmd/kube-controller-manager/names and app, the descriptors of the
+// controllers.
+func notBuiltIn() []absentController {
+	all := []absentController{
+		{names: "cloud-node-lifecycle-controller cloud-node-lifecycle"},
+		{"cronjob-controller cronjob", []object.Resource{inNamespaces("batch", "cronjobs", "CronJob")}},
+		{"daemonset-controller daemonset", []object.Resource{inNamespaces("apps", "daemonsets", "DaemonSet")}},
+		{"device-taint-eviction-controller", []object.Resource{withoutNamespace("resource.k8s.io", "devicetaintrules", "DeviceTaintRule")}},
+		{"disruption-controller disruption", []object.Resource{inNamespaces("policy", "poddisruptionbudgets", "PodDisruptionBudget")}},
+		{names: "ephemeral-volume-controller ephemeral-volume"},
+		{"horizontal-pod-autoscaler-controller horizontalpodautoscaling", []object.Resource{
+			{Group: "autoscaling", Version: "v2", Plural: "horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Namespaced: true},
+		}},
+		{"job-controller job", []object.Resource{inNamespaces("batch", "jobs", "Job")}},
+		{names: "kube-apiserver-serving-clustertrustbundle-publisher-controller"},
+		{names: "node-ipam-controller nodeipam"},
+		{names: "node-route-controller route"},
+		{names: "persistentvolume-attach-detach-controller attachdetach"},
+		{"persistentvolume-binder-controller persistentvolume-binder", []object.Resource{
+			inNamespaces("", "persistentvolumeclaims", "PersistentVolumeClaim"),
+			withoutNamespace("", "persistentvolumes", "PersistentVolume"),
+		}},
+		{names: "persistentvolume-expander-controller persistentvolume-expander"},
+		{names: "podcertificaterequest-cleaner-controller"},
+		{names: "podgroup-protection-controller"},
+		{"resourceclaim-controller resource-claim-controller", []object.Resource{
+			inNamespaces("resource.k8s.io", "resourceclaims", "ResourceClaim"),
+			inNamespaces("resource.k8s.io", "resourceclaimtemplates", "ResourceClaimTemplate"),
+		}},
+		{names: "resourcepoolstatusrequest-controller"},
+		{"resourcequota-controller resourcequota", []object.Resource{inNamespaces("", "resourcequotas", "ResourceQuota")}},
+		{names: "selinux-warning-controller"},
+		{"service-cidr-controller", []object.Resource{withoutNamespace("networking.k8s.io", "servicecidrs", "ServiceCIDR")}},
+		{names: "service-lb-controller service"},
+		{"statefulset-controller statefulset", []object.Resource{inNamespaces("apps", "statefulsets", "StatefulSet")}},
+		{"storage-version-migrator-controller svm", []object.Resource{
+			withoutNamespace("storagemigration.k8s.io", "storageversionmigrations", "StorageVersionMigration"),
+		}},
+		{names: "storageversion-garbage-collector-controller storage-version-gc"},
+		{names: "validatingadmissionpolicy-status-controller"},
+		{"volumeattributesclass-protection-controller", []object.Resource{
+			withoutNamespace("storage.k8s.io", "volumeattributesclasses", "VolumeAttributesClass"),
+		}},
+	}
+	builtIn := map[string]bool{}
+	for _, d := range Known() {
+		builtIn[d.Name] = true
+	}
+	return slices.DeleteFunc(all, func(a absentController) bool { return builtIn[a.name()] })
+}
+
+// inNamespaces returns a kind of version v1 whose objects are in namespaces.
+func inNamespaces(group, plural, kind string) object.Resource {
+	return object.Resource{Group: group, Version: "v1", Plural: plural, Kind: kind, Namespaced: true}
+}
+
+// withoutNamespace returns a kind of version v1 whose objects are in no namespace.
+func withoutNamespace(group, plural, kind string) object.Resource {
+	return object.Resource{Group: group, Version: "v1", Plural: plural, Kind: kind}
+}
+
+// name returns the full name.
+func (a absentController) name() string {
+	name, _, _ := strings.Cut(a.names, " ")
+	return name
+}
+
+// absent returns the full names of the controllers that are not built in, by all their names.
 func absent() map[string]string {
 	all := map[string]string{}
-	for _, names := range []string{
-		"cloud-node-lifecycle-controller cloud-node-lifecycle",
-		"cronjob-controller cronjob",
-		"daemonset-controller daemonset",
-		"device-taint-eviction-controller",
-		"disruption-controller disruption",
-		"ephemeral-volume-controller ephemeral-volume",
-		"horizontal-pod-autoscaler-controller horizontalpodautoscaling",
-		"job-controller job",
-		"kube-apiserver-serving-clustertrustbundle-publisher-controller",
-		"node-ipam-controller nodeipam",
-		"node-route-controller route",
-		"persistentvolume-attach-detach-controller attachdetach",
-		"persistentvolume-binder-controller persistentvolume-binder",
-		"persistentvolume-expander-controller persistentvolume-expander",
-		"podcertificaterequest-cleaner-controller",
-		"podgroup-protection-controller",
-		"resourceclaim-controller resource-claim-controller",
-		"resourcepoolstatusrequest-controller",
-		"resourcequota-controller resourcequota",
-		"selinux-warning-controller",
-		"service-cidr-controller",
-		"service-lb-controller service",
-		"statefulset-controller statefulset",
-		"storage-version-migrator-controller svm",
-		"storageversion-garbage-collector-controller storage-version-gc",
-		"validatingadmissionpolicy-status-controller",
-		"volumeattributesclass-protection-controller",
-	} {
-		name, _, _ := strings.Cut(names, " ")
-		for each := range strings.FieldsSeq(names) {
-			all[each] = name
+	for _, a := range notBuiltIn() {
+		for each := range strings.FieldsSeq(a.names) {
+			all[each] = a.name()
 		}
-	}
-	for _, d := range Known() {
-		delete(all, d.Name)
-		delete(all, d.Alias)
 	}
 	return all
 }

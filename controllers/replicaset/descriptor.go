@@ -5,6 +5,7 @@ package replicaset
 
 import (
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // Defaults returns upstream's choices.
@@ -19,6 +20,7 @@ func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "replicaset",
 		Summary:  "keeps as many Pods as each ReplicaSet wants",
+		ActsOn:   []object.Resource{replicaSets},
 		Rights:   Rights(),
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {

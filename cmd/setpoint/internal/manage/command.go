@@ -128,6 +128,7 @@ func (m *command) run(c *cobra.Command) error {
 		return err
 	}
 	sayStopped(log, chosen, run, m.choice)
+	sayWithoutController(log, run, m.choice)
 	ctx, stop := m.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
 	log.Info("managing", "server", mgr.Client().Server(), "controllers", names(run))

@@ -306,3 +306,25 @@ func TestWhatHasNoEffectIsSaidOnce(t *testing.T) {
 		t.Errorf("a warning about a controller that was left out: %s", log.String())
 	}
 }
+
+func TestAManagerOfAllControllersNamesTheKindsThatItHasNoneFor(t *testing.T) {
+	said := func(choice ...string) string {
+		chosen, err := registry.Select(registry.Known(), choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		sayWithoutController(slog.New(slog.NewTextHandler(&log, nil)), chosen, choice)
+		return log.String()
+	}
+	if got := said("*"); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=INFO") ||
+		!strings.Contains(got, `notBuiltIn="CronJobs DaemonSets `) || strings.Contains(got, "notRunning") {
+		t.Errorf("of all controllers: %s", got)
+	}
+	if got := said("*", "-deployment"); !strings.Contains(got, "notRunning=Deployments\n") {
+		t.Errorf("without one: %s", got)
+	}
+	if got := said("deployment", "replicaset"); got != "" {
+		t.Errorf("of two that are named, where another manager runs the rest: %s", got)
+	}
+}

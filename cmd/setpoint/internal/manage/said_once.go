@@ -58,3 +58,31 @@ func sayStopped(log *slog.Logger, chosen, run []*controllers.Descriptor, choice 
 		log.Warn("no controller is started", "chosen", slices.Clone(choice))
 	}
 }
+
+// sayWithoutController names the kinds whose controllers a manager of all controllers does not
+// run. A manager whose command line names its controllers one by one leaves the others to
+// another manager, and says nothing. No Event goes to the objects: this process does not know
+// which controllers run elsewhere.
+func sayWithoutController(log *slog.Logger, run []*controllers.Descriptor, choice []string) {
+	if !slices.Contains(choice, "*") {
+		return
+	}
+	var notBuiltIn, notRunning []string
+	for _, kind := range registry.WithoutController(run) {
+		if kind.BuiltIn {
+			notRunning = append(notRunning, kind.Objects())
+		} else {
+			notBuiltIn = append(notBuiltIn, kind.Objects())
+		}
+	}
+	var attributes []any
+	if len(notBuiltIn) > 0 {
+		attributes = append(attributes, "notBuiltIn", strings.Join(notBuiltIn, " "))
+	}
+	if len(notRunning) > 0 {
+		attributes = append(attributes, "notRunning", strings.Join(notRunning, " "))
+	}
+	if len(attributes) > 0 {
+		log.Info("kinds without a controller in this manager", attributes...)
+	}
+}

@@ -24,6 +24,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/manage"
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/child"
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/nodestate"
@@ -43,6 +44,7 @@ type session struct {
 
 	stopManager context.CancelFunc
 	managed     chan error      // one value when the manager has ended
+	missing     []registry.Kind // whose controllers do not run
 	kubeconfig  *published.File // where the user wants it; nil: nowhere
 }
 
@@ -78,6 +80,14 @@ func (s *session) start(ctx context.Context, u *up, binary string, chosen []*con
 	}
 	if len(run) == 0 {
 		return errors.New("none of the chosen controllers can run")
+	}
+	if s.missing, err = withoutController(ctx, m.Client(), run); err != nil {
+		return err
+	}
+	if len(s.missing) > 0 {
+		if err := m.Add(newMissing(m, s.missing)); err != nil {
+			return err
+		}
 	}
 	// The manager ends when the session says so, not with ctx: it is to be
 	// stopped before the command's cluster is, and after the command.
@@ -178,6 +188,7 @@ func (s *session) path() string {
 
 // say tells a person what to do next.
 func (s *session) say(took time.Duration) {
+	fmt.Fprint(s.w.Stderr, describeMissing(s.missing))
 	if s.command != nil {
 		return
 	}
