@@ -3,7 +3,11 @@
 
 package cache
 
-import "github.com/setpoint-io/setpoint/object"
+import (
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+)
 
 // relist is a whole state in the making, beside the one that readers see. What did
 // not change is marked where it stands and takes no memory twice; only new and changed
@@ -31,6 +35,7 @@ func (i *informer) begin(restored bool) {
 func (i *informer) add(f *frame) error {
 	i.writing.Lock()
 	defer i.writing.Unlock()
+	i.counts.heard.Store(time.Now().UnixNano())
 	h := &f.head
 	i.dropChanged(h.Namespace, h.Name)
 	if f.fault != nil {

@@ -258,7 +258,7 @@ func TestAKindThatAppearsIsKnownAtOnce(t *testing.T) {
 	if err := discovered(t, w, served, unknown, false); err != nil {
 		t.Fatal(err)
 	}
-	if name := w.selection(configMaps, s.namespace); !slices.Contains(n.Selections(), name) {
+	if name := w.selection(configMaps, s.namespace, ""); !slices.Contains(n.Selections(), name) {
 		t.Errorf("the journal knows %q, not %q", n.Selections(), name)
 	}
 	want(t, n.lines, "created configmaps a")

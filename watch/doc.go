@@ -35,7 +35,8 @@
 // # Kinds come and go
 //
 // The watch asks the server which kinds it serves: every ten seconds while it waits for a kind, and
-// otherwise once a minute. A kind that was named and appears is followed from its first object on;
+// otherwise once a minute. It watches the definitions of kinds while it waits, and asks at once when
+// one is there; an account that may not read them loses seconds and nothing else. A kind that was named and appears is followed from its first object on;
 // with a journal also if it appears between two runs. Of a kind that is not served any more,
 // everything up to there is published. Its objects are not deleted then: the server of the kind may
 // be away. If the kind comes back, in any version, its changes since then are published. A kind that

@@ -36,6 +36,7 @@ type follower struct {
 	watch     *Watch
 	kind      event.Kind
 	resource  object.Resource
+	object    string // the name of the only one that is followed; empty: all
 	selection client.Selection
 	name      string  // in the journal
 	appeared  bool    // the kind was not served when the watch began: its objects are new
@@ -71,17 +72,18 @@ type legacy struct {
 
 // newFollower follows a kind until ctx ends or stop is called. It publishes what has come up to the
 // stop.
-func (w *Watch) newFollower(ctx context.Context, r object.Resource, namespace string, appeared bool, before *legacy) *follower {
+func (w *Watch) newFollower(ctx context.Context, r object.Resource, p place, appeared bool, before *legacy) *follower {
+	selector := w.fields(p.object)
 	f := &follower{
-		watch: w, kind: kindOf(r), resource: r, appeared: appeared, leave: func() {},
+		watch: w, kind: kindOf(r), resource: r, object: p.object, appeared: appeared, leave: func() {},
 		before: before, legacy: &legacy{ended: make(chan struct{})},
-		selection: client.Selection{Namespace: namespace, Labels: w.options.Labels, Fields: w.options.Fields, JSONOnly: true},
+		selection: client.Selection{Namespace: p.namespace, Labels: w.options.Labels, Fields: selector, JSONOnly: true},
 	}
 	staying, stop := context.WithCancel(ctx)
 	f.stop = stop
-	f.name = w.selection(r, namespace)
-	f.informer = cache.Informer[anyObject](w.host.InformerFactory(), cache.OfKind(r.GroupVersionKind()), cache.InNamespace(namespace),
-		cache.WithLabels(w.options.Labels), cache.WithFields(w.options.Fields), cache.WithManagedFields())
+	f.name = w.selection(r, p.namespace, p.object)
+	f.informer = cache.Informer[anyObject](w.host.InformerFactory(), cache.OfKind(r.GroupVersionKind()), cache.InNamespace(p.namespace),
+		cache.WithLabels(w.options.Labels), cache.WithFields(selector), cache.WithManagedFields())
 	w.tasks.Go(func() {
 		defer close(f.legacy.ended)
 		defer f.informer.Release()
@@ -225,8 +227,9 @@ func (f *follower) listen(ctx context.Context) (*cache.Registration, bool) {
 }
 
 // awaitState waits for the informer's first list. A server may accept the list and send nothing for
-// long: the log says so, since the informer has no error then. With Once, a kind that may not be
-// read is an error, and so is one that cannot be read for long.
+// long: the log says so, since the informer has no error then. A selector that the server refuses
+// ends the watch. With Once, a kind that may not be read is an error, and so is one that cannot be
+// read for long.
 func (f *follower) awaitState(ctx context.Context) bool {
 	look := time.NewTicker(min(500*time.Millisecond, f.watch.patience))
 	defer look.Stop()
@@ -244,16 +247,32 @@ func (f *follower) awaitState(ctx context.Context) bool {
 			}
 		case <-look.C:
 			err := f.informer.Trouble()
-			switch {
-			case err == nil:
-				well = time.Now()
-			case !f.watch.options.Once:
-			case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), time.Since(well) > f.watch.patience:
-				f.watch.publisher.fail(&unseenError{what: "watching " + f.kind.String(), err: err})
+			if err == nil && time.Since(f.informer.Handle().Status().Heard) < f.watch.patience {
+				well = time.Now() // objects arrive
+			}
+			if reason := f.hopeless(err, time.Since(well)); reason != nil {
+				f.watch.publisher.fail(&unseenError{what: "watching " + f.kind.String(), err: reason})
 				return false
 			}
 		}
 	}
+}
+
+// hopeless returns why it is of no use to wait longer for the first list, if it is of none. err is
+// what keeps the informer from listing, nil if the server only sends nothing.
+func (f *follower) hopeless(err error, silent time.Duration) error {
+	o := &f.watch.options
+	switch {
+	case apierrors.IsBadRequest(err) && !o.All && (f.selection.Labels != "" || f.selection.Fields != ""):
+		return fmt.Errorf("the server refuses the selector: %w", err)
+	case !o.Once:
+		return nil
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), err != nil && silent > f.watch.patience:
+		return err
+	case silent > f.watch.patience:
+		return fmt.Errorf("the server has accepted the list and sent nothing for %s", f.watch.patience)
+	}
+	return nil
 }
 
 // unseenError is the error for something that must be read and cannot be.

@@ -37,6 +37,13 @@ func (e *UnknownKindError) Error() string {
 // mayAppear reports whether a kind that is not served may be defined later.
 func (e *UnknownKindError) mayAppear() bool { return strings.Contains(e.Name, ".") }
 
+// splitObject splits deploy/web, which names one object of a kind. The name of a whole kind has no
+// object.
+func splitObject(name string) (kind, object string) {
+	kind, object, _ = strings.Cut(name, "/")
+	return kind, object
+}
+
 // watchable reports whether the objects of a kind can be followed.
 func watchable(s client.Served) bool { return s.Can("list") && s.Can("watch") }
 

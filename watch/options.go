@@ -23,12 +23,14 @@ import (
 // change of a Pod that is more than a sign of life.
 type Options struct {
 	// Kinds are the kinds that are watched, each as on a command line: "pods", "po", "Pod",
-	// "deployments.apps", "deployments.v1.apps". The default is pods.
+	// "deployments.apps", "deployments.v1.apps". With a name behind a slash only that object is
+	// watched: "deploy/web", once for each namespace. The default is pods.
 	Kinds []string
 	// All is every kind that can be watched. Kinds must be empty then.
 	All bool
-	// Namespaces are the namespaces that are watched; none is all. Kinds without namespaces
-	// are watched in any case.
+	// Namespaces are the namespaces that are watched; none is all. A namespace that does not
+	// exist is logged and waited for. Kinds without namespaces are watched in any case, except
+	// those that this account may not read if All is set.
 	Namespaces []string
 	// ExcludeNamespaces are left out.
 	ExcludeNamespaces []string
@@ -69,8 +71,10 @@ type Options struct {
 	Log *slog.Logger // nil: slog.Default
 }
 
-// The time between two discoveries, if the watch waits for a kind and if it does not.
+// The time between two discoveries, if the watch waits for a kind and if it does not. A kind that
+// is defined meanwhile is noticed by the definitions, and looked for after discoverSoon.
 const (
+	discoverSoon   = 100 * time.Millisecond
 	discoverEvery  = 10 * time.Second
 	discoverSeldom = time.Minute
 )

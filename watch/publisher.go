@@ -170,6 +170,7 @@ func (p *publisher) take(what report, now time.Time) {
 	if what.caughtUp || what.ended && !p.caughtUp[f] {
 		p.caughtUp[f] = what.caughtUp
 		if p.isCaughtUp() {
+			p.watch.judge.listed()
 			p.watch.log.Info("watching: what was there has been seen", "followed", len(p.watch.all()))
 		}
 	}

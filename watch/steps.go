@@ -60,6 +60,7 @@ func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 // initial handles an object that was there at the start.
 func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[anyObject]) {
 	meta := item.Meta()
+	f.try(item)
 	if f.present != nil {
 		f.present[key] = true
 	}
@@ -104,6 +105,17 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 	f.report(ctx, key, change, "", err)
 }
 
+// try tries the condition on an object that was there at the start, while it is not known whether it
+// fails for all of them.
+func (f *follower) try(item cache.Item[anyObject]) {
+	if !f.watch.judge.open() {
+		return
+	}
+	if content, err := treeOf(item); err == nil {
+		f.watch.judge.object(f.observer.Event(observe.Change{Verb: event.Updated, Old: content, New: content}))
+	}
+}
+
 // note has the cursor of an object begin where the object is. Nothing is published, and so
 // no event is made: of a first list, this is all there is to do.
 func (f *follower) note(ctx context.Context, item cache.Item[anyObject]) {
@@ -127,6 +139,9 @@ func (f *follower) begin(ctx context.Context) {
 		return
 	}
 	f.begun.Store(true)
+	if f.object != "" && !f.known && f.informer.Snapshot().Len() == 0 {
+		f.sayAbsent()
+	}
 	if f.known {
 		known, failed := f.objects()
 		for key, seen := range known {

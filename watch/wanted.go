@@ -19,6 +19,7 @@ func (p *publisher) wanted(e *event.Event) bool {
 		return true
 	}
 	keep, err := o.Keep(e)
+	p.watch.judge.event(e, err)
 	if err != nil {
 		// Most often the condition reads a field that the object does not have.
 		p.watch.counts.failed.Add(1)

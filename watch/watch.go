@@ -4,6 +4,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
@@ -46,14 +49,18 @@ type Watch struct {
 	kinds     discovery.Set     // as of the last discovery
 	sure      bool              // there was one that found out everything
 	waiting   map[string]bool   // names of kinds that are not served, and whether the journal knows that
+	defined   chan struct{}     // holds a signal when a kind has been defined
+	soon      time.Duration     // the pause before the next discovery after that; 0: there is none
+	outside   outside           // the kinds without namespaces that are left out
+	judge     judge             // of Options.Keep
 	found     chan struct{}     // closed when the kinds of the first discovery are followed
 	tasks     sync.WaitGroup
 	counts    counts
 }
 
 // place is what one follower follows. A kind that is served in another version is the
-// same kind.
-type place struct{ group, plural, namespace string }
+// same kind. The object is empty for all objects of the kind.
+type place struct{ group, plural, namespace, object string }
 
 // New returns a Watch that runs on h.
 func New(h Host, o Options) (*Watch, error) {
@@ -63,9 +70,10 @@ func New(h Host, o Options) (*Watch, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("watching: %w", err)
 	}
-	w := &Watch{host: h, options: o, log: o.Log, followers: map[place]*follower{}, gone: map[place]*legacy{}, waiting: map[string]bool{}, found: make(chan struct{}), patience: oncePatience}
+	w := &Watch{host: h, options: o, log: o.Log, followers: map[place]*follower{}, gone: map[place]*legacy{}, waiting: map[string]bool{}, defined: make(chan struct{}, 1), found: make(chan struct{}), patience: oncePatience}
 	w.cursor, w.tags = cursor{o.Journal}, make([]byte, 32)
 	_, _ = rand.Read(w.tags) // it never fails
+	w.judge.condition, w.judge.log = o.Keep, o.Log
 	w.publisher = newPublisher(w)
 	return w, nil
 }
@@ -100,7 +108,7 @@ func (w *Watch) Run(ctx context.Context) error {
 
 // discoverForEver asks the server from time to time which kinds it serves.
 func (w *Watch) discoverForEver(ctx context.Context) error {
-	first, well := true, time.Now()
+	first, defining, well := true, false, time.Now()
 	for pause := min(250*time.Millisecond, w.patience); ; {
 		served, err := discovery.Ask(ctx, w.host.Client().Discover)
 		switch kinds, ok := w.with(served, err); {
@@ -122,6 +130,11 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 			if first {
 				first = false
 				close(w.found)
+				w.awaitNamespaces(ctx)
+			}
+			if !defining && (w.options.All || len(w.waiting) > 0) {
+				defining = true
+				w.followDefinitions(ctx)
 			}
 			w.awaitLook(ctx)
 			well = time.Now()
@@ -143,16 +156,36 @@ func (w *Watch) with(found []client.Served, err error) (now discovery.Set, ok bo
 }
 
 // awaitLook waits until the next discovery: ten seconds if a wanted kind is not served yet or a
-// kind cannot be followed, and otherwise a minute.
+// kind cannot be followed, and otherwise a minute. It is due sooner when kinds are defined: then
+// discoverSoon after that, and again after twice the pause each time, since a server takes a while
+// to serve what was defined.
 func (w *Watch) awaitLook(ctx context.Context) {
-	for seldom := time.Now().Add(discoverSeldom); ; {
+	begun := time.Now()
+	next := begun.Add(cmp.Or(w.soon, discoverEvery))
+	for {
+		timer := time.NewTimer(time.Until(next))
 		select {
-		case <-time.After(discoverEvery):
+		case <-timer.C:
+		case <-w.defined:
+			timer.Stop()
+			w.soon = discoverSoon
+			if soon := time.Now().Add(discoverSoon); soon.Before(next) {
+				next = soon
+			}
+			continue
 		case <-ctx.Done():
+			timer.Stop()
 			return
 		}
+		if w.soon > 0 {
+			if w.soon *= 2; w.soon > discoverEvery {
+				w.soon = 0
+			}
+			return
+		}
+		next = next.Add(discoverEvery)
 		troubled := slices.ContainsFunc(w.all(), func(f *follower) bool { return f.informer.Trouble() != nil })
-		if w.options.All || len(w.waiting) > 0 || troubled || !time.Now().Before(seldom) {
+		if w.options.All || len(w.waiting) > 0 || troubled || time.Since(begun) >= discoverSeldom {
 			return
 		}
 	}
@@ -166,15 +199,22 @@ func (w *Watch) follow(ctx context.Context, kinds discovery.Set, first bool) err
 	if err != nil {
 		return err
 	}
+	if w.options.All && len(w.options.Namespaces) > 0 {
+		wanted = w.outside.filter(ctx, w, wanted)
+	}
 	w.sure = w.sure || whole
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	places := map[place]client.Served{}
 	for _, s := range wanted {
-		for _, namespace := range w.namespaces(s) {
-			places[place{s.Group, s.Plural, namespace}] = s
+		for _, namespace := range w.namespaces(s.Served) {
+			places[place{s.Group, s.Plural, namespace, s.object}] = s.Served
 		}
 	}
+	maps.DeleteFunc(places, func(p place, _ client.Served) bool { // its kind is followed as a whole
+		_, whole := places[place{p.group, p.plural, p.namespace, ""}]
+		return p.object != "" && whole
+	})
 	for p, f := range w.followers {
 		if _, still := places[p]; still {
 			continue
@@ -196,21 +236,21 @@ func (w *Watch) follow(ctx context.Context, kinds discovery.Set, first bool) err
 			before = f.legacy
 		case !first:
 			if appeared = !w.kinds.IsUnknown(s.GroupVersion()); appeared {
-				if err := w.cursor.empty("", w.selection(s.Resource, p.namespace)); err != nil {
+				if err := w.cursor.empty("", w.selection(s.Resource, p.namespace, p.object)); err != nil {
 					return err
 				}
 			}
 			w.log.Info("a kind has appeared", "kind", s.Resource.String(), "namespace", p.namespace)
 		}
 		delete(w.gone, p)
-		w.followers[p] = w.newFollower(ctx, s.Resource, p.namespace, appeared, before)
+		w.followers[p] = w.newFollower(ctx, s.Resource, p, appeared, before)
 	}
 	w.kinds = kinds
 	return nil
 }
 
 func (p place) compare(q place) int {
-	return slices.Compare([]string{p.group, p.plural, p.namespace}, []string{q.group, q.plural, q.namespace})
+	return slices.Compare([]string{p.group, p.plural, p.namespace, p.object}, []string{q.group, q.plural, q.namespace, q.object})
 }
 
 // namespaces returns where a kind is followed.
@@ -221,25 +261,35 @@ func (w *Watch) namespaces(s client.Served) []string {
 	return w.options.Namespaces
 }
 
+// wish is a kind that is wanted, or one object of it.
+type wish struct {
+	client.Served
+	object string
+}
+
 // wanted returns the kinds of the options that are served. Whole says that the discovery was complete.
 // A kind that the first complete discovery does not find is a mistake, or is defined later.
-func (w *Watch) wanted(served []client.Served, first, whole bool) ([]client.Served, error) {
+func (w *Watch) wanted(served []client.Served, first, whole bool) ([]wish, error) {
+	var wanted []wish
 	if w.options.All {
-		return everyKind(served), nil
+		for _, s := range everyKind(served) {
+			wanted = append(wanted, wish{Served: s})
+		}
+		return wanted, nil
 	}
-	var wanted []client.Served
 	for _, name := range w.options.Kinds {
-		s, err := findKind(served, name)
+		kind, object := splitObject(name)
+		s, err := findKind(served, kind)
 		if err == nil {
 			delete(w.waiting, name)
-			wanted = append(wanted, s)
+			wanted = append(wanted, wish{s, object})
 			if _, absent := w.cursor.selection(w.absence(name)); !absent {
 				continue
 			}
 			// The last discovery did not find it, in this run or the one before.
 			var selections []string
 			for _, namespace := range w.namespaces(s) {
-				selections = append(selections, w.selection(s.Resource, namespace))
+				selections = append(selections, w.selection(s.Resource, namespace, object))
 			}
 			if err := w.cursor.empty(w.absence(name), selections...); err != nil {
 				return nil, err
@@ -251,7 +301,7 @@ func (w *Watch) wanted(served []client.Served, first, whole bool) ([]client.Serv
 		}
 		noted, waiting := w.waiting[name]
 		if !waiting {
-			w.log.Warn("a kind is not served; waiting for it", "kind", name)
+			w.log.Warn("a kind is not served; waiting for it", "kind", kind)
 		}
 		if whole && !noted {
 			if err := w.cursor.empty("", w.absence(name)); err != nil {
@@ -263,9 +313,21 @@ func (w *Watch) wanted(served []client.Served, first, whole bool) ([]client.Serv
 	return wanted, nil
 }
 
-// selection is the name of a follower's objects in the journal.
-func (w *Watch) selection(r object.Resource, namespace string) string {
-	return fmt.Sprintf("%s/%s/%s/%s", kindOf(r), namespace, w.options.Labels, w.options.Fields)
+// selection is the name in the journal of the objects of a kind in a namespace, or of one object.
+func (w *Watch) selection(r object.Resource, namespace, object string) string {
+	return fmt.Sprintf("%s/%s/%s/%s", kindOf(r), namespace, w.options.Labels, w.fields(object))
+}
+
+// fields is the field selector of the options, and of one object if it is named.
+func (w *Watch) fields(object string) string {
+	if object == "" {
+		return w.options.Fields
+	}
+	named := "metadata.name=" + fields.EscapeValue(object)
+	if w.options.Fields == "" {
+		return named
+	}
+	return named + "," + w.options.Fields
 }
 
 // absence is the name in the journal of a kind that is wanted and not served. Its plural is not known

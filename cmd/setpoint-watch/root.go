@@ -15,15 +15,16 @@ var defaultLease = object.Key{Namespace: "default", Name: "setpoint-watch"}
 
 func rootCommand(r *runCommand) *cobra.Command {
 	c := &cobra.Command{
-		Use:         "setpoint-watch [KIND,KIND...]",
+		Use:         "setpoint-watch [KIND,KIND... [NAME...] | KIND/NAME...]",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		Short:       "Tell what changes in a cluster, and who changed it",
 		Long: `Tell what changes in a cluster, and who changed it, until Ctrl-C: every creation,
 update and deletion of Pods, or of other kinds, in all namespaces or in some.
 
-Kinds are named as for kubectl, in any case: pods, po, deployments.apps,
-widgets.example.com. Kinds that are defined later are picked up. A kind that may not
-be read is said once and tried again; the others go on.
+Kinds and objects are named as for kubectl, in any case: pods, po, deployments.apps,
+widgets.example.com; "deploy web" and deploy/web are the Deployments of this name. Kinds
+that are defined later are picked up. A kind that may not be read is said once and tried
+again; the others go on.
 
 Heartbeats, and changes of nothing but the status, are left out unless --show asks for
 them. Values of Secrets are never shown, only that they changed.
@@ -33,6 +34,9 @@ in between, deletions too. With --once it ends then. With -f events go to files,
 webhooks, chat and mail.`,
 		Example: `  # Pods of all namespaces
   setpoint watch
+
+  # one Deployment
+  setpoint watch deploy web -n team-a
 
   # several kinds in two namespaces, field by field
   setpoint watch deployments,services -n team-a -n team-b -o diff
@@ -49,7 +53,7 @@ webhooks, chat and mail.`,
   # a file that says where events go, and what is wrong with it
   setpoint watch check -f watch.yaml
   setpoint watch -f watch.yaml`,
-		Args:              oneListOfKinds,
+		Args:              cobra.ArbitraryArgs, // kindsOf says what is wrong with them
 		RunE:              r.run,
 		ValidArgsFunction: r.completeKinds,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // setpoint has it

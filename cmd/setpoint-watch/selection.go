@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -57,35 +56,6 @@ func (s *selection) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.hide, "hide", nil, "never show these values, by a `rule` such as configmaps:data.password; can be given several times")
 	f.DurationVar(&s.window, "window", 0, "gather changes of an object for so long, and tell them as one; 0 is not at all")
 	f.DurationVar(&s.settle, "settle", 0, "tell what became of an object once it has been at rest for so long; 0 is each change")
-}
-
-// oneListOfKinds accepts one argument. Two are most often a kind and a name.
-func oneListOfKinds(_ *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return fmt.Errorf("%q: kinds are one argument with commas in it, as in %s,%s; a single object is watched with --field-selector metadata.name=%s",
-			args[1], args[0], args[1], args[1])
-	}
-	return nil
-}
-
-// kindsOf splits the argument.
-func kindsOf(args []string) ([]string, error) {
-	if len(args) == 0 {
-		return nil, nil
-	}
-	kinds := strings.Split(args[0], ",")
-	for _, kind := range kinds {
-		plain, object, named := strings.Cut(kind, "/")
-		switch {
-		case named:
-			return nil, fmt.Errorf("%q: want a kind; a single object is watched with %s --field-selector metadata.name=%s", kind, plain, object)
-		case kind == "":
-			return nil, fmt.Errorf("%q: a kind is missing before or after a comma", args[0])
-		case len(validation.IsDNS1123Subdomain(strings.ToLower(kind))) > 0:
-			return nil, fmt.Errorf("%q cannot be a kind; want one such as pods, deployments.apps or widgets.example.com", kind)
-		}
-	}
-	return kinds, nil
 }
 
 // over puts the flags over the options of the file, or says what is wrong with them. --hide adds
