@@ -58,7 +58,11 @@ func (w *Watch) awaitNamespace(ctx context.Context, name string, missing *bool) 
 	}
 	if !*missing {
 		*missing = true
-		w.log.Warn("a namespace does not exist; its objects are published once it is created"+w.nearNamespace(ctx, name), "namespace", name)
+		attributes := []any{"namespace", name}
+		if near := w.nearNamespace(ctx, name); near != "" {
+			attributes = append(attributes, "didYouMean", near)
+		}
+		w.log.Warn("a namespace does not exist; its objects are published once it is created", attributes...)
 	}
 	// A watch without a version begins with what is there.
 	stream, err := w.host.Client().Watch(ctx, namespaces, client.Selection{Fields: "metadata.name=" + name, MetadataOnly: true}, client.WatchOptions{Timeout: definitionsTurn})
@@ -85,7 +89,7 @@ func (w *Watch) namespaceExists(name string, missing bool) {
 	}
 }
 
-// nearNamespace returns a question for the namespace that was probably meant.
+// nearNamespace returns the namespace that was probably meant, or "".
 func (w *Watch) nearNamespace(ctx context.Context, name string) string {
 	var names []string
 	all, _, err := client.For[*corev1.Namespace](w.host.Client()).List(ctx, client.Selection{})
@@ -95,18 +99,18 @@ func (w *Watch) nearNamespace(ctx context.Context, name string) string {
 	for _, n := range all {
 		names = append(names, n.Name)
 	}
-	return nearest.Question("%s", name, names)
+	return nearest.Name(name, names)
 }
 
 // sayAbsent logs that the only object that is followed is not there. A user who separates kinds by a
 // space, as in "pods services", names an object by the second one.
 func (f *follower) sayAbsent() {
-	text := "there is no object of this name; it is published once it is created"
+	attributes := []any{"kind", f.kind.String(), "namespace", f.selection.Namespace, "name", f.object}
 	f.watch.mu.Lock()
 	served := f.watch.kinds.Served()
 	f.watch.mu.Unlock()
 	if _, err := findKind(served, f.object); !errors.As(err, new(*UnknownKindError)) {
-		text += fmt.Sprintf("; if it is a kind, write %s,%s", f.kind.Resource, f.object)
+		attributes = append(attributes, "ifItIsAKind", fmt.Sprintf("write %s,%s", f.kind.Resource, f.object))
 	}
-	f.watch.log.Warn(text, "kind", f.kind.String(), "namespace", f.selection.Namespace, "name", f.object)
+	f.watch.log.Warn("there is no object of this name; it is published once it is created", attributes...)
 }

@@ -64,7 +64,7 @@ func (w *Watch) watchDefinitions(ctx context.Context, r object.Resource) error {
 		case err != nil && time.Since(began) < definitionsPause:
 			return err // a server that ends watches at once is not to be asked in a loop
 		case err != nil:
-			return nil //nolint:nilerr // the next watch begins
+			return nil // the next watch begins
 		case e.Type != wire.Bookmark:
 			w.define()
 		}

@@ -53,7 +53,7 @@ func TestANamespaceThatDoesNotExistIsLoggedAndWaitedFor(t *testing.T) {
 		var told book
 		if err := b.run(Options{Kinds: []string{"configmaps"}, Namespaces: []string{"shop", "shopp"}, Tell: told.tell}, func() {
 			passes(time.Second)
-			if !b.has("a namespace does not exist; its objects are published once it is created; did you mean shop?\" namespace=shopp") {
+			if !b.has("a namespace does not exist; its objects are published once it is created\" namespace=shopp didYouMean=shop") {
 				t.Error("the log does not have the namespace that does not exist")
 			}
 			if b.has("namespace=shop\n") || b.has("exists now") {
@@ -111,7 +111,7 @@ func TestAnObjectWithTheNameOfAKindIsAQuestion(t *testing.T) {
 		var told book
 		_ = b.run(Options{Kinds: []string{"configmaps/namespaces"}, Tell: told.tell}, func() {
 			passes(time.Second)
-			if !b.has("if it is a kind, write configmaps,namespaces") {
+			if !b.has(`ifItIsAKind="write configmaps,namespaces"`) {
 				t.Error("the log does not ask whether a kind was meant")
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	names "k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -27,16 +27,16 @@ func kindsOf(args []string) ([]string, error) {
 			return nil, err
 		}
 	}
-	names := args[1:]
-	if len(names) == 0 {
+	named := args[1:]
+	if len(named) == 0 {
 		return kinds, nil
 	}
 	var objects []string
 	for _, kind := range kinds {
-		for _, name := range names {
-			if kind, named, both := strings.Cut(name, "/"); both {
+		for _, name := range named {
+			if other, object, both := strings.Cut(name, "/"); both {
 				return nil, fmt.Errorf("%q: %s is a kind already; want names alone, as in %s %s, or a kind with each, as in %s/NAME %s/%s",
-					name, args[0], args[0], named, args[0], kind, named)
+					name, args[0], args[0], object, args[0], other, object)
 			}
 			if err := checkObject(name); err != nil {
 				return nil, err
@@ -51,7 +51,7 @@ func kindsOf(args []string) ([]string, error) {
 func objectsOf(args []string) ([]string, error) {
 	var objects []string
 	for _, arg := range args {
-		for _, object := range strings.Split(arg, ",") {
+		for object := range strings.SplitSeq(arg, ",") {
 			kind, name, both := strings.Cut(object, "/")
 			if !both {
 				return nil, fmt.Errorf("%q: want a kind and a name, as in deploy/%s: the argument before it is one", object, object)
@@ -81,7 +81,7 @@ func checkKind(kind, arg string) error {
 
 // checkObject returns an error for what cannot be the name of an object.
 func checkObject(name string) error {
-	switch problems := path.IsValidPathSegmentName(name); {
+	switch problems := names.IsPathSegmentName(name); {
 	case name == "":
 		return fmt.Errorf("%q cannot be the name of an object; leave it out for all objects of the kind", name)
 	case len(problems) > 0:
