@@ -17,6 +17,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controllers/clusterroleaggregation"
+	"github.com/setpoint-io/setpoint/controllers/cronjob"
 	"github.com/setpoint-io/setpoint/controllers/csrapproving"
 	"github.com/setpoint-io/setpoint/controllers/csrcleaner"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
@@ -154,6 +155,10 @@ func labours(t *testing.T) []labour {
 				c.manifest(fmt.Sprintf(`{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": %q},
 					"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"in": %q}}]}}`, name, c.namespace))
 			},
+		}, {
+			controller: cronjob.Name, writes: map[string]int{`POST .*/NS/jobs`: 1, `PUT .*/NS/cronjobs/item-[0-9]+/status`: 1},
+			// A CronJob's name has 52 characters at most.
+			item: func(c *cluster, name string) { c.dueCronJob("item" + name[strings.LastIndex(name, "-"):]) },
 		}, {
 			controller: csrapproving.Name, writes: map[string]int{`PUT .*/certificatesigningrequests/ITEM/approval`: 1},
 			item: func(c *cluster, name string) {

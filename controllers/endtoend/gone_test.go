@@ -23,6 +23,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controllers/clusterroleaggregation"
+	"github.com/setpoint-io/setpoint/controllers/cronjob"
 	"github.com/setpoint-io/setpoint/controllers/csrapproving"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
@@ -158,6 +159,16 @@ func (c *cluster) finishedJob(name string) {
 		"uncountedTerminatedPods": {}, "conditions": [
 			{"type": "SuccessCriteriaMet", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
 			{"type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`)
+}
+
+// dueCronJob makes a CronJob whose last start was a year ago, so that a Job starts at once. The next
+// one starts on the first of January.
+func (c *cluster) dueCronJob(name string) {
+	c.t.Helper()
+	c.manifest(fmt.Sprintf(`{"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": %q}, "spec": {
+		"schedule": "0 0 1 1 *", "timeZone": "Etc/UTC", "jobTemplate": {"spec": {"template": {"spec": {
+		"restartPolicy": "Never", "containers": [{"name": "main", "image": "web"}]}}}}}}`, name))
+	c.status("cronjob/"+name, fmt.Sprintf(`{"status": {"lastScheduleTime": %q}}`, time.Now().AddDate(-1, 0, 0).UTC().Format(time.RFC3339)))
 }
 
 // node makes a Node without a machine, for as long as the test.
@@ -370,6 +381,9 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 			writes: `DELETE .*/NS/jobs/web`, begin: func(c *cluster) {
 				c.finishedJob("web")
 			},
+		}, {
+			name: "status of a CronJob", controller: managertest.Making(cronjob.New, cronjob.Defaults()),
+			writes: `PUT .*/NS/cronjobs/web/status`, begin: func(c *cluster) { c.dueCronJob("web") },
 		}, {
 			name: "dependent whose owner is gone", controller: managertest.Making(garbagecollector.New, garbagecollector.Defaults()),
 			writes: `DELETE .*/NS/configmaps/web`, begin: func(c *cluster) {

@@ -25,7 +25,6 @@ type absentController struct {
 func notBuiltIn() []absentController {
 	all := []absentController{
 		{names: "cloud-node-lifecycle-controller cloud-node-lifecycle"},
-		{"cronjob-controller cronjob", []object.Resource{inNamespaces("batch", "cronjobs", "CronJob")}},
 		{"daemonset-controller daemonset", []object.Resource{inNamespaces("apps", "daemonsets", "DaemonSet")}},
 		{"device-taint-eviction-controller", []object.Resource{withoutNamespace("resource.k8s.io", "devicetaintrules", "DeviceTaintRule")}},
 		{"disruption-controller disruption", []object.Resource{inNamespaces("policy", "poddisruptionbudgets", "PodDisruptionBudget")}},

@@ -10,6 +10,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/bootstrapsigner"
 	"github.com/setpoint-io/setpoint/controllers/clusterroleaggregation"
+	"github.com/setpoint-io/setpoint/controllers/cronjob"
 	"github.com/setpoint-io/setpoint/controllers/csrapproving"
 	"github.com/setpoint-io/setpoint/controllers/csrcleaner"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
@@ -41,6 +42,7 @@ func Known() []*controllers.Descriptor {
 	all := []*controllers.Descriptor{
 		bootstrapsigner.Descriptor(),
 		clusterroleaggregation.Descriptor(),
+		cronjob.Descriptor(),
 		csrapproving.Descriptor(),
 		csrcleaner.Descriptor(),
 		csrsigning.Descriptor(),

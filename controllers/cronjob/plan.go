@@ -1,0 +1,173 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cronjob
+
+import (
+	"errors"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// view is what a decision about a CronJob depends on.
+type view struct {
+	cronJob *batchv1.CronJob
+	jobs    []*batchv1.Job // those that the CronJob controls
+	now     time.Time
+	memory  memory
+}
+
+// memory is what the controller remembers of a CronJob between two runs. None of it is needed
+// after a restart: it keeps Events from being repeated, and tells why slots were missed.
+type memory struct {
+	uid      types.UID
+	schedule string // with its time zone
+	// since is the time at which the schedule changed while this controller ran. Earlier slots
+	// of the new schedule are not missed: they never were.
+	since time.Time
+	// told is the last slot that an Event said was missed.
+	told time.Time
+	// held is the last slot that a running Job delayed.
+	held time.Time
+	// suspended is the last time at which the CronJob was suspended.
+	suspended time.Time
+}
+
+// plan is what is to be done about a CronJob.
+type plan struct {
+	status batchv1.CronJobStatus
+	events []event
+	// expired are finished Jobs beyond the limits of the history.
+	expired []*batchv1.Job
+	// replace are running Jobs that make place for a new one.
+	replace []*batchv1.Job
+	// slot is the time for which a Job starts, or the zero time.
+	slot time.Time
+	// after is how long until the next slot. 0 is none.
+	after  time.Duration
+	memory memory
+}
+
+// pad is added to each wait, for clocks that differ a little.
+// Source: k8s.io/kubernetes/pkg/controller/cronjob, nextScheduleDelta.
+const pad = 100 * time.Millisecond
+
+// decide returns what is to be done. It changes nothing.
+func decide(v view) plan {
+	p := plan{status: *v.cronJob.Status.DeepCopy(), memory: v.memory}
+	p.follow(v)
+	p.expire(v)
+	if v.cronJob.DeletionTimestamp != nil {
+		return p // its Jobs go with it
+	}
+	schedule, ok := p.schedule(v)
+	if !ok {
+		return p
+	}
+	if v.cronJob.Spec.Suspend != nil && *v.cronJob.Spec.Suspend {
+		p.memory.suspended = v.now
+		return p
+	}
+	anchor := p.anchor(v)
+	latest := schedule.latest(anchor, v.now)
+	if latest.IsZero() {
+		p.wake(v, schedule.next(anchor))
+		return p
+	}
+	p.start(v, schedule, anchor, latest)
+	p.wake(v, schedule.next(latest))
+	return p
+}
+
+// wake asks for another run at a slot.
+func (p *plan) wake(v view, slot time.Time) {
+	if !slot.IsZero() {
+		p.after = max(slot.Add(pad).Sub(v.now), pad)
+	}
+}
+
+// start decides whether the Job of a slot starts. The slot is the last one that has passed since
+// the anchor. Earlier ones are missed.
+func (p *plan) start(v view, schedule slots, anchor, slot time.Time) {
+	spec := &v.cronJob.Spec
+	if deadline := spec.StartingDeadlineSeconds; deadline != nil && slot.Add(time.Duration(*deadline)*time.Second).Before(v.now) {
+		p.miss(v, schedule, anchor, slot)
+		return
+	}
+	if p.runs(jobName(v.cronJob, slot)) {
+		return
+	}
+	switch spec.ConcurrencyPolicy {
+	case batchv1.AllowConcurrent:
+	case batchv1.ForbidConcurrent:
+		if len(p.status.Active) > 0 {
+			if !p.memory.held.Equal(slot) {
+				p.normal(reasonAlreadyActive, "Not starting job because prior execution is running and concurrency policy is Forbid")
+			}
+			p.memory.held = slot
+			return
+		}
+	case batchv1.ReplaceConcurrent:
+		for _, job := range v.jobs {
+			if p.isActive(job.UID) {
+				p.replace = append(p.replace, job)
+			}
+		}
+	}
+	if before := schedule.latest(anchor, slot.Add(-time.Second)); !before.IsZero() {
+		p.miss(v, schedule, anchor, before)
+	}
+	p.slot = slot
+}
+
+// schedule parses the schedule, and reports whether there is one. An edit of the CronJob is
+// what ends a mistake in it.
+func (p *plan) schedule(v view) (slots, bool) {
+	spec := &v.cronJob.Spec
+	zone := ""
+	if spec.TimeZone != nil {
+		zone = *spec.TimeZone
+		if _, err := time.LoadLocation(zone); err != nil {
+			p.warn(reasonUnknownTimeZone, "invalid timeZone: %q: %s", zone, err)
+			return nil, false
+		}
+	}
+	if namesZone(spec.Schedule) {
+		p.warn(reasonUnsupported, "CRON_TZ or TZ used in schedule %q is not officially supported, "+
+			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details", spec.Schedule)
+	}
+	s, err := parse(spec.Schedule, zone)
+	switch {
+	case errors.Is(err, errNever):
+		p.warn(reasonInvalid, "invalid schedule: %s : %s", spec.Schedule, err)
+		return nil, false
+	case err != nil:
+		p.warn(reasonUnparseable, "unparseable schedule: %q : %s", spec.Schedule, err)
+		return nil, false
+	}
+	if e, ok := s.(every); ok && time.Duration(e) < time.Minute {
+		p.warn(reasonUnsupported, "the schedule %q has several start times a minute, and a Job's name has only the minute: "+
+			"only one Job a minute starts", spec.Schedule)
+	}
+	text := spec.Schedule + " " + zone
+	if p.memory.schedule != "" && p.memory.schedule != text {
+		p.memory.since = v.now
+	}
+	p.memory.schedule = text
+	return s, true
+}
+
+// anchor returns the time from which slots count: that of the last Job, or the creation of the
+// CronJob, or a later change of the schedule.
+func (p *plan) anchor(v view) time.Time {
+	at := v.cronJob.CreationTimestamp.Time
+	if last := p.status.LastScheduleTime; last != nil {
+		at = last.Time
+	}
+	if p.memory.since.After(at) {
+		at = p.memory.since
+	}
+	return at
+}
