@@ -37,6 +37,11 @@
 // A test that needs other nodes, feature gates or no controllers, or that breaks the
 // cluster, has one for itself: [Own].
 //
+// # Running a controller
+//
+// [Run] runs a manager, or a whole program, until the test ends. It also serves tests without a
+// cluster, in a bubble of testing/synctest with package fakeapi.
+//
 // # The rights of a controller
 //
 // [Environment.Config] is an administrator's. A controller is better tested with the rights

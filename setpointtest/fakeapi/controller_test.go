@@ -17,6 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
@@ -51,9 +52,7 @@ func TestAControllerIsTestedWithoutACluster(t *testing.T) {
 		if err := mgr.Add(newReviewer(mgr)); err != nil {
 			t.Fatal(err)
 		}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- mgr.Run(ctx) }()
+		setpointtest.Run(t, mgr)
 
 		failsUntil := time.Now().Add(10 * time.Minute)
 		maps.Before(func(q *fakeapi.Request) *metav1.Status {
@@ -73,10 +72,6 @@ func TestAControllerIsTestedWithoutACluster(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		if got := maps.Get(key).GetAnnotations()["reviewed"]; got != "yes" {
 			t.Errorf("reviewed %q when the server works again", got)
-		}
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 	})
 }
