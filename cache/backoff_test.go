@@ -255,6 +255,7 @@ func TestBrokenWatchesOfARealClientAreCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var watches atomic.Int64
+			// Raw HTTP: fakeapi sends no malformed event, and cuts no watch by itself.
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				watches.Add(1)
 				w.Header().Set("Content-Type", "application/json")

@@ -444,8 +444,8 @@ func TestWhatIsNoListIsNotAnEmptyOne(t *testing.T) {
 	})
 }
 
-// answering is a line to a server that answers lists itself if it is told to, and
-// refuses watch lists.
+// answering is a line to a server. It refuses watch lists, and answers lists with the text
+// that a test sets: one that fakeapi would never send.
 type answering struct {
 	to http.RoundTripper
 
@@ -512,8 +512,8 @@ func TestEventsOfSomethingElseDoNotMoveTheVersion(t *testing.T) {
 	}
 }
 
-// interjecting is a line to a server that puts an event into the first watch, behind
-// the initial state.
+// interjecting is a line to a server. It puts an event that fakeapi would never send into the
+// first watch, behind the initial state.
 type interjecting struct {
 	to    http.RoundTripper
 	event string

@@ -31,7 +31,8 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// bodies is a server that answers one list and one watch with given bytes, and is away then.
+// bodies is a server that answers one list and one watch with given bytes, such as fakeapi
+// would never send, and is away then.
 type bodies struct {
 	encoding    wire.Encoding
 	list, watch []byte

@@ -6,7 +6,6 @@ package client_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -169,7 +168,7 @@ func TestErrorsAreTheServersOwn(t *testing.T) {
 }
 
 func TestAnswerThatIsNoStatusIsAnErrorWithItsTextCut(t *testing.T) {
-	page := strings.Repeat("<html>", 1000)
+	page := strings.Repeat("<html>", 1000) // as a gateway sends it, and no API server
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
 		_, _ = w.Write([]byte(page))
@@ -186,6 +185,7 @@ func TestAnswerThatIsNoStatusIsAnErrorWithItsTextCut(t *testing.T) {
 }
 
 func TestServerThatIsNoAPIServerIsSaid(t *testing.T) {
+	// Raw HTTP: a web server.
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte("hello"))
@@ -249,6 +249,7 @@ func TestNamesThatWouldChangeThePathAreRefused(t *testing.T) {
 }
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
+	// Raw HTTP: an API server does not redirect.
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a token was carried to another server: %q", r.Header.Get("Authorization"))
 	}))
@@ -312,23 +313,16 @@ func TestMalformedAddressIsRefused(t *testing.T) {
 }
 
 func TestOfMetadataTheServerSendsNoMore(t *testing.T) {
-	var accept string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		accept = r.Header.Get("Accept")
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","uid":"u"}}`)
-	}))
-	defer server.Close()
-	c, err := client.New(&rest.Config{Host: server.URL})
+	s, c := start(t)
+	if err := s.Add(pod("web")); err != nil {
+		t.Fatal(err)
+	}
+	o, err := client.ForResource[*metav1.PartialObjectMetadata](c, pods).Get(t.Context(), object.Key{Namespace: "ns", Name: "web"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	webs := client.ForResource[*metav1.PartialObjectMetadata](c, object.Resource{Group: "example.org", Version: "v1", Plural: "webs", Kind: "Web"})
-	o, err := webs.Get(t.Context(), object.Key{Name: "web"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"; o.UID != "u" || strings.Count(accept, want) != 2 {
+	accept := s.Requests()[0].HTTP.Header.Get("Accept")
+	if want := ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"; o.UID != s.UID(object.KeyOf(o)) || strings.Count(accept, want) != 2 {
 		t.Errorf("asked for %q and read %v, want %s in protobuf and in JSON", accept, o, want)
 	}
 }

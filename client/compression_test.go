@@ -25,7 +25,8 @@ import (
 )
 
 // compressing answers lists and watches with what write writes, compressed if the
-// client takes that, in chunks.
+// client takes that, in chunks. It is a raw server: fakeapi does not compress, and the tests
+// decide when each chunk is sent.
 func compressing(t *testing.T, write func(r *http.Request, body io.Writer, flush func())) *httptest.Server {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

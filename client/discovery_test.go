@@ -21,8 +21,9 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// describing returns a client of a server that answers paths with JSON; what it is
-// not given, it has not.
+// describing returns a client of a server that answers paths with JSON, and other paths with
+// 503. It is a raw server: discovery has answers that fakeapi never gives, such as those of a
+// group that is away, or of a kind whose plural changes.
 func describing(t *testing.T, answers map[string]string) *client.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

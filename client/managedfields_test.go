@@ -24,8 +24,9 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// leaving is a server of one object of each kind, of which it leaves managedFields out, or
-// does not know how to, or does not want to be asked to.
+// leaving is a server of one object of each kind. It leaves managedFields out if a client
+// asks for that, or does not know how to, or refuses the request. It is a raw server: fakeapi
+// is a server of one version, and these differ in what they know.
 type leaving struct {
 	honours bool
 	refuses int                                             // the code with which it refuses to leave managedFields out; 0: it does not

@@ -21,7 +21,8 @@ import (
 )
 
 // plainServer has one Pod, and knows one form of it: JSON. As an aggregated server that is
-// built without the others does, it answers 406 to requests that take nothing else.
+// built without the others does, it answers 406 to requests that take nothing else. fakeapi
+// has all forms.
 func plainServer(t *testing.T) *client.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,8 @@ import (
 )
 
 // A server sees where a request goes and from whom, also below a path of its own and with
-// names that a URL must escape.
+// names that a URL must escape. The server is a raw one: what counts is the request line as
+// it was sent, and fakeapi has no path of its own below which it serves.
 func TestRequestsAreAddressedAndSigned(t *testing.T) {
 	seen := make(chan string, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +54,8 @@ func TestRequestsAreAddressedAndSigned(t *testing.T) {
 	}
 }
 
-// An answer is read whole whether the server says how long it is or not.
+// An answer is read whole whether the server says how long it is or not. The server is a raw
+// one, whose answers have chosen lengths.
 func TestAnswersOfEachLengthAreReadWhole(t *testing.T) {
 	for _, length := range []int{0, 1, 511, 512, 513, 64 << 10, 64<<10 + 1, 1 << 20} {
 		for _, named := range []bool{true, false} {

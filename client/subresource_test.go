@@ -29,7 +29,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// script is a server that keeps the last request and gives one answer to all.
+// script is a server that keeps the last request and gives one answer to all. It is a raw
+// server: fakeapi lacks most subresources, and the tests compare requests as they were sent.
 type script struct {
 	code       int
 	answer     string

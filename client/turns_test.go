@@ -6,27 +6,30 @@ package client_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"k8s.io/client-go/rest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
-// A burst of requests does not go to the server all at once, watches do not stand in
-// its way, and who gives up waiting has not sent anything.
+// A burst of requests does not go to the server all at once, watches do not stand in its
+// way, and a caller that gives up waiting has not sent anything.
 func TestRequestsTakeTurnsAndStreamsDoNot(t *testing.T) {
 	var now, most, all atomic.Int64
 	full, open := make(chan struct{}), make(chan struct{})
 	filled := sync.OnceFunc(func() { close(full) }) // 64 are on their way more than once
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Path == "/stream" {
-			_, _ = w.Write([]byte(`{}`))
-			return
+	server, c := start(t)
+	if err := server.Add(pod("a")); err != nil {
+		t.Fatal(err)
+	}
+	server.Before(func(q *fakeapi.Request) *metav1.Status {
+		if q.Verb == "watch" {
+			return nil
 		}
 		all.Add(1)
 		if n := now.Add(1); n == 64 {
@@ -37,23 +40,19 @@ func TestRequestsTakeTurnsAndStreamsDoNot(t *testing.T) {
 		}
 		<-open
 		now.Add(-1)
-		_, _ = w.Write([]byte(`{}`))
-	}))
-	defer server.Close()
-	c, err := client.New(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+		return nil
+	})
+	one := func(method string) *client.Request { return c.Request(method).Resource(pods).Key(object.KeyOf(pod("a"))) }
 	var tasks sync.WaitGroup
 	for range 300 {
 		tasks.Go(func() {
-			if _, err := c.Request(http.MethodGet).Path("/x").Do(context.Background()); err != nil {
+			if _, err := one(http.MethodGet).Do(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	<-full
-	stream, err := c.Request(http.MethodGet).Path("/stream").Stream(context.Background())
+	stream, err := c.Request(http.MethodGet).Resource(pods).Param("watch", "true").Stream(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +62,7 @@ func TestRequestsTakeTurnsAndStreamsDoNot(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	before := all.Load()
-	if _, err := c.Request(http.MethodPost).Path("/x").Do(ended); err == nil || client.Unanswered(err) {
+	if _, err := one(http.MethodDelete).Do(ended); err == nil || client.Unanswered(err) {
 		t.Errorf("a request that gave up before its turn: %v", err)
 	}
 	if all.Load() != before {

@@ -5,13 +5,11 @@ package manager_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -424,7 +422,7 @@ func TestTheLeaseHasConnectionsOfItsOwn(t *testing.T) {
 		}
 		used[r.RemoteAddr][isLease(r)] = true
 		mu.Unlock()
-		forward(w, r, pods)
+		pods.ServeHTTP(w, r)
 	}))
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -450,36 +448,6 @@ func TestTheLeaseHasConnectionsOfItsOwn(t *testing.T) {
 	for address, by := range used {
 		if len(by) > 1 {
 			t.Errorf("%s had requests of the lease and others", address)
-		}
-	}
-}
-
-// forward answers a request by a server without a network.
-func forward(w http.ResponseWriter, r *http.Request, to http.RoundTripper) {
-	out := r.Clone(r.Context())
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	out.Body = io.NopCloser(bytes.NewReader(body))
-	response, err := to.RoundTrip(out)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	defer response.Body.Close()
-	maps.Copy(w.Header(), response.Header)
-	w.WriteHeader(response.StatusCode)
-	flush := http.NewResponseController(w)
-	_ = flush.Flush()
-	buffer := make([]byte, 4096)
-	for {
-		n, err := response.Body.Read(buffer)
-		_, _ = w.Write(buffer[:n])
-		_ = flush.Flush()
-		if err != nil {
-			return
 		}
 	}
 }

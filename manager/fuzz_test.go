@@ -25,7 +25,7 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// answering answers every request with the same.
+// answering answers every request with the same bytes, which the fuzzer chooses.
 type answering struct {
 	code int
 	kind string

@@ -6,40 +6,37 @@ package setpointtest_test
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 func (f *failing) Fatalf(format string, args ...any) { f.Fatal(fmt.Errorf(format, args...)) }
 
-// page answers each request with a ConfigMap, or that there is none.
-type page string
-
-func (p page) RoundTrip(*http.Request) (*http.Response, error) {
-	status, body := http.StatusOK, fmt.Sprintf(`{"apiVersion": "v1", "kind": "ConfigMap", "data": {"index.html": %q},
-		"metadata": {"namespace": "a", "name": "page", "managedFields": [{"manager": "somebody"}]}}`, string(p))
-	if p == "" {
-		status, body = http.StatusNotFound, `{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "configmaps \"page\" not found"}`
-	}
-	return &http.Response{
-		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
-	}, nil
-}
-
-func serving(t *testing.T, p page) *client.Client {
+// serving returns a client of a server in memory with a ConfigMap of that page, or with none
+// if the page is "".
+func serving(t *testing.T, page string) *client.Client {
 	t.Helper()
-	c, err := client.New(&rest.Config{Host: "http://server", Transport: p})
+	api := fakeapi.New()
+	maps := api.Serve(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})
+	if page != "" {
+		managed := []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
+		if err := maps.Add(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, ManagedFields: managed}, Data: map[string]string{"index.html": page},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(api.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,8 @@ func replayingFrom(t *testing.T, events func(from string) []string) (*follower, 
 	return f, &b
 }
 
-// answers is a server whose answers have arrived whole before they are read.
+// answers is a server whose answers have arrived whole before they are read: raw bytes, since
+// fakeapi sends a watch event by event.
 type answers func(*http.Request) string
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -5,10 +5,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,61 +14,33 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apidiscovery "k8s.io/api/apidiscovery/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
-// discoverable is a server that says which kinds and namespaces there are, and the kubeconfig
+// discoverable starts a server with some kinds and namespaces, and returns the kubeconfig
 // for it.
 func discoverable(t *testing.T) string {
 	t.Helper()
-	resource := func(plural, kind, short string, verbs ...string) apidiscovery.APIResourceDiscovery {
-		r := apidiscovery.APIResourceDiscovery{
-			Resource: plural, ResponseKind: &metav1.GroupVersionKind{Version: "v1", Kind: kind}, Scope: apidiscovery.ScopeNamespace, Verbs: verbs,
-		}
-		if short != "" {
-			r.ShortNames = []string{short}
-		}
-		return r
-	}
-	group := func(name string, resources ...apidiscovery.APIResourceDiscovery) apidiscovery.APIGroupDiscoveryList {
-		return apidiscovery.APIGroupDiscoveryList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "apidiscovery.k8s.io/v2", Kind: "APIGroupDiscoveryList"},
-			Items: []apidiscovery.APIGroupDiscovery{{
-				ObjectMeta: metav1.ObjectMeta{Name: name}, Versions: []apidiscovery.APIVersionDiscovery{{Version: "v1", Resources: resources, Freshness: apidiscovery.DiscoveryFreshnessCurrent}},
-			}},
-		}
-	}
-	const discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-	answers := map[string]struct {
-		as string
-		v  any
-	}{
-		"/api": {discovery, group("", resource("pods", "Pod", "po", "list", "watch"), resource("podtemplates", "PodTemplate", "", "list", "watch"),
-			resource("bindings", "Binding", "", "create"))},
-		"/apis": {discovery, group("apps", resource("deployments", "Deployment", "deploy", "list", "watch"))},
-		"/api/v1/namespaces": {"application/json", corev1.NamespaceList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"},
-			Items: []corev1.Namespace{
-				{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "team-b", ResourceVersion: "1"}},
-				{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "team-a", ResourceVersion: "2"}},
-			},
-		}},
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, ok := answers[r.URL.Path]
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", answer.as)
-		_ = json.NewEncoder(w).Encode(answer.v)
-	}))
+	server := fakeapi.New(
+		object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true},
+		object.Resource{Version: "v1", Plural: "podtemplates", Kind: "PodTemplate", Namespaced: true},
+		object.Resource{Version: "v1", Plural: "bindings", Kind: "Binding", Namespaced: true},
+		object.Resource{Group: "apps", Version: "v1", Plural: "deployments", Kind: "Deployment", Namespaced: true},
+	).Listen()
 	t.Cleanup(server.Close)
+	namespaces := server.Serve(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
+	for _, name := range []string{"team-b", "team-a"} {
+		if err := namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: here, clusters: [{name: c, cluster: {server: %q}}],
-contexts: [{name: here, context: {cluster: c}}, {name: there, context: {cluster: c}}]}`, server.URL)
+contexts: [{name: here, context: {cluster: c}}, {name: there, context: {cluster: c}}]}`, server.Config().Host)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,8 @@ func shop(name string, change ...func(*appsv1.ReplicaSet)) *appsv1.ReplicaSet {
 	return set
 }
 
-// notary answers patches, and writes down what they do to references.
+// notary answers patches, and writes down what they do to references. It stands in for a
+// server because each test names its answer, whatever the Pod is.
 type notary struct {
 	mu     sync.Mutex
 	did    []string

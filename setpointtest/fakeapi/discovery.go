@@ -63,6 +63,7 @@ func (s *Server) served() []*Resource {
 	return slices.Clone(s.resources)
 }
 
+// verbs are those of most resources.
 var verbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
 // subresources returns those that a resource has.
@@ -78,7 +79,7 @@ func (s *Server) aggregated(core bool) apidiscovery.APIGroupDiscoveryList {
 			continue
 		}
 		described := apidiscovery.APIResourceDiscovery{
-			Resource: r.Plural, ResponseKind: kindOf(r), Scope: apidiscovery.ScopeCluster, SingularResource: strings.ToLower(r.Kind), Verbs: verbs,
+			Resource: r.Plural, ResponseKind: kindOf(r), Scope: apidiscovery.ScopeCluster, SingularResource: strings.ToLower(r.Kind), Verbs: r.verbs, ShortNames: r.shortNames,
 		}
 		if r.Namespaced {
 			described.Scope = apidiscovery.ScopeNamespace
@@ -147,7 +148,7 @@ func (s *Server) serveVersion(w http.ResponseWriter, v schema.GroupVersion) bool
 			continue
 		}
 		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: r.Plural, SingularName: strings.ToLower(r.Kind), Namespaced: r.Namespaced, Kind: r.Kind, Verbs: verbs,
+			Name: r.Plural, SingularName: strings.ToLower(r.Kind), Namespaced: r.Namespaced, Kind: r.Kind, Verbs: r.verbs, ShortNames: r.shortNames,
 		})
 		for _, name := range r.subresources() {
 			list.APIResources = append(list.APIResources, metav1.APIResource{

@@ -18,6 +18,8 @@ import (
 // facts is what is particular to a resource.
 type facts struct {
 	builtin       bool
+	shortNames    []string
+	verbs         []string
 	status        bool // has the subresource status
 	scale         bool // has the subresource scale
 	generation    bool // counts changes of its specification
@@ -49,7 +51,7 @@ type selectable struct {
 // factsOf returns what is known of a resource. Of a custom one that is what every custom
 // resource is like.
 func factsOf(r object.Resource) facts {
-	f := facts{generation: true, fields: map[string]selectable{"metadata.name": {path: "metadata.name"}, "metadata.namespace": {path: "metadata.namespace"}}}
+	f := facts{generation: true, verbs: verbs, fields: map[string]selectable{"metadata.name": {path: "metadata.name"}, "metadata.namespace": {path: "metadata.namespace"}}}
 	example, err := scheme.Scheme.New(r.GroupVersionKind())
 	if err != nil {
 		return f
@@ -57,6 +59,10 @@ func factsOf(r object.Resource) facts {
 	f.builtin = true
 	_, f.status = reflect.TypeOf(example).Elem().FieldByName("Status")
 	name := r.String()
+	f.shortNames = shortNames[name]
+	if slices.Contains(onlyCreated, name) {
+		f.verbs = []string{"create"}
+	}
 	f.scale = slices.Contains(scaled, name)
 	f.generation = slices.Contains(withGeneration, name)
 	f.annotations = name == "deployments.apps"
@@ -97,6 +103,24 @@ func (f *facts) has(subresource string) bool {
 // The tables are of Kubernetes 1.37. Source: k8s.io/kubernetes/pkg/registry, the strategy
 // and the storage of each resource.
 var (
+	shortNames = map[string][]string{
+		"componentstatuses": {"cs"}, "configmaps": {"cm"}, "endpoints": {"ep"}, "events": {"ev"}, "limitranges": {"limits"},
+		"namespaces": {"ns"}, "nodes": {"no"}, "persistentvolumeclaims": {"pvc"}, "persistentvolumes": {"pv"}, "pods": {"po"},
+		"replicationcontrollers": {"rc"}, "resourcequotas": {"quota"}, "serviceaccounts": {"sa"}, "services": {"svc"},
+		"daemonsets.apps": {"ds"}, "deployments.apps": {"deploy"}, "replicasets.apps": {"rs"}, "statefulsets.apps": {"sts"},
+		"horizontalpodautoscalers.autoscaling": {"hpa"}, "cronjobs.batch": {"cj"},
+		"certificatesigningrequests.certificates.k8s.io": {"csr"}, "events.events.k8s.io": {"ev"},
+		"ingresses.networking.k8s.io": {"ing"}, "ipaddresses.networking.k8s.io": {"ip"}, "networkpolicies.networking.k8s.io": {"netpol"},
+		"poddisruptionbudgets.policy": {"pdb"}, "priorityclasses.scheduling.k8s.io": {"pc"},
+		"storageclasses.storage.k8s.io": {"sc"}, "volumeattributesclasses.storage.k8s.io": {"vac"},
+	}
+
+	onlyCreated = []string{
+		"bindings", "tokenreviews.authentication.k8s.io", "selfsubjectreviews.authentication.k8s.io",
+		"subjectaccessreviews.authorization.k8s.io", "localsubjectaccessreviews.authorization.k8s.io",
+		"selfsubjectaccessreviews.authorization.k8s.io", "selfsubjectrulesreviews.authorization.k8s.io",
+	}
+
 	scaled = []string{"deployments.apps", "replicasets.apps", "statefulsets.apps", "replicationcontrollers"}
 
 	withGeneration = []string{

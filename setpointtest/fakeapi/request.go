@@ -139,7 +139,7 @@ func (r *Resource) allows(q *Request) error {
 	switch {
 	case q.Subresource != "" && !r.has(q.Subresource):
 		return r.noSubresource(q)
-	case collection == (q.Key.Name != ""), q.Subresource != "" && (collection || q.Verb == "delete"),
+	case !slices.Contains(r.verbs, q.Verb), collection == (q.Key.Name != ""), q.Subresource != "" && (collection || q.Verb == "delete"),
 		r.Namespaced && q.Key.Namespace == "" && (q.Verb == "create" || q.Verb == "deletecollection"):
 		return unnamed(http.StatusMethodNotAllowed, "")
 	}

@@ -36,6 +36,10 @@ type Option func(*Resource)
 // WithStatus gives a custom resource the subresource status.
 func WithStatus() Option { return func(r *Resource) { r.status = true } }
 
+// WithShortNames gives a custom resource the short names that discovery shows, such as "po"
+// for Pods.
+func WithShortNames(names ...string) Option { return func(r *Resource) { r.shortNames = names } }
+
 // WithFields names fields that a custom resource can be selected by, such as
 // "spec.color".
 func WithFields(paths ...string) Option {

@@ -18,7 +18,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// tokenServer makes accounts and tokens, and accepts the newest one.
+// tokenServer makes accounts and tokens, and accepts the newest one. fakeapi has neither
+// tokens nor authentication.
 type tokenServer struct {
 	mu       sync.Mutex
 	account  bool
