@@ -5,7 +5,6 @@ package setpointtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -65,7 +64,7 @@ func Await[T object.Object](t testing.TB, c *client.Client, key object.Key, what
 			return err
 		}
 		if last = o; !holds(o) {
-			return errors.New("last seen as\n" + show(o))
+			return lastSeen{o}
 		}
 		return nil
 	})
@@ -83,17 +82,21 @@ func AwaitGone[T object.Object](t testing.TB, c *client.Client, key object.Key) 
 		case err != nil:
 			return err
 		}
-		return errors.New("last seen as\n" + show(o))
+		return lastSeen{o}
 	})
 }
 
-// show is an object as YAML, without the fields that say who wrote which others.
-func show(o object.Object) string {
-	o = o.DeepCopyObject().(object.Object)
+// lastSeen is the error of a wait that sees an object which is not as it should be. A wait
+// sees it again and again, and writes it out at most once.
+type lastSeen struct{ object object.Object }
+
+// Error shows the object as YAML, without managedFields.
+func (l lastSeen) Error() string {
+	o := l.object.DeepCopyObject().(object.Object)
 	o.SetManagedFields(nil)
 	text, err := yaml.Marshal(o)
 	if err != nil {
-		return fmt.Sprint(o)
+		return fmt.Sprintf("last seen as %v", o)
 	}
-	return string(text)
+	return "last seen as\n" + string(text)
 }

@@ -5,7 +5,6 @@ package setpointtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -69,7 +68,7 @@ func (e *Environment) remove(ctx context.Context, namespace *corev1.Namespace) e
 				return err
 			}
 		}
-		return errors.New("last seen as\n" + show(now))
+		return lastSeen{now}
 	})
 }
 
