@@ -137,7 +137,10 @@ func (c *Keyed[K]) check() error {
 	case c.owns && c.primary == (cache.Handle{}):
 		return errors.New("it has Owns without For, which names the kind of the owners")
 	}
-	return CheckWorkers(c.workers)
+	if c.workers < 1 {
+		return fmt.Errorf("%d workers; want 1 or more", c.workers)
+	}
+	return nil
 }
 
 // Name returns the loop's name.

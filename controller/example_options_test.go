@@ -10,15 +10,8 @@ import (
 	"log/slog"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/object"
-	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -111,76 +104,16 @@ func ExampleOption() {
 }
 
 // A loop that does not depend on its own writes does not wait for them.
-func ExampleReadStale() {
+func ExampleWriteWait() {
 	ctx, stop := context.WithCancel(context.Background())
 	c := controller.New("reporter", func(_ context.Context, req controller.Request) (controller.Result, error) {
 		fmt.Println("reporting on", req.Key)
 		stop()
 		return controller.Result{}, nil
-	}, controller.ReadStale(), silent)
+	}, controller.WriteWait(0), silent)
 	c.Queue().Add(object.Key{Namespace: "shop", Name: "web"})
 	fmt.Println(c.Run(ctx))
 	// Output:
 	// reporting on shop/web
 	// <nil>
-}
-
-// Only Pods of the shop start a run, and of their updates only those of spec and annotations.
-func ExamplePredicate() {
-	server := fakeapi.New().Listen().Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
-	defer server.Close()
-	for name, app := range map[string]string{"web": "shop", "db": "books"} {
-		err := server.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, Labels: map[string]string{"app": app}}})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-	}
-	api, err := client.New(server.Config())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	factory := cache.NewFactory(api, nil)
-	pods := cache.Informer[*corev1.Pod](factory)
-	ctx, stop := context.WithCancel(context.Background())
-	c := controller.New("shop", func(_ context.Context, req controller.Request) (controller.Result, error) {
-		fmt.Println(req.Key)
-		stop()
-		return controller.Result{}, nil
-	}, controller.For(pods,
-		controller.Selected[*corev1.Pod](labels.SelectorFromSet(labels.Set{"app": "shop"})),
-		controller.Either(controller.GenerationChanged[*corev1.Pod], controller.AnnotationsChanged[*corev1.Pod]),
-	), silent)
-
-	done := make(chan error)
-	go func() { done <- factory.Run(ctx) }()
-	fmt.Println(c.Run(ctx))
-	server.Close()
-	fmt.Println(<-done)
-	// Output:
-	// team-a/web
-	// <nil>
-	// <nil>
-}
-
-// An Event about a Pod: what the controller did, for users who run kubectl describe.
-func ExampleRecorder() {
-	events := object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}
-	server := fakeapi.New().Serve(events)
-	api, err := client.New(server.Config())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	recorder := controller.NewRecorder(api, "labeller", "host-1", slog.New(slog.DiscardHandler))
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "web"}}
-	recorder.Normal(pod, "Labelled", "Label", "set %d labels", 2)
-
-	ctx, stop := context.WithCancel(context.Background())
-	stop()
-	recorder.Run(ctx, time.Minute) // writes what waits
-	fmt.Println(len(server.Calls()), "written,", recorder.Dropped(), "dropped")
-	// Output:
-	// 1 written, 0 dropped
 }

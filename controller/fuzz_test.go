@@ -27,6 +27,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controller/finalizer"
 	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
@@ -264,10 +266,10 @@ func FuzzAnswersToAController(f *testing.F) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			events := controller.NewRecorder(asked, "fuzz", "one", slog.New(slog.DiscardHandler))
+			recorder := events.NewRecorder(asked, "fuzz", "one", slog.New(slog.DiscardHandler))
 			recording, stopRecording := context.WithCancel(t.Context())
 			recorded := make(chan struct{})
-			go func() { defer close(recorded); events.Run(recording, time.Minute) }()
+			go func() { defer close(recorded); recorder.Run(recording, time.Minute) }()
 			saw := false
 			w := b.writing(func(ctx context.Context, _ client.Typed[*corev1.Pod]) error {
 				b.loseCreate()
@@ -276,7 +278,7 @@ func FuzzAnswersToAController(f *testing.F) {
 				defer cancel()
 				requests(ctx, t, a, asked, b.writtenBy(asked))
 				for range 2 {
-					events.Normal(orphan, "Fuzzed", "Fuzz", "an answer of %d", code)
+					recorder.Normal(orphan, "Fuzzed", "Fuzz", "an answer of %d", code)
 				}
 				return err
 			}, func() { saw = names(b.pods)["child"] })
@@ -326,10 +328,10 @@ func requests(ctx context.Context, t *testing.T, a fuzzedAnswer, c *client.Clien
 	held := pod("parent")
 	held.Finalizers = []string{"example.com/f"}
 	view := client.For[*corev1.Pod](c)
-	if _, err := controller.AddFinalizer(ctx, view, held, "example.com/g"); err == nil && !a.good() {
-		t.Errorf("after %d, AddFinalizer has no error", a.code)
+	if _, err := finalizer.Add(ctx, view, held, "example.com/g"); err == nil && !a.good() {
+		t.Errorf("after %d, finalizer.Add has no error", a.code)
 	}
-	if err := controller.RemoveFinalizer(ctx, view, held, "example.com/f"); err == nil && !a.good() && !a.denies("parent") {
-		t.Errorf("after %d, RemoveFinalizer has no error", a.code)
+	if err := finalizer.Remove(ctx, view, held, "example.com/f"); err == nil && !a.good() && !a.denies("parent") {
+		t.Errorf("after %d, finalizer.Remove has no error", a.code)
 	}
 }

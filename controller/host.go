@@ -9,6 +9,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 // Host is what a controller is made with: a manager, or its replacement in a test.
@@ -16,7 +17,7 @@ type Host interface {
 	cache.Provider
 	Client() *client.Client
 	// Recorder returns a recorder of events that name a controller as their source.
-	Recorder(controller string) *Recorder
+	Recorder(controller string) *events.Recorder
 	Logger() *slog.Logger
 }
 

@@ -22,26 +22,26 @@ type Loop interface {
 	Informers() []cache.Handle
 }
 
-// Joined is a controller of several loops. Make it with [Join], run it once.
-type Joined struct {
+// joined is a controller of several loops.
+type joined struct {
 	name  string
 	loops []Loop
 }
 
 // Join returns a controller of several loops, which run together: if one of them cannot run at
 // all, the others end too. The debug pages, the metrics and the log of a shutdown show each
-// loop by its own name.
-func Join(name string, loops ...Loop) *Joined { return &Joined{name, loops} }
+// loop by its own name. The controller runs once, and has a method Loops() []Loop for hosts.
+func Join(name string, loops ...Loop) Runnable { return &joined{name, loops} }
 
 // Name returns the controller's name.
-func (j *Joined) Name() string { return j.name }
+func (j *joined) Name() string { return j.name }
 
 // Loops returns the controller's loops.
-func (j *Joined) Loops() []Loop { return slices.Clone(j.loops) }
+func (j *joined) Loops() []Loop { return slices.Clone(j.loops) }
 
 // Bind binds each loop to a host. One of them at least needs a source: the others may get
 // their keys from it.
-func (j *Joined) Bind(h Host) error {
+func (j *joined) Bind(h Host) error {
 	sources := false
 	for _, l := range j.loops {
 		err := l.Bind(h)
@@ -57,7 +57,7 @@ func (j *Joined) Bind(h Host) error {
 }
 
 // Run runs the loops until ctx ends, and returns when nothing of them runs any more.
-func (j *Joined) Run(ctx context.Context) error {
+func (j *joined) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, len(j.loops))
@@ -71,16 +71,4 @@ func (j *Joined) Run(ctx context.Context) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-// LoopsOf returns the loops of a Runnable: those that [Join] joined, or the Runnable itself if
-// it is a loop.
-func LoopsOf(r Runnable) []Loop {
-	switch r := r.(type) {
-	case interface{ Loops() []Loop }:
-		return r.Loops()
-	case Loop:
-		return []Loop{r}
-	}
-	return nil
 }

@@ -40,7 +40,7 @@ func TestTheLoggerOfARunNamesControllerKeyAndCause(t *testing.T) {
 
 func TestTheLoggerOfARunWithAnyOptionsIsThatOfTheLoop(t *testing.T) {
 	for name, options := range map[string][]controller.Option{
-		"that reads what is stale": {controller.ReadStale()},
+		"that reads what is stale": {controller.WriteWait(0)},
 		"with a timeout":           {controller.Timeout(time.Minute)},
 	} {
 		t.Run(name, func(t *testing.T) {

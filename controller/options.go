@@ -4,7 +4,6 @@
 package controller
 
 import (
-	"fmt"
 	"log/slog"
 	"reflect"
 	"time"
@@ -14,9 +13,16 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// An Option configures a loop. [New] and [NewKeyed] take the same options. An option about
-// keys, such as [For] or [RateLimit], fits the loops over keys of one type. A loop over other
-// keys is refused by the manager that it is added to, and by Run.
+// An Option configures a loop. [New] and [NewKeyed] take the same options. By purpose:
+//
+//   - Which keys run: [For], [Owns], [Watches], [SameKey], [Delayed], [Resync], [Predicate].
+//   - What a run sees: [Reads], [WriteWait].
+//   - How many runs at a time, in which order: [Workers], [Fair], [FairBy].
+//   - When a run has failed, and what follows: [Timeout], [RateLimit], [MaxRetries], [OnGivingUp].
+//   - The rest: [Grace] for a stop, [Log].
+//
+// An option about keys, such as [For] or [RateLimit], fits the loops over keys of one type. A
+// loop over other keys is refused by the manager that it is added to, and by Run.
 type Option func(*core)
 
 // over returns the option that configures a loop over keys of type K. name is that of the
@@ -62,13 +68,19 @@ func Reads[T object.Object](informer cache.SharedInformer[T]) Option {
 	return func(c *core) { c.knows(informer.Handle()) }
 }
 
-// ReadStale switches off the wait for own writes: a run may not see what the run before wrote.
-func ReadStale() Option { return func(c *core) { c.staleReads = true } }
-
 // WriteWait is how long a key waits at most for the writes of its last run to appear in the
 // informers. After that the key runs, with the writes that are missing in [RequestOf.Unseen].
-// The default is 5 minutes.
-func WriteWait(most time.Duration) Option { return func(c *core) { c.writeWait = most } }
+// The default is 5 minutes. With 0 no key waits: a run may not see what the run before wrote.
+//
+// The loop waits for the version that the server answered with; after a delete, until the
+// informer does not show the object any more or shows it as being deleted. It waits in the
+// informers of that kind that read from the server that was written to. If a write does not
+// appear within seconds, the loop reads the object from the server. The key then runs if the
+// informer shows the same state, or if it does not select the object. Otherwise the informer is
+// behind, and the key waits on.
+func WriteWait(most time.Duration) Option {
+	return func(c *core) { c.writeWait, c.staleReads = most, most <= 0 }
+}
 
 // OnGivingUp calls f when the loop gives up a key, after [MaxRetries] or for a [Terminal] error,
 // with the request and the error of the last run: to record an event, say. The loop logs the
@@ -92,12 +104,4 @@ func Fair() Option { return FairBy(func(key object.Key) string { return key.Name
 // with a lock held: it must be quick and must not call the loop.
 func FairBy[K comparable](group func(K) string) Option {
 	return over("FairBy", func(c *Keyed[K]) { c.group = group })
-}
-
-// CheckWorkers returns an error for a number of workers that does no work.
-func CheckWorkers(n int) error {
-	if n < 1 {
-		return fmt.Errorf("%d workers; want 1 or more", n)
-	}
-	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/finalizer"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
@@ -106,14 +107,14 @@ func TestKeyIsHeldUntilTheInformerShowsWhatWasWritten(t *testing.T) {
 		{"finalizer added", func(ctx context.Context, p pods) error {
 			o, err := change(ctx, p)
 			if err == nil {
-				_, err = controller.AddFinalizer(ctx, p, o, "example.com/f")
+				_, err = finalizer.Add(ctx, p, o, "example.com/f")
 			}
 			return err
 		}, func(b *bubble) bool { return len(here(b, "target").Finalizers) == 1 }},
 		{"finalizer removed", func(ctx context.Context, p pods) error {
 			o, err := p.Get(ctx, key("final"))
 			if err == nil {
-				err = controller.RemoveFinalizer(ctx, p, o, "example.com/f")
+				err = finalizer.Remove(ctx, p, o, "example.com/f")
 			}
 			return err
 		}, func(b *bubble) bool { return len(here(b, "final").Finalizers) == 0 }},
@@ -323,7 +324,7 @@ func TestStopDoesNotWaitForOwnWrites(t *testing.T) {
 	})
 }
 
-func TestReadStaleDoesNotWait(t *testing.T) {
+func TestAWriteWaitOfZeroDoesNotWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		w := b.writing(func(ctx context.Context, p client.Typed[*corev1.Pod]) error {
 			_, err := p.Create(ctx, pod("child"))
@@ -332,7 +333,7 @@ func TestReadStaleDoesNotWait(t *testing.T) {
 			if names(b.pods)["child"] {
 				t.Error("the informer shows what it cannot have been told")
 			}
-		}, controller.ReadStale())
+		}, controller.WriteWait(0))
 		defer w.stop()
 		if len(w.runs) != 2 || len(w.Waiting()) != 0 {
 			t.Errorf("%d runs, waiting for %v", len(w.runs), w.Waiting())

@@ -4,89 +4,16 @@
 package controller
 
 import (
-	"maps"
-
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Predicate chooses the events that enqueue keys. A nil Predicate chooses all. The goroutine
-// that delivers the events of a source calls it for one event at a time: a Predicate must be
-// quick, and can read metadata without decoding the object (see [cache.Item]). If it panics,
-// the event is chosen, since a run too many does no harm.
+// Predicate chooses the events that enqueue keys. A nil Predicate chooses all. If a source has
+// several predicates, all of them must choose an event. Package predicate has the usual ones.
 //
-// [GenerationChanged], [LabelsChanged] and [AnnotationsChanged] choose among updates. They
-// choose every other event: an object that appears, is deleted, or replaces another one under
-// its name, and a [Resync]. Their type parameter need not be written:
-//
-//	controller.For(pods, controller.GenerationChanged)
-//
-// If a source has several predicates, all of them must choose an event; see [Either].
+// The goroutine that delivers the events of a source calls it for one event at a time: a
+// Predicate must be quick, and can read metadata without decoding the object (see [cache.Item]).
+// If it panics, the event is chosen, since a run too many does no harm. While it does not return,
+// its loop stands still. Of the changes beyond 10,000, only the newest state of each object waits
+// then. When it returns, the loop handles them and enqueues every object of each [For].
 type Predicate[T object.Object] func(cache.Event[T]) bool
-
-// GenerationChanged chooses the updates that change the spec of an object, and the update that
-// begins its deletion. It leaves out updates of status and metadata. Of kinds that have no
-// generations, such as ConfigMaps, it chooses all updates.
-func GenerationChanged[T object.Object](e cache.Event[T]) bool {
-	if e.Kind != cache.Updated {
-		return true
-	}
-	was, now := e.Old.Meta(), e.New.Meta()
-	return now.Generation == 0 || was.Generation != now.Generation || was.Deleting() != now.Deleting()
-}
-
-// LabelsChanged chooses the updates that change labels.
-func LabelsChanged[T object.Object](e cache.Event[T]) bool {
-	return e.Kind != cache.Updated || e.Old.Meta().Labels != e.New.Meta().Labels
-}
-
-// AnnotationsChanged chooses the updates that change annotations. It does not decode the rest
-// of the object.
-func AnnotationsChanged[T object.Object](e cache.Event[T]) bool {
-	if e.Kind != cache.Updated {
-		return true
-	}
-	was, err := e.Old.Annotations()
-	if err != nil {
-		return true
-	}
-	now, err := e.New.Annotations()
-	return err != nil || !maps.Equal(was, now)
-}
-
-// Stays chooses all events but deletions: those after which the object exists.
-func Stays[T object.Object](e cache.Event[T]) bool { return e.Kind != cache.Deleted }
-
-// Gone chooses the events that end an object: a deletion, or a replacement by another object
-// of its name.
-func Gone[T object.Object](e cache.Event[T]) bool {
-	return e.Kind == cache.Deleted || e.Kind == cache.Replaced
-}
-
-// Later leaves out the objects that existed when the controller started.
-func Later[T object.Object](e cache.Event[T]) bool { return !e.Initial }
-
-// Selected returns a predicate that chooses the events of objects whose labels match, before
-// or after the event. So it chooses the update after which an object does not match any more,
-// and none of the later ones. A nil selector matches all.
-func Selected[T object.Object](selector labels.Selector) Predicate[T] {
-	if selector == nil {
-		selector = labels.Everything()
-	}
-	matches := func(i cache.Item[T]) bool { return i.Exists() && selector.Matches(i.Meta().Labels) }
-	return func(e cache.Event[T]) bool { return matches(e.New) || matches(e.Old) }
-}
-
-// Either returns a predicate that chooses an event if one of several predicates does.
-func Either[T object.Object](predicates ...Predicate[T]) Predicate[T] {
-	return func(e cache.Event[T]) bool {
-		for _, p := range predicates {
-			if p == nil || p(e) {
-				return true
-			}
-		}
-		return false
-	}
-}

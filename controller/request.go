@@ -60,7 +60,8 @@ type Result struct {
 }
 
 // Reconciler brings one object to its desired state. The package's documentation says what it
-// can rely on.
+// can rely on. A key that keeps failing waits longer after each run, and delays no other key. A
+// panic of a Reconciler is an error of its run; [Status] and the log have both.
 type Reconciler func(context.Context, Request) (Result, error)
 
 // Terminal marks an error that a retry cannot resolve. The loop gives up the key until one of

@@ -79,7 +79,7 @@ func groupOf(apiVersion string) string {
 // that delivers the events calls mapping, for one state at a time: mapping must be quick, and
 // should use indexes of informers. It calls add before it returns. If it panics, the loop logs
 // the panic and misses the keys that mapping has not added. If it does not return, this loop
-// gets no more events from the informer; other loops do (see the package's documentation).
+// gets no more events from the informer until it does, as with a [Predicate]; other loops do.
 func Watches[K comparable, T object.Object](informer cache.SharedInformer[T], mapping func(item cache.Item[T], add func(K)), predicates ...Predicate[T]) Option {
 	return over("Watches", func(c *Keyed[K]) { watch(c, informer, mapping, predicates, false) })
 }

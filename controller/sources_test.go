@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/owned"
+	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -82,7 +83,7 @@ func TestEventsThatAPredicateDoesNotChooseStartNoRun(t *testing.T) {
 		c := controller.New("test", func(_ context.Context, req controller.Request) (controller.Result, error) {
 			runs = append(runs, req.Key.Name)
 			return controller.Result{}, nil
-		}, controller.For(b.pods, nil, chosen, controller.LabelsChanged),
+		}, controller.For(b.pods, nil, chosen, predicate.LabelsChanged),
 			controller.Watches(b.pods, func(cache.Item[*corev1.Pod], func(object.Key)) { mapped++ }, chosen), b.logger())
 		defer b.start(c)()
 		b.add("yes", "no")

@@ -19,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/finalizer"
 	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
@@ -229,7 +230,7 @@ func TestA404OfAProxyIsNoAnswerToApplierAndFinalizers(t *testing.T) {
 		}
 		final := pod("target")
 		final.Finalizers = []string{"example.com/f"}
-		if err := controller.RemoveFinalizer(t.Context(), client.For[*corev1.Pod](c), final, "example.com/f"); err == nil {
+		if err := finalizer.Remove(t.Context(), client.For[*corev1.Pod](c), final, "example.com/f"); err == nil {
 			t.Error("the finalizer is said to be removed")
 		}
 		owner := pod("parent")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 // As returns a host for a controller that has credentials of its own: it reads and writes,
@@ -32,4 +33,4 @@ type actor struct {
 func (a *actor) Client() *client.Client { return a.client }
 
 // Recorder implements controller.Host.
-func (a *actor) Recorder(name string) *controller.Recorder { return a.recorder(a.client, name) }
+func (a *actor) Recorder(name string) *events.Recorder { return a.recorder(a.client, name) }

@@ -27,7 +27,7 @@ func (m *Manager) loops() []controller.Loop {
 	defer m.mu.Unlock()
 	var all []controller.Loop
 	for _, part := range m.parts {
-		all = append(all, controller.LoopsOf(part)...)
+		all = append(all, loopsOf(part)...)
 	}
 	return all
 }
@@ -39,7 +39,7 @@ func (m *Manager) named(name string) []controller.Loop {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, part := range m.parts {
-		loops := controller.LoopsOf(part)
+		loops := loopsOf(part)
 		if part.Name() == name {
 			return loops
 		}

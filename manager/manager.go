@@ -20,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/lease"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -68,7 +69,7 @@ type Manager struct {
 
 // recorder is a recorder of events and the name of their source.
 type recorder struct {
-	*controller.Recorder
+	*events.Recorder
 	name string
 }
 
@@ -160,10 +161,10 @@ func (m *Manager) Logger() *slog.Logger { return m.log }
 
 // Recorder returns a recorder of events that name a controller as their source.
 // It must be asked for before Run.
-func (m *Manager) Recorder(name string) *controller.Recorder { return m.recorder(m.client, name) }
+func (m *Manager) Recorder(name string) *events.Recorder { return m.recorder(m.client, name) }
 
-func (m *Manager) recorder(c *client.Client, name string) *controller.Recorder {
-	r := controller.NewRecorder(c, name, name+"-"+m.instance, m.log)
+func (m *Manager) recorder(c *client.Client, name string) *events.Recorder {
+	r := events.NewRecorder(c, name, name+"-"+m.instance, m.log)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.recorders = append(m.recorders, recorder{r, name})
@@ -196,7 +197,7 @@ func (m *Manager) Add(r Runnable) error {
 	}
 	partOf := map[string]string{} // by the names of loops
 	for _, part := range append(slices.Clone(m.parts), r) {
-		for _, l := range controller.LoopsOf(part) {
+		for _, l := range loopsOf(part) {
 			if other, taken := partOf[l.Name()]; taken {
 				return fmt.Errorf("adding %s to the manager: %s has a loop named %s too", r.Name(), other, l.Name())
 			}

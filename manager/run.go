@@ -133,7 +133,7 @@ const mostNamed = 5
 // describe names a part, and what its loops work on if it has some.
 func describe(part Runnable) string {
 	var keys []string
-	for _, l := range controller.LoopsOf(part) {
+	for _, l := range loopsOf(part) {
 		in := ""
 		if l.Name() != part.Name() {
 			in = " in " + l.Name()

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
@@ -29,7 +29,7 @@ func Example() {
 	}
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "report", UID: "report-uid"}}
 	owner := podwriter.Owner{Object: job, Kind: object.Resource{Group: "batch", Version: "v1", Plural: "jobs", Kind: "Job", Namespaced: true}}
-	writer := podwriter.New(c, controller.NewRecorder(c, "job-controller", "example", slog.New(slog.DiscardHandler)))
+	writer := podwriter.New(c, events.NewRecorder(c, "job-controller", "example", slog.New(slog.DiscardHandler)))
 
 	var wanted []*corev1.Pod
 	for index := range 2 {

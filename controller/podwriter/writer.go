@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -33,7 +33,7 @@ const (
 // needs one. It is safe for concurrent use by runs for different owners.
 type Writer struct {
 	pods    client.Typed[*corev1.Pod]
-	events  *controller.Recorder
+	events  *events.Recorder
 	message func(reason string, owner Owner, pod *corev1.Pod, err error) string
 	slot    func(*corev1.Pod) string
 	names   names
@@ -42,7 +42,7 @@ type Writer struct {
 }
 
 // New returns a Writer that writes with c and records Events with events.
-func New(c *client.Client, events *controller.Recorder) *Writer {
+func New(c *client.Client, events *events.Recorder) *Writer {
 	return &Writer{pods: client.For[*corev1.Pod](c), events: events, message: message, slot: alike, beforeCreate: unprepared, beforeDelete: unprepared}
 }
 

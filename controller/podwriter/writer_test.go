@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 	}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name, UID: "web-uid"}}
 	w.owner = Owner{set, object.Resource{Group: "apps", Version: "v1", Plural: "replicasets", Kind: "ReplicaSet", Namespaced: true}}
-	w.writer = New(w.api, controller.NewRecorder(w.api, "test", "test", slog.New(slog.DiscardHandler))).WithMessages(w.note)
+	w.writer = New(w.api, events.NewRecorder(w.api, "test", "test", slog.New(slog.DiscardHandler))).WithMessages(w.note)
 	return w
 }
 

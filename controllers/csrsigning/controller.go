@@ -19,6 +19,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/predicate"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/certrequest"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -79,7 +81,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		longest:     o.Longest,
 	}
 	return controller.New(Name, r.reconcile,
-		controller.For(r.requests, controller.Stays),
+		controller.For(r.requests, predicate.Stays),
 		controller.Workers(o.Workers),
 		controller.RateLimit(workqueue.Joined[object.Key]{
 			&workqueue.Exponential[object.Key]{Base: firstRetry}, &workqueue.TokenBucket[object.Key]{},
@@ -88,7 +90,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 }
 
 func (o *Options) check() error {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return err
 	}
 	if o.Longest <= 0 {

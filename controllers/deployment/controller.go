@@ -19,8 +19,11 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controller/owned"
+	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/controller/selectors"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -46,7 +49,7 @@ type reconciler struct {
 	selecting   *selectors.Index[*appsv1.Deployment]
 	sets        cache.SharedInformer[*appsv1.ReplicaSet]
 	pods        cache.SharedInformer[*corev1.Pod]
-	recorder    *controller.Recorder
+	recorder    *events.Recorder
 	log         *slog.Logger
 	now         func() time.Time
 
@@ -55,7 +58,7 @@ type reconciler struct {
 
 // New returns the controller. Its informers are those of h.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
@@ -73,7 +76,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.For(r.deployments),
 		controller.Owns(r.sets),
 		controller.Watches(r.sets, r.adopters, claimChanged),
-		controller.Watches(r.pods, r.waitsFor, controller.Gone),
+		controller.Watches(r.pods, r.waitsFor, predicate.Gone),
 		controller.Workers(o.Workers),
 	), nil
 }

@@ -6,7 +6,7 @@ package deployment
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 // Rights returns what the controller must be allowed to do. It reads objects one by
@@ -20,6 +20,6 @@ func Rights() []rbacv1.PolicyRule {
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments/status", "deployments/finalizers"}, Verbs: []string{"update"}},
 		{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
-		controller.EventRights(),
+		events.Rights(),
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -32,7 +32,7 @@ func (r *reconciler) adopters(set cache.Item[*appsv1.ReplicaSet], add func(objec
 
 // claimChanged chooses sets that may be others' than before.
 func claimChanged(e cache.Event[*appsv1.ReplicaSet]) bool {
-	return e.Kind != cache.Updated || e.Old.Meta().Controller() != nil || controller.LabelsChanged(e)
+	return e.Kind != cache.Updated || e.Old.Meta().Controller() != nil || predicate.LabelsChanged(e)
 }
 
 // waitsFor adds the Deployment of a Pod if it has the Recreate strategy: the Pod, which is

@@ -16,8 +16,8 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/owned"
+	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -62,7 +62,7 @@ func TestEveryPodThatGoesEnqueuesADeploymentThatRecreatesAndNoOther(t *testing.T
 				}
 				var enqueued []object.Key
 				if _, err := r.pods.AddHandler(func(e cache.Event[*corev1.Pod]) {
-					if controller.Gone(e) {
+					if predicate.Gone(e) {
 						r.waitsFor(e.Old, func(key object.Key) { enqueued = append(enqueued, key) })
 					}
 				}, cache.HandlerOptions{Name: t.Name()}); err != nil {

@@ -16,6 +16,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -48,13 +50,13 @@ func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"services", "pods"}, Verbs: []string{"list", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"endpoints"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}},
-		controller.EventRights(),
+		events.Rights(),
 	}
 }
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
@@ -80,7 +82,7 @@ type reconciler struct {
 	services  cache.SharedInformer[*corev1.Service]
 	pods      cache.SharedInformer[*corev1.Pod]
 	endpoints cache.SharedInformer[*corev1.Endpoints]
-	events    *controller.Recorder
+	events    *events.Recorder
 	selection *serviceendpoints.Selection
 	triggers  serviceendpoints.Triggers
 }

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/internal/nodestate"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -175,7 +175,7 @@ type report struct {
 	family  corev1.IPFamily // "" for all
 }
 
-func (r report) record(events *controller.Recorder, service *corev1.Service) {
+func (r report) record(events *events.Recorder, service *corev1.Service) {
 	text := r.text
 	if r.family != "" {
 		text += ", addressType: " + string(r.family)

@@ -17,6 +17,9 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controller/predicate"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/endpointslices"
 	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 	"github.com/setpoint-io/setpoint/object"
@@ -70,13 +73,13 @@ func Rights() []rbacv1.PolicyRule {
 		// Where the admission plugin OwnerReferencesPermissionEnforcement is on: the
 		// slices' references to their Services block the deletion of these.
 		{APIGroups: []string{""}, Resources: []string{"services/finalizers"}, Verbs: []string{"update"}},
-		controller.EventRights(),
+		events.Rights(),
 	}
 }
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	if o.MaxEndpointsPerSlice < 1 || o.MaxEndpointsPerSlice > mostMaxEndpoints {
@@ -98,8 +101,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	return controller.New(Name, r.reconcile,
 		controller.For(r.services),
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.pods, r.selection.Wakes, r.selection.Matters)),
-		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.owned.Wakes, controller.Later)),
-		controller.Watches(r.nodes, r.balancedServices, controller.Later, r.sharesChange),
+		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.owned.Wakes, predicate.Later)),
+		controller.Watches(r.nodes, r.balancedServices, predicate.Later, r.sharesChange),
 		controller.Workers(o.Workers),
 		controller.RateLimit(workqueue.Joined[object.Key]{
 			&workqueue.Exponential[object.Key]{Base: retryBase, Max: retryMax}, &workqueue.TokenBucket[object.Key]{},
@@ -112,7 +115,7 @@ type reconciler struct {
 	pods      cache.SharedInformer[*corev1.Pod]
 	nodes     cache.SharedInformer[*corev1.Node]
 	slices    endpointslices.Informer
-	events    *controller.Recorder
+	events    *events.Recorder
 	most      int                          // endpoints a slice
 	balanced  cache.Index[*corev1.Service] // those that ask for it, under one value
 	selection *serviceendpoints.Selection

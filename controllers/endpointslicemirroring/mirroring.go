@@ -15,6 +15,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/endpointslices"
 	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 	"github.com/setpoint-io/setpoint/object"
@@ -65,13 +67,13 @@ func Rights() []rbacv1.PolicyRule {
 		// Where the admission plugin OwnerReferencesPermissionEnforcement is on: the
 		// slices' references to their Endpoints block the deletion of these.
 		{APIGroups: []string{""}, Resources: []string{"endpoints/finalizers"}, Verbs: []string{"update"}},
-		controller.EventRights(),
+		events.Rights(),
 	}
 }
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	if o.MaxEndpointsPerSubset < 1 || o.MaxEndpointsPerSubset > mostMaxEndpoints {
@@ -112,7 +114,7 @@ type reconciler struct {
 	endpoints cache.SharedInformer[*corev1.Endpoints]
 	services  cache.SharedInformer[*corev1.Service]
 	slices    endpointslices.Informer
-	events    *controller.Recorder
+	events    *events.Recorder
 	most      int // endpoints a subset
 	owned     *endpointslices.Owned
 }

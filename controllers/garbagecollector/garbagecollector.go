@@ -16,6 +16,8 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/discovery"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -42,13 +44,13 @@ type Options struct {
 func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
-		controller.EventRights(),
+		events.Rights(),
 	}
 }
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (controller.Runnable, error) {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	gc := &garbageCollector{
@@ -72,7 +74,7 @@ type garbageCollector struct {
 	*controller.Keyed[types.UID]
 	host      controller.Host
 	log       *slog.Logger
-	recorder  *controller.Recorder
+	recorder  *events.Recorder
 	collector *collector
 	kinds     *kinds
 	discovery *discovery.Follower

@@ -20,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/discovery"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -47,7 +48,7 @@ func (o Options) check() error {
 	if o.Kinds < 1 {
 		return fmt.Errorf("%d kinds at a time; want 1 or more", o.Kinds)
 	}
-	return controller.CheckWorkers(o.Workers)
+	return controllers.CheckWorkers(o.Workers)
 }
 
 // Rights returns what the controller must be allowed to do.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -55,7 +55,7 @@ func TestWhenTheClusterGoesDownOrComesBackOnlyNodesWithSomethingToChangeAreAtten
 		r := &reconciler{
 			nodes: cache.Informer[*corev1.Node](factory), leases: cache.Informer[*coordinationv1.Lease](factory, cache.InNamespace(corev1.NamespaceNodeLease)),
 			monitor: newMonitor(o), seen: seen{sightings: map[string]sighting{}}, log: slog.New(slog.DiscardHandler), attend: func(node string) { attended = append(attended, node) },
-			events: controller.NewRecorder(api, source, "test", slog.New(slog.DiscardHandler)),
+			events: events.NewRecorder(api, source, "test", slog.New(slog.DiscardHandler)),
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -20,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -77,7 +78,7 @@ type reconciler struct {
 	leases  cache.SharedInformer[*coordinationv1.Lease]
 	pods    cache.SharedInformer[*corev1.Pod]
 	onNode  cache.Index[*corev1.Pod] // by the name of the node
-	events  *controller.Recorder
+	events  *events.Recorder
 	log     *slog.Logger
 	monitor *monitor
 	attend  func(node string) // asks for a run of a node

@@ -6,7 +6,7 @@ package nodelifecycle
 import (
 	"time"
 
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers"
 )
 
 // Options changes how the controller works. [Defaults] returns upstream's choices. The fields
@@ -51,5 +51,5 @@ func (o Options) complete() (Options, error) {
 			*rate = 0
 		}
 	}
-	return o, controller.CheckWorkers(o.Workers)
+	return o, controllers.CheckWorkers(o.Workers)
 }

@@ -6,7 +6,7 @@ package nodelifecycle
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 // Rights returns what the controller must be allowed to do. It reads objects one by
@@ -19,6 +19,6 @@ func Rights() []rbacv1.PolicyRule {
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch"}},
-		controller.EventRights(),
+		events.Rights(),
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
@@ -47,7 +48,7 @@ func (o Options) check() error {
 	if o.Period <= 0 || o.Quarantine < 0 {
 		return fmt.Errorf("a period of %s and a quarantine of %s; want more than 0, and 0 or more", o.Period, o.Quarantine)
 	}
-	return controller.CheckWorkers(o.Workers)
+	return controllers.CheckWorkers(o.Workers)
 }
 
 // allPods is the key of the look.

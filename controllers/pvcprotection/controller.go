@@ -15,6 +15,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -54,7 +55,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		return keys, err
 	})
 	return controller.New(Name, r.reconcile,
-		controller.For(r.claims, controller.Stays),
+		controller.For(r.claims, predicate.Stays),
 		controller.Watches(r.pods, func(pod cache.Item[*corev1.Pod], add func(object.Key)) {
 			_ = claimKeys(pod, add) // the index has logged a Pod that cannot be decoded
 		}),

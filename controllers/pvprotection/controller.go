@@ -15,6 +15,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/predicate"
 )
 
 // Name is the controller's name.
@@ -38,7 +39,7 @@ func Rights() []rbacv1.PolicyRule {
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, _ Options) (*controller.Controller, error) {
 	r := &reconciler{volumes: cache.Informer[*corev1.PersistentVolume](h)}
-	return controller.New(Name, r.reconcile, controller.For(r.volumes, controller.Stays)), nil
+	return controller.New(Name, r.reconcile, controller.For(r.volumes, predicate.Stays)), nil
 }
 
 type reconciler struct {

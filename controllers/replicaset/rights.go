@@ -6,7 +6,7 @@ package replicaset
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 // Rights returns what the controller must be allowed to do. The right to
@@ -18,6 +18,6 @@ func Rights() []rbacv1.PolicyRule {
 		{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{"apps"}, Resources: []string{"replicasets/status", "replicasets/finalizers"}, Verbs: []string{"update"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
-		controller.EventRights(),
+		events.Rights(),
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/predicate"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -56,7 +58,7 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	if len(o.RootCA) == 0 {
@@ -70,7 +72,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		data: map[string]string{certificatesKey: string(o.RootCA)},
 	}
 	return controller.New(Name, r.reconcile,
-		controller.For(r.namespaces, controller.Stays),
+		controller.For(r.namespaces, predicate.Stays),
 		controller.Watches(r.configMaps, namespaceOf, notAdded),
 		controller.Workers(o.Workers),
 	), nil

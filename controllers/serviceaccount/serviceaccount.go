@@ -15,6 +15,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/predicate"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -33,7 +35,7 @@ type Options struct {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	namespaces := cache.Informer[*corev1.Namespace](h)
@@ -42,8 +44,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		With(client.MetadataAnswer())
 	r := &reconciler{namespaces: namespaces, accounts: accounts}
 	return controller.New(Name, r.reconcile,
-		controller.For(namespaces, controller.Stays),
-		controller.Watches(accounts, namespaceOf, controller.Gone),
+		controller.For(namespaces, predicate.Stays),
+		controller.Watches(accounts, namespaceOf, predicate.Gone),
 		controller.Workers(o.Workers),
 	), nil
 }

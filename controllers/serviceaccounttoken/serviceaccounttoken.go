@@ -18,6 +18,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/predicate"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -48,7 +50,7 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (controller.Runnable, error) {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	if len(o.PrivateKey) == 0 {
@@ -70,7 +72,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	r.ofAccount = cache.NewIndex(r.secrets, accountOf)
 	return controller.NewKeyed(Name, r.reconcile,
 		controller.Watches(r.secrets, tokenOf),
-		controller.Watches(r.accounts, r.tokensOf, controller.Gone),
+		controller.Watches(r.accounts, r.tokensOf, predicate.Gone),
 		controller.Workers(o.Workers),
 	), nil
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -42,7 +44,7 @@ type Options struct {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
@@ -70,7 +72,7 @@ type reconciler struct {
 	nodes   cache.SharedInformer[*corev1.Node]
 	onNode  cache.Index[*corev1.Pod]  // by the name of the node
 	tainted cache.Index[*corev1.Node] // those with a NoExecute taint, under one value
-	events  *controller.Recorder
+	events  *events.Recorder
 	clocks  clocks
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/predicate"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -39,7 +41,7 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
@@ -47,7 +49,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		log:  h.Logger().With("controller", Name),
 	}
 	return controller.New(Name, r.reconcile,
-		controller.For(r.jobs, controller.Stays),
+		controller.For(r.jobs, predicate.Stays),
 		controller.Workers(o.Workers),
 	), nil
 }

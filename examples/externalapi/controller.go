@@ -16,6 +16,8 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/finalizer"
+	"github.com/setpoint-io/setpoint/controller/status"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
@@ -23,7 +25,7 @@ import (
 const (
 	name      = "balancer-controller"
 	class     = "example.com/balancer" // of the Services that are ours
-	finalizer = "example.com/balancer"
+	cleanup   = "example.com/balancer" // the finalizer: the balancer goes before the Service
 	condition = "BalancerReady"
 
 	// A worker that waits for an answer costs a goroutine, so there are many: as many
@@ -80,7 +82,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return r.remove(ctx, service)
 	}
 	// From here on there may be a balancer, so the Service must not go without us.
-	if service, err = controller.AddFinalizer(ctx, r.services, service, finalizer); err != nil {
+	if service, err = finalizer.Add(ctx, r.services, service, cleanup); err != nil {
 		return controller.Result{}, err
 	}
 	want := balancer{Name: req.Key.String()}
@@ -93,20 +95,20 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 
 // remove sees to it that there is no balancer.
 func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (controller.Result, error) {
-	if !slices.Contains(service.Finalizers, finalizer) {
+	if !slices.Contains(service.Finalizers, cleanup) {
 		return controller.Result{}, nil
 	}
 	if err := r.provider.remove(ctx, string(service.UID)); err != nil {
 		return r.conclude(ctx, service, "", err)
 	}
-	return controller.Result{}, controller.RemoveFinalizer(ctx, r.services, service, finalizer)
+	return controller.Result{}, finalizer.Remove(ctx, r.services, service, cleanup)
 }
 
 // conclude writes down how it went, and decides when the Service is looked at again.
 func (r *reconciler) conclude(ctx context.Context, service *corev1.Service, address string, failure error) (controller.Result, error) {
 	now := service.DeepCopy()
 	describe(now, address, failure, time.Now())
-	if err := controller.WriteStatus(ctx, r.services, service, now); err != nil {
+	if err := status.Write(ctx, r.services, service, now); err != nil {
 		return controller.Result{}, err
 	}
 	return next(failure)
@@ -125,16 +127,16 @@ func next(failure error) (controller.Result, error) {
 
 // describe sets the status: the address if there is one, and what is waited for if not.
 func describe(service *corev1.Service, address string, failure error, at time.Time) {
-	status, reason, message := metav1.ConditionTrue, "Ready", "the balancer leads here"
+	state, reason, message := metav1.ConditionTrue, "Ready", "the balancer leads here"
 	if later, ok := errors.AsType[*laterError](failure); ok {
-		status, reason = metav1.ConditionFalse, "Waiting"
+		state, reason = metav1.ConditionFalse, "Waiting"
 		message = later.why + "; it is asked again at " + at.Add(later.after).UTC().Format(time.RFC3339)
 	} else if _, refused := errors.AsType[*refusedError](failure); refused {
-		status, reason, message = metav1.ConditionFalse, "Refused", failure.Error()+"; it is asked again when the Service changes"
+		state, reason, message = metav1.ConditionFalse, "Refused", failure.Error()+"; it is asked again when the Service changes"
 	} else if failure != nil {
-		status, reason, message = metav1.ConditionFalse, "Failed", failure.Error()+"; it is asked again"
+		state, reason, message = metav1.ConditionFalse, "Failed", failure.Error()+"; it is asked again"
 	}
-	controller.SetCondition(&service.Status.Conditions, service.Generation, condition, status, reason, message)
+	status.SetCondition(&service.Status.Conditions, service.Generation, condition, state, reason, message)
 	if address != "" {
 		service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
 	}

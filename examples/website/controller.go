@@ -15,12 +15,14 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/finalizer"
 	"github.com/setpoint-io/setpoint/controller/owned"
+	"github.com/setpoint-io/setpoint/controller/status"
 )
 
 const (
 	name      = "website-controller"
-	finalizer = "example.com/hosts-file" // the entry outside of the cluster has to go first
+	hostsFile = "example.com/hosts-file" // the entry outside of the cluster has to go first
 	ready     = "Ready"
 )
 
@@ -65,15 +67,15 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		if err := r.hosts.remove(site); err != nil {
 			return controller.Result{}, err
 		}
-		return controller.Result{}, controller.RemoveFinalizer(ctx, r.sites, site, finalizer)
+		return controller.Result{}, finalizer.Remove(ctx, r.sites, site, hostsFile)
 	}
-	if site, err = controller.AddFinalizer(ctx, r.sites, site, finalizer); err != nil {
+	if site, err = finalizer.Add(ctx, r.sites, site, hostsFile); err != nil {
 		return controller.Result{}, err
 	}
 	now := site.DeepCopy()
 	err = r.serve(ctx, now)
 	describe(now, err)
-	return controller.Result{}, errors.Join(err, controller.WriteStatus(ctx, r.sites, site, now))
+	return controller.Result{}, errors.Join(err, status.Write(ctx, r.sites, site, now))
 }
 
 // serve makes what a Website consists of, and notes in its status what there is.
@@ -96,13 +98,13 @@ func (r *reconciler) serve(ctx context.Context, site *Website) error {
 
 // describe sets the condition that says how it goes, for the spec that was looked at.
 func describe(site *Website, err error) {
-	status, reason := metav1.ConditionTrue, "Serving"
+	state, reason := metav1.ConditionTrue, "Serving"
 	message := fmt.Sprintf("%d of %d replicas are available", site.Status.Available, site.Spec.Replicas)
 	switch {
 	case err != nil:
-		status, reason, message = metav1.ConditionFalse, "Failed", err.Error()
+		state, reason, message = metav1.ConditionFalse, "Failed", err.Error()
 	case site.Status.Available < site.Spec.Replicas:
-		status, reason = metav1.ConditionFalse, "Starting"
+		state, reason = metav1.ConditionFalse, "Starting"
 	}
-	controller.SetCondition(&site.Status.Conditions, site.Generation, ready, status, reason, message)
+	status.SetCondition(&site.Status.Conditions, site.Generation, ready, state, reason, message)
 }

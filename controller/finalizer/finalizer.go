@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package finalizer
 
 import (
 	"context"
@@ -15,10 +15,9 @@ import (
 // Writer writes the objects of a kind: a cache.SharedInformer or a client.Typed.
 type Writer[T object.Object] interface {
 	Patch(ctx context.Context, key object.Key, patch client.Patch, options ...client.WriteOption) (T, error)
-	UpdateStatus(ctx context.Context, o T, options ...client.WriteOption) (T, error)
 }
 
-// AddFinalizer makes the deletion of o wait until [RemoveFinalizer] is called with the same
+// Add makes the deletion of o wait until [Remove] is called with the same
 // name, which has the form "example.com/what-for". It returns the object as the server has it,
 // or o itself if o has the finalizer already. It does not change o.
 //
@@ -27,11 +26,11 @@ type Writer[T object.Object] interface {
 //
 // The error is a conflict (apierrors.IsConflict) if the object has changed since o was read.
 // The server refuses new finalizers while the object is being deleted.
-func AddFinalizer[T object.Object](ctx context.Context, server Writer[T], o T, name string) (T, error) {
+func Add[T object.Object](ctx context.Context, server Writer[T], o T, name string) (T, error) {
 	if slices.Contains(o.GetFinalizers(), name) {
 		return o, nil
 	}
-	written, err := writeFinalizers(ctx, server, o, append(slices.Clone(o.GetFinalizers()), name))
+	written, err := write(ctx, server, o, append(slices.Clone(o.GetFinalizers()), name))
 	if err != nil {
 		var none T
 		return none, fmt.Errorf("adding finalizer %s to %s: %w", name, object.KeyOf(o), err)
@@ -39,24 +38,24 @@ func AddFinalizer[T object.Object](ctx context.Context, server Writer[T], o T, n
 	return written, nil
 }
 
-// RemoveFinalizer lets the deletion of o continue. It is no error if the object does not have
+// Remove lets the deletion of o continue. It is no error if the object does not have
 // the finalizer any more or is gone. The error is a conflict (apierrors.IsConflict) if the
-// object has changed since o was read. RemoveFinalizer does not change o.
-func RemoveFinalizer[T object.Object](ctx context.Context, server Writer[T], o T, name string) error {
+// object has changed since o was read. Remove does not change o.
+func Remove[T object.Object](ctx context.Context, server Writer[T], o T, name string) error {
 	left := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == name })
 	if len(left) == len(o.GetFinalizers()) {
 		return nil
 	}
-	if _, err := writeFinalizers(ctx, server, o, left); err != nil && !client.AbsentAt(err, object.KeyOf(o)) {
+	if _, err := write(ctx, server, o, left); err != nil && !client.AbsentAt(err, object.KeyOf(o)) {
 		return fmt.Errorf("removing finalizer %s from %s: %w", name, object.KeyOf(o), err)
 	}
 	return nil
 }
 
-// writeFinalizers replaces the whole list, as a merge patch cannot change a part of it. The
+// write replaces the whole list, as a merge patch cannot change a part of it. The
 // version in the patch makes sure that neither the list nor the object is another one than
 // o's: an object that was created anew under the name has another version.
-func writeFinalizers[T object.Object](ctx context.Context, server Writer[T], o T, names []string) (T, error) {
+func write[T object.Object](ctx context.Context, server Writer[T], o T, names []string) (T, error) {
 	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{
 		"finalizers":      names,
 		"resourceVersion": o.GetResourceVersion(),

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package status
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -34,10 +35,15 @@ func SetCondition(conditions *[]metav1.Condition, generation int64, typ string, 
 	})
 }
 
-// WriteStatus writes the status of now if now differs from was, the object as it was read. A
+// Writer writes the objects of a kind: a cache.SharedInformer or a client.Typed.
+type Writer[T object.Object] interface {
+	UpdateStatus(ctx context.Context, o T, options ...client.WriteOption) (T, error)
+}
+
+// Write writes the status of now if now differs from was, the object as it was read. A
 // write that changes nothing would still wake every watcher, this controller included. The
 // error is a conflict (apierrors.IsConflict) if the object has changed since it was read.
-func WriteStatus[T object.Object](ctx context.Context, server Writer[T], was, now T) error {
+func Write[T object.Object](ctx context.Context, server Writer[T], was, now T) error {
 	if equality.Semantic.DeepEqual(was, now) {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller_test
+package events_test
 
 import (
 	"context"
@@ -18,17 +18,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+}
 
 var eventsResource = object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}
 
 // record has a recorder run, and stops it after use.
 func record(t *testing.T, before func(*fakeapi.Request) *metav1.Status, flush time.Duration,
-	use func(*controller.Recorder)) (all []*eventsv1.Event, dropped uint64) {
+	use func(*events.Recorder)) (all []*eventsv1.Event, dropped uint64) {
 	t.Helper()
 	server := fakeapi.New().Serve(eventsResource)
 	server.Before(before)
@@ -36,7 +42,7 @@ func record(t *testing.T, before func(*fakeapi.Request) *metav1.Status, flush ti
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := controller.NewRecorder(c, "example.com/test", "test-1", slog.New(slog.DiscardHandler))
+	r := events.NewRecorder(c, "example.com/test", "test-1", slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); r.Run(ctx, flush) }()
@@ -56,7 +62,7 @@ func TestEventsAreWrittenCountedAndCutBetweenCharacters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		about := pod("web")
 		about.UID = "u"
-		all, dropped := record(t, nil, time.Minute, func(r *controller.Recorder) {
+		all, dropped := record(t, nil, time.Minute, func(r *events.Recorder) {
 			for range 4 {
 				r.Warning(about, "FailedCreate", "Create", "no: %s", strings.Repeat("ü", 1000))
 			}
@@ -101,7 +107,7 @@ func TestEventsThatWaitAreFlushedAtTheEnd(t *testing.T) {
 						return fakeapi.Unavailable(-1)
 					}
 				}
-				all, dropped := record(t, slow, c.flush, func(r *controller.Recorder) {
+				all, dropped := record(t, slow, c.flush, func(r *events.Recorder) {
 					began := time.Now()
 					for _, name := range []string{"a", "b", "c"} {
 						r.Normal(pod(name), "Seen", "See", "here")
@@ -128,7 +134,7 @@ func TestTheKindOfAnEventIsThatOfItsObject(t *testing.T) {
 		typed := *bare.DeepCopy()
 		typed.Name = "typed"
 		typed.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"})
-		all, dropped := record(t, nil, time.Minute, func(r *controller.Recorder) {
+		all, dropped := record(t, nil, time.Minute, func(r *events.Recorder) {
 			r.Normal(pod("web"), "Seen", "See", "a Pod")
 			r.Normal(&typed, "Seen", "See", "only metadata, with a kind")
 			r.Normal(&bare, "Seen", "See", "only metadata")
@@ -145,4 +151,12 @@ func TestTheKindOfAnEventIsThatOfItsObject(t *testing.T) {
 			t.Errorf("%d dropped, want the 2 whose kind is not known", dropped)
 		}
 	})
+}
+
+func TestARecorderWithoutALoggerUsesTheDefaultOne(t *testing.T) {
+	c, err := client.New(&rest.Config{Host: "http://in-memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events.NewRecorder(c, "web", "host-1", nil) // it used to panic
 }

@@ -1,9 +1,10 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller_test
+package finalizer_test
 
 import (
+	"os"
 	"slices"
 	"testing"
 
@@ -12,9 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/finalizer"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/object"
 )
+
+var shared controlplanetest.Shared
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 const (
 	ours   = "example.com/ours"
@@ -37,7 +43,7 @@ func TestFinalizersHoldUpADeletion(t *testing.T) {
 
 	t.Run("added once and removed once", func(t *testing.T) {
 		first := create(t)
-		held, err := controller.AddFinalizer(t.Context(), maps, first, ours)
+		held, err := finalizer.Add(t.Context(), maps, first, ours)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,11 +53,11 @@ func TestFinalizersHoldUpADeletion(t *testing.T) {
 		if want := []string{theirs}; !slices.Equal(first.Finalizers, want) {
 			t.Errorf("those of the object that was given are %v now, want %v", first.Finalizers, want)
 		}
-		again, err := controller.AddFinalizer(t.Context(), maps, held, ours)
+		again, err := finalizer.Add(t.Context(), maps, held, ours)
 		if err != nil || again != held {
 			t.Errorf("adding it again: %v, %v; want the same object", again, err)
 		}
-		if err := controller.RemoveFinalizer(t.Context(), maps, held, ours); err != nil {
+		if err := finalizer.Remove(t.Context(), maps, held, ours); err != nil {
 			t.Fatal(err)
 		}
 		left, err := maps.Get(t.Context(), object.KeyOf(held))
@@ -61,21 +67,21 @@ func TestFinalizersHoldUpADeletion(t *testing.T) {
 		if want := []string{theirs}; !slices.Equal(left.Finalizers, want) {
 			t.Errorf("the finalizers are %v, want %v", left.Finalizers, want)
 		}
-		if err := controller.RemoveFinalizer(t.Context(), maps, left, ours); err != nil {
+		if err := finalizer.Remove(t.Context(), maps, left, ours); err != nil {
 			t.Errorf("removing it again: %v", err)
 		}
 	})
 
 	t.Run("an object that has changed is a conflict", func(t *testing.T) {
 		old := create(t)
-		if _, err := controller.AddFinalizer(t.Context(), maps, old, "example.com/third"); err != nil {
+		if _, err := finalizer.Add(t.Context(), maps, old, "example.com/third"); err != nil {
 			t.Fatal(err)
 		}
 		// Without the conflict this would take the third one away.
-		if _, err := controller.AddFinalizer(t.Context(), maps, old, ours); !apierrors.IsConflict(err) {
+		if _, err := finalizer.Add(t.Context(), maps, old, ours); !apierrors.IsConflict(err) {
 			t.Errorf("adding: %v, want a conflict", err)
 		}
-		if err := controller.RemoveFinalizer(t.Context(), maps, old, theirs); !apierrors.IsConflict(err) {
+		if err := finalizer.Remove(t.Context(), maps, old, theirs); !apierrors.IsConflict(err) {
 			t.Errorf("removing: %v, want a conflict", err)
 		}
 	})
@@ -89,16 +95,16 @@ func TestFinalizersHoldUpADeletion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := controller.AddFinalizer(t.Context(), maps, o, ours); err == nil {
+		if _, err := finalizer.Add(t.Context(), maps, o, ours); err == nil {
 			t.Error("a finalizer was added while the object is being deleted")
 		}
-		if err := controller.RemoveFinalizer(t.Context(), maps, o, theirs); err != nil {
+		if err := finalizer.Remove(t.Context(), maps, o, theirs); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := maps.Get(t.Context(), object.KeyOf(o)); !apierrors.IsNotFound(err) {
 			t.Errorf("after it: %v, want that the object is gone", err)
 		}
-		if err := controller.RemoveFinalizer(t.Context(), maps, o, theirs); err != nil {
+		if err := finalizer.Remove(t.Context(), maps, o, theirs); err != nil {
 			t.Errorf("removing one of an object that is gone: %v", err)
 		}
 	})

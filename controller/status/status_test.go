@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller_test
+package status_test
 
 import (
 	"strings"
@@ -13,26 +13,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/status"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 func TestAConditionThatIsSaidAgainIsNoChange(t *testing.T) {
 	var list []metav1.Condition
-	if !controller.SetCondition(&list, 1, "Ready", metav1.ConditionFalse, "Starting", "0 of 2") {
+	if !status.SetCondition(&list, 1, "Ready", metav1.ConditionFalse, "Starting", "0 of 2") {
 		t.Error("the first one changed nothing")
 	}
 	list[0].LastTransitionTime = metav1.Unix(1, 0)
-	if controller.SetCondition(&list, 1, "Ready", metav1.ConditionFalse, "Starting", "0 of 2") {
+	if status.SetCondition(&list, 1, "Ready", metav1.ConditionFalse, "Starting", "0 of 2") {
 		t.Error("the same again changed something")
 	}
-	if !controller.SetCondition(&list, 2, "Ready", metav1.ConditionFalse, "Starting", "1 of 2") || list[0].ObservedGeneration != 2 {
+	if !status.SetCondition(&list, 2, "Ready", metav1.ConditionFalse, "Starting", "1 of 2") || list[0].ObservedGeneration != 2 {
 		t.Errorf("another message and generation: %+v", list[0])
 	}
 	if list[0].LastTransitionTime != metav1.Unix(1, 0) {
 		t.Error("the time of the transition changed without one")
 	}
-	if !controller.SetCondition(&list, 2, "Ready", metav1.ConditionTrue, "Serving", "2 of 2") || list[0].LastTransitionTime == metav1.Unix(1, 0) {
+	if !status.SetCondition(&list, 2, "Ready", metav1.ConditionTrue, "Serving", "2 of 2") || list[0].LastTransitionTime == metav1.Unix(1, 0) {
 		t.Errorf("a transition: %+v", list[0])
 	}
 	if len(list) != 1 {
@@ -42,7 +43,7 @@ func TestAConditionThatIsSaidAgainIsNoChange(t *testing.T) {
 
 func TestAMessageThatIsTooLongIsCutBetweenCharacters(t *testing.T) {
 	var list []metav1.Condition
-	controller.SetCondition(&list, 1, "Ready", metav1.ConditionFalse, "Failed", strings.Repeat("ß", 20000))
+	status.SetCondition(&list, 1, "Ready", metav1.ConditionFalse, "Failed", strings.Repeat("ß", 20000))
 	message := list[0].Message
 	if len(message) > 32768 || len(message) < 32760 || !utf8.ValidString(message) || !strings.HasSuffix(message, "ß...") {
 		t.Errorf("the message has %d bytes and ends in %q", len(message), message[len(message)-8:])
@@ -50,28 +51,32 @@ func TestAMessageThatIsTooLongIsCutBetweenCharacters(t *testing.T) {
 }
 
 func TestAStatusIsWrittenIfItChanged(t *testing.T) {
-	f := newFixture(t)
-	pods := client.For[*corev1.Pod](f.client)
+	server := fakeapi.New().Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
+	c, err := client.New(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := client.For[*corev1.Pod](c)
 	was, err := pods.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "web"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := was.DeepCopy()
-	if err := controller.WriteStatus(t.Context(), pods, was, now); err != nil {
+	if err := status.Write(t.Context(), pods, was, now); err != nil {
 		t.Fatal(err)
 	}
-	if version := f.server.Get(object.KeyOf(was)).GetResourceVersion(); version != was.ResourceVersion {
+	if version := server.Get(object.KeyOf(was)).GetResourceVersion(); version != was.ResourceVersion {
 		t.Errorf("a status that did not change was written: version %s is now %s", was.ResourceVersion, version)
 	}
 	now.Status.Phase = corev1.PodRunning
-	if err := controller.WriteStatus(t.Context(), pods, was, now); err != nil {
+	if err := status.Write(t.Context(), pods, was, now); err != nil {
 		t.Fatal(err)
 	}
 	if o, err := pods.Get(t.Context(), object.KeyOf(was)); err != nil || o.Status.Phase != corev1.PodRunning {
 		t.Errorf("the status is %v (%v)", o, err)
 	}
 	now.Status.Phase = corev1.PodFailed // from a version that is not the newest any more
-	if err := controller.WriteStatus(t.Context(), pods, was, now); !apierrors.IsConflict(err) {
+	if err := status.Write(t.Context(), pods, was, now); !apierrors.IsConflict(err) {
 		t.Errorf("writing over a newer version: %v, want a conflict", err)
 	}
 }

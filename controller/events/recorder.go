@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package events
 
 import (
 	"cmp"
@@ -88,8 +88,8 @@ func NewRecorder(c *client.Client, controller, instance string, log *slog.Logger
 	}
 }
 
-// EventRights returns the rights that a Recorder needs.
-func EventRights() rbacv1.PolicyRule {
+// Rights returns the rights that a Recorder needs.
+func Rights() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{eventsv1.GroupName}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}
 }
 
