@@ -17,6 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/discovery"
@@ -41,7 +42,7 @@ func withoutController(ctx context.Context, c *client.Client, run []*controllers
 // Event, and the first one of a kind a line in the log.
 type missing struct {
 	informers map[registry.Kind]cache.SharedInformer[*metav1.PartialObjectMetadata]
-	recorder  *controller.Recorder
+	recorder  *events.Recorder
 	log       *slog.Logger
 	logged    map[registry.Kind]bool // only the one worker uses it
 }
