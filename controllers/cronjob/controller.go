@@ -19,6 +19,9 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controller/status"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -43,14 +46,14 @@ func Rights() []rbacv1.PolicyRule {
 		{APIGroups: []string{batchv1.GroupName}, Resources: []string{"cronjobs"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{batchv1.GroupName}, Resources: []string{"cronjobs/status", "cronjobs/finalizers"}, Verbs: []string{"update"}},
 		{APIGroups: []string{batchv1.GroupName}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch", "create", "delete"}},
-		controller.EventRights(),
+		events.Rights(),
 	}
 }
 
 type reconciler struct {
 	cronJobs cache.SharedInformer[*batchv1.CronJob]
 	jobs     cache.SharedInformer[*batchv1.Job]
-	recorder *controller.Recorder
+	recorder *events.Recorder
 	log      *slog.Logger
 	now      func() time.Time
 
@@ -60,7 +63,7 @@ type reconciler struct {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
-	if err := controller.CheckWorkers(o.Workers); err != nil {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	r := &reconciler{
@@ -196,10 +199,10 @@ func (r *reconciler) delete(ctx context.Context, cronJob *batchv1.CronJob, job *
 }
 
 // writeStatus writes a status that has changed.
-func (r *reconciler) writeStatus(ctx context.Context, cronJob *batchv1.CronJob, status batchv1.CronJobStatus) error {
+func (r *reconciler) writeStatus(ctx context.Context, cronJob *batchv1.CronJob, now batchv1.CronJobStatus) error {
 	next := *cronJob
-	next.Status = status
-	err := controller.WriteStatus(ctx, r.cronJobs, cronJob, &next)
+	next.Status = now
+	err := status.Write(ctx, r.cronJobs, cronJob, &next)
 	if apierrors.IsNotFound(err) {
 		return nil // it was deleted meanwhile
 	}
