@@ -16,7 +16,7 @@ import (
 // Kubernetes' own kinds are known by this table, and not by client-go's scheme. A scheme
 // holds every type of every version, so a program that names it is linked with all of
 // them: for the manager that was 6 MB of code that is never run, much of which is
-// resident, and 3 ms and 0.7 MB at each start. Discovery would tell the same as the table
+// resident, and 3 ms and 0.7 MB at each start. Discovery has the same facts as the table,
 // for one more request a group at each start.
 //
 // Tests compare the table with client-go's scheme and with what a real server serves.
@@ -83,8 +83,8 @@ var builtinGroups = []builtinGroup{
 	{name: "storagemigration.k8s.io", folder: "storagemigration", cluster: []string{"StorageVersionMigration"}},
 }
 
-// builtinKinds says of each kind whether its objects live in namespaces, and
-// builtinFolders of which group the types in a folder are.
+// builtinKinds records for each kind whether its objects live in namespaces, and
+// builtinFolders the group of the types in a folder.
 var builtinKinds, builtinFolders = func() (map[schema.GroupKind]bool, map[string]string) {
 	kinds, folders := map[schema.GroupKind]bool{}, map[string]string{}
 	for _, group := range builtinGroups {

@@ -18,7 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Client speaks with one API server under one set of credentials. It is safe for
+// Client sends requests to one API server with one set of credentials. It is safe for
 // concurrent use.
 type Client struct {
 	transport http.RoundTripper

@@ -31,12 +31,12 @@ type Served struct {
 	Short    []string // such as "deploy"
 }
 
-// Can reports whether something can be done with the kind, as far as the server is
-// concerned: whether somebody may is another matter.
+// Can reports whether the server has a verb for the kind. The user of the client may
+// still lack the right to it.
 func (s Served) Can(verb string) bool { return slices.Contains(s.Verbs, verb) }
 
-// DiscoveryError says which versions of which groups a server could not describe:
-// an aggregated server is away, say.
+// DiscoveryError lists the versions of groups that a server could not describe, for
+// example because an aggregated server does not answer.
 type DiscoveryError struct {
 	Failed map[schema.GroupVersion]error
 }
@@ -55,8 +55,8 @@ func (e *DiscoveryError) Error() string {
 // Unwrap returns the errors of all versions.
 func (e *DiscoveryError) Unwrap() []error { return slices.Collect(maps.Values(e.Failed)) }
 
-// errStale is the error for a version whose server the API server could not ask
-// lately; what it says of it may be out of date.
+// errStale is the error for a version whose aggregated server has not answered the API
+// server recently. Its description may be out of date.
 var errStale = errors.New("stale GroupVersion discovery")
 
 // Discover asks the server which kinds it serves, each in the version that the
@@ -79,8 +79,8 @@ func (c *Client) Discover(ctx context.Context) ([]Served, error) {
 	return d.kinds, nil
 }
 
-// correct forgets what has changed: a custom kind may have been defined anew, in
-// another scope or under another plural.
+// correct forgets what has changed: a custom kind may have been deleted and defined
+// again, with another scope or another plural.
 func (c *Client) correct(found []Served) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,8 +98,8 @@ type discovery struct {
 	failed map[schema.GroupVersion]error
 }
 
-// add notes a kind. Versions are told in the order of preference, and so the first
-// that has a kind is the one to use.
+// add notes a kind. Versions arrive in the order of preference, so the first one that has
+// a kind is the one to use.
 func (d *discovery) add(s Served) {
 	id := schema.GroupResource{Group: s.Group, Resource: s.Plural}
 	if _, known := d.served[id]; known || s.Kind == "" {
@@ -188,7 +188,8 @@ func versionsOf(group metav1.APIGroup) []schema.GroupVersion {
 	return versions
 }
 
-// addVersions asks for each version of a group, all at once, and adds what they have.
+// addVersions requests the versions of a group, all at the same time, and adds their
+// kinds.
 func (c *Client) addVersions(ctx context.Context, d *discovery, versions []schema.GroupVersion) {
 	lists := make([]metav1.APIResourceList, len(versions))
 	errs := make([]error, len(versions))

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client speaks with an API server.
+// Package client sends requests to an API server.
 //
 // A [Client] is one server with one set of credentials. On it stand three layers,
 // each usable on its own:

@@ -113,7 +113,7 @@ func (r *Request) statusError(response *http.Response) error {
 		if status.Details == nil && seconds > 0 { // only the header says when
 			status.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)}
 		}
-		if d := status.Details; d != nil { // the body is believed no more than the header
+		if d := status.Details; d != nil { // the body has the same bound as the header
 			d.RetryAfterSeconds = min(max(d.RetryAfterSeconds, 0), int32(maxRetryAfter/time.Second))
 		}
 		return &apierrors.StatusError{ErrStatus: status}
@@ -157,7 +157,7 @@ func Absent(err error) bool {
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// AbsentAt is [Absent] about the object of this name, and not about another one such as its
+// AbsentAt is [Absent] for the object of this name, and not for another object such as its
 // namespace.
 func AbsentAt(err error, key object.Key) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
@@ -165,7 +165,7 @@ func AbsentAt(err error, key object.Key) bool {
 }
 
 // NamespaceGone reports whether a create was refused because its namespace is being deleted or
-// does not exist. A retry does not help. If the object was created for another one of the
+// does not exist. A retry does not help. If the object was created for another object of the
 // namespace, no Event is needed: the other object will be deleted too.
 //
 // Source of the two answers: k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle.

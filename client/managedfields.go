@@ -14,9 +14,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// dropManagedFields is the parameter of a media type that asks a server to leave
-// metadata.managedFields out of what it answers. A server that leaves them out does not
-// say so.
+// dropManagedFields is the parameter of a media type that requests answers without
+// metadata.managedFields. A server that leaves them out does not confirm it.
 //
 // API servers whose gate ManagedFieldsOptOut is off, and those of Kubernetes 1.37 and
 // older, which have no such gate, ignore the parameter as any other that they do not know.
@@ -24,10 +23,10 @@ import (
 // Source: KEP-5958, and k8s.io/apiserver/pkg/endpoints/handlers/negotiation from v0.38 on.
 const dropManagedFields = ";drop=metadata.managedFields"
 
-// stream begins a list or a watch. Where the server refuses to leave managedFields out, it
-// asks again with them. If that helps, later requests for kinds of that group and version
-// ask with them at once: one server answers for all of these, which may be an aggregated
-// one with its own idea of an Accept header.
+// stream begins a list or a watch. If the server refuses to leave managedFields out,
+// stream sends the request again with them. If that helps, later requests for kinds of
+// that group and version include them at once: one server, perhaps an aggregated one that
+// reads Accept headers in its own way, answers for all of these kinds.
 func (c *Client) stream(ctx context.Context, r object.Resource, s Selection, request func(Selection) *Request) (*Stream, error) {
 	served := schema.GroupVersion{Group: r.Group, Version: r.Version}
 	if s.WithoutManagedFields {
@@ -46,8 +45,8 @@ func (c *Client) stream(ctx context.Context, r object.Resource, s Selection, req
 	return stream, err
 }
 
-// refusesForm reports whether an error may be about the form that was asked for, rather
-// than about the objects.
+// refusesForm reports whether an error may be about the requested form, rather than about
+// the objects.
 func refusesForm(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

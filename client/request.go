@@ -28,9 +28,9 @@ import (
 // Retry-After. Source: k8s.io/client-go/rest, maxRetries.
 const maxRetries = 10
 
-// maxRetryAfter is the longest wait that an answer can ask for. An API server asks for at
-// most 32 s (k8s.io/apiserver/pkg/util/flowcontrol, maxRetryAfter), proxies for what they
-// like.
+// maxRetryAfter is the longest wait that the client takes from an answer. An API server
+// sends at most 32 s (k8s.io/apiserver/pkg/util/flowcontrol, maxRetryAfter). Proxies have
+// no limit.
 const maxRetryAfter = time.Minute
 
 // maxAnswer is the largest body that [Request.Do] reads, in bytes.
@@ -221,7 +221,7 @@ func (r *Request) Do(ctx context.Context) (Answer, error) {
 // as of most single objects, is read into a buffer of that size: growing one was a
 // seventh of all that a manager allocated while it created Pods.
 func readAll(response *http.Response) ([]byte, error) {
-	const first = 64 << 10 // not believed beyond: the length is the server's word
+	const first = 64 << 10 // a bound, because the server may send any number
 	var body bytes.Buffer
 	if n := response.ContentLength; n > 0 {
 		body.Grow(int(min(n, first)) + bytes.MinRead) // which ReadFrom wants to have free

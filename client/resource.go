@@ -22,9 +22,8 @@ import (
 
 type schemaKey = schema.GroupVersionKind
 
-// KindOf returns the kind of a typed object: what the object says of itself, or
-// else what is known of its type, which is one of Kubernetes' own or in the scheme that
-// the client was given.
+// KindOf returns the kind of a typed object: the kind in the object, or else the kind of
+// its type, which is a built-in one or in the scheme of the client.
 func (c *Client) KindOf(o runtime.Object) (schema.GroupVersionKind, error) {
 	if kind := o.GetObjectKind().GroupVersionKind(); kind.Kind != "" && kind.Version != "" {
 		return kind, nil
@@ -39,9 +38,9 @@ func (c *Client) KindOf(o runtime.Object) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
-// Resolve returns how the server serves a kind. Built-in kinds are known without
-// asking; others are looked up in the server's discovery, once. A kind that the
-// server does not serve is an apierrors.IsNotFound.
+// Resolve returns how the server serves a kind. Built-in kinds need no request. Others
+// are looked up in the server's discovery, once. A kind that the server does not serve is
+// an apierrors.IsNotFound.
 func (c *Client) Resolve(ctx context.Context, kind schema.GroupVersionKind) (object.Resource, error) {
 	if resource, builtin := builtinResource(kind); builtin {
 		return resource, nil
@@ -82,8 +81,8 @@ func (c *Client) Resolve(ctx context.Context, kind schema.GroupVersionKind) (obj
 	}}
 }
 
-// Plural returns the name of a kind as kubectl prints it, without asking a
-// server: right for built-in kinds, a good guess for others.
+// Plural returns the name of a kind as kubectl prints it, without a request. It is right
+// for built-in kinds, and a guess for others.
 func Plural(kind schema.GroupVersionKind) string {
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	return plural.GroupResource().String()

@@ -21,7 +21,7 @@ type Selection struct {
 
 	// JSONOnly is set for types that have no protobuf form.
 	JSONOnly bool
-	// MetadataOnly asks for PartialObjectMetadata instead of the objects.
+	// MetadataOnly requests PartialObjectMetadata instead of the objects.
 	MetadataOnly bool
 	// WithoutManagedFields asks the server to leave out metadata.managedFields, which are
 	// half of many objects. Servers that cannot leave them out send them.
@@ -44,11 +44,11 @@ type WatchOptions struct {
 	SendInitialEvents bool          // begin with the state, as a watch list
 }
 
-// asMetadata asks for an object's metadata instead of the object.
+// asMetadata requests an object's metadata instead of the object.
 const asMetadata = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-// metadataTypes asks for an object's metadata, or for the whole object in JSON from a server
-// that has no such form: the metadata is read from either. Aggregated servers that are built
+// metadataTypes requests an object's metadata, or the whole object in JSON from a server
+// that has no such form. The metadata is read from either. Aggregated servers that are built
 // without it answer 406 to a request that accepts nothing else.
 var metadataTypes = []string{wire.Protobuf.MediaType() + asMetadata, wire.JSON.MediaType() + asMetadata, wire.JSON.MediaType()}
 

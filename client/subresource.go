@@ -38,7 +38,7 @@ type Subresource[S object.Object] struct {
 // It is the kind itself for "status", "approval", "finalize", "resize" and
 // "ephemeralcontainers". Writes have the options of the view of.
 //
-// A [Recorder] is told of what a write does to the object that the subresource belongs to. A
+// A [Recorder] records what a write does to the object that the subresource belongs to. A
 // Scale carries the object's version, an eviction deletes the Pod, and a token changes
 // nothing, so that no write is recorded. Where the answer carries no version, as after a
 // binding, the outcome is Unknown.

@@ -18,7 +18,7 @@ import (
 // kept busy: at 10 ms a request it is 6,400 a second.
 const atOnce = 64
 
-// turns lets so many requests through at a time.
+// turns bounds the number of requests at a time.
 type turns chan struct{}
 
 // take waits for a turn.

@@ -38,7 +38,8 @@ func ForResource[T object.Object](c *Client, r object.Resource) Typed[T] {
 	return Typed[T]{client: c, resource: r}
 }
 
-// ForKind is as [ForResource], for a kind whose resource the server is asked for.
+// ForKind is as [ForResource], for a kind whose resource is looked up in the server's
+// discovery.
 func ForKind[T object.Object](c *Client, kind schema.GroupVersionKind) Typed[T] {
 	return Typed[T]{client: c, kind: kind}
 }
@@ -70,12 +71,12 @@ func (t Typed[T]) Resource(ctx context.Context) (object.Resource, error) {
 // known is what does not change about a type.
 type known struct {
 	kind    schema.GroupVersionKind
-	builtin object.Resource // zero: to be asked of the server
+	builtin object.Resource // zero: looked up on the server
 }
 
-// knownOf looks a type up once: it needs an object to look at, and a Pod is large to be
-// made for every request; and building the name of a resource was 2 % of what a manager
-// did while it created Pods.
+// knownOf looks a type up once. A look-up needs an object, and a Pod is too large to be
+// made for every request. Building the name of a resource was 2 % of the CPU time of a
+// manager that created Pods.
 func knownOf[T object.Object](c *Client) (known, error) {
 	typ := reflect.TypeFor[T]()
 	if k, ok := c.types.Load(typ); ok {
@@ -97,7 +98,7 @@ func (t Typed[T]) request(ctx context.Context, method string) (*Request, error) 
 		return nil, err
 	}
 	request := t.client.Request(method).Resource(r)
-	var sample T // of which the type is looked at alone
+	var sample T // only its type is used
 	_, metadata := any(sample).(*metav1.PartialObjectMetadata)
 	switch {
 	case metadata && method != http.MethodDelete: // whose answer may be a Status, and is not read

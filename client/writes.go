@@ -118,8 +118,8 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 	return o, err
 }
 
-// send is as write. It returns false if the answer is a Status, which does not tell the outcome
-// of a write other than a delete.
+// send is as write. It returns false if the answer is a Status, which does not contain the
+// outcome of a write other than a delete.
 func (t Typed[T]) send(ctx context.Context, request *Request, w Write, sent string, options []WriteOption) (o T, ok bool, err error) {
 	request.apply(t.options, options, wire.SpeaksProtobuf(o))
 	w.Resource, w.Client = request.resource, t.client

@@ -7,8 +7,8 @@ import "time"
 
 // instant is a moment on both clocks of a process.
 type instant struct {
-	mono time.Duration // since some moment; nobody sets it, but it may stand still while the machine sleeps
-	wall time.Time     // goes on while the machine sleeps, but may be set
+	mono time.Duration // since some moment; it cannot be set, but it may stop while the machine sleeps
+	wall time.Time     // runs while the machine sleeps, but can be set
 }
 
 // clock returns the present. Tests have one that jumps.
@@ -28,5 +28,5 @@ func (i instant) atMost(since instant) time.Duration {
 }
 
 // atLeast is a time that has certainly passed since: what others must wait for. The wall
-// clock has no say in it; it may be set forward.
+// clock is not used for it, because it may be set forward.
 func (i instant) atLeast(since instant) time.Duration { return i.mono - since.mono }

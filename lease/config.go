@@ -15,10 +15,11 @@ import (
 
 // Timing says how long a lease is held without being renewed.
 type Timing struct {
-	// Duration is how long others wait after the last sign of the holder: the longest
-	// time for which nobody works after a crash. Whole seconds; it stands in the record.
+	// Duration is how long other processes wait after the holder's last renewal: the
+	// longest time without a leader after a crash. Whole seconds; it stands in the
+	// record.
 	Duration time.Duration
-	// RenewDeadline is how long the holder goes on after it sent its last renewal that
+	// RenewDeadline is how long the holder leads after it sent its last renewal that
 	// succeeded. It is shorter than Duration.
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two renewals, and between two attempts of anything
@@ -26,13 +27,13 @@ type Timing struct {
 	RetryPeriod time.Duration
 }
 
-// DefaultTiming has somebody else at work within ten seconds of a crash. Those of
-// kube-controller-manager, 15 s, 10 s and 2 s, aim at twenty: there, a process that stands
-// by polls every two seconds instead of watching. The server may be away for as long as
-// RenewDeadline, less the time since the last renewal, before the holder gives up.
+// With DefaultTiming, another process leads within ten seconds of a crash. The timing of
+// kube-controller-manager, 15 s, 10 s and 2 s, aims at twenty: there, a process that
+// stands by polls every two seconds instead of watching. The server may be away for as
+// long as RenewDeadline, less the time since the last renewal, before the holder gives up.
 var DefaultTiming = Timing{Duration: 9 * time.Second, RenewDeadline: 6 * time.Second, RetryPeriod: 2 * time.Second}
 
-// Validate says what is wrong with a Timing. All of it, each in the words of the field.
+// Validate returns an error for each field of a Timing that is wrong.
 func (t Timing) Validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

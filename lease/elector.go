@@ -82,7 +82,7 @@ func (e *Elector) note(f func(*Status)) {
 	f(&e.status)
 }
 
-// say logs trouble, once until it is another one.
+// say logs an error, and logs it again only after another one.
 func (e *Elector) say(what string, err error) {
 	text := what + ": " + string(apierrors.ReasonForError(err))
 	e.mu.Lock()
@@ -151,8 +151,8 @@ type standby struct {
 	told string
 }
 
-// try looks at the lease, waits until it is free or changes, and takes it if it is free.
-// Without a term and without an error it is to be called again at once.
+// try reads the lease, waits until it is free or changes, and takes it if it is free. If
+// it returns neither a term nor an error, the caller calls it again at once.
 func (s *standby) try(ctx context.Context) (*Term, error) {
 	ask, cancel := s.request(ctx)
 	l, err := s.leases.Get(ask, s.config.Key)
@@ -190,7 +190,7 @@ func (s *standby) see(l *coordinationv1.Lease) {
 }
 
 // waitUntilFree watches the lease until it is free. It returns false if the lease must be
-// looked at again instead.
+// read again instead.
 func (s *standby) waitUntilFree(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -217,7 +217,7 @@ func (s *standby) waitUntilFree(ctx context.Context) bool {
 			}
 			s.see(c.lease)
 		case <-timer.C:
-			s.log.Info("the holder has given no sign of life", "holder", holder(s.seen.lease), "for", s.clock().atLeast(s.seen.at).Round(time.Millisecond))
+			s.log.Info("the holder has stopped renewing its lease", "holder", holder(s.seen.lease), "for", s.clock().atLeast(s.seen.at).Round(time.Millisecond))
 		case <-ctx.Done():
 			timer.Stop()
 			return false
@@ -251,7 +251,7 @@ func (s *standby) take(ctx context.Context, l *coordinationv1.Lease) (*Term, err
 	case err == nil:
 		return s.begin(l, a, s.left), nil
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		return nil, nil // somebody was faster, or touched it
+		return nil, nil // another process was faster, or changed it
 	}
 	return nil, err
 }

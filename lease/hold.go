@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// hold is what a holder knows of its time. It speaks with nobody.
+// hold is what a holder knows of its time. It sends no requests.
 type hold struct {
 	clock clock
 	limit time.Duration // from the sending of a renewal

@@ -18,8 +18,9 @@ type attempt struct {
 	sent      instant
 }
 
-// mine is what tells the records of one term from all others: those that were sent and
-// whose fate is not known, and the last one that the server has confirmed.
+// mine distinguishes the records of one term from all others. It has the records that
+// were sent and whose outcome is not known, and the last one that the server has
+// confirmed.
 type mine struct {
 	identity string
 	acquired metav1.MicroTime
@@ -73,10 +74,10 @@ func (m *mine) taken(l *coordinationv1.Lease, a attempt, t Timing, transitions i
 	return l
 }
 
-// wordAnnotation is where a holder that released the lease left a word for the next one.
+// wordAnnotation holds what a holder that released the lease left for the next one.
 const wordAnnotation = "setpoint.io/left-by-last-holder"
 
-// released returns the lease as one that nobody holds, in the form of client-go.
+// released returns the lease without a holder, in the form of client-go.
 func released(l *coordinationv1.Lease, now instant, word string) *coordinationv1.Lease {
 	l = l.DeepCopy()
 	if word != "" {
@@ -110,8 +111,8 @@ type sighting struct {
 	at    instant
 }
 
-// note takes in a record. One that says what the last one said is no sign of life: a
-// label may have been put on the Lease.
+// note takes in a record. A record that equals the last one is not a renewal: a label may
+// have been put on the Lease.
 func (s *sighting) note(l *coordinationv1.Lease, now instant) {
 	if s.lease == nil || !sameRecord(s.lease, l) {
 		s.at = now

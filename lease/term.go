@@ -57,20 +57,20 @@ func (e *Elector) begin(l *coordinationv1.Lease, a attempt, left string) *Term {
 func (t *Term) Context() context.Context { return t.hold.ctx }
 
 // Certain returns nil if the lease is held at this moment, and otherwise why that is not
-// certain. It asks nobody and takes some 100 ns. What is uncertain may be certain again
-// later, unless the term has ended.
+// certain. It sends no request and takes some 100 ns. What is uncertain may be certain
+// again later, unless the term has ended.
 func (t *Term) Certain() error { return t.hold.certain() }
 
 // Left is what the holder before said to this one when it released the lease; empty if it
 // did not.
 func (t *Term) Left() string { return t.left }
 
-// Release ends the term and then releases the lease. A term that has ended otherwise
-// is left as it is: other processes wait for its lease to expire. word is for the next
-// holder; it stands in an annotation.
+// Release ends the term and then releases the lease. For a term that has ended otherwise,
+// Release does nothing: other processes wait for its lease to expire. word is for the
+// next holder; it stands in an annotation.
 func (t *Term) Release(ctx context.Context, word string) error {
 	ended := t.hold.ctx.Err() != nil
-	t.hold.end(errReleased) // before anybody else may begin
+	t.hold.end(errReleased) // before another process may begin
 	t.stop()
 	t.renewal.Wait()
 	t.e.tasks.Wait()
@@ -87,7 +87,7 @@ func (t *Term) Release(ctx context.Context, word string) error {
 			break
 		}
 		if _, own := t.mine.find(l); !own {
-			return nil // it is somebody else's
+			return nil // another process holds it
 		}
 		_, err = t.e.leases.Update(ctx, released(l, t.e.clock(), word))
 	}
@@ -140,9 +140,8 @@ func (t *Term) renew(ctx context.Context) {
 	}
 }
 
-// foreign takes in a change, and reports whether the lease must be looked at because of
-// it: it was deleted, or has a record that is not of this term. It does not count as
-// held then.
+// foreign takes in a change, and reports whether the lease must be read because of it: it
+// was deleted, or has a record that is not of this term. It does not count as held then.
 func (t *Term) foreign(c change) bool {
 	if known := versionOf(t.last); known.AtLeast(versionOf(c.lease)) {
 		return false
@@ -182,7 +181,7 @@ func (t *Term) once(ctx context.Context) error {
 		if !own {
 			return &takenError{holder(l)}
 		}
-		// Ours all the same: an answer was lost, or somebody put a label on it.
+		// It is still ours: an answer was lost, or a user put a label on it.
 		unchanged := l.ResourceVersion == t.last.ResourceVersion
 		t.confirmed(l, a)
 		if unchanged {
@@ -191,7 +190,7 @@ func (t *Term) once(ctx context.Context) error {
 	}
 }
 
-// anew makes a lease that was deleted.
+// anew creates a lease that was deleted.
 func (t *Term) anew(ctx context.Context) error {
 	a := t.mine.next(t.e.clock())
 	key := t.e.config.Key
@@ -208,7 +207,7 @@ func (t *Term) anew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.e.log.Warn("the lease was deleted, and has been made anew")
+	t.e.log.Warn("the lease was deleted, and has been created again")
 	t.confirmed(l, a)
 	return nil
 }

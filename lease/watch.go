@@ -18,13 +18,13 @@ var resource = object.Resource{
 	Group: coordinationv1.GroupName, Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true,
 }
 
-// change is what a watch tells: how the Lease is now.
+// change is an event of a watch: the Lease as it is now.
 type change struct {
 	lease   *coordinationv1.Lease
 	deleted bool
 }
 
-// watch tells of changes of the Lease after a version. The channel is closed when the
+// watch returns the changes of the Lease after a version. The channel is closed when the
 // watch ends, for whatever reason; ctx ends it.
 func (e *Elector) watch(ctx context.Context, after string) <-chan change {
 	changes := make(chan change)
@@ -35,7 +35,7 @@ func (e *Elector) watch(ctx context.Context, after string) <-chan change {
 			Fields:    fields.OneTermEqualSelector("metadata.name", e.config.Key.Name).String(),
 		}, client.WatchOptions{ResourceVersion: after})
 		if err != nil {
-			e.say("it cannot be watched, and is asked for again and again instead", err)
+			e.say("it cannot be watched, and is polled instead", err)
 			return
 		}
 		defer func() { _ = stream.Close() }() // whatever was wrong with it, it is over

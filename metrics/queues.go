@@ -25,7 +25,7 @@ func describeQueue(name, help string, more ...string) *prometheus.Desc {
 
 var (
 	queueDepth      = describeQueue("depth", "Keys that wait to be handed out, without those that wait for a time.")
-	queueAdds       = describeQueue("adds_total", "Runs that were asked for; adds that found their key waiting are one.")
+	queueAdds       = describeQueue("adds_total", "Runs that were requested; adds that found their key waiting count as one.")
 	queueLatency    = describeQueue("queue_duration_seconds", "How long keys waited for a worker.")
 	queueWork       = describeQueue("work_duration_seconds", "How long keys were worked on.")
 	queueUnfinished = describeQueue("unfinished_work_seconds", "How long all keys that are worked on have been.")

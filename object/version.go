@@ -16,8 +16,8 @@ import "fmt"
 // where both are kept in one etcd.
 type Version string
 
-// ParseVersion checks that s is empty or a decimal number without leading zeros.
-// "0", which asks a server for any version, is before all that a server sends.
+// ParseVersion checks that s is empty or a decimal number without leading zeros. "0",
+// which requests any version from a server, is before all versions that a server sends.
 func ParseVersion(s string) (Version, error) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' || (s[i] == '0' && i == 0 && len(s) > 1) {

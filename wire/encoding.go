@@ -108,8 +108,8 @@ func (e Encoding) Decode(raw []byte, o runtime.Object) error {
 	return nil
 }
 
-// Open takes the envelope off a single object's body. For JSON raw is the body
-// itself. apiVersion and kind are what the body says of itself.
+// Open takes the envelope off a single object's body. For JSON raw is the body itself.
+// apiVersion and kind are those in the body.
 func (e Encoding) Open(body []byte) (apiVersion, kind string, raw []byte, err error) {
 	if e == Protobuf {
 		v, k, raw, err := openProtobuf(body)

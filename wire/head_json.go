@@ -52,7 +52,7 @@ func (h *Head) readJSON() error {
 	return top.err
 }
 
-// follow goes on behind a value that inner has walked over.
+// follow continues behind a value that inner has read.
 func (m *walker) follow(inner *walker) {
 	m.at = inner.at
 	if m.err == nil {

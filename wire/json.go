@@ -19,7 +19,7 @@ type jsonReader struct {
 	limit  int
 	buffer []byte
 	at     int   // buffer[at:] is still to be read
-	err    error // of in; told once what arrived before it has been read
+	err    error // of in; returned once what arrived before it has been read
 	scan   scanner
 }
 
@@ -38,8 +38,8 @@ func (r *jsonReader) more() error {
 			r.buffer = r.buffer[:copy(r.buffer, r.buffer[r.at:])]
 			r.at = 0
 		} else {
-			// A value that does not fit into this is too large: all of the buffer
-			// but a number that may go on has been looked at.
+			// A value that does not fit into this is too large. All of the buffer has
+			// been read, except a number that may continue.
 			size := max(min(2*cap(r.buffer), r.limit+2*maxNumber), cap(r.buffer)+maxNumber)
 			r.buffer = append(make([]byte, 0, size), r.buffer...)
 		}

@@ -20,12 +20,11 @@ const (
 	maxNumber = 1024
 )
 
-// scanner finds the end of one JSON value in bytes that arrive piece by piece, and
-// checks its grammar (RFC 8259) on the way. It looks at each byte once, and does not
-// care where the pieces end. The zero scanner begins a value; whitespace before the
-// value is part of it.
+// scanner finds the end of one JSON value in bytes that arrive piece by piece, and checks
+// its grammar (RFC 8259) on the way. It reads each byte once, wherever the pieces end.
+// The zero scanner begins a value; whitespace before the value is part of it.
 type scanner struct {
-	at     int     // the bytes that were looked at
+	at     int     // the bytes that were read
 	state  state   // what may come there
 	quoted bool    // at is within a text; state is for behind it
 	outer  []state // for each container that is open: what may come behind it
@@ -89,8 +88,8 @@ var within = [tokens]state{objectToken: wantNameOrEnd, arrayToken: wantElementOr
 
 func (s *scanner) reset() { *s = scanner{outer: s.outer[:0]} }
 
-// scan looks at what has arrived of a value since the last call. data begins with
-// the value, always. It returns true when the value is whole, and ends at s.at.
+// scan reads what has arrived of a value since the last call. data always begins with the
+// value. It returns true when the value is whole, and ends at s.at.
 func (s *scanner) scan(data []byte) (whole bool, err error) {
 	at, state := s.at, s.state // in registers: this loop is what reading JSON costs
 	if s.quoted {
@@ -183,8 +182,8 @@ func text(data []byte, i int) (end int, open, ok bool) {
 	}
 }
 
-// plain counts the bytes in front that mean themselves within a text: neither
-// quotes nor backslashes nor control characters. It looks at eight at a time.
+// plain counts the bytes in front that mean themselves within a text: neither quotes nor
+// backslashes nor control characters. It reads eight at a time.
 func plain(data []byte) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	i := 0

@@ -22,8 +22,8 @@ type ListMeta struct {
 // encoded bytes of each object, in order. limit is the largest object in bytes;
 // 0 means [DefaultLimit]. The bytes are valid during the call only.
 //
-// An error of item ends the reading and is returned as it is. A body that ends
-// early is io.ErrUnexpectedEOF; items handed out before it were whole.
+// An error of item ends the reading and is returned unchanged. A body that ends early is
+// io.ErrUnexpectedEOF; items handed out before it were whole.
 func List(body io.Reader, e Encoding, limit int, item func(raw []byte) error) (ListMeta, error) {
 	if limit <= 0 {
 		limit = DefaultLimit

@@ -18,8 +18,8 @@ type Path struct {
 	Numbers [4]int32
 }
 
-// NodeName is where a Pod says which Node it is bound to.
-// Source: k8s.io/api/core/v1/generated.proto.
+// NodeName is the field with the Node that a Pod is bound to. Source:
+// k8s.io/api/core/v1/generated.proto.
 var NodeName = Path{Names: "spec.nodeName", Numbers: [4]int32{2, 10}}
 
 // Text reads the text at a path without decoding the rest of the object. It is empty if

@@ -151,8 +151,7 @@ func (w *WatchReader) nextJSON() (Event, error) {
 	return event, nil
 }
 
-// typeMeta saves two allocations an event: a watch speaks of one kind, nearly
-// always.
+// typeMeta saves two allocations an event: a watch nearly always has events of one kind.
 func (w *WatchReader) typeMeta(apiVersion, kind []byte) (string, string) {
 	if string(apiVersion) != w.apiVersion {
 		w.apiVersion = string(apiVersion)

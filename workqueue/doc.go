@@ -42,8 +42,8 @@
 // key starves, and an old backlog takes at most a quarter of the turns from urgent keys. An add
 // with a higher priority moves a waiting key up.
 //
-// With Options.Fair, the groups that have keys, usually namespaces, take turns within a priority.
-// A namespace of 100,000 keys delays another one with a single key by one turn.
+// With Options.Fair, the groups that have keys, usually namespaces, take turns within a
+// priority. A namespace of 100,000 keys delays a namespace with a single key by one turn.
 //
 // # Failures
 //

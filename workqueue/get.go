@@ -75,7 +75,7 @@ func (q *Queue[K]) first(item *Item[K]) *entry[K] {
 	return e
 }
 
-// next ends the run of an item and begins another one, see take.
+// next ends the run of an item and begins another run, see take.
 func (q *Queue[K]) next(e *entry[K], item *Item[K]) *entry[K] {
 	now := q.now()
 	q.mu.Lock()
@@ -84,7 +84,7 @@ func (q *Queue[K]) next(e *entry[K], item *Item[K]) *entry[K] {
 	}
 	e = q.take(now, item)
 	q.mu.Unlock()
-	return e // nobody to wake: finish makes one key ready at most, and take takes one
+	return e // no worker to wake: finish makes one key ready at most, and take takes one
 }
 
 // take waits for a key to be ready, begins its run and fills in item, in place: returning an
@@ -149,7 +149,7 @@ func (q *Queue[K]) finish(e *entry[K], now int64) {
 	case forWorker:
 		q.pending--
 		q.ready.push(e)
-	case untilDue: // the timer sees to it
+	case untilDue: // the timer does it
 	}
 	q.closeIfDrained()
 }

@@ -22,7 +22,7 @@ type Stats struct {
 	Failing    int // with rate limited adds since the last Forget
 
 	// Since the queue was made.
-	Adds    uint64 // keys that became ready or pending: runs asked for
+	Adds    uint64 // keys that became ready or pending: requested runs
 	Merged  uint64 // adds that found their key waiting already
 	Retries uint64 // rate limited adds
 	Ignored uint64 // adds after shutdown, and delayed keys that shutdown dropped

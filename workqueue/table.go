@@ -10,15 +10,15 @@ import "hash/maphash"
 // their key: a key that comes and goes is hashed once, before the queue is locked,
 // and not at each look, write and delete.
 //
-// It grows as it is filled, two chains at each insert, so that no worker waits
-// for a large table to be made anew.
+// It grows as it is filled, two chains at each insert, so that no worker waits while a
+// large table is copied.
 type table[K comparable] struct {
 	seed   maphash.Seed
 	n      int
 	chains []*entry[K] // as many as a power of two
 
 	old   []*entry[K] // half as many, being moved to chains; nil if none is
-	moved int         // how many of old have been
+	moved int         // how many chains of old have been moved
 }
 
 // minChains are those of a table that has not grown.
