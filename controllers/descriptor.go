@@ -14,8 +14,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Definition is what a controller with options of type O says of itself. The functions may
-// be nil. They get the options that the controller is made with, which hold Defaults at first.
+// Definition describes a controller with options of type O. The functions may be nil. They get
+// the options that the controller is made with, which hold Defaults at first.
 type Definition[O any] struct {
 	Name    string // upstream's, such as "deployment-controller"
 	Alias   string // short for Name, such as "deployment"; the same as Name where there is none
@@ -35,27 +35,28 @@ type Definition[O any] struct {
 	Rights   []rbacv1.PolicyRule
 	RightsIn map[string][]rbacv1.PolicyRule
 
-	// Defaults are the options of a controller that nobody has told anything.
+	// Defaults are the options of a controller without flags.
 	Defaults O
 
 	// Flags are the flags that set options, and Gates the feature gates that change them.
 	Flags func(*O) []Flag
 	Gates func(*O) []Gate
 
-	// Cluster takes from what the process knows of its cluster what the controller needs, and
-	// Lacks says what is missing without which it has no work, such as "a private key for
-	// service accounts"; "" is nothing.
+	// Cluster takes what the controller needs from the facts about the cluster that the
+	// process has. Lacks names what is missing without which the controller has no work, such
+	// as "a private key for service accounts"; "" is nothing.
 	Cluster func(*O, Cluster)
 	Lacks   func(*O) string
 }
 
-// Gate is a feature gate that a controller obeys. Set is told whether it is on.
+// Gate is a feature gate that a controller obeys. Set receives whether it is on.
 type Gate struct {
 	Name string
 	Set  func(on bool)
 }
 
-// Cluster is what controllers need to know of a cluster and no API server tells.
+// Cluster has the facts about a cluster that controllers need and that no API server
+// serves.
 type Cluster struct {
 	// ServiceAccountKey is the private key, in PEM, that signs the tokens of service
 	// accounts. It is a secret.
@@ -67,15 +68,15 @@ type Cluster struct {
 	// Signing are the files of the authorities that sign certificates, by signer.
 	Signing map[string]KeyFiles
 
-	// OneServer says that the cluster has one API server: nobody has to be waited for until
-	// all of them know that a namespace terminates.
+	// OneServer is set if the cluster has one API server: then no controller has to wait
+	// until all API servers have seen that a namespace terminates.
 	OneServer bool
 }
 
 // KeyFiles are files, in PEM, of a certificate and of its private key.
 type KeyFiles struct{ Cert, Key string }
 
-// Rules are what somebody may do, by the namespace in which he may; "" is everywhere.
+// Rules are rights by the namespace in which they hold; "" is everywhere.
 type Rules map[string][]rbacv1.PolicyRule
 
 // Descriptor describes a built-in controller, and holds the options that it will be made
@@ -159,7 +160,7 @@ func (d *Descriptor) StoppedBy() *Flag {
 // Learn takes over what the process knows of its cluster.
 func (d *Descriptor) Learn(c Cluster) { d.learn(c) }
 
-// Lacks says what is missing without which the controller has no work, "" if nothing is.
+// Lacks names what is missing without which the controller has no work, "" if nothing is.
 // A manager leaves such a controller out and runs the others.
 func (d *Descriptor) Lacks() string { return d.lacks() }
 

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers defines what a built-in controller says of itself.
+// Package controllers defines how a built-in controller describes itself.
 //
 // Each lies in a folder below this one, and exports a Descriptor: its names, the rights that
 // it needs, its options with their defaults, the flags and feature gates that change them,
@@ -26,6 +26,6 @@
 // that "setpoint manager rbac" prints, and the tests of the documented tables. A controller
 // is therefore added by its folder and a line in that list.
 //
-// Nothing here reads a command line. A [Flag] says what a flag is called and where its
-// value goes; the command makes a flag of it.
+// Nothing here reads a command line. A [Flag] has the name of a flag and the place of its
+// value; the command makes a flag of it.
 package controllers

@@ -1,25 +1,26 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bootstrapsigner signs what a new node reads before it trusts anybody.
+// Package bootstrapsigner signs what a new node reads before it trusts any server.
 //
 // A machine that is to join a cluster knows a bootstrap token and no certificate. It reads
-// the ConfigMap cluster-info in kube-public, which everybody may read, and finds there how
-// to reach the cluster and whom to believe. Whether somebody has tampered with that, it
-// sees by a signature, which can be made only with the token. This controller keeps
-// these signatures: one for each token, under jws-kubeconfig- and the token's public part.
+// the ConfigMap cluster-info in kube-public, which every user may read, and finds there
+// the address of the cluster and the certificate authority to trust. A signature, which
+// can be made only with the token, proves that they were not changed. This controller
+// keeps these signatures: one for each token, under jws-kubeconfig- and the token's public
+// part.
 //
 // # What it watches and writes
 //
 // It watches bootstrap tokens, Secrets in kube-system, and that one ConfigMap, and updates
-// the ConfigMap. It does not run unless it is asked for by name, as kubeadm does.
+// the ConfigMap. It runs only if --controllers names it, as kubeadm's manifests do.
 //
 // # What holds
 //
 //   - A token signs if its Secret is called after it, is not expired, and says that it may
 //     (usage-bootstrap-signing is "true"). Every other signature is removed.
 //   - A signature is one of the text that the ConfigMap has in the same version: an update
-//     carries the version that was read, and if somebody came between, it is made again.
+//     carries the version that was read, and after a conflict the signature is made again.
 //   - Nothing else in the ConfigMap changes. One without the key kubeconfig is left alone.
 //   - A signature goes when its token expires, not when the Secret does.
 //   - The signature is a JSON Web Signature of the algorithm HS256 without its content (RFC

@@ -16,9 +16,9 @@ import (
 )
 
 // signature returns a JSON Web Signature without its content, HS256, made with a token. The
-// same content and token always have the same one.
-// Source: k8s.io/cluster-bootstrap/token/jws, whose bytes it must be: kubeadm makes it anew
-// and compares.
+// same content and token always have the same one. Source:
+// k8s.io/cluster-bootstrap/token/jws, whose bytes it must have: kubeadm computes the
+// signature again and compares.
 func signature(content, id, key string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	// The public part of a token has nothing in it that JSON would escape.

@@ -57,7 +57,7 @@ func union(self string, parts [][]*rbacv1.ClusterRole) []rbacv1.PolicyRule {
 // one.
 func same[T any](a, b T) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// configuration is what the server is asked to make true of a sum.
+// configuration is the apply configuration of a sum.
 type configuration struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        identity `json:"metadata"`
@@ -65,8 +65,8 @@ type configuration struct {
 	Rules []rbacv1.PolicyRule `json:"rules"`
 }
 
-// identity has the UID, so that a role that is gone is not made anew, and one that
-// took its name is not written.
+// identity has the UID, so that a role that is gone is not created again, and a new role
+// of the same name is not written.
 type identity struct {
 	Name string    `json:"name"`
 	UID  types.UID `json:"uid"`

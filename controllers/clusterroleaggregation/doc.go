@@ -10,27 +10,26 @@
 //
 // # What it watches and writes
 //
-// It watches ClusterRoles, all of them. Its keys are those that have an
-// aggregationRule. One is looked at when it changes, and when a role changes that its
-// selectors match or matched before. It writes the rules and nothing else, by
-// server-side apply, as the field manager "clusterrole-aggregation-controller".
+// It watches ClusterRoles, all of them. Its keys are those that have an aggregationRule.
+// It reconciles a sum when the sum changes, and when a role changes that its selectors
+// match or matched before. It writes the rules and nothing else, by server-side apply, as
+// the field manager "clusterrole-aggregation-controller".
 //
 // # What holds
 //
 //   - The rules are those of the matched roles, in the order of the selectors and,
 //     for each, of the names, each rule once. A role never is part of itself.
 //   - Sums of sums work: "view" is part of "edit", which is part of "admin".
-//   - Rules that somebody else wrote into a sum are replaced. That is what the API's
-//     documentation of aggregationRule says, and a right that nobody granted would
-//     stay otherwise.
+//   - Rules that another client wrote into a sum are replaced. The API's documentation of
+//     aggregationRule says so. Otherwise a right that no role grants would stay.
 //   - Nothing is written where nothing would change.
 //
 // It has the right to escalate, because what it writes is more than it may do
 // itself.
 //
 // Behaviour is that of kube-controller-manager's controller of the same name
-// (k8s.io/kubernetes/pkg/controller/clusterroleaggregation). On purpose it differs in
-// two places: upstream looks at all sums whenever any role changes, and this at those
-// that the role can be part of. And where a sum has no part any more, upstream leaves
-// alone rules that another field manager wrote, and this removes them.
+// (k8s.io/kubernetes/pkg/controller/clusterroleaggregation). On purpose it differs in two
+// places: upstream reconciles all sums whenever any role changes, and this controller
+// those that the role can be part of. And where a sum has no part any more, upstream
+// leaves alone rules that another field manager wrote, and this removes them.
 package clusterroleaggregation

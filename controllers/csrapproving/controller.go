@@ -27,8 +27,8 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "certificatesigningrequest-approving-controller"
 
-// firstRetry is how soon a request is looked at again after a failure.
-// Source: k8s.io/kubernetes/pkg/controller/certificates, certificate_controller.go.
+// firstRetry is how soon a request is reconciled again after a failure. Source:
+// k8s.io/kubernetes/pkg/controller/certificates, certificate_controller.go.
 const firstRetry = 200 * time.Millisecond
 
 // Options changes how the controller works. [Defaults] returns upstream's choices.
@@ -74,7 +74,8 @@ type reconciler struct {
 	reviews  client.Typed[*authorizationv1.SubjectAccessReview]
 }
 
-// reconcile approves a request that nobody has decided on, if its author may have it.
+// reconcile approves a request that is neither approved nor denied, if its author has the
+// right to it.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	csr, err := r.requests.Get(req.Key)
 	if apierrors.IsNotFound(err) {
@@ -95,7 +96,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	for _, w := range ways {
 		review, err := r.reviews.Create(ctx, question(csr, w))
 		if err != nil {
-			return controller.Result{}, fmt.Errorf("asking for the rights of the author of certificate signing request %s: %w", csr.Name, err)
+			return controller.Result{}, fmt.Errorf("reviewing the rights of the author of certificate signing request %s: %w", csr.Name, err)
 		}
 		if !review.Status.Allowed {
 			continue

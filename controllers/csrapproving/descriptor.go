@@ -17,7 +17,7 @@ func Defaults() Options {
 func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "csrapproving", Account: "certificate-controller",
-		Summary:  "approves the certificates of kubelets that may ask for them",
+		Summary:  "approves certificate requests of kubelets that have the right to them",
 		Rights:   Rights(),
 		Defaults: Defaults(),
 	}, New)

@@ -31,7 +31,7 @@ var (
 )
 
 // waysOf returns the ways that a request can be approved by, the narrower right first.
-// None: it is for somebody else to decide.
+// None: another approver decides.
 func waysOf(csr *certificatesv1.CertificateSigningRequest, parsed *x509.CertificateRequest) []way {
 	if csr.Spec.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName ||
 		certrequest.CheckKubeletClient(parsed, csr.Spec.Usages) != nil {
@@ -43,7 +43,8 @@ func waysOf(csr *certificatesv1.CertificateSigningRequest, parsed *x509.Certific
 	return []way{joining}
 }
 
-// question asks whether the author of a request has the right that a way needs.
+// question is the review of whether the author of a request has the right that a way
+// needs.
 func question(csr *certificatesv1.CertificateSigningRequest, w way) *authorizationv1.SubjectAccessReview {
 	extra := map[string]authorizationv1.ExtraValue{}
 	for name, value := range csr.Spec.Extra {
@@ -65,13 +66,13 @@ func approve(csr *certificatesv1.CertificateSigningRequest, w way) {
 	})
 }
 
-// How soon somebody without the right is asked about again: upstream's longest pause
-// after a failure, and a second so that clocks that differ by less do no harm.
+// How soon the rights of an author without the right are reviewed again: upstream's
+// longest pause after a failure, and a second so that clocks that differ by less do no
+// harm.
 const (
 	AskFirst = time.Second
 	AskLast  = 1000 * time.Second
 )
 
-// askAgain returns when to ask again about a request of some age: when it is twice as
-// old.
+// askAgain returns when to review a request of some age again: when it is twice as old.
 func askAgain(age time.Duration) time.Duration { return min(max(age, AskFirst), AskLast) }

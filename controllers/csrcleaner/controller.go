@@ -83,6 +83,6 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil {
 		return controller.Result{}, fmt.Errorf("deleting certificate signing request %s: %w", csr.Name, err)
 	}
-	r.log.Info("deleted a certificate signing request that nobody needs any more", "object", csr.Name, "since", at)
+	r.log.Info("deleted a certificate signing request that is no longer needed", "object", csr.Name, "since", at)
 	return controller.Result{}, nil
 }

@@ -17,7 +17,7 @@ func Defaults() Options {
 func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "csrcleaner", Account: "certificate-controller",
-		Summary:  "deletes CertificateSigningRequests that nobody needs any more",
+		Summary:  "deletes CertificateSigningRequests that are no longer needed",
 		Rights:   Rights(),
 		Defaults: Defaults(),
 	}, New)

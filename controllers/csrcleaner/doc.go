@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package csrcleaner deletes CertificateSigningRequests that nobody needs any more.
+// Package csrcleaner deletes CertificateSigningRequests that are no longer needed.
 //
 // Kubelets make requests by themselves, and nothing else removes them.
 //
@@ -20,11 +20,11 @@
 //
 // # What holds
 //
-//   - Nothing is deleted that has changed since it was looked at: a request that is
+//   - A request that has changed since it was read is not deleted: a request that is
 //     approved just as its day ends stays.
 //
 // Behaviour is that of kube-controller-manager's controller of the same name
 // (k8s.io/kubernetes/pkg/controller/certificates/cleaner). On purpose it differs in these
-// places: upstream looks at all requests once an hour, and this at each when its time has
-// come. A delete carries UID and version, and one that fails is tried again.
+// places: upstream checks all requests once an hour, and this controller each when its
+// time has come. A delete carries UID and version, and one that fails is tried again.
 package csrcleaner

@@ -45,7 +45,7 @@ func ParseAuthority(certificate, key []byte) (Authority, error) {
 		return Authority{}, errors.New("it holds no certificate in PEM")
 	}
 	if a.certificate.BasicConstraintsValid && !a.certificate.IsCA {
-		return Authority{}, errors.New("its certificate is not one of an authority; what it signs would be trusted by nobody")
+		return Authority{}, errors.New("its certificate is not that of a certificate authority; no client would trust what it signs")
 	}
 	private, err := keyutil.ParsePrivateKeyPEM(key)
 	if err != nil {
@@ -63,8 +63,8 @@ func ParseAuthority(certificate, key []byte) (Authority, error) {
 	return a, nil
 }
 
-// Source returns an authority as it is now. It is asked before each signature, and must
-// be safe for concurrent use. Its errors must not hold key material.
+// Source returns an authority as it is now. The controller calls it before each
+// signature. It must be safe for concurrent use. Its errors must not hold key material.
 type Source func() (Authority, error)
 
 // Files is the authority in two files, which are read each time.

@@ -19,7 +19,7 @@ import (
 // the 20 octets that RFC 5280 allows.
 const serialBits = 128
 
-// sign returns a certificate in PEM for what a request asks for.
+// sign returns the requested certificate in PEM.
 func (a Authority) sign(r *x509.CertificateRequest, usages []certificatesv1.KeyUsage, lasts time.Duration, now time.Time) ([]byte, error) {
 	from, to, err := validity(now, lasts, a.certificate.NotAfter)
 	if err != nil {

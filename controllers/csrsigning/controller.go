@@ -30,8 +30,8 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "certificatesigningrequest-signing-controller"
 
-// firstRetry is how soon a request is looked at again after a failure.
-// Source: k8s.io/kubernetes/pkg/controller/certificates, certificate_controller.go.
+// firstRetry is how soon a request is reconciled again after a failure. Source:
+// k8s.io/kubernetes/pkg/controller/certificates, certificate_controller.go.
 const firstRetry = 200 * time.Millisecond
 
 // reasonInvalid is the reason of the condition Failed, which tools read.
@@ -41,12 +41,12 @@ const reasonInvalid = "SignerValidationFailure"
 type Options struct {
 	// Workers is how many requests are worked on at a time.
 	Workers int
-	// Authorities says who signs for which signer; [Signers] lists those that can be.
-	// Requests to others are left alone. At least one is needed; [ForAll] makes one
-	// authority that of all.
+	// Authorities has the certificate authority of each signer; [Signers] lists those
+	// that can be. Requests to others are left alone. At least one is needed; [ForAll]
+	// makes one authority that of all.
 	Authorities map[string]Source
-	// Longest is how long a certificate lasts at most, and how long one lasts that
-	// was asked for without a wish.
+	// Longest is how long a certificate lasts at most, and how long one lasts whose
+	// request names no duration.
 	Longest time.Duration
 }
 

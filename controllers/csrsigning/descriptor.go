@@ -18,7 +18,7 @@ func Defaults() Options {
 func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "csrsigning", Account: "certificate-controller",
-		Summary:  "signs the certificates that were asked for and approved",
+		Summary:  "signs certificates whose requests were approved",
 		ActsOn:   []object.Resource{{Group: "certificates.k8s.io", Version: "v1", Plural: "certificatesigningrequests", Kind: "CertificateSigningRequest"}},
 		Rights:   Rights(),
 		Defaults: Defaults(),

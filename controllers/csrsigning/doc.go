@@ -45,15 +45,15 @@
 //
 // # What holds
 //
-//   - A request gets one certificate. It is stored only if the request has not changed
-//     since it was looked at; a certificate that was signed but not stored, because the
-//     process ended, was never handed out.
+//   - A request gets one certificate. The certificate is stored only if the request has
+//     not changed since it was read. A certificate that was signed but not stored,
+//     because the process ended, was never handed out.
 //   - What can never succeed is not tried again.
 //
 // Behaviour is that of kube-controller-manager's controller of the same name
 // (k8s.io/kubernetes/pkg/controller/certificates/signer and authority). On purpose it
-// differs in these places: one loop serves all signers, where upstream runs four over
-// the same requests. Upstream goes on signing with what it read before where the files
-// cannot be read. Upstream accepts any certificate as an authority, and this only one
-// that is. A shortest lifetime never exceeds the longest one.
+// differs in these places: one loop serves all signers, where upstream runs four over the
+// same requests. Upstream continues to sign with the authority that it read before if the
+// files cannot be read. Upstream accepts any certificate as an authority, and this only
+// one that is. A shortest lifetime never exceeds the longest one.
 package csrsigning

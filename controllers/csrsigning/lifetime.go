@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// How long certificates last.
-// Source: k8s.io/kubernetes/pkg/controller/certificates/signer/signer.go, but for the
-// longest lifetime, which is cmd/kube-controller-manager's.
+// How long certificates last. Source:
+// k8s.io/kubernetes/pkg/controller/certificates/signer/signer.go. The longest lifetime is
+// that of cmd/kube-controller-manager.
 const (
-	// LongestLifetime is what a certificate lasts if nobody says otherwise.
+	// LongestLifetime is the default of the longest time that a certificate is valid.
 	LongestLifetime = 365 * 24 * time.Hour
-	// ShortestLifetime is what a certificate lasts that was asked for with less.
+	// ShortestLifetime is how long a certificate is valid whose request names less.
 	ShortestLifetime = 10 * time.Minute
 	// Backdate is how long before its signature a certificate begins.
 	Backdate = 5 * time.Minute
@@ -24,8 +24,8 @@ const (
 	short = 8 * time.Hour
 )
 
-// lifetime returns how long a certificate lasts that was asked for with these seconds.
-// nil is no wish.
+// lifetime returns how long a certificate is valid whose request names these seconds.
+// nil: the request names none.
 func lifetime(seconds *int32, longest time.Duration) time.Duration {
 	if seconds == nil {
 		return longest

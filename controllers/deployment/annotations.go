@@ -76,9 +76,9 @@ func previousRevision(sets []*appsv1.ReplicaSet) int64 {
 	return second
 }
 
-// inherited returns the annotations of a Deployment that a set does not have, or
-// has with another value. What the Deployment lost stays: nobody can tell it from
-// what was put on the set itself.
+// inherited returns the annotations of a Deployment that a set does not have, or has with
+// another value. An annotation that the Deployment lost stays: it cannot be distinguished
+// from one that was put on the set itself.
 func inherited(d *appsv1.Deployment, set *appsv1.ReplicaSet) map[string]string {
 	changed := map[string]string{}
 	for key, want := range d.Annotations {
@@ -121,8 +121,8 @@ func lengthened(history, revision string) string {
 	return history + "," + revision
 }
 
-// sized returns the annotations that tell a set how large the Deployment is, as
-// far as the set does not say so already.
+// sized returns the annotations with the size of the Deployment that the set does not
+// have yet.
 func sized(set *appsv1.ReplicaSet, l podlimits.Limits) map[string]string {
 	changed := map[string]string{}
 	for key, want := range map[string]int32{desiredAnnotation: l.Desired, maxAnnotation: l.Most()} {

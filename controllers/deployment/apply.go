@@ -18,9 +18,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// apply does what a plan says. Where a set cannot be changed the rest is left for
-// another run, but the status is written: it says what has been seen, whatever
-// came of it.
+// apply does what a plan says. Where a set cannot be changed the rest is left for another
+// run. The status is written anyway: it reports what has been observed.
 func (r *reconciler) apply(ctx context.Context, d *appsv1.Deployment, p plan, now time.Time) error {
 	if p.rollback != nil {
 		_, err := r.deployments.Update(ctx, p.rollback)
@@ -68,9 +67,9 @@ func (r *reconciler) create(ctx context.Context, d *appsv1.Deployment, p plan, n
 		r.writeStatus(ctx, d, status, d.Annotations[revisionAnnotation]))
 }
 
-// collide looks at what has the name of the set that should be created. If it is
-// that very set, which the informer has not shown yet, all is well. Otherwise two
-// templates have one hash, and the next run tries another one.
+// collide reads the set that already has the name of the set to be created. If it is that
+// very set, which the informer has not shown yet, all is well. Otherwise two templates
+// have one hash, and the next run tries another name.
 func (r *reconciler) collide(ctx context.Context, d *appsv1.Deployment, p plan) (bool, error) {
 	live, err := r.sets.Server().Get(ctx, object.KeyOf(p.create))
 	if err != nil {
@@ -106,7 +105,7 @@ func (r *reconciler) change(ctx context.Context, d *appsv1.Deployment, p plan) e
 		}
 	}
 	for _, set := range p.remove {
-		// The version too: nobody may have scaled it up since it was looked at.
+		// The version too: the set must not have been scaled up since it was read.
 		err := r.sets.Delete(ctx, object.KeyOf(set), client.IfUID(set.UID), client.IfVersion(object.Version(set.ResourceVersion)))
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("removing ReplicaSet %s: %w", set.Name, err)
@@ -115,9 +114,9 @@ func (r *reconciler) change(ctx context.Context, d *appsv1.Deployment, p plan) e
 	return nil
 }
 
-// patch is the change as a merge patch of the set as it was seen: of another one,
-// or another version of it, the patch is a conflict. A patch leaves alone what a
-// newer server may have put into the object.
+// patch is the change as a merge patch of the set as it was read. For another set, or
+// another version of it, the patch is a conflict. A patch leaves alone what a newer
+// server may have put into the object.
 func (c *change) patch() map[string]any {
 	metadata := map[string]any{"uid": c.set.UID, "resourceVersion": c.set.ResourceVersion}
 	if len(c.annotations) > 0 {

@@ -7,9 +7,9 @@
 //
 // # What it watches and writes
 //
-// It looks at a Deployment when that changes, when one of its ReplicaSets does,
-// when a ReplicaSet without owner appears that the Deployment's selector may
-// match, and, with the Recreate strategy, when a Pod of an old ReplicaSet is gone.
+// It reconciles a Deployment when the Deployment changes, when one of its ReplicaSets
+// does, when a ReplicaSet without owner appears that the Deployment's selector may match,
+// and, with the Recreate strategy, when a Pod of an old ReplicaSet is gone.
 //
 // It creates, scales, annotates, adopts, releases and deletes ReplicaSets, and
 // writes the status of Deployments, with their revision annotation. Pods it only
@@ -54,17 +54,17 @@
 //
 // # Where it differs from kube-controller-manager, on purpose
 //
-//   - It waits for steady ReplicaSets, as said above. kube-controller-manager goes
-//     by the sizes it has asked for, and surge Pods may exceed their bound while
-//     old ones are not deleted yet.
+//   - It waits for steady ReplicaSets, as said above. kube-controller-manager uses the
+//     sizes that it has set, and surge Pods may exceed their bound while old ones are not
+//     deleted yet.
 //   - It grows the current ReplicaSet and shrinks old ones in one run, and writes
 //     the status once a run; there are no conflicts with its own writes.
 //   - Of an old ReplicaSet, Pods that are ready but not available yet count as
 //     unhealthy only where none is available: a ReplicaSet that shrinks does not
 //     choose between the two.
-//   - The progress deadline starts anew when a rollout begins with a ReplicaSet
-//     that is there already, as after kubectl rollout undo. Otherwise the rollback
-//     of a rollout that has timed out counts as timed out.
+//   - The progress deadline starts again when a rollout begins with a ReplicaSet that
+//     exists already, as after kubectl rollout undo. Otherwise the rollback of a rollout
+//     that has timed out counts as timed out.
 //   - When a ReplicaSet cannot be created, the observed generation moves on, so
 //     that kubectl rollout status reports the failure and does not wait for the
 //     controller.
@@ -74,6 +74,6 @@
 //   - A limit that cannot be read, such as a percentage that is too long for an integer, ends
 //     the run with an error that names the field. Upstream reports it only while the new
 //     ReplicaSet has to grow, and takes the limit for 0 otherwise.
-//   - ReplicaSets are patched, not replaced, and deleted only in the version that
-//     was looked at.
+//   - ReplicaSets are patched, not replaced, and deleted only in the version that was
+//     read.
 package deployment

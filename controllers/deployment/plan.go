@@ -31,7 +31,7 @@ type view struct {
 // plan is what to do in one run, in the order in which its parts stand here. A
 // rollback excludes the rest.
 type plan struct {
-	rollback *appsv1.Deployment // the Deployment as it is to be; nil: no rollback
+	rollback *appsv1.Deployment // the planned Deployment; nil: no rollback
 	create   *appsv1.ReplicaSet // nil: nothing to create
 	changes  []*change          // of sets that exist
 	remove   []*appsv1.ReplicaSet
@@ -42,7 +42,7 @@ type plan struct {
 	after time.Duration
 }
 
-// change is how a ReplicaSet is to be.
+// change is the planned state of a ReplicaSet.
 type change struct {
 	set             *appsv1.ReplicaSet // as it is
 	replicas        int32
@@ -50,7 +50,7 @@ type change struct {
 	annotations     map[string]string // those that differ
 }
 
-// scaled tells of a new size.
+// scaled is the event about a new size.
 func scaled(set *appsv1.ReplicaSet, from, to int32) event {
 	direction := "up"
 	if to < from {
@@ -59,7 +59,7 @@ func scaled(set *appsv1.ReplicaSet, from, to int32) event {
 	return event{reason: "ScalingReplicaSet", message: fmt.Sprintf("Scaled %s replica set %s from %d to %d", direction, set.Name, from, to)}
 }
 
-// event is something to tell the users of the Deployment.
+// event is an Event for the users of the Deployment.
 type event struct {
 	warning bool
 	reason  string
@@ -75,8 +75,8 @@ type planner struct {
 	plan    plan
 }
 
-// decide returns what a Deployment needs next. It changes nothing that it is
-// given. The error says that the Deployment cannot be worked on as it is.
+// decide returns what a Deployment needs next. It changes nothing that it is given. It
+// returns an error if the Deployment cannot be reconciled in its present form.
 func decide(v view) (plan, error) {
 	limits, err := podlimits.Deployment(v.deployment)
 	if err != nil {
@@ -216,7 +216,7 @@ func (p *planner) scale(set *appsv1.ReplicaSet, replicas int32) {
 	maps.Copy(c.annotations, sized(set, p.Limits))
 }
 
-// mark tells a set how large the Deployment is.
+// mark writes the size of the Deployment into the annotations of a set.
 func (p *planner) mark(set *appsv1.ReplicaSet) {
 	if annotations := sized(set, p.Limits); len(annotations) > 0 {
 		maps.Copy(p.change(set).annotations, annotations)

@@ -29,8 +29,8 @@ func (p *planner) recreate() {
 	p.scale(p.current, p.Desired)
 }
 
-// oldPodsLeft reports whether a container of an old template may still run. The
-// sets are asked as well as the Pods: either may be behind the other.
+// oldPodsLeft reports whether a container of an old template may still run. The sets
+// count as well as the Pods: either informer may be behind the other.
 func (p *planner) oldPodsLeft() bool {
 	for _, set := range p.old {
 		s := &set.Status

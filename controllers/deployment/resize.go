@@ -10,8 +10,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// resized reports whether somebody has changed the size of the Deployment since
-// its sets were last scaled. Then that is done first, and no step of a rollout.
+// resized reports whether the size of the Deployment has changed since its sets were last
+// scaled. Then that is done first, and no step of a rollout.
 //
 // With Recreate and several active sets there are no proportions to keep: the
 // rollout brings all sets to their sizes.
@@ -30,7 +30,7 @@ func (p *planner) resized() bool {
 // has all Pods, it takes the whole size. If several have some, each keeps its
 // share, so that a template that may be bad is not rolled out faster by scaling.
 //
-// Pods are given up at once, and asked for only when those that were given up
+// Pods are given up at once. New ones are added only after the Pods that were given up
 // before are gone.
 func (p *planner) resize() {
 	sets := active(p.sets())
@@ -128,8 +128,7 @@ func (p *planner) share(set *appsv1.ReplicaSet) int32 {
 	}
 	before, known := annotated(set, maxAnnotation)
 	if !known || before == 0 {
-		// Somebody has taken the annotation away: what there is now is the best
-		// guess.
+		// The annotation was removed: the present size is the best guess.
 		if before = p.deployment.Status.Replicas; before == 0 {
 			return 0
 		}

@@ -9,11 +9,11 @@ import (
 	"github.com/setpoint-io/setpoint/controller/events"
 )
 
-// Rights returns what the controller must be allowed to do. It reads objects one by
-// one where the answer to a write of them was lost. The right to
-// deployments/finalizers is asked for by clusters that let only those make an owner's
-// deletion wait who may change its finalizers (the admission plugin
-// OwnerReferencesPermissionEnforcement).
+// Rights returns what the controller must be allowed to do. It reads objects one by one
+// where the answer to a write of them was lost. The right to deployments/finalizers is
+// needed in clusters with the admission plugin OwnerReferencesPermissionEnforcement: a
+// reference that delays the deletion of an owner needs the right to change the owner's
+// finalizers.
 func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch", "update"}},

@@ -12,17 +12,17 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// Reasons of the events about a rollback that is asked for by annotation.
-// Source: k8s.io/kubernetes/pkg/controller/deployment/util.
+// Reasons of the events about a rollback that an annotation requests. Source:
+// k8s.io/kubernetes/pkg/controller/deployment/util.
 const (
 	reasonRollback          = "DeploymentRollback"
 	reasonRollbackUnknown   = "DeploymentRollbackRevisionNotFound"
 	reasonRollbackUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
 
-// rollbackTo reads the annotation by which old clients ask for a rollback: a field
-// of extensions/v1beta1 lives on in it. kubectl rollout undo does not use it, it
-// changes the template. 0 is the revision before the current one.
+// rollbackTo reads the annotation by which old clients request a rollback. It was a field
+// of extensions/v1beta1. kubectl rollout undo does not use it, it changes the template. 0
+// is the revision before the current one.
 func rollbackTo(d *appsv1.Deployment) (revision int64, asked bool) {
 	revision, err := strconv.ParseInt(d.Annotations[appsv1.DeprecatedRollbackTo], 10, 64)
 	return revision, err == nil
@@ -32,8 +32,8 @@ func rollbackTo(d *appsv1.Deployment) (revision int64, asked bool) {
 // away in any case. Nothing else is done before that is written.
 func (p *planner) rollback(revision int64) {
 	if p.current == nil {
-		// The current template has no revision yet, and which one is before it
-		// cannot be told. Next time it can.
+		// The current template has no revision yet, so the revision before it is not
+		// known. Next time it can.
 		p.create(0)
 		p.conclude()
 		return

@@ -11,10 +11,10 @@ import (
 // current set grows by what there is room for, the others shrink by what is not
 // needed to stay available.
 //
-// Both can be decided at once: Pods that are asked for now count as unavailable,
-// and Pods that are given up now make room only when their set says that they are
-// gone. That is why no step is taken before every set is steady; for a set that is
-// not, nobody knows how many Pods there are.
+// Both can be decided at once: Pods that are added now count as unavailable, and Pods
+// that are given up now make room only when their set says that they are gone. So no step
+// is taken before every set is steady. The number of Pods of a set that is not steady is
+// not known.
 func (p *planner) roll() {
 	ready := allSteady(p.sets())
 	var wanted int32
@@ -51,8 +51,8 @@ func (p *planner) shrinkOld(wanted int32) {
 		return
 	}
 	sizes := make([]int32, len(old))
-	// Pods that do not work go first. They serve nobody, and may be in the way of
-	// the rollout for ever.
+	// Pods that do not work go first. They are not ready, and may block the rollout for
+	// ever.
 	for i, set := range old {
 		given := min(spare, unhealthy(set))
 		sizes[i] = size(set) - given

@@ -45,10 +45,10 @@ func active(sets []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
 	return list
 }
 
-// steady reports whether the controller of a set has seen how many Pods it is to
-// have, and has no more than that. Only then do the set's numbers say how many
-// Pods there can be: after a scale-down that nobody has acted on yet, more of
-// them are alive than the set asks for.
+// steady reports whether the controller of a set has seen how many Pods it is to have,
+// and has no more than that. Only then are the set's numbers a bound on its Pods: after a
+// scale-down that its controller has not observed yet, more of them are alive than the
+// set wants.
 func steady(set *appsv1.ReplicaSet) bool {
 	return set.Status.ObservedGeneration >= set.Generation && set.Status.Replicas <= size(set)
 }
@@ -65,9 +65,9 @@ func byAge(a, b *appsv1.ReplicaSet) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// split tells the set that has the Deployment's template from the others, which
-// it returns from old to new. Where several have the template, as after an
-// upgrade that changed what a template hashes to, the oldest counts.
+// split separates the set that has the Deployment's template from the others, which it
+// returns from old to new. Where several have the template, as after an upgrade that
+// changed what a template hashes to, the oldest counts.
 func split(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
 	for _, set := range slices.SortedFunc(slices.Values(sets), byAge) {
 		if current == nil && sameTemplate(&set.Spec.Template, &d.Spec.Template) {

@@ -35,9 +35,9 @@ func (p *planner) count() {
 	setCondition(s, newCondition(p.now, appsv1.DeploymentAvailable, available, reason, message))
 }
 
-// terminating adds up the Pods that are being deleted. It is unknown, and nil,
-// where the controller of a set does not count them; sets that no controller has
-// looked at yet have none.
+// terminating adds up the Pods that are being deleted. It is unknown, and nil, where the
+// controller of a set does not count them; sets that no controller has observed yet have
+// none.
 func terminating(sets []*appsv1.ReplicaSet) *int32 {
 	var sum int32
 	for _, set := range sets {
@@ -51,8 +51,8 @@ func terminating(sets []*appsv1.ReplicaSet) *int32 {
 	return &sum
 }
 
-// complete reports whether a status says that all Pods are of the current
-// template, available, and as many as wanted.
+// complete reports whether, by a status, all Pods are of the current template and
+// available, and their number is the wanted one.
 func complete(d *appsv1.Deployment, s *appsv1.DeploymentStatus) bool {
 	want := value(d.Spec.Replicas)
 	return s.UpdatedReplicas == want && s.Replicas == want && s.AvailableReplicas == want && s.ObservedGeneration >= d.Generation
@@ -152,7 +152,7 @@ func (p *planner) untilDeadline() time.Duration {
 	return max(0, known.LastUpdateTime.Add(p.deadline()).Sub(p.now)) + time.Second
 }
 
-// notCreated tells that the current set could not be created.
+// notCreated is the condition that the current set could not be created.
 func notCreated(name string, err error) event {
 	return event{warning: true, reason: reasonNotCreated, message: fmt.Sprintf("Failed to create new replica set %q: %v", name, err)}
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/setpoint-io/setpoint/controller/revisions"
 )
 
-// newSet returns the ReplicaSet that a Deployment's template asks for, with that
-// many replicas. Its name follows from the template, so that creating it twice
-// fails instead of making two.
+// newSet returns a ReplicaSet of a Deployment's template with a number of replicas. Its
+// name follows from the template, so that creating it twice fails instead of making two.
 func newSet(d *appsv1.Deployment, replicas int32) *appsv1.ReplicaSet {
 	template := d.Spec.Template.DeepCopy()
 	hash := revisions.HashTemplate(template, d.Status.CollisionCount)

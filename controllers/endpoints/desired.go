@@ -15,11 +15,12 @@ import (
 	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 )
 
-// truncated is what the annotation over-capacity says of Endpoints that do not show all.
+// truncated is the value of the annotation over-capacity of Endpoints that do not show
+// all addresses.
 const truncated = "truncated"
 
-// desired returns the Endpoints of a Service as they should be. existing is what there
-// is; of it other annotations stay.
+// desired returns the Endpoints of a Service as they should be. existing are the present
+// Endpoints, whose other annotations stay.
 func desired(service *corev1.Service, pods []*corev1.Pod, existing *corev1.Endpoints) *corev1.Endpoints {
 	var subsets []corev1.EndpointSubset
 	for _, pod := range pods {
@@ -128,7 +129,7 @@ func sameSubset(a, b corev1.EndpointSubset) bool {
 		slices.EqualFunc(a.Ports, b.Ports, samePort)
 }
 
-// sameAddress leaves out the resourceVersion of the Pod, which nobody needs.
+// sameAddress leaves out the resourceVersion of the Pod, which no client needs.
 func sameAddress(a, b corev1.EndpointAddress) bool {
 	return a.IP == b.IP && a.Hostname == b.Hostname && equal(a.NodeName, b.NodeName) &&
 		target(a) == target(b)

@@ -6,9 +6,10 @@
 //
 // # What it watches and writes
 //
-// Its keys are Services. It looks at one when that changes or goes, when a Pod that it
-// selects appears, goes or changes in a way that endpoints show, and when its Endpoints
-// are deleted. It creates, updates and deletes Endpoints of the Service's name.
+// Its keys are Services. It reconciles a Service when the Service changes or is deleted,
+// when a Pod that it selects appears, goes or changes in a way that endpoints show, and
+// when its Endpoints are deleted. It creates, updates and deletes Endpoints of the
+// Service's name.
 //
 // # The way of a run
 //
@@ -23,15 +24,15 @@
 // # What holds
 //
 //   - Endpoints show addresses of the Service's first family only.
-//   - What was left out is said by the annotation endpoints.kubernetes.io/over-capacity.
-//     The same addresses are left out in each run.
+//   - The annotation endpoints.kubernetes.io/over-capacity shows that addresses were left
+//     out. The same addresses are left out in each run.
 //   - Nothing is written where nothing changed. Annotations of others stay; labels are
 //     those of the Service, and two that only this controller sets.
 //   - Endpoints of a Service that is gone are deleted, by their UID: also those whose
-//     Service went while nobody looked, which are seen at the start. Endpoints that are
-//     somebody's lock for leader election are not.
+//     Service was deleted while no controller ran, which are found at the start.
+//     Endpoints that are a lock for leader election are not.
 //   - Endpoints of a Service without selector, and of one of type ExternalName, are left
-//     alone: they are somebody else's.
+//     alone: other clients write them.
 //
 // # Where it differs from upstream
 //

@@ -74,8 +74,8 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	), nil
 }
 
-// lostOrLeft chooses Endpoints that were deleted, and those that were there when the
-// controller started: their Service may have gone while nobody looked.
+// lostOrLeft chooses Endpoints that were deleted, and those that existed when the
+// controller started: their Service may have been deleted while no controller ran.
 func lostOrLeft(e cache.Event[*corev1.Endpoints]) bool { return e.Kind == cache.Deleted || e.Initial }
 
 type reconciler struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// wantsBalance indexes the Services that ask for their endpoints to be shared out to the
+// wantsBalance indexes the Services that request their endpoints to be shared out to the
 // zones.
 func wantsBalance(item cache.Item[*corev1.Service]) ([]string, error) {
 	service, err := item.Object()
@@ -24,7 +24,7 @@ func wantsBalance(item cache.Item[*corev1.Service]) ([]string, error) {
 	return []string{""}, nil
 }
 
-// asksForBalance reports whether a Service's annotations ask for its endpoints to be
+// asksForBalance reports whether a Service's annotations request its endpoints to be
 // shared out to the zones. The older annotation wins.
 func asksForBalance(annotations map[string]string) bool {
 	mode, ok := annotations[corev1.DeprecatedAnnotationTopologyAwareHints]
@@ -83,8 +83,8 @@ func weigh(node *corev1.Node) weight {
 	return weight{true, node.Labels[corev1.LabelTopologyZone], node.Status.Allocatable.Cpu().MilliValue()}
 }
 
-// zonesFor returns the shares of the zones if a Service's endpoints are to be shared
-// out, and else nil. It looks at all Nodes; few Services ask for that.
+// zonesFor returns the shares of the zones if a Service's endpoints are to be shared out,
+// and else nil. It reads all Nodes; few Services request it.
 func (r *reconciler) zonesFor(service *corev1.Service) *zones {
 	if !asksForBalance(service.Annotations) {
 		return nil
@@ -123,8 +123,8 @@ func zonesOf(weights []weight) *zones {
 	return z
 }
 
-// balance remembers which Services have their endpoints shared out, to tell people
-// when that begins and ends. The zero balance is none.
+// balance remembers which Services have their endpoints shared out, for Events when that
+// begins and ends. The zero balance is none.
 type balance struct {
 	mu   sync.Mutex
 	done map[object.Key]bool
@@ -136,8 +136,8 @@ func (b *balance) forget(key object.Key) {
 	delete(b.done, key)
 }
 
-// tell returns what there is to say after a run that came to these notes: none for a
-// Service that does not ask for it.
+// tell returns the Events of a run with these notes: none for a Service that does not
+// request sharing.
 func (b *balance) tell(key object.Key, notes []note) []report {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,10 +5,10 @@
 //
 // # What it watches and writes
 //
-// Its keys are Services. It looks at one when that changes, when a Pod that it selects
-// appears, goes or changes in a way that endpoints show, and when somebody touches one
-// of its slices. It reads Nodes for their zones. It creates, updates and deletes
-// EndpointSlices, and no others than those that carry its name in the label
+// Its keys are Services. It reconciles a Service when the Service changes, when a Pod
+// that it selects appears, goes or changes in a way that endpoints show, and when another
+// client changes one of its slices. It reads Nodes for their zones. It creates, updates
+// and deletes EndpointSlices, and no others than those that carry its name in the label
 // endpointslice.kubernetes.io/managed-by.
 //
 // # The way of a run
@@ -33,10 +33,11 @@
 //
 //   - Each member with an address of a family stands in exactly one slice of that
 //     family; no slice has more than 100 endpoints.
-//   - A family without endpoints has one slice without endpoints, so that a Service
-//     that nobody serves can be told from one that has not been looked at.
-//   - What is there is seen before anything is written: a slice that was just created is
-//     waited for, and so none is created twice. Nothing is expected or counted by hand.
+//   - A family without endpoints has one slice without endpoints, which distinguishes a
+//     Service without endpoints from a Service that has not been reconciled yet.
+//   - The existing slices are observed before anything is written: the next run waits for
+//     a slice that was just created, and so none is created twice. Nothing is expected or
+//     counted by hand.
 //   - Slices with another manager are never touched. Slices of an earlier Service of the
 //     same name are deleted, and never used again.
 //   - A slice has the labels of its Service, and three that only this controller sets.
@@ -64,11 +65,11 @@
 //   - What is left of a slice that has lost all its endpoints is filled before other
 //     slices are: it would be written in any case.
 //   - The trigger time of a change survives a write that failed.
-//   - A slice that was changed by somebody else is looked at at once, and not a second
-//     later: the key is held anyway until what was written has been seen.
+//   - A slice that another client changed is reconciled at once, and not a second later:
+//     the key waits anyway until the own writes have been observed.
 //   - A conflict is tried again without an event.
-//   - Where endpoints are shared out by zone, Nodes that change wake all Services that
-//     ask for that. Upstream remembers how each was shared out, and wakes those whose
+//   - Where endpoints are shared out by zone, a change of a Node enqueues all Services
+//     that request it. Upstream remembers how each was shared out, and wakes those whose
 //     zones would be overloaded.
 //   - Changes of Pods are written at once, as by upstream; Options.BatchPeriod has them wait for
 //     each other.

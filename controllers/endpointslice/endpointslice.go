@@ -117,7 +117,7 @@ type reconciler struct {
 	slices    endpointslices.Informer
 	events    *events.Recorder
 	most      int                          // endpoints a slice
-	balanced  cache.Index[*corev1.Service] // those that ask for it, under one value
+	balanced  cache.Index[*corev1.Service] // those that request it, under one value
 	selection *serviceendpoints.Selection
 	owned     *endpointslices.Owned
 	triggers  serviceendpoints.Triggers
@@ -141,7 +141,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, nil
 	}
 	err = r.service(ctx, service)
-	// Of a conflict nobody needs to know: what came between is looked at next.
+	// A conflict is not reported: the next run reads the newer state.
 	if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 		r.events.Warning(service, "FailedToUpdateEndpointSlices", "UpdateEndpointSlices",
 			"Error updating Endpoint Slices for Service %s: %v", req.Key, err)
@@ -178,9 +178,9 @@ func (r *reconciler) service(ctx context.Context, service *corev1.Service) error
 	return lost
 }
 
-// members returns the Pods that are endpoints of a Service. A Pod on a Node that does
-// not exist is left out, and is an error, unless the Service asks for Pods in any
-// state: such a Pod is about to go, or its Node has not been seen yet.
+// members returns the Pods that are endpoints of a Service. A Pod on a Node that does not
+// exist is left out, and is an error, unless the Service wants Pods in any state: such a
+// Pod is about to go, or its Node has not been observed yet.
 func (r *reconciler) members(service *corev1.Service, pods []*corev1.Pod) (members []member, lost error) {
 	nodes := r.nodes.Snapshot()
 	numbers := newPortNumbers(service)

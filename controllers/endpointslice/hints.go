@@ -8,9 +8,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// nearby returns for whom an endpoint is meant where a Service asks for traffic to
-// stay near: for its own zone, and if the Service says so for its own node. Endpoints
-// that are not ready are meant for nobody in particular.
+// nearby returns the hints of an endpoint of a Service that prefers near endpoints: its
+// own zone, and its own node if the Service says so. Endpoints that are not ready have no
+// hints.
 //
 // Source of the rules: k8s.io/endpointslice/trafficdist.
 func nearby(service *corev1.Service, e *discoveryv1.Endpoint) *discoveryv1.EndpointHints {

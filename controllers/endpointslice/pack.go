@@ -24,8 +24,8 @@ type packing struct {
 // pack puts the endpoints of a group into slices of at most most endpoints, with the
 // fewest writes: an endpoint stays where it is, new ones go where something is to be
 // written in any case, then into the one slice that they fit into best, then into new
-// ones. Slices are not evened out or joined, since that would be writes which change
-// nothing for anybody. A packing with an old slice and no endpoints is to be deleted.
+// ones. Slices are not evened out or joined, because such writes change nothing for
+// clients. A packing with an old slice and no endpoints is to be deleted.
 //
 // keepHints leaves the hints of endpoints that are there as they are; otherwise they
 // are part of what an endpoint should be.

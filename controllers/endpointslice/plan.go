@@ -17,12 +17,12 @@ import (
 	"github.com/setpoint-io/setpoint/internal/serviceendpoints"
 )
 
-// plan says what is to be written so that the slices of a Service show its members:
-// for each family of addresses and each set of ports slices of their own, or one
-// without endpoints where a family has none. existing are the slices that there are,
-// in an order that does not change; they are not changed either. zones says how much
-// of the cluster each zone is, where the Service asks for endpoints to be shared out
-// by that; nil otherwise.
+// plan has the writes after which the slices of a Service show its members: for each
+// family of addresses and each set of ports slices of their own, or one without endpoints
+// where a family has none. existing are the slices that there are, in an order that does
+// not change; they are not changed either. zones has the share of each zone in the
+// cluster if the Service requests its endpoints to be shared out by it, and is nil
+// otherwise.
 func plan(service *corev1.Service, members []member, existing []*discoveryv1.EndpointSlice, most int, zones *zones) (endpointslices.Changes, []note) {
 	var all endpointslices.Changes
 	var notes []note
@@ -125,16 +125,16 @@ func (f *familyPlan) groups(members []member) map[string]*group {
 	return groups
 }
 
-// owns reports whether a slice is this Service's, and not that of another one that
-// had its name before.
+// owns reports whether a slice is this Service's, and not that of an earlier Service of
+// the same name.
 func (f *familyPlan) owns(slice *discoveryv1.EndpointSlice) bool {
 	return slices.ContainsFunc(slice.OwnerReferences, func(ref metav1.OwnerReference) bool {
 		return ref.UID == f.service.UID && ref.Kind == serviceResource.Kind && ref.APIVersion == serviceResource.APIVersion()
 	})
 }
 
-// placeholder keeps one slice without endpoints: it tells a Service that has none from a
-// Service that was not reconciled yet.
+// placeholder keeps one slice without endpoints: it distinguishes a Service that has none
+// from a Service that was not reconciled yet.
 func (f *familyPlan) placeholder(changes *endpointslices.Changes) {
 	for i, old := range changes.Delete {
 		if f.owns(old) && len(old.Endpoints) == 0 && len(old.Ports) == 0 && maps.Equal(old.Labels, f.labels) {
@@ -159,8 +159,8 @@ func (f *familyPlan) slice(p *packing) *discoveryv1.EndpointSlice {
 	return slice
 }
 
-// labelsOf returns the labels of the slices of a Service: its own, and three that say
-// whose they are, which nobody else may set.
+// labelsOf returns the labels of the slices of a Service: the Service's own, and three
+// that name their owner, which no other client may set.
 func labelsOf(service *corev1.Service) map[string]string {
 	all := maps.Clone(service.Labels)
 	if all == nil {

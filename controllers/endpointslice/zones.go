@@ -37,7 +37,7 @@ const (
 // is not known.
 type zones struct{ shares map[string]float64 }
 
-// note says what became of sharing out the endpoints of a family.
+// note is the result of sharing out the endpoints of a family.
 type note struct {
 	family   corev1.IPFamily
 	disabled string // why not; empty: it was done

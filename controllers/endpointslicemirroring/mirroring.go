@@ -138,13 +138,13 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	return controller.Result{}, changes.Write(ctx, r.slices.Server())
 }
 
-// mirrored returns the Endpoints of that name if they are to be mirrored, and nil if
-// they are not, or there are none: if they are somebody's lock, say that they want
-// none of it, have no Service, or one with a selector, which has slices without us.
+// mirrored returns the Endpoints of that name, or nil if there are none or they are not
+// mirrored. Endpoints are not mirrored if they are a lock, if a label excludes them, if
+// they have no Service, or if their Service has a selector, and so slices of its own.
 func (r *reconciler) mirrored(key object.Key) (*corev1.Endpoints, error) {
 	item := r.endpoints.Snapshot().Get(key)
 	if !item.Exists() || item.Meta().Labels.Get(discoveryv1.LabelSkipMirror) == "true" || !without(r.services.Snapshot().Get(key)) {
-		return nil, nil //nolint:nilnil // there being none is no error, and nothing else can be said of it
+		return nil, nil //nolint:nilnil // there is no error without Endpoints, and no other error
 	}
 	endpoints, err := item.Object()
 	if err != nil {

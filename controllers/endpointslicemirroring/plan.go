@@ -37,9 +37,9 @@ type mirror struct {
 	endpoints map[endpointslices.Identity]discoveryv1.Endpoint
 }
 
-// plan says what is to be written so that slices show Endpoints: for each set of ports
-// and each type of addresses one slice, with at most most endpoints. existing are the
-// slices that there are, in an order that does not change; they are not changed either.
+// plan has the writes after which slices show Endpoints: for each set of ports and each
+// type of addresses one slice, with at most most endpoints. existing are the slices that
+// there are, in an order that does not change; they are not changed either.
 func plan(endpoints *corev1.Endpoints, existing []*discoveryv1.EndpointSlice, most int) (endpointslices.Changes, skipped) {
 	mirrors, skipped := mirrorsOf(endpoints, most)
 	var changes endpointslices.Changes
@@ -69,7 +69,7 @@ func plan(endpoints *corev1.Endpoints, existing []*discoveryv1.EndpointSlice, mo
 	return changes, skipped
 }
 
-// mirrorsOf returns the slices that Endpoints ask for, and what of them is left out.
+// mirrorsOf returns the slices that mirror Endpoints, and what of these is left out.
 // Ready addresses come first, so that others are left out first.
 func mirrorsOf(endpoints *corev1.Endpoints, most int) (map[kind]mirror, skipped) {
 	all := map[kind]mirror{}
@@ -190,7 +190,7 @@ func labelsOf(endpoints *corev1.Endpoints) map[string]string {
 }
 
 // annotationsOf returns the annotations of the slices of Endpoints: those of the
-// Endpoints but for two that are about the Endpoints as an object.
+// Endpoints, without two that are about the Endpoints as an object.
 func annotationsOf(endpoints *corev1.Endpoints) map[string]string {
 	all := maps.Clone(endpoints.Annotations)
 	delete(all, corev1.EndpointsLastChangeTriggerTime)

@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// tries is how often a write is sent that meets another one.
+	// tries is how often a write is sent that conflicts with other writes.
 	tries = 5
-	// showTime is how long an object is left alone after a write unless its informer
-	// shows it before.
+	// showTime is how long no run reconciles an object after a write, unless its informer
+	// shows the write before.
 	showTime = 5 * time.Second
-	// Owners that nobody has seen are asked for again, each time after twice as
-	// long. The longest is that of client-go's rate limiter, which upstream uses.
+	// Owners that no informer has shown are read again, each time after twice as long.
+	// The longest is that of client-go's rate limiter, which upstream uses.
 	askFirst = time.Second
 	askMost  = 1000 * time.Second
 )
 
-// collector looks at nodes of the graph and does what is to be done about them. It
-// is safe for concurrent use, by one goroutine for each node.
+// collector reconciles nodes of the graph. It is safe for concurrent use, by one
+// goroutine for each node.
 type collector struct {
 	world world
-	// add has nodes looked at; report tells of dependents that name an owner in
-	// another namespace. Both are called with the graph's lock held.
+	// add enqueues nodes; report reports dependents that name an owner in another
+	// namespace. Both are called with the graph's lock held.
 	add    func(why workqueue.Cause, uids []types.UID)
 	report func(misplacement)
 	// each calls do for 0 to n-1, some at a time.
@@ -46,7 +46,7 @@ type collector struct {
 	graph *graph
 }
 
-// tell has the graph told of something, and what is due after it looked at.
+// tell applies a change to the graph, and enqueues the nodes that are due after it.
 func (c *collector) tell(why workqueue.Cause, change func(*graph)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,8 +66,7 @@ func (c *collector) dependents(uid types.UID) []target {
 	return c.graph.dependents(uid)
 }
 
-// look does what is to be done about a node. It goes by the graph as it is now,
-// whatever the reason was to look.
+// look reconciles a node. It reads the graph as it is now, whatever enqueued the node.
 func (c *collector) look(ctx context.Context, uid types.UID) (controller.Result, error) {
 	c.mu.Lock()
 	v, ok := c.graph.view(uid)
@@ -76,7 +75,7 @@ func (c *collector) look(ctx context.Context, uid types.UID) (controller.Result,
 		circle = c.graph.circle(uid)
 	}
 	if v.state.has(behind) {
-		c.graph.unexpect(uid) // at the next look
+		c.graph.unexpect(uid) // in the next run
 	}
 	c.mu.Unlock()
 	switch {
@@ -100,10 +99,10 @@ func (c *collector) look(ctx context.Context, uid types.UID) (controller.Result,
 
 // consider decides about an object that is not being deleted, and does it.
 //
-// What the informer shows decides. It may be old; a deletion therefore asks for the
-// very version that was decided about, and the server is read only where that is no
-// longer the newest. An object that changes all the time is deleted whatever its
-// version, if the owners that it names are those that were decided about.
+// The decision is about the object as its informer shows it, which may be old. A deletion
+// therefore has that version as its precondition, and the object is read from the server
+// only if the version is no longer the newest. An object that changes all the time is
+// deleted without the version, if it still names the owners that the decision was about.
 func (c *collector) consider(ctx context.Context, t target, hasDependents bool) error {
 	r, served := c.world.resource(t.kind)
 	m, shown := c.world.shown(t)
@@ -118,7 +117,7 @@ func (c *collector) consider(ctx context.Context, t target, hasDependents bool) 
 		}
 		owners, err := c.classify(ctx, &m)
 		if err != nil {
-			return fmt.Errorf("looking for the owners of %s %s: %w", r, t.key, err)
+			return fmt.Errorf("reading the owners of %s %s: %w", r, t.key, err)
 		}
 		d := decide(owners, m.Finalizers, hasDependents)
 		switch {
@@ -153,9 +152,9 @@ func (c *collector) consider(ctx context.Context, t target, hasDependents bool) 
 	return fmt.Errorf("deleting %s %s, whose owners are gone: %w", r, t.key, conflict)
 }
 
-// classify finds out about the owners of an object. The server is asked about those
-// that the graph is not sure of, and about those that wait for their dependents:
-// somebody may have come to think better of it.
+// classify finds the state of the owners of an object. It reads from the server those
+// that the graph does not know for certain, and those that wait for their dependents: an
+// owner may have stopped waiting.
 func (c *collector) classify(ctx context.Context, m *object.Meta) (owners, error) {
 	var o owners
 	for _, ref := range m.OwnerReferences {
@@ -184,8 +183,8 @@ func (c *collector) classify(ctx context.Context, m *object.Meta) (owners, error
 	return o, nil
 }
 
-// write makes a change to an object, again where another write came between. An
-// object that is gone needs none.
+// write makes a change to an object, and tries again after a conflict. An object that is
+// gone needs no change.
 func (c *collector) write(ctx context.Context, t target, wanted change) error {
 	r, served := c.world.resource(t.kind)
 	m, shown := c.world.shown(t)
@@ -221,7 +220,8 @@ func (c *collector) write(ctx context.Context, t target, wanted change) error {
 	return fmt.Errorf("changing %s %s: %w", r, t.key, err)
 }
 
-// ahead makes a write, from whose beginning on the object is ahead of its informer.
+// ahead makes a write. From its beginning on, the object on the server counts as newer
+// than its informer shows.
 func (c *collector) ahead(t target, write func() error) error {
 	c.expect(t)
 	err := write()
@@ -239,9 +239,9 @@ func (c *collector) expect(t target) {
 	c.graph.expect(t.uid)
 }
 
-// ask asks the server about an owner. unsure is the answer where nothing can be said:
-// the kind is not served now, or it lives in namespaces and the dependent does not, so
-// that nobody knows where to look.
+// ask reads an owner from the server. The result is unsure if the owner cannot be looked
+// up: its kind is not served now, or the kind is namespaced and the dependent is not, so
+// that the namespace is not known.
 func (c *collector) ask(ctx context.Context, ref reference) (verdict, error) {
 	r, served := c.world.resource(ref.kind)
 	key, ok := keyOf(r, ref)
@@ -256,14 +256,14 @@ func (c *collector) ask(ctx context.Context, ref reference) (verdict, error) {
 	case apierrors.IsNotFound(err):
 		return unsure, nil // the kind has gone meanwhile
 	case err != nil:
-		return unsure, fmt.Errorf("asking for the owner %s %s: %w", r, key, err)
+		return unsure, fmt.Errorf("reading the owner %s %s: %w", r, key, err)
 	case stateOf(&m).has(foreground):
 		return waiting, nil
 	}
 	return solid, nil
 }
 
-// refute notes that the server has no such owner.
+// refute records in the graph that the server has no such owner.
 func (c *collector) refute(ref reference) {
 	k := ref.kind.Value()
 	c.tell(workqueue.Cause{

@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// discoverAgain is how often the server is asked what it serves, and
-	// discoverSoon how soon after a custom kind has changed.
-	// Source of the former: k8s.io/kubernetes/cmd/kube-controller-manager/app, core.go.
+	// discoverAgain is the time between two discoveries, and discoverSoon how soon after
+	// a change of a custom kind one follows. Source of the former:
+	// k8s.io/kubernetes/cmd/kube-controller-manager/app, core.go.
 	discoverAgain = 30 * time.Second
 	discoverSoon  = 250 * time.Millisecond
 )
 
-// Events are many, are owned by nobody and go by themselves.
-// Source: k8s.io/kubernetes/pkg/controller/garbagecollector, ignoredResources.
+// Events are many, have no owners, and expire by themselves. Source:
+// k8s.io/kubernetes/pkg/controller/garbagecollector, ignoredResources.
 func isIgnored(k schema.GroupKind) bool {
 	return k.Kind == "Event" && (k.Group == "" || k.Group == "events.k8s.io")
 }
 
-// isCollected reports whether objects of a kind can be owners and dependents as far
-// as a collector is concerned: it has to see them, and be able to delete them.
+// isCollected reports whether objects of a kind can be collected: the collector must be
+// able to list, watch and delete them.
 func isCollected(s client.Served) bool {
 	return s.Can("delete") && s.Can("list") && s.Can("watch") && !isIgnored(s.GroupVersionKind().GroupKind())
 }
@@ -46,7 +46,7 @@ func (gc *garbageCollector) firstDiscovery(ctx context.Context) bool {
 	})
 }
 
-// follow begins to watch what is new and ends with what is gone.
+// follow begins to watch new kinds, and ends watching kinds that are gone.
 func (gc *garbageCollector) follow(ctx context.Context, set discovery.Set) {
 	served, wanted := set.Where(isRead), set.Where(isCollected)
 	changed := gc.kinds.serve(served)
@@ -77,27 +77,27 @@ func (gc *garbageCollector) follow(ctx context.Context, set discovery.Set) {
 	}
 }
 
-// leave ends watching a kind that is served no more.
+// leave ends watching a kind that is no longer served.
 func (gc *garbageCollector) leave(m *monitor) {
 	gc.kinds.set(func(k *kinds) { delete(k.monitors, m.kind.Value().GroupKind()) })
 	m.mute(gc.collector)
 	m.forget(gc.collector, nothing)
 	giveBack(m.informer)
-	gc.log.Debug("a kind is served no more", "kind", m.resource.String())
+	gc.log.Debug("a kind is no longer served", "kind", m.resource.String())
 }
 
-// replace watches a kind in another version, once an informer has that. The graph
-// keeps what it knows meanwhile: foreground deletions go on waiting.
+// replace watches a kind in another version, as soon as an informer has synced it. The
+// graph keeps its state meanwhile: foreground deletions continue to wait.
 func (gc *garbageCollector) replace(ctx context.Context, old *monitor, r object.Resource) bool {
 	m := newMonitor(gc.host, r)
 	sync, cancel := context.WithTimeout(ctx, gc.syncTime)
 	defer cancel()
 	if err := m.informer.WaitForSync(sync); err != nil {
-		gc.log.Warn("a kind is watched on in its former version", "kind", r.String(), "version", old.resource.Version, "error", err)
+		gc.log.Warn("still watching a kind in its former version", "kind", r.String(), "version", old.resource.Version, "error", err)
 		giveBack(m.informer)
 		return false
 	}
-	old.mute(gc.collector) // one voice at a time: the older one may lag behind
+	old.mute(gc.collector) // one monitor of a kind at a time: the older one may lag behind
 	if !gc.listen(m) {
 		return false
 	}
@@ -110,7 +110,7 @@ func (gc *garbageCollector) replace(ctx context.Context, old *monitor, r object.
 	return true
 }
 
-// listen has a monitor tell the graph, from now on.
+// listen feeds the graph from a monitor, from now on.
 func (gc *garbageCollector) listen(m *monitor) bool {
 	if err := m.listen(gc.collector, gc.watcherOf(m.resource)); err != nil {
 		gc.log.Warn("a kind is not watched; trying again", "kind", m.resource.String(), "error", err)
@@ -121,8 +121,8 @@ func (gc *garbageCollector) listen(m *monitor) bool {
 	return true
 }
 
-// watcherOf returns what is to be called when an object of the kind changes: custom
-// kinds and aggregated servers change what is served.
+// watcherOf returns the function to call when an object of the kind changes: custom kinds
+// and aggregated servers change what is served.
 func (gc *garbageCollector) watcherOf(r object.Resource) func() {
 	switch r.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},

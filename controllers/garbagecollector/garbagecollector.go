@@ -27,15 +27,14 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "garbage-collector-controller"
 
-// syncTime is how long to wait for the first state of all kinds before collecting
-// with what there is: a kind that cannot be watched must not keep the others from
-// being collected.
-// Source: k8s.io/kubernetes/cmd/kube-controller-manager/app, core.go.
+// syncTime is how long to wait for the first state of all kinds before the collection
+// begins without the rest: a kind that cannot be watched must not keep the others from
+// being collected. Source: k8s.io/kubernetes/cmd/kube-controller-manager/app, core.go.
 const syncTime = 30 * time.Second
 
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// Workers is how many objects are looked at at a time.
+	// Workers is how many objects are reconciled at a time.
 	Workers int
 }
 
@@ -105,7 +104,7 @@ func (gc *garbageCollector) Run(ctx context.Context) error {
 	return gc.Keyed.Run(ctx)
 }
 
-// awaitSync waits until the graph knows all there is, but not for ever.
+// awaitSync waits until the graph has the first state of all kinds, for syncTime at most.
 func (gc *garbageCollector) awaitSync(ctx context.Context) {
 	timeout := time.After(gc.syncTime)
 	for _, m := range gc.kinds.all() {

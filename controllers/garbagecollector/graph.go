@@ -14,11 +14,11 @@ import (
 )
 
 // graph holds which object owns which, as far as informers and the server's answers show.
-// It does no IO and knows no time. It takes changes by observe, remove, forget and
-// refute; take returns the nodes that have to be looked at.
+// It does no IO and has no clock. It takes changes by observe, remove, forget and refute;
+// take returns the nodes to reconcile.
 //
-// A node is there for each object that an informer shows, and for each owner that
-// at least one of these names. A graph is used by one goroutine at a time.
+// It has a node for each object that an informer shows, and for each owner that at least
+// one of these names. A graph is used by one goroutine at a time.
 type graph struct {
 	nodes  map[types.UID]*node
 	claims map[reference]*claim
@@ -37,9 +37,9 @@ func newGraph() *graph {
 	return &graph{nodes: map[types.UID]*node{}, claims: map[reference]*claim{}}
 }
 
-// take returns what the changes since the last call have made due: nodes to look
-// at, with repetitions, and references to report. The results are valid until the
-// next change.
+// take returns what the changes since the last call have made due: nodes to reconcile,
+// with repetitions, and references to report. The results are valid until the next
+// change.
 func (g *graph) take() ([]types.UID, []misplacement) {
 	due, misplaced := g.due, g.misplaced
 	g.due, g.misplaced = g.due[:0], g.misplaced[:0]
@@ -91,7 +91,7 @@ func (g *graph) observe(k kind, m *object.Meta) {
 }
 
 // identify gives a node that was not observed before its kind and key. Dependents that
-// name it wrongly are looked at: the owner that they name may not exist.
+// name it wrongly become due: the owner that they name may not exist.
 func (g *graph) identify(n *node, k kind, key object.Key) {
 	n.kind, n.asked = k, 0
 	if n.key.Name != key.Name {
@@ -117,8 +117,8 @@ func (g *graph) reportMisplaced(dependent *node, c *claim) {
 	}
 }
 
-// setOwners makes the edges of a node those of its references, and reports whether
-// they were others before.
+// setOwners sets the edges of a node to those of its references, and reports whether they
+// have changed.
 func (g *graph) setOwners(n *node, refs []metav1.OwnerReference) bool {
 	if n.hasOwners(refs) {
 		return false
@@ -128,7 +128,7 @@ func (g *graph) setOwners(n *node, refs []metav1.OwnerReference) bool {
 	for i := range refs {
 		ref := &refs[i]
 		c, first := g.claim(referenceOf(*ref, n.key.Namespace))
-		if e := n.edgeTo(c); e != nil { // said twice
+		if e := n.edgeTo(c); e != nil { // named twice
 			g.setBlocking(e, e.blocking || blocks(ref))
 			continue
 		}
@@ -137,7 +137,7 @@ func (g *graph) setOwners(n *node, refs []metav1.OwnerReference) bool {
 			g.setBlocking(&n.owners[len(n.owners)-1], blocks(ref))
 			before = slices.Delete(before, at, at+1)
 			if g.verdict(c.reference) == absent {
-				g.look(n) // what others there are says what becomes of this one
+				g.look(n) // the other owners decide about this object
 			}
 			continue
 		}
@@ -152,8 +152,8 @@ func (g *graph) setOwners(n *node, refs []metav1.OwnerReference) bool {
 	return true
 }
 
-// hasOwners reports whether the edges of a node say what its references say. It is
-// asked at each change of each object, and allocates nothing.
+// hasOwners reports whether the edges of a node match its references. It is called at
+// each change of each object, and allocates nothing.
 func (n *node) hasOwners(refs []metav1.OwnerReference) bool {
 	if len(n.owners) != len(refs) {
 		return false
@@ -192,7 +192,7 @@ func (g *graph) claim(r reference) (c *claim, first bool) {
 	return c, true
 }
 
-// appeared says what a new dependent asks for.
+// appeared adds the nodes that a new dependent makes due.
 func (g *graph) appeared(n *node, c *claim, first bool) {
 	owner := c.owner
 	switch {
@@ -215,8 +215,8 @@ func (g *graph) appeared(n *node, c *claim, first bool) {
 	}
 }
 
-// setBlocking says whether an edge holds up the owner. An owner that waits is
-// looked at when no dependent is left that blocks it.
+// setBlocking sets whether an edge blocks the deletion of the owner. An owner that waits
+// becomes due when no dependent is left that blocks it.
 func (g *graph) setBlocking(e *edge, blocking bool) {
 	if e.blocking == blocking {
 		return
@@ -232,8 +232,8 @@ func (g *graph) setBlocking(e *edge, blocking bool) {
 	}
 }
 
-// unlink takes a dependent out of the claim that its edge leads to, and the claim
-// and its owner out of the graph where nothing else speaks of them.
+// unlink removes a dependent from the claim that its edge leads to. It removes the claim
+// and its owner from the graph if nothing else refers to them.
 func (g *graph) unlink(e edge) {
 	g.setBlocking(&e, false)
 	c := e.claim
@@ -265,9 +265,9 @@ func (g *graph) unlink(e edge) {
 	}
 }
 
-// remove notes that an informer shows an object no longer. certain says that its
-// deletion was seen, and not just that a list lacks it: then nothing ever has its
-// UID again, and its dependents need not ask the server.
+// remove records that an informer no longer shows an object. certain is set if its
+// deletion was observed, and not just concluded from a list: then no object ever has its
+// UID again, and its dependents need no read from the server.
 func (g *graph) remove(k kind, uid types.UID, certain bool) {
 	n := g.nodes[uid]
 	if n == nil || !n.state.has(observed) || !sameKind(n.kind, k) {
@@ -297,8 +297,8 @@ func (g *graph) remove(k kind, uid types.UID, certain bool) {
 	}
 }
 
-// forget removes the objects of a kind that nobody watches any more, as far as they
-// are not in kept.
+// forget removes the objects of a kind that is no longer watched, unless they are in
+// kept.
 func (g *graph) forget(k kind, kept func(object.Key, types.UID) bool) {
 	for uid, n := range g.nodes {
 		if n.state.has(observed) && sameKind(n.kind, k) && !kept(n.key, uid) {
@@ -307,9 +307,9 @@ func (g *graph) forget(k kind, kept func(object.Key, types.UID) bool) {
 	}
 }
 
-// refute notes that the server has no object that a reference names. The objects with
-// that reference are looked at. An object that an informer shows is not refuted: the
-// informer will tell.
+// refute records that the server has no object that a reference names. The objects with
+// that reference become due. An object that an informer shows is not refuted: the
+// informer will show its deletion.
 func (g *graph) refute(r reference) {
 	c := g.claims[r]
 	if c == nil || c.absent || c.owner.state.has(observed) && c.owner.is(&r) {
@@ -319,24 +319,24 @@ func (g *graph) refute(r reference) {
 	g.lookAll(c.dependents)
 }
 
-// expect notes that an object is known to be newer than its informer shows. When that
-// has caught up, the object is looked at: several changes may be shown as one, and one
-// that was answered to and made again as none.
+// expect records that an object is known to be newer than its informer shows. When the
+// informer has caught up, the object becomes due: several changes may be shown as one,
+// and a change that was undone and made again as none.
 func (g *graph) expect(uid types.UID) {
 	if n := g.nodes[uid]; n != nil && n.state.has(observed) {
 		n.state |= behind
 	}
 }
 
-// unexpect takes that back.
+// unexpect undoes expect.
 func (g *graph) unexpect(uid types.UID) {
 	if n := g.nodes[uid]; n != nil {
 		n.state &^= behind
 	}
 }
 
-// ask counts how often the server has been asked about an owner that nobody has
-// seen, this time included.
+// ask counts the reads from the server for an owner that no informer has shown, this one
+// included.
 func (g *graph) ask(uid types.UID) int {
 	n := g.nodes[uid]
 	if n == nil {
@@ -346,8 +346,8 @@ func (g *graph) ask(uid types.UID) int {
 	return int(n.asked)
 }
 
-// reconsider has all owners looked at that nobody has seen: more kinds are known
-// now than when the server was asked about them.
+// reconsider makes all owners due that no informer has shown: more kinds are known now
+// than at their last read from the server.
 func (g *graph) reconsider() {
 	for _, n := range g.nodes {
 		if n.state == 0 {

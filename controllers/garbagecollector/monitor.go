@@ -17,7 +17,7 @@ import (
 // informer shows the metadata of the objects of one kind.
 type informer = cache.SharedInformer[*metav1.PartialObjectMetadata]
 
-// monitor tells the graph of the objects of one kind.
+// monitor feeds the graph with the objects of one kind.
 type monitor struct {
 	resource object.Resource
 	kind     kind
@@ -34,8 +34,8 @@ func newMonitor(p cache.Provider, r object.Resource) *monitor {
 	}
 }
 
-// listen begins to tell the graph. changed is called after each change that is not
-// of the first state.
+// listen begins to feed the graph. changed is called after each change that is not of the
+// first state.
 func (m *monitor) listen(c *collector, changed func()) error {
 	handler, err := m.informer.AddHandler(func(e cache.Event[*metav1.PartialObjectMetadata]) {
 		m.tell(c, &e)
@@ -50,8 +50,8 @@ func (m *monitor) listen(c *collector, changed func()) error {
 	return nil
 }
 
-// tell tells the graph of one change. A deletion counts as certain only where it was
-// seen, and not concluded from a list.
+// tell applies one change to the graph. A deletion counts as certain only if it was
+// observed, and not concluded from a list.
 func (m *monitor) tell(c *collector, e *cache.Event[*metav1.PartialObjectMetadata]) {
 	var before, now object.Meta
 	about := &now
@@ -79,7 +79,7 @@ func (m *monitor) tell(c *collector, e *cache.Event[*metav1.PartialObjectMetadat
 	})
 }
 
-// mute stops telling the graph.
+// mute stops feeding the graph.
 func (m *monitor) mute(c *collector) {
 	if m.handler != nil {
 		m.handler.Remove()
@@ -89,16 +89,15 @@ func (m *monitor) mute(c *collector) {
 	m.ended = true // a call of the handler may be waiting for the graph
 }
 
-// forget has the graph forget the objects of the kind that are not in kept.
+// forget removes the objects of the kind from the graph that are not in kept.
 func (m *monitor) forget(c *collector, kept func(object.Key, types.UID) bool) {
 	c.tell(workqueue.Cause{Source: m.resource.Plural, Verb: "Unwatched"}, func(g *graph) { g.forget(m.kind, kept) })
 }
 
-// giveBack returns an informer that is used no more.
+// giveBack releases an informer that is no longer used.
 func giveBack(i informer) { i.Release() }
 
-// isSynced reports whether the graph knows all objects that there were when the
-// monitor began.
+// isSynced reports whether the graph has all objects that existed when the monitor began.
 func (m *monitor) isSynced() bool {
 	select {
 	case <-m.handler.Synced():
@@ -108,7 +107,7 @@ func (m *monitor) isSynced() bool {
 	}
 }
 
-// nothing is what is kept of a kind that is not served any more.
+// nothing is what is kept of a kind that is no longer served.
 func nothing(object.Key, types.UID) bool { return false }
 
 // shows reports whether the informer shows an object.

@@ -15,18 +15,18 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// kind is a group, version and kind in eight bytes, however many say it.
+// kind is a group, version and kind in eight bytes, however many objects have it.
 type kind = unique.Handle[schema.GroupVersionKind]
 
 func kindOf(k schema.GroupVersionKind) kind { return unique.Make(k) }
 
-// sameKind reports whether two kinds are one. Versions are views of the same
-// objects, and a reference may well name another one than the informer reads.
+// sameKind reports whether two kinds are one. Versions are views of the same objects, and
+// a reference may name another version than the informer reads.
 func sameKind(a, b kind) bool {
 	return a == b || a.Value().GroupKind() == b.Value().GroupKind()
 }
 
-// target is an object that the graph has seen.
+// target is an object that the graph has observed.
 type target struct {
 	uid  types.UID
 	kind kind
@@ -50,36 +50,36 @@ func referenceOf(o metav1.OwnerReference, namespace string) reference {
 	}
 }
 
-// is reports whether the reference is what o says in the namespace, without making
-// a kind of it.
+// is reports whether the reference equals o in the namespace, without making a kind of
+// it.
 func (r *reference) is(o *metav1.OwnerReference, namespace string) bool {
 	return r.uid == o.UID && r.name == o.Name && r.namespace == namespace &&
 		r.kind.Value() == schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
 }
 
-// node is an object that has been seen, or that others name as their owner.
+// node is an object that an informer has shown, or that others name as their owner.
 type node struct {
 	uid types.UID
-	// kind and key are known of objects that are, or were, seen.
+	// kind and key are known of objects that an informer shows, or has shown.
 	kind   kind
 	key    object.Key
 	owners []edge   // one for each claim that it makes
 	claims []*claim // the ways in which others name it
 	state  state
-	asked  uint8 // how often the server was asked about an owner that nobody has seen
+	asked  uint8 // reads from the server for an owner that no informer has shown
 }
 
-// state is what is known of a node. The zero state is that of an owner that nobody
-// has seen: its claims are to be verified.
+// state is what is known of a node. The zero state is that of an owner that no informer
+// has shown: its claims are to be verified.
 type state uint8
 
 const (
 	observed   state = 1 << iota // an informer shows it
-	gone                         // an informer has shown it and seen its deletion
+	gone                         // an informer has shown it and its deletion
 	deleting                     // it has a deletion timestamp
 	foreground                   // and waits for its blocking dependents to go
 	orphaning                    // or for its dependents to be orphaned
-	behind                       // its informer has yet to show what was written, or read from the server
+	behind                       // its informer does not show yet what was written, or read from the server
 )
 
 func (s state) has(f state) bool { return s&f != 0 }
@@ -102,7 +102,7 @@ func stateOf(m *object.Meta) state {
 	return s
 }
 
-// is reports whether a reference names the node as it is, or was.
+// is reports whether a reference has the present or last kind and name of the node.
 func (n *node) is(r *reference) bool {
 	return n.state.has(observed|gone) && n.key.Name == r.name && sameKind(n.kind, r.kind) &&
 		(n.key.Namespace == "" || n.key.Namespace == r.namespace)
@@ -116,7 +116,7 @@ type claim struct {
 	reference
 	owner      *node
 	place      int32 // in owner.claims
-	blocking   int32 // how many of the dependents hold up the owner's foreground deletion
+	blocking   int32 // how many of the dependents block the owner's foreground deletion
 	absent     bool  // the server has no such object
 	dependents []*node
 }

@@ -5,13 +5,13 @@ package garbagecollector
 
 import "k8s.io/apimachinery/pkg/types"
 
-// view is what the decision about a node needs to know of it.
+// view has the facts about a node for the decision about it.
 type view struct {
 	target
 	state
 	hasDependents bool
-	blocked       bool        // dependents hold up its deletion in the foreground
-	unverified    []reference // to an owner that nobody has seen
+	blocked       bool        // dependents block its deletion in the foreground
+	unverified    []reference // to an owner that no informer has shown
 }
 
 // view returns what is known of a node, and whether there is one.
@@ -31,8 +31,8 @@ func (g *graph) view(uid types.UID) (view, bool) {
 	return v, true
 }
 
-// blocked reports whether dependents hold up the deletion of n in the foreground.
-// An object whose reference names n wrongly does not depend on it.
+// blocked reports whether dependents block the deletion of n in the foreground. An object
+// whose reference names n wrongly does not depend on it.
 func (n *node) blocked() bool {
 	for _, c := range n.claims {
 		if c.blocking > 0 && n.is(&c.reference) {
@@ -46,10 +46,10 @@ func (n *node) blocked() bool {
 type verdict int
 
 const (
-	unsure  verdict = iota // the server has to be asked
-	solid                  // it is there
+	unsure  verdict = iota // the owner must be read from the server
+	solid                  // it exists
 	waiting                // it waits for its dependents to be deleted
-	absent                 // it is not there, and never will be
+	absent                 // it does not exist, and never will
 )
 
 // verdict returns what is known of the object that a reference names.

@@ -18,10 +18,11 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// verify asks the server about an owner that nobody has seen, under each name that
-// dependents have for it. It asks again, less and less often, for as long as one of
-// them may still turn out to be true: the owner may be of a kind that cannot be
-// watched, or is not served now; and where a watch broke, it may have come and gone.
+// verify reads an owner that no informer has shown from the server, under each name that
+// dependents have for it. It reads again, less and less often, for as long as one of the
+// names may still be true: the owner may be of a kind that cannot be watched, or is not
+// served now; and if a watch broke, the owner may have been created and deleted
+// meanwhile.
 func (c *collector) verify(ctx context.Context, uid types.UID, claims []reference) (controller.Result, error) {
 	type place struct {
 		object.Resource
@@ -42,7 +43,7 @@ func (c *collector) verify(ctx context.Context, uid types.UID, claims []referenc
 				continue
 			}
 			asked[place{r, key}] = a
-		case a == absent: // a cluster-scoped owner has one place for all
+		case a == absent: // a cluster-scoped owner has no namespace
 			c.refute(ref)
 		}
 		open = open || a != absent
@@ -56,7 +57,7 @@ func (c *collector) verify(ctx context.Context, uid types.UID, claims []referenc
 	return controller.Result{After: pause(times)}, nil
 }
 
-// pause is how long to wait after an owner was asked for that many times.
+// pause is how long to wait after that many reads of an owner.
 func pause(times int) time.Duration {
 	after := askFirst
 	for range times - 1 {
@@ -67,19 +68,20 @@ func pause(times int) time.Duration {
 	return after
 }
 
-// finish lets an object go that waited for its dependents, of which none is left
+// finish removes the finalizer of an object that waited for its dependents. None is left
 // that it has to wait for.
 func (c *collector) finish(ctx context.Context, t target) error {
 	return c.write(ctx, t, change{finalizer: metav1.FinalizerDeleteDependents})
 }
 
-// unblock has owners not wait for an object that waits for them.
+// unblock changes the references of an object so that owners for which it waits itself do
+// not wait for it.
 func (c *collector) unblock(ctx context.Context, t target, owners []types.UID) error {
 	return c.write(ctx, t, change{unblock: owners})
 }
 
-// orphan takes the references to an object out of all its dependents, and lets it
-// go after that.
+// orphan removes the references to an object from all its dependents, and after that the
+// finalizer of the object.
 func (c *collector) orphan(ctx context.Context, t target) error {
 	done := map[types.UID]bool{}
 	for {
@@ -93,16 +95,16 @@ func (c *collector) orphan(ctx context.Context, t target) error {
 		if len(todo) == 0 {
 			break
 		}
-		if err := c.letGo(ctx, t, todo); err != nil {
+		if err := c.removeReferences(ctx, t, todo); err != nil {
 			return err
 		}
-		// Others may have come meanwhile.
+		// New dependents may have appeared meanwhile.
 	}
 	return c.write(ctx, t, change{finalizer: metav1.FinalizerOrphanDependents})
 }
 
-// letGo takes the references to owner out of dependents.
-func (c *collector) letGo(ctx context.Context, owner target, dependents []target) error {
+// removeReferences removes the references to owner from dependents.
+func (c *collector) removeReferences(ctx context.Context, owner target, dependents []target) error {
 	errs := make([]error, len(dependents))
 	c.each(len(dependents), func(i int) {
 		errs[i] = c.write(ctx, dependents[i], change{drop: []types.UID{owner.uid}})

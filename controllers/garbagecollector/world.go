@@ -19,8 +19,8 @@ import (
 // world is what the collector reads and writes, beside the graph: a server, or what
 // stands for one in a test.
 type world interface {
-	// resource returns how objects of a kind are asked for, and false for a kind
-	// that is not served.
+	// resource returns how the server serves objects of a kind, and false for a kind that
+	// is not served.
 	resource(k kind) (object.Resource, bool)
 	// shown returns what an informer shows of an object. It may be old.
 	shown(t target) (object.Meta, bool)
@@ -36,13 +36,12 @@ type world interface {
 
 // change is a change to the metadata of an object. The zero change is none.
 type change struct {
-	drop      []types.UID // owners whose references go
+	drop      []types.UID // owners whose references are removed
 	unblock   []types.UID // owners that need not wait for the object any more
-	finalizer string      // that goes
+	finalizer string      // that is removed
 }
 
-// of returns what is left of a change that has partly been made: to an object as
-// it is in m.
+// of returns the part of a change that an object as in m does not have yet.
 func (c change) of(m *object.Meta) change {
 	has := func(uid types.UID, blocking bool) bool {
 		return slices.ContainsFunc(m.OwnerReferences, func(o metav1.OwnerReference) bool {
@@ -106,9 +105,9 @@ func (s server) delete(ctx context.Context, r object.Resource, key object.Key, u
 }
 
 // change sends a strategic merge patch where the server takes one: it names single
-// references and has no need of a resourceVersion, so that an object that changes
-// all the time can be changed too. Custom kinds, and finalizers, whose removal from
-// a list that has changed is nobody's intention, take a merge patch.
+// references and needs no resourceVersion, so that an object that changes all the time
+// can be changed too. Custom kinds take a merge patch. So do finalizers: a merge patch
+// with a resourceVersion cannot remove one from a list that has changed.
 func (s server) change(ctx context.Context, r object.Resource, m *object.Meta, c change) error {
 	patch, err := c.patch(m, c.finalizer == "" && client.Builtin(r.GroupVersionKind().GroupKind()))
 	if err != nil {
@@ -116,7 +115,7 @@ func (s server) change(ctx context.Context, r object.Resource, m *object.Meta, c
 	}
 	_, err = s.metadata(r).Patch(ctx, m.Key, patch)
 	if apierrors.IsUnsupportedMediaType(err) {
-		// A server of its own under a built-in kind's name.
+		// Another server serves a kind with a built-in kind's name.
 		if patch, err = c.patch(m, false); err != nil {
 			return err
 		}
@@ -140,7 +139,7 @@ func (c change) patch(m *object.Meta, strategic bool) (client.Patch, error) {
 		return client.StrategicPatch(map[string]any{"metadata": metadata})
 	}
 	if m.Version == "" {
-		return client.Patch{}, errors.New("changing an object whose resourceVersion is not known")
+		return client.Patch{}, errors.New("changing an object: its resourceVersion is not known")
 	}
 	metadata["resourceVersion"] = m.Version
 	if len(c.drop)+len(c.unblock) > 0 {

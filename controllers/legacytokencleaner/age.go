@@ -17,8 +17,8 @@ const (
 	invalidSince = "kubernetes.io/legacy-token-invalid-since"
 )
 
-// unused reports whether nobody has used a token for a period, as far as the server
-// noted. The error is that the day of its last use cannot be read.
+// unused reports whether a token was not used for a period, by the server's record. The
+// error is that the day of its last use cannot be read.
 func unused(secret object.Meta, now time.Time, period time.Duration) (bool, error) {
 	if !secret.Created.Before(now.Add(-period)) || secret.Deleting() {
 		return false, nil
@@ -33,7 +33,7 @@ func unused(secret object.Meta, now time.Time, period time.Duration) (bool, erro
 	return used < now.Add(-period).Format(time.DateOnly), nil
 }
 
-// step is what comes next for a token that nobody uses.
+// step is what comes next for an unused token.
 type step int
 
 const (
@@ -45,7 +45,7 @@ const (
 func next(secret object.Meta, now time.Time, period time.Duration) step {
 	since := secret.Labels.Get(invalidSince)
 	if _, err := time.Parse(time.DateOnly, since); err != nil {
-		return mark // there is none, or none that anybody could read
+		return mark // there is none, or none that can be read
 	}
 	if since >= now.Add(-period).Format(time.DateOnly) {
 		return leave

@@ -19,12 +19,12 @@ func Defaults() Options {
 func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "legacy-service-account-token-cleaner", Account: "legacy-service-account-token-cleaner",
-		Summary:  "removes service-account tokens of old that nobody uses",
+		Summary:  "removes unused service-account tokens in Secrets",
 		Rights:   Rights(),
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {
 			return []controllers.Flag{
-				controllers.Duration("legacy-service-account-token-clean-up-period", &o.CleanUpPeriod, "how long a service-account token of old is unused before it is made invalid, and again before it is deleted").StopsAtZero(),
+				controllers.Duration("legacy-service-account-token-clean-up-period", &o.CleanUpPeriod, "how long a service-account token in a Secret is unused before it is made invalid, and again before it is deleted").StopsAtZero(),
 			}
 		},
 	}, New)

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package legacytokencleaner removes service-account tokens of old that nobody uses.
+// Package legacytokencleaner removes unused service-account tokens in Secrets.
 //
 // Before Kubernetes 1.24 each account got a Secret with a token that never ends. Most
 // of them lie there unused, and each opens the cluster to any person that finds it. The API
@@ -10,11 +10,11 @@
 //
 // # What it watches and writes
 //
-// It looks at everything once when it starts and then once a day. It reads Secrets of
-// type kubernetes.io/service-account-token, accounts and Pods from informers, and asks
-// the server since when it notes uses: the ConfigMap
-// kube-apiserver-legacy-service-account-token-tracking in kube-system. It sets a label
-// of Secrets, and deletes Secrets.
+// It checks all tokens once when it starts and then once a day. It reads Secrets of type
+// kubernetes.io/service-account-token, accounts and Pods from informers, and asks the
+// server since when it notes uses: the ConfigMap
+// kube-apiserver-legacy-service-account-token-tracking in kube-system. It sets a label of
+// Secrets, and deletes Secrets.
 //
 // # The two steps
 //
@@ -26,7 +26,7 @@
 // # What holds
 //
 //   - Only what was made automatically is touched: Secrets that their account names in
-//     its secrets. One that somebody made by hand is theirs.
+//     its secrets. A token that a user created by hand is left alone.
 //   - Nothing is touched before the server has noted uses for a year, nor what is
 //     younger than that, nor what a Pod mounts, nor what says when it was last used in
 //     a way that cannot be read.

@@ -35,8 +35,8 @@ const (
 	trackedSinceKey   = "since"
 )
 
-// interval is how often everything is looked at.
-// Source: k8s.io/kubernetes/pkg/controller/serviceaccount, DefaultCleanerSyncInterval.
+// interval is how often all tokens are checked. Source:
+// k8s.io/kubernetes/pkg/controller/serviceaccount, DefaultCleanerSyncInterval.
 const interval = 24 * time.Hour
 
 // tokens is the key of the daily look.
@@ -98,7 +98,7 @@ type reconciler struct {
 	log      *slog.Logger
 }
 
-// reconcile looks at all tokens. What fails for one does not keep the others.
+// reconcile checks all tokens. What fails for one does not keep the others.
 func (r *reconciler) reconcile(ctx context.Context, _ controller.RequestOf[tokens]) (controller.Result, error) {
 	now := r.now().UTC()
 	since, err := r.trackedSince(ctx)
@@ -137,7 +137,7 @@ func (r *reconciler) token(ctx context.Context, secret cache.Item[*corev1.Secret
 	meta := secret.Meta()
 	unused, err := unused(meta, now, r.period)
 	if err != nil {
-		r.log.Warn("a token says when it was last used in a way that cannot be read; it is left alone", "secret", meta.Key.String(), "error", err)
+		r.log.Warn("the label of a token with its last use cannot be read; the token is left alone", "secret", meta.Key.String(), "error", err)
 		return nil
 	}
 	if !unused {
@@ -179,8 +179,8 @@ func (r *reconciler) generated(secret object.Key, annotations map[string]string)
 	return slices.ContainsFunc(account.Secrets, func(s corev1.ObjectReference) bool { return s.Name == secret.Name }), nil
 }
 
-// mark makes the token invalid. The UID in the patch is that of the Secret that was
-// looked at: another one under its name is a conflict.
+// mark makes the token invalid. The UID in the patch is that of the Secret that was read:
+// another Secret of its name is a conflict.
 func (r *reconciler) mark(ctx context.Context, meta object.Meta, now time.Time) error {
 	day := now.Format(time.DateOnly)
 	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"uid": meta.UID, "labels": map[string]string{invalidSince: day}}})
@@ -190,7 +190,7 @@ func (r *reconciler) mark(ctx context.Context, meta object.Meta, now time.Time) 
 	_, err = r.secrets.Patch(ctx, meta.Key, patch)
 	switch {
 	case err == nil:
-		r.log.Info("made a token invalid that nobody uses; without the label it is valid again", "secret", meta.Key.String(), "label", invalidSince, "since", day)
+		r.log.Info("made an unused token invalid; it is valid again without the label", "secret", meta.Key.String(), "label", invalidSince, "since", day)
 	case apierrors.IsNotFound(err):
 		return nil
 	}
@@ -202,7 +202,7 @@ func (r *reconciler) remove(ctx context.Context, meta object.Meta) error {
 	err := r.secrets.Delete(ctx, meta.Key, client.IfUID(meta.UID), client.IfVersion(meta.Version))
 	switch {
 	case err == nil:
-		r.log.Info("deleted a token that nobody uses", "secret", meta.Key.String(),
+		r.log.Info("deleted an unused token", "secret", meta.Key.String(),
 			"created", meta.Created, "lastUsed", meta.Labels.Get(lastUsed), "invalidSince", meta.Labels.Get(invalidSince))
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// mounts says which Secrets Pods refer to. The Pods of a namespace are looked at when
-// it is first asked about.
+// mounts has the Secrets that Pods refer to. The Pods of a namespace are read at the
+// first look-up in it.
 type mounts struct {
 	pods  cache.Snapshot[*corev1.Pod]
 	known map[string]map[string]bool // by namespace and name of the Secret

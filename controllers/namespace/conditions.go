@@ -42,7 +42,7 @@ var allWell = []corev1.NamespaceCondition{
 	},
 }
 
-// conditions returns the five conditions that say what was found, without times.
+// conditions returns the five conditions with what was found, without times.
 func (f *findings) conditions() []corev1.NamespaceCondition {
 	all := slices.Clone(allWell)
 	complain := func(kind corev1.NamespaceConditionType, reason, message string) {

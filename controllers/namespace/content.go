@@ -38,7 +38,7 @@ type leftover struct {
 	deleting   int                  // how many objects are being deleted
 	grace      time.Duration        // the longest grace period of them
 	version    string               // resourceVersion of the list
-	estimate   time.Duration        // how long they may take to go; 0: nobody knows
+	estimate   time.Duration        // how long they may take to go; 0: not known
 }
 
 func (l leftover) count() int { return len(l.objects) }
@@ -138,8 +138,8 @@ func (l *leftover) add(o *metav1.PartialObjectMetadata) {
 	}
 }
 
-// background has the garbage collector see to what the objects own: no finalizer is
-// added that somebody would have to remove.
+// background leaves what the objects own to the garbage collector: no finalizer is added,
+// which a controller would have to remove.
 const background = `{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}`
 
 // collection deletes all objects of a kind in a namespace with one request. It
@@ -148,8 +148,8 @@ func (c *content) collection(ctx context.Context, kind client.Served, namespace 
 	if !kind.Can("deletecollection") {
 		return false, nil
 	}
-	// The answer holds what was deleted. It is not looked at, and without the
-	// content of the objects it is small.
+	// The answer holds what was deleted. The answer is not read, and without the content
+	// of the objects it is small.
 	const metadataOnly = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	stream, err := c.client.Request(http.MethodDelete).Resource(kind.Resource).Namespace(namespace).
 		Accept(wire.Protobuf.MediaType()+metadataOnly, wire.JSON.MediaType()+metadataOnly, wire.JSON.MediaType()).

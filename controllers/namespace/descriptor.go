@@ -29,7 +29,7 @@ func Descriptor() *controllers.Descriptor {
 		Flags: func(o *Options) []controllers.Flag {
 			return []controllers.Flag{
 				controllers.Int("concurrent-namespace-syncs", &o.Workers, "how many Namespaces namespace-controller works on at a time").StopsAtZero(),
-				controllers.Duration("namespace-sync-period", &o.SyncPeriod, "how often a Namespace that is being deleted is looked at again, beside the times that its controller finds; 0 is never"),
+				controllers.Duration("namespace-sync-period", &o.SyncPeriod, "how often a Namespace that is being deleted is reconciled again, beside the times that its controller chooses; 0 is never"),
 			}
 		},
 		Cluster: func(o *Options, c controllers.Cluster) {

@@ -39,8 +39,8 @@ type Options struct {
 	// Settle is how long API servers may take to learn that a namespace terminates.
 	// A cluster with one API server needs none; 0 or less is none.
 	Settle time.Duration
-	// SyncPeriod is how often every namespace that is being deleted is looked at again, beside
-	// the times that its runs have named. 0 or less is never.
+	// SyncPeriod is how often every namespace that is being deleted is reconciled again,
+	// beside the times that its runs have named. 0 or less is never.
 	SyncPeriod time.Duration
 }
 
@@ -152,13 +152,13 @@ func (r *reconciler) forget(key object.Key) {
 	delete(r.sightings, key)
 }
 
-// reconcile takes a namespace one step nearer to its end.
+// reconcile does the next step of the deletion of a namespace.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	if item := r.namespaces.Snapshot().Get(req.Key); !item.Exists() || !item.Meta().Deleting() {
 		r.forget(req.Key)
 		return controller.Result{}, nil
 	}
-	// What is deleted next cannot be had back: the server says of which namespace.
+	// What is deleted next cannot be restored, so the namespace is read from the server.
 	ns, err := r.namespaces.Server().Get(ctx, req.Key)
 	if apierrors.IsNotFound(err) {
 		r.forget(req.Key)
@@ -172,7 +172,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, nil
 	}
 	if ns, err = r.terminating(ctx, ns); apierrors.IsNotFound(err) {
-		r.forget(req.Key) // somebody else let it go
+		r.forget(req.Key) // another client has finalized it
 		return controller.Result{}, nil
 	} else if err != nil {
 		return controller.Result{}, fmt.Errorf("marking namespace %s as terminating: %w", ns.Name, err)
@@ -255,7 +255,7 @@ func deletable(kinds []client.Served) []client.Served {
 func isPods(k client.Served) bool { return k.Group == "" && k.Plural == "pods" }
 
 // say writes what was found into the conditions of the namespace, if it is new, and
-// returns the namespace as it is then.
+// returns the namespace as written.
 func (r *reconciler) say(ctx context.Context, ns *corev1.Namespace, found *findings) (*corev1.Namespace, error) {
 	conditions, changed := withConditions(ns.Status.Conditions, found.conditions(), metav1.Now())
 	if !changed || len(ns.Status.Conditions) == 0 && found.nothing() && goes(ns) {
@@ -266,7 +266,8 @@ func (r *reconciler) say(ctx context.Context, ns *corev1.Namespace, found *findi
 	return r.namespaces.UpdateStatus(ctx, ns)
 }
 
-// goes reports whether the namespace is gone once it is finalized: nobody else holds it.
+// goes reports whether the namespace is gone once it is finalized: it has no other
+// finalizer.
 func goes(ns *corev1.Namespace) bool { return len(ns.Finalizers) == 0 && len(ns.Spec.Finalizers) == 1 }
 
 // finalize takes the finalizer away.
@@ -275,7 +276,7 @@ func (r *reconciler) finalize(ctx context.Context, ns *corev1.Namespace) error {
 	ns.Spec.Finalizers = slices.DeleteFunc(ns.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
 	_, err := r.namespaces.Sub("finalize").Update(ctx, object.KeyOf(ns), ns)
 	if apierrors.IsNotFound(err) {
-		return nil // somebody else did
+		return nil // another client did
 	}
 	return err
 }
@@ -285,7 +286,7 @@ type findings struct {
 	discovery error         // what could not be discovered
 	failures  []error       // of kinds that could not be emptied
 	left      []leftover    // what is left of kinds, none without objects
-	settling  time.Duration // how long to wait before the rest can be looked at
+	settling  time.Duration // how long to wait before the rest can be checked
 }
 
 func (f *findings) add(left leftover, err error) {

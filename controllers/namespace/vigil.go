@@ -27,9 +27,9 @@ const (
 	vigilLimit = 5 * time.Minute
 )
 
-// vigils watch the last objects of namespaces, so that somebody looks at a namespace
-// when they are gone and not when a time is over. A vigil that fails does no harm:
-// the time comes.
+// vigils watch the last objects of namespaces, so that a namespace is reconciled when
+// they are gone and not when a time is over. A vigil that fails does no harm: the time
+// comes.
 type vigils struct {
 	client *client.Client
 	log    *slog.Logger
@@ -110,7 +110,7 @@ func (v *vigils) keep(ctx context.Context, left []leftover) bool {
 	kinds.Wait()
 	err := errors.Join(errs...)
 	if err != nil && ctx.Err() == nil {
-		v.log.Debug("what is left of a namespace cannot be watched; it is looked at again later", "error", err)
+		v.log.Debug("what is left of a namespace cannot be watched; it is read again later", "error", err)
 	}
 	return err == nil
 }

@@ -47,8 +47,8 @@ func allUnknown(node *corev1.Node) bool {
 	return true
 }
 
-// conditionsToTurn returns the conditions that say of a silent node what is known
-// of it, those left out that say so already.
+// conditionsToTurn returns the conditions of a silent node that are to be written: those
+// that do not have the status Unknown yet.
 func conditionsToTurn(node *corev1.Node, now time.Time) []corev1.NodeCondition {
 	var turned []corev1.NodeCondition
 	for _, kind := range kubeletConditions {

@@ -31,7 +31,7 @@ func Defaults() Options {
 func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "nodelifecycle", Account: "node-controller",
-		Summary:  "tells which Nodes are alive, and taints those that are not",
+		Summary:  "finds Nodes that stop posting their status, and taints them",
 		ActsOn:   []object.Resource{{Version: "v1", Plural: "nodes", Kind: "Node"}},
 		Rights:   Rights(),
 		Defaults: Defaults(),

@@ -9,8 +9,8 @@
 //
 // # What it watches and writes
 //
-// Its keys are Nodes. The look at all of them is a loop of its own. It watches
-// Nodes and the binding of Pods, and reads the Leases of Nodes. It writes
+// Its keys are Nodes. The check of all of them is a loop of its own. It watches Nodes and
+// the binding of Pods, and reads the Leases of Nodes. It writes
 //
 //   - NoSchedule taints: one for each condition that speaks against new Pods, and one
 //     for a node that is cordoned; each goes when its reason does;
@@ -27,8 +27,8 @@
 //
 // # Health
 //
-// Every second all Nodes are looked at ([Options] has this and all other figures), and
-// when the time of one is over. A heartbeat in the Node's status, or a renewal of its
+// All Nodes are checked every second ([Options] has this and all other figures), and when
+// the grace period of one is over. A heartbeat in the Node's status, or a renewal of its
 // Lease, is a sign of life at the time at which it is noticed here; the clocks of Nodes
 // count for nothing. After 50 s without one the Node is silent, after 60 s if it has never
 // posted a status.
@@ -50,22 +50,23 @@
 //
 // # How it is built
 //
-// The monitor judges. It is pure: sightings of Nodes and a time go in, findings come
-// out; it reads no clock and writes nothing. What the monitor allows or asks for
-// is done in the run of the single Node, like everything else about that Node, with
-// its retries. leases.go confirms that a Node is silent; taints.go, labels.go,
-// conditions.go and pods.go say what to write.
+// The monitor judges. It is pure: sightings of Nodes and a time go in, findings come out;
+// it reads no clock and writes nothing. What the monitor allows or requests is done in
+// the run of the single Node, like everything else about that Node, with its retries.
+// leases.go confirms that a Node is silent; taints.go, labels.go, conditions.go and
+// pods.go decide what to write.
 //
 // # What holds
 //
 //   - A Node is only worked on when something in it is not as it should be. That is
 //     decided where the event arrives, without a copy: heartbeats cost neither a run
 //     nor a write.
-//   - Taints and conditions are patched with the resourceVersion that they were
-//     decided on. The list of taints is replaced as a whole, and one that somebody
-//     else has just set must not be lost; a Node that has just posted is not silent.
-//   - Nobody is silent while nobody looked. If there was no connection, or no
-//     processor, for half the grace period, all Nodes are given it anew.
+//   - Taints and conditions are patched with the resourceVersion that they were decided
+//     on. The list of taints is replaced as a whole, and a taint that another client has
+//     just set must not be lost; a Node that has just posted is not silent.
+//   - Time in which the monitor did not run does not count against a Node. If there was
+//     no connection, or no processor, for half the grace period, the period starts again
+//     for all Nodes.
 //   - No NoExecute taint is lifted because all Nodes seem silent by the cache alone. That
 //     every zone is down counts once each Node that was ready is confirmed to be silent.
 //
@@ -79,8 +80,8 @@
 //     needs up to three pairs, and forgets a Node whose write failed until its next
 //     heartbeat.
 //   - A start of the controller leaves NoExecute taints that are right as they are.
-//     Upstream lifts all and sets them again, which starts the time anew for which
-//     Pods tolerate them.
+//     Upstream lifts all and sets them again, which restarts the time for which Pods
+//     tolerate them.
 //   - Pods are marked not ready while their Node is Unknown, whatever it was before.
 //     Upstream does it only if the Node was ready before. For a Node whose kubelet
 //     says False, both leave the Pods that are there to that kubelet; upstream marks
@@ -89,16 +90,16 @@
 //     creation timestamp, which is of another clock.
 //   - A silent Node is noticed some 1.2 s late at most. Upstream looks every 5 s, both for
 //     its last sign of life and for its absence.
-//   - When the time ends in which every zone was down, no grace period starts anew:
+//   - When the time ends in which every zone was down, no grace period starts again:
 //     upstream's would help only a Node that is silent and not Unknown yet.
 //   - What is granted at a rate is done until it succeeds, and a grant that failed at
 //     first costs no second one.
-//   - A Lease that is written to without being renewed is no sign of life. Upstream
-//     compares the server's version with the one that was last seen renewed, and leaves a
-//     dead Node alone whose Lease somebody has annotated.
+//   - A write to a Lease that does not renew it is not a heartbeat. Upstream compares the
+//     server's version with the version of the last renewal, and leaves a dead Node alone
+//     whose Lease a user has annotated.
 //   - The Lease of a Node is read from the server once, when it is turned Unknown.
 //     Upstream reads it every 5 s for as long as the Node is silent.
-//   - A cache of Leases that does not catch up is found out anew after a grace period.
+//   - A cache of Leases that does not catch up is noticed again after a grace period.
 //     Upstream waits without end, as after an etcd that was restored from a backup.
 //   - The last two of the points under "What holds".
 package nodelifecycle

@@ -42,8 +42,8 @@ func see(node *corev1.Node, lease *coordinationv1.Lease) sighting {
 		name: node.Name, uid: node.UID, zone: zoneOf(node.Labels),
 		unknown:   allUnknown(node),
 		noExecute: hasNoExecute(node.Spec.Taints),
-		// What never was posted is as old as the node. The condition that this
-		// controller then writes says the same, so that it is no sign of life.
+		// What never was posted is as old as the node. The condition that this controller
+		// then writes has the same value, so it is not a heartbeat.
 		heartbeat: node.CreationTimestamp.Time,
 	}
 	_, s.excluded = node.Labels[labelExcluded]
@@ -65,14 +65,14 @@ func renewed(lease *coordinationv1.Lease) time.Time {
 // health is what is known of a node from one look to the next.
 type health struct {
 	uid       types.UID
-	seen      uint64 // number of the last look at it
+	seen      uint64 // number of the last check of it
 	posted    bool
 	heartbeat time.Time
 	renewed   time.Time
 	// alive is when the last sign of life arrived, by the local clock: the clocks of
 	// nodes differ.
 	alive time.Time
-	// attended is when somebody was last told that it is silent and not Unknown.
+	// attended is when its run was last requested because it is silent and not Unknown.
 	attended time.Time
 	// confirmed: since the last sign of life the server's Lease was found to be as silent
 	// as the cache's.
@@ -84,7 +84,7 @@ type health struct {
 }
 
 // newHealth is that of a node which is seen for the first time. That alone is a
-// sign of life: when it gave the one before, nobody here knows.
+// heartbeat: the time of the one before is not known here.
 func newHealth(s sighting, now time.Time) *health {
 	return &health{uid: s.uid, posted: s.ready != "", heartbeat: s.heartbeat, renewed: s.renewed, alive: now}
 }

@@ -14,20 +14,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// All nodes are looked at several times in a NodeMonitorPeriod: a sign of life counts from
-// the look at which it is noticed, so that a node is found silent late by as much as there
-// is between two looks. To be told of each renewal of a Lease would be exact, and half as
-// much again for the processor as the looks and the cache together: a goroutine is woken
-// for each. Where a node's time is over in between, there is a look then, unless there has
-// just been one.
+// All nodes are checked several times in a NodeMonitorPeriod. A heartbeat counts from the
+// check that notices it, so a node is found silent up to the time between two checks too
+// late. An event for each renewal of a Lease would be exact. It would also cost half as
+// much CPU time again as the checks and the cache together, because each event wakes a
+// goroutine. Where a node's time is over in between, there is a look then, unless there
+// has just been one.
 const (
 	looksInAPeriod  = 5
 	atMostInAPeriod = 20
 )
 
 // monitor judges the health of all nodes over time: which are silent, which zones are
-// down, and which nodes may be given a NoExecute taint. It reads no clock, speaks with
-// nobody and writes nothing. It is safe for concurrent use.
+// down, and which nodes may be given a NoExecute taint. It reads no clock, sends no
+// requests and writes nothing. It is safe for concurrent use.
 type monitor struct {
 	options Options
 
@@ -36,7 +36,7 @@ type monitor struct {
 	zones  map[string]*zone
 	looks  uint64    // how many there have been
 	looked time.Time // when the last one was
-	// seemsDown: no node is ready. allDown: and nobody of them only seems silent.
+	// seemsDown: no node is ready. allDown: and none of them only seems silent.
 	seemsDown, allDown bool
 }
 
@@ -44,7 +44,7 @@ func newMonitor(o Options) *monitor {
 	return &monitor{options: o, nodes: map[string]*health{}, zones: map[string]*zone{}}
 }
 
-// verdict is what the monitor says of one node.
+// verdict is what the monitor finds about one node.
 type verdict struct {
 	silent    bool // its conditions are to be turned Unknown
 	noExecute noExecute
@@ -73,8 +73,9 @@ type nodeID struct {
 func (m *monitor) look(nodes iter.Seq[sighting], judge bool, now time.Time) findings {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// A process that has not looked for long, for want of a connection or of a processor,
-	// cannot say which nodes were silent meanwhile. Looks may be meant to be far apart.
+	// A process that did not check for a long time, because it had no connection or no
+	// processor, does not know which nodes were silent meanwhile. Looks may be meant to
+	// be far apart.
 	long := max(m.options.NodeMonitorGracePeriod/2, m.options.NodeMonitorPeriod)
 	if gap := now.Sub(m.looked); !m.looked.IsZero() && gap > long {
 		for _, h := range m.nodes {
@@ -129,7 +130,7 @@ func (m *monitor) lookAt(s sighting, now time.Time, f *findings) *health {
 	return h
 }
 
-// judge says of one node whether it is silent and whether it is down, and counts it.
+// judge finds whether one node is silent and whether it is down, and counts it.
 func (m *monitor) judge(s sighting, h *health, now time.Time, f *findings) {
 	ready := s.ready
 	if left := h.silentIn(m.options, now); left > 0 {

@@ -33,7 +33,7 @@ const Name = "node-lifecycle-controller"
 // source is whom events name, which users filter by. It is older than Name.
 const source = "node-controller"
 
-// cluster is the key of the look at all nodes.
+// cluster is the key of the check of all nodes.
 type cluster struct{}
 
 // String says it to people.
@@ -81,16 +81,16 @@ type reconciler struct {
 	events  *events.Recorder
 	log     *slog.Logger
 	monitor *monitor
-	attend  func(node string) // asks for a run of a node
+	attend  func(node string) // requests a run of a node
 	seen    seen              // at the last look, of which there is one at a time
 
-	trustLeases bool // those in the cache, without a look at the server's
+	trustLeases bool // those in the cache, without a read from the server
 	behind      behind
 }
 
-// seen is what there was to be seen of all nodes, and where it was read. Most of it is at
-// the next look as it was: reading each of a thousand nodes anew was a third of what the
-// controller did while it had nothing to do but to hear heartbeats.
+// seen is what there was to be seen of all nodes, and where it was read. Most of it is
+// the same at the next check: reading each of a thousand nodes again was a third of the
+// controller's CPU time while only heartbeats arrived.
 type seen struct {
 	nodes     cache.Snapshot[*corev1.Node]
 	leases    cache.Snapshot[*coordinationv1.Lease]
@@ -117,8 +117,8 @@ func (r *reconciler) differs(node *corev1.Node) bool {
 	return differ || labelsToSet(node.Labels) != nil
 }
 
-// unknownNodeOfPod adds the node that a Pod is bound to if that is silent: nobody else
-// will say that the Pod is not ready.
+// unknownNodeOfPod adds the node that a Pod is bound to if the node is silent: no other
+// component will set the Pod not ready.
 func (r *reconciler) unknownNodeOfPod(pod cache.Item[*corev1.Pod], add func(object.Key)) {
 	// A text that cannot be read is taken for none: its Pod cannot be decoded either.
 	name, err := pod.Text(wire.NodeName)
@@ -135,15 +135,15 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	return controller.Result{}, r.node(ctx, req.Key)
 }
 
-// look looks at all nodes and has those attended to that need it. It returns when
-// to look again.
+// look checks all nodes and enqueues those that need a run. It returns when to look
+// again.
 func (r *reconciler) look(now time.Time) time.Duration {
-	// Without a connection nobody is heard, and nothing can be written. The monitor
-	// notices that it was not asked for a while.
+	// Without a connection no heartbeat arrives, and nothing can be written. The monitor
+	// notices that it was not called for a while.
 	if r.nodes.Trouble() != nil || r.leases.Trouble() != nil {
 		return r.monitor.options.NodeMonitorPeriod
 	}
-	judge := !r.waits(now) // asked first: what is seen afterwards is new enough
+	judge := !r.waits(now) // read first: what is observed afterwards is new enough
 	f := r.monitor.look(r.sightings(), judge, now)
 	for _, n := range f.gone {
 		r.events.Normal(n.object(), "RemovingNode", "Remove", "Node %s event: Removing Node %s from Controller", n.name, n.name)
@@ -170,7 +170,7 @@ func (r *reconciler) look(now time.Time) time.Duration {
 	return f.again
 }
 
-// sightings returns what there is to see of all nodes.
+// sightings returns what is observed of all nodes.
 func (r *reconciler) sightings() iter.Seq[sighting] {
 	nodes, leases := r.nodes.Snapshot(), r.leases.Snapshot()
 	for was, is := range nodes.Since(r.seen.nodes) {
@@ -240,7 +240,7 @@ func (r *reconciler) node(ctx context.Context, key object.Key) error {
 		node, err = r.turnUnknown(ctx, node, now)
 	}
 	if err == nil {
-		// That a node may be silent keeps nothing back that is to be done in any case.
+		// A node that may be silent does not delay what is done in any case.
 		err = errors.Join(r.setTaintsAndLabels(ctx, node, verdict.noExecute, now), doubt)
 	}
 	if apierrors.IsNotFound(err) {
@@ -255,8 +255,8 @@ func (r *reconciler) node(ctx context.Context, key object.Key) error {
 	return nil
 }
 
-// turnUnknown has a silent node's status say that nothing is known of it, and
-// returns the node as it is then.
+// turnUnknown writes the status Unknown into the conditions of a silent node, and returns
+// the node as written.
 func (r *reconciler) turnUnknown(ctx context.Context, node *corev1.Node, now time.Time) (*corev1.Node, error) {
 	conditions := conditionsToTurn(node, now)
 	if len(conditions) == 0 {
@@ -302,8 +302,8 @@ func change(node *corev1.Node, taints []corev1.Taint, differ bool, labels map[st
 	}
 	whole := map[string]any{"metadata": metadata}
 	if differ {
-		// Taints have no merge key: the list is replaced, and whatever somebody
-		// else has put into it meanwhile would be lost.
+		// Taints have no merge key: the list is replaced, and a taint that another client
+		// has added meanwhile would be lost.
 		metadata["resourceVersion"] = node.ResourceVersion
 		whole["spec"] = map[string]any{"taints": taints}
 		if len(taints) == 0 {

@@ -14,9 +14,9 @@ import (
 type Options struct {
 	// Workers is how many Nodes are worked on at a time.
 	Workers int
-	// NodeMonitorPeriod is within what time it is noticed that a Node has fallen silent
-	// or has come back; all are looked at five times as often. It may be longer than
-	// NodeMonitorGracePeriod.
+	// NodeMonitorPeriod bounds the time in which the controller notices that a Node is
+	// silent or has come back; all Nodes are checked five times as often. It may be
+	// longer than NodeMonitorGracePeriod.
 	NodeMonitorPeriod time.Duration
 	// NodeMonitorGracePeriod is how long a Node may be silent before its state
 	// counts as unknown. It must be several times as long as the kubelet
@@ -36,8 +36,8 @@ type Options struct {
 	// UnhealthyZoneThreshold is the share of Nodes, of three at least, that are not
 	// ready in a zone that is partly down.
 	UnhealthyZoneThreshold float64
-	// TrustCachedLeases has a Node turned Unknown by what the cache says of its Lease,
-	// without a look at the server's, as upstream without the feature gate
+	// TrustCachedLeases turns a Node Unknown by its Lease in the cache, without a read
+	// from the server, as upstream does without the feature gate
 	// NodeControllerLeaseCircuitBreaker.
 	TrustCachedLeases bool
 }

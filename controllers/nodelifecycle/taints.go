@@ -74,8 +74,8 @@ func hasTaint(taints []corev1.Taint, key string, effect corev1.TaintEffect) bool
 	return slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == key && t.Effect == effect })
 }
 
-// noExecute says what may be done about the NoExecute taints of a node. A node has
-// one of them at most, the one that its Ready condition calls for.
+// noExecute is what may be done about the NoExecute taints of a node. A node has one of
+// them at most, the one that its Ready condition calls for.
 type noExecute int
 
 const (

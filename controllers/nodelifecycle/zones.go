@@ -94,7 +94,7 @@ func (b *bucket) wait() time.Duration {
 type zone struct {
 	members         int // all its nodes
 	ready, notReady int // those that count
-	presumed        int // of notReady, those that nobody has confirmed
+	presumed        int // of notReady, those that are not confirmed
 	state           zoneState
 	limit           bucket
 	waiting         []candidate // to be given a NoExecute taint

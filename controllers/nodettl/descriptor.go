@@ -17,7 +17,7 @@ func Defaults() Options {
 func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "ttl",
-		Summary:  "tells kubelets for how long they may keep Secrets and ConfigMaps",
+		Summary:  "annotates Nodes with how long kubelets may keep Secrets and ConfigMaps",
 		Rights:   Rights(),
 		Defaults: Defaults(),
 	}, New)

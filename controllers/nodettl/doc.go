@@ -1,8 +1,8 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodettl tells kubelets for how long they may keep the Secrets and ConfigMaps
-// that they have read: the larger the cluster, the longer.
+// Package nodettl annotates Nodes with how long kubelets may keep the Secrets and
+// ConfigMaps that they have read: the larger the cluster, the longer.
 //
 // It watches Nodes, and writes their annotation node.alpha.kubernetes.io/ttl, in
 // seconds: 0 up to 100 nodes, 15 up to 500, 30 up to 1,000, 60 up to 2,000, and 300
@@ -11,8 +11,8 @@
 //
 // # What holds
 //
-//   - Each Node has the annotation that belongs to the size of the cluster, at once when
-//     the size passes a limit, and gets it back when somebody changes it.
+//   - Each Node gets the annotation that belongs to the size of the cluster, at once when
+//     the size passes a limit, and again when a client changes it.
 //   - Heartbeats cost no run.
 //   - A process begins as if the cluster had grown from nothing: between a limit and a
 //     tenth below, the lower time holds.

@@ -50,14 +50,14 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 
 type reconciler struct {
 	nodes  cache.SharedInformer[*corev1.Node]
-	attend func(object.Key) // asks for a run of a Node
+	attend func(object.Key) // requests a run of a Node
 
 	mu sync.Mutex
 	at int // the number of the cluster's step
 }
 
-// want returns what the annotations should say now. Where that is something new all
-// Nodes are looked at.
+// want returns what the annotations should say now. If that changes, all Nodes are
+// reconciled.
 func (r *reconciler) want() int {
 	nodes := r.nodes.Snapshot()
 	r.mu.Lock()
@@ -93,7 +93,7 @@ func (r *reconciler) differs(e cache.Event[*corev1.Node]) bool {
 	return err != nil || !as // a run reports the error
 }
 
-// reconcile has one Node's annotation say what it should.
+// reconcile sets the annotation of one Node.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	item := r.nodes.Snapshot().Get(req.Key)
 	if !item.Exists() {

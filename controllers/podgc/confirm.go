@@ -17,9 +17,9 @@ import (
 // node still holds. A removal cannot be taken back, the informer of nodes may lag, and a Pod
 // whose node works again may still be writing to its volumes.
 //
-// What a reason says of the Pod itself needs no question. A Pod that is being deleted stays
-// so, is bound to no node any more and to no other, and one that has ended does not run again;
-// the writes carry its UID, so that they can only meet the Pod that was judged.
+// A reason in the Pod itself needs no confirmation. A Pod that is being deleted stays so, is
+// bound to no node any more and to no other, and one that has ended does not run again; the
+// writes carry its UID, so that they can only meet the Pod that was judged.
 func (r *reconciler) confirm(ctx context.Context, pod *corev1.Pod, v view, why reason) (holds bool, err error) {
 	if why != outOfService && why != orphaned {
 		return true, nil
@@ -30,12 +30,12 @@ func (r *reconciler) confirm(ctx context.Context, pod *corev1.Pod, v view, why r
 		// A Pod whose node is gone is an orphan, and goes after the quarantine.
 		holds = why == orphaned
 	case err != nil:
-		return false, fmt.Errorf("asking for node %s before pod %s is removed, because %s: %w", pod.Spec.NodeName, object.KeyOf(pod), why, err)
+		return false, fmt.Errorf("reading node %s before pod %s is removed, because %s: %w", pod.Spec.NodeName, object.KeyOf(pod), why, err)
 	default:
 		holds = why == outOfService && node.UID == v.node.UID && isOutOfService(node)
 	}
 	if !holds {
-		r.log.Info("a Pod stays: the informer of nodes lags, and the server says otherwise of its node", "object", object.KeyOf(pod).String(), "node", pod.Spec.NodeName, "reason", string(why))
+		r.log.Info("a Pod stays: the informer of nodes lags behind the server about its node", "object", object.KeyOf(pod).String(), "node", pod.Spec.NodeName, "reason", string(why))
 	}
 	return holds, nil
 }

@@ -21,7 +21,7 @@ func Defaults() Options {
 func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "podgc", Account: "pod-garbage-collector",
-		Summary:  "removes Pods that nobody else will: orphans, too many ended ones",
+		Summary:  "removes Pods that no other component removes: orphans, too many ended ones",
 		Rights:   Rights(),
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {

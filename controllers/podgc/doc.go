@@ -1,17 +1,16 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podgc removes Pods that nobody else will: no kubelet ends them, and no owner
-// collects them.
+// Package podgc removes Pods that no other component removes: no kubelet ends them, and
+// no owner collects them.
 //
 // # What it watches and writes
 //
-// Every 20 s it looks at what is there, as informers of Pods and Nodes have it. These
-// Pods go:
+// It checks every 20 s what the informers of Pods and Nodes have. These Pods go:
 //
 //   - ended ones beyond 12,500 of them, evicted ones first, then the oldest;
 //   - orphans, which are bound to a node that there is not. The node must have been
-//     missing for 40 s, and the server, asked for it, must not know it either;
+//     missing for 40 s, and must not exist on the server either;
 //   - those that are being deleted and are bound to no node;
 //   - those that are being deleted on a node that is not ready and has the taint
 //     node.kubernetes.io/out-of-service;
@@ -20,15 +19,15 @@
 //     client is killed in between.
 //
 // What goes is marked Failed, if it has not ended, and then deleted with a grace period
-// of 0. An orphan is given the condition DisruptionTarget with the reason
-// DeletionByPodGC as well. Finalizers are not touched: a Pod that has one stays until
-// somebody has taken it away, as the Job does which counts Pods that have failed.
+// of 0. An orphan is given the condition DisruptionTarget with the reason DeletionByPodGC
+// as well. Finalizers are not touched: a Pod that has one stays until its owner has
+// removed it, as a Job does that counts Pods that have failed.
 //
 // # How it is built
 //
 // The look finds the keys of Pods that may have to go. Each is judged once more in a run
-// of its own (reason.go), which also deletes it, with retries. The look reads indexes:
-// it costs what there is to remove, and nothing for the Pods that stay.
+// of its own (reason.go), which also deletes it, with retries. The check reads indexes:
+// it costs time for the Pods to remove, and none for the Pods that stay.
 //
 // # What holds
 //
@@ -36,11 +35,11 @@
 //   - One that has ended, been deleted with a grace period of 0 and is held by a
 //     finalizer is left alone.
 //   - A Pod that ends by itself at the last moment is not marked Failed.
-//   - Nobody is an orphan while the server cannot be asked.
+//   - No Pod counts as an orphan while the server does not answer.
 //   - A reason that lies with a node is confirmed by the server, not by the informer, right
 //     before each Pod is removed: that the node is not there, or that it is the same node, not
 //     ready and out of service.
-//   - Quarantine starts anew with the process.
+//   - Quarantine starts again with the process.
 //
 // # Differences from upstream
 //

@@ -39,8 +39,8 @@ type Options struct {
 	TerminatedPodThreshold int
 	// Period is how often the controller looks.
 	Period time.Duration
-	// Quarantine is how long a node must have been missing before the server is
-	// asked if it is gone.
+	// Quarantine is how long a node must have been missing before the controller asks the
+	// server for it.
 	Quarantine time.Duration
 }
 
@@ -94,8 +94,8 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 // phase is where a Pod says in which phase it is.
 var phase = wire.Path{Names: "status.phase", Numbers: [4]int32{3, 1}}
 
-// stateOf returns the states, of those that the look asks for, that a Pod is in. It is
-// asked with each change of each Pod, and decodes those that are being deleted.
+// stateOf returns which of the states that the check needs a Pod is in. It is called with
+// each change of each Pod, and decodes those that are being deleted.
 func stateOf(item cache.Item[*corev1.Pod]) ([]string, error) {
 	if !item.Meta().Deleting() {
 		in, err := item.Text(phase)
@@ -140,7 +140,7 @@ type reconciler struct {
 	outOfService cache.Index[*corev1.Node] // under one value
 
 	log    *slog.Logger
-	attend func(object.Key) // asks for a run of a Pod
+	attend func(object.Key) // requests a run of a Pod
 
 	quarantine quarantine // the look's own; it runs once at a time
 
@@ -217,7 +217,7 @@ func (r *reconciler) tooMany(pods cache.Snapshot[*corev1.Pod]) ([]*corev1.Pod, e
 			return nil, err
 		}
 		chosen := choose(all, threshold)
-		r.log.Info("too many Pods have ended; the first to go are those that were evicted, and the oldest", "ended", n, "going", len(chosen))
+		r.log.Info("too many Pods have ended; those that were evicted and the oldest are removed first", "ended", n, "going", len(chosen))
 		return chosen, nil
 	}
 	return nil, nil
@@ -235,7 +235,7 @@ func (r *reconciler) goneNodes(ctx context.Context, pods cache.Snapshot[*corev1.
 		}
 		r.quarantine.again(name)
 		if err != nil {
-			r.log.Warn("it cannot be found out if a node is gone; asking again later", "node", name, "error", err)
+			r.log.Warn("cannot read whether a node is gone; trying again later", "node", name, "error", err)
 		}
 	}
 	return gone

@@ -33,6 +33,5 @@ func (q *quarantine) look(missing iter.Seq[string], now time.Time) (due []string
 	return due
 }
 
-// again has a node's time start anew: it has turned out that it is there, or that
-// nobody knows.
+// again restarts the time of a node: it exists, or the server did not answer.
 func (q *quarantine) again(name string) { delete(q.since, name) }

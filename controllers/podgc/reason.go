@@ -32,7 +32,7 @@ type view struct {
 	node     *corev1.Node // nil if it is not known
 }
 
-// judge says whether a Pod is to be removed, and why.
+// judge decides whether a Pod is to be removed, and why.
 func judge(pod *corev1.Pod, v view) reason {
 	deleting := pod.DeletionTimestamp != nil
 	switch {
@@ -72,8 +72,8 @@ func deletionStopped(pod *corev1.Pod) bool { return noGrace(pod) && len(pod.Fina
 // settled reports whether nothing is left to be done for a Pod to go.
 func settled(pod *corev1.Pod) bool { return podstate.Ended(pod) && deleted(pod) }
 
-// isOutOfService reports whether somebody says that a node is out of service, and its
-// kubelet does not say otherwise.
+// isOutOfService reports whether a node has the taint out-of-service, and its kubelet
+// does not report it ready.
 func isOutOfService(node *corev1.Node) bool {
 	return !nodestate.Ready(node) &&
 		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pvcprotection keeps PersistentVolumeClaims that Pods use from being removed, and
-// says of bound ones whether a Pod uses them.
+// sets a condition on bound ones that no Pod uses.
 //
 // Each claim has the finalizer kubernetes.io/pvc-protection, which admission adds when the
 // claim is created. A claim that is deleted stays while a Pod on a node has a volume of it.

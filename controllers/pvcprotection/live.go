@@ -17,8 +17,8 @@ import (
 // liveList is the last list of the Pods of a namespace from the server, and the claims that
 // the cache showed as being deleted before the list began. The list has every Pod that was on
 // a node when one of these claims was deleted, so a namespace with 1,000 claims that is
-// deleted costs one list. That no Pod keeps a claim stays true. That a Pod does may have
-// changed since, and is read anew.
+// deleted costs one list. That no Pod keeps a claim stays true. A Pod that uses the claim may
+// have changed since, and is read again.
 type liveList struct {
 	claims map[types.UID]string // their resourceVersions
 	pods   []*corev1.Pod        // with a claim

@@ -37,7 +37,7 @@ func claimsOf(pod *corev1.Pod) []string {
 }
 
 // mounts reports whether a volume of a Pod is that claim. A claim with the name of an
-// ephemeral volume's that the Pod does not own is another one.
+// ephemeral volume's that the Pod does not own is another claim.
 func mounts(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, count func(*corev1.Volume) bool) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		if claimOf(pod, &v) != claim.Name || v.PersistentVolumeClaim == nil && !metav1.IsControlledBy(claim, pod) {

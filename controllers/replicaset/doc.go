@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replicaset keeps the number of Pods that each ReplicaSet asks for.
+// Package replicaset keeps the number of Pods that each ReplicaSet wants.
 //
 // It watches ReplicaSets and Pods. It creates and deletes Pods, adopts and releases
 // them, and writes the status of ReplicaSets: replicas, fullyLabeledReplicas,
@@ -11,8 +11,8 @@
 //
 // # What holds
 //
-//   - No Pod is made beyond what the ReplicaSet, as far as it has been seen, asks
-//     for: not while a cache lags, not after an answer was lost, not after a restart.
+//   - The controller never creates more Pods than the ReplicaSet, as last observed,
+//     wants: not while a cache lags, not after an answer was lost, not after a restart.
 //   - A Pod that has failed, has succeeded or is being deleted does not count, and
 //     is replaced.
 //   - A ReplicaSet that is being deleted is not scaled, adopts nothing and releases

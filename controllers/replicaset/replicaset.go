@@ -24,8 +24,8 @@ type Options struct {
 	Workers int
 	// Burst is how many Pods are created or deleted in one run.
 	Burst int
-	// IgnoreDeletionCost has the annotation with which users say which Pods to keep count
-	// for nothing, as upstream without the feature gate PodDeletionCost.
+	// IgnoreDeletionCost ignores the annotation with which users choose the Pods to keep,
+	// as upstream does without the feature gate PodDeletionCost.
 	IgnoreDeletionCost bool
 	// OmitTerminating leaves the Pods that terminate out of the status, as upstream
 	// without the feature gate DeploymentReplicaSetTerminatingReplicas.
@@ -46,7 +46,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}, replicas.Options(o))
 }
 
-// demand returns what a ReplicaSet asks for.
+// demand returns what a ReplicaSet wants.
 func demand(set *appsv1.ReplicaSet) (replicas.Demand, error) {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 // Rights returns what the controller must be allowed to do. The right to
-// replicasets/finalizers is asked for by clusters that let only those make an owner's
-// deletion wait who may change its finalizers (the admission plugin
-// OwnerReferencesPermissionEnforcement).
+// replicasets/finalizers is needed in clusters with the admission plugin
+// OwnerReferencesPermissionEnforcement: a reference that delays the deletion of an owner
+// needs the right to change the owner's finalizers.
 func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"get", "list", "watch"}},

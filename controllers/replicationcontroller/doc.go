@@ -1,10 +1,10 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replicationcontroller keeps the number of Pods that each
-// ReplicationController asks for. A ReplicationController is what a ReplicaSet was
-// before there were Deployments: its selector knows equality only, and its status does
-// not count the Pods that terminate.
+// Package replicationcontroller keeps the number of Pods that each ReplicationController
+// wants. A ReplicationController is what a ReplicaSet was before there were Deployments:
+// its selector knows equality only, and its status does not count the Pods that
+// terminate.
 //
 // It watches ReplicationControllers and Pods. It creates and deletes Pods, adopts and
 // releases them, and writes the status of ReplicationControllers: replicas,
@@ -14,8 +14,8 @@
 //
 // # What holds
 //
-//   - No Pod is made beyond what the ReplicationController, as far as it has been seen,
-//     asks for: not while a cache lags, not after an answer was lost, not after a
+//   - The controller never creates more Pods than the ReplicationController, as last
+//     observed, wants: not while a cache lags, not after an answer was lost, not after a
 //     restart.
 //   - A Pod that has failed, has succeeded or is being deleted does not count, and
 //     is replaced.

@@ -30,8 +30,8 @@ type Options struct {
 	Workers int
 	// Burst is how many Pods are created or deleted in one run.
 	Burst int
-	// IgnoreDeletionCost has the annotation with which users say which Pods to keep count
-	// for nothing, as upstream without the feature gate PodDeletionCost.
+	// IgnoreDeletionCost ignores the annotation with which users choose the Pods to keep,
+	// as upstream does without the feature gate PodDeletionCost.
 	IgnoreDeletionCost bool
 }
 
@@ -49,9 +49,9 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	}, replicas.Options{Workers: o.Workers, Burst: o.Burst, IgnoreDeletionCost: o.IgnoreDeletionCost})
 }
 
-// demand returns what a ReplicationController asks for. A selector without a label
-// would match every Pod of the namespace; no server lets it in, and nothing is done
-// for one that is there nevertheless.
+// demand returns what a ReplicationController wants. A selector without a label would
+// match every Pod of the namespace; no server lets it in, and nothing is done for one
+// that is there nevertheless.
 func demand(rc *corev1.ReplicationController) (replicas.Demand, error) {
 	switch {
 	case len(rc.Spec.Selector) == 0:

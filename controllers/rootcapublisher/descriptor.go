@@ -17,7 +17,7 @@ func Defaults() Options {
 func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "root-ca-cert-publisher", Account: "root-ca-cert-publisher",
-		Summary:  "tells every Namespace the certificates of the API server",
+		Summary:  "publishes the certificates of the API server in every Namespace",
 		Rights:   Rights(),
 		Defaults: Defaults(),
 		Cluster:  func(o *Options, c controllers.Cluster) { o.RootCA = c.RootCA },

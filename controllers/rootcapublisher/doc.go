@@ -9,16 +9,16 @@
 //
 // # What it watches and writes
 //
-// Its keys are namespaces. It looks at one when it appears or changes, and when its
-// ConfigMap changes or goes. Of ConfigMaps it watches only those of that name, so that
-// the others, which are many and large, cost it nothing. It creates and updates them;
-// it never deletes one.
+// Its keys are namespaces. It reconciles a namespace when it appears or changes, and when
+// its ConfigMap changes or goes. Of ConfigMaps it watches only those of that name, so
+// that the others, which are many and large, cost it nothing. It creates and updates
+// them; it never deletes one.
 //
 // # What holds
 //
 //   - An active namespace has the ConfigMap, with the certificates and nothing else as
-//     its data, and an annotation that says what it is good for. What somebody changes
-//     is changed back; other annotations and labels are theirs.
+//     its data, and an annotation that explains it. Changes by other clients are
+//     reverted; other annotations and labels stay.
 //   - A namespace that terminates is left alone, as is one whose ConfigMap is right.
 //   - Certificates are not secret, and still none stands in a log or an error.
 //

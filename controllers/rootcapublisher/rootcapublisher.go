@@ -50,8 +50,8 @@ func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{configMap}, Verbs: []string{"get", "list", "watch", "update"}},
-		// A name cannot be asked for here: the server authorizes a create before it
-		// knows the name.
+		// The rule cannot have a name: the server authorizes a create before it knows the
+		// name.
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}},
 	}
 }
@@ -85,8 +85,8 @@ func namespaceOf(configMap cache.Item[*corev1.ConfigMap], add func(object.Key)) 
 	add(object.Key{Name: configMap.Key().Namespace})
 }
 
-// notAdded leaves out ConfigMaps that appear: those that are there at the start are looked
-// at with their namespaces, and others this controller has made.
+// notAdded leaves out ConfigMaps that appear: those that exist at the start are reconciled
+// with their namespaces, and this controller has created the others.
 func notAdded(e cache.Event[*corev1.ConfigMap]) bool { return e.Kind != cache.Added }
 
 type reconciler struct {
@@ -131,7 +131,7 @@ func (r *reconciler) create(ctx context.Context, key object.Key) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{annotation: description}},
 		Data:       r.data,
 	})
-	if err == nil || client.NamespaceGone(err) { // nobody waits for it there
+	if err == nil || client.NamespaceGone(err) { // no Pod waits for it there
 		return nil
 	}
 	return fmt.Errorf("creating configmap %s: %w", key, err)

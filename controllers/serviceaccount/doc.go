@@ -9,9 +9,9 @@
 //
 // # What it watches and writes
 //
-// Its keys are namespaces. It looks at a namespace when that appears or changes,
-// and when its account is deleted. Of ServiceAccounts it watches only those called
-// "default", so that a cluster with many accounts costs it nothing. It creates
+// Its keys are namespaces. It reconciles a namespace when the namespace appears or
+// changes, and when its account is deleted. Of ServiceAccounts it watches only those
+// called "default", so that a cluster with many accounts costs it nothing. It creates
 // accounts; it never changes or deletes one.
 //
 // # What holds

@@ -18,11 +18,12 @@
 // # What holds
 //
 //   - A Secret has the token of its account, signed with the key that the server knows,
-//     the certificates of the API server, and its namespace. A token that is there is
-//     left as it is; certificates that differ are replaced.
+//     the certificates of the API server, and its namespace. An existing token is left
+//     unchanged; certificates that differ are replaced.
 //   - An account is more than its name: a Secret whose annotation names the UID of
-//     another one is deleted, as is one whose account is not there. Before that the
-//     server is asked: an informer may not have seen the account yet.
+//     another account is deleted, as is one whose account does not exist. Before that the
+//     controller reads the account from the server: an informer may not have observed it
+//     yet.
 //   - A Secret that goes is taken off the secrets of its account, unless there is
 //     another under its name by then.
 //   - No token and no key stands in a log, an event, or an error.

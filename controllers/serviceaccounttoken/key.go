@@ -16,9 +16,9 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// token is the key of the loop: a Secret, and the account that it names. That one names
-// another account is another key, and what a Secret that went has named is not forgotten
-// before its account has been seen to.
+// token is the key of the loop: a Secret, and the account that it names. A Secret that
+// names another account is another key. The account that a deleted Secret named is kept
+// until it has been reconciled.
 type token struct {
 	secret object.Key
 	named  reference
@@ -49,15 +49,15 @@ func referenceOf(secret cache.Item[*corev1.Secret]) (reference, error) {
 }
 
 // unname removes the name of a Secret that went from its account, if that is still the same
-// account and has it. What a process that ends has not seen to stays, as upstream's does: an
-// account that names a Secret which is not there does no harm, and may name one of another
-// kind or one that is to come.
+// account and has it. What a process has not reconciled at its end stays, as upstream's
+// does: an account that names a Secret which does not exist does no harm, and may name one
+// of another kind or one that is created later.
 func (r *reconciler) unname(ctx context.Context, went token) error {
 	if went.named.account == "" {
 		return nil
 	}
 	if err := r.unnameIn(ctx, object.Key{Namespace: went.secret.Namespace, Name: went.named.account}, went); err != nil {
-		return fmt.Errorf("taking secret %s off service account %s: %w", went.secret, went.named.account, err)
+		return fmt.Errorf("removing secret %s from service account %s: %w", went.secret, went.named.account, err)
 	}
 	return nil
 }

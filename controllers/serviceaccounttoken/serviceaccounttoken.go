@@ -77,7 +77,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	), nil
 }
 
-var errNoKey = errors.New("there is no private key to sign tokens with; give the one whose public half the API server knows")
+var errNoKey = errors.New("a private key to sign tokens with is missing; its public key must be one of the API server's")
 
 // accountOf indexes Secrets by the account that they name.
 func accountOf(secret cache.Item[*corev1.Secret]) ([]string, error) {
@@ -105,8 +105,8 @@ func tokenOf(secret cache.Item[*corev1.Secret], add func(token)) {
 	add(token{secret.Key(), named})
 }
 
-// tokensOf adds those of an account that went. One that appears or changes is no work: its
-// Secrets are looked at for their own sake.
+// tokensOf adds those of an account that went. An account that appears or changes is no
+// work: its Secrets are reconciled by their own events.
 func (r *reconciler) tokensOf(account cache.Item[*corev1.ServiceAccount], add func(token)) {
 	for _, secret := range r.ofAccount.Find(account.Key().String()) {
 		tokenOf(secret, add)
@@ -130,13 +130,13 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.RequestOf[tok
 	}
 	account, err := r.account(ctx, key.Namespace, named)
 	if err != nil {
-		return controller.Result{}, fmt.Errorf("looking for service account %s/%s: %w", key.Namespace, named.account, err)
+		return controller.Result{}, fmt.Errorf("reading service account %s/%s: %w", key.Namespace, named.account, err)
 	}
 	if account == nil {
-		r.log.Debug("deleting the token of a service account that is not there", "secret", key.String(), "serviceAccount", named.account)
+		r.log.Debug("deleting the token of a service account that does not exist", "secret", key.String(), "serviceAccount", named.account)
 		err := r.secrets.Delete(ctx, key, client.IfUID(item.Meta().UID))
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict: it is another one now
-			return controller.Result{}, fmt.Errorf("deleting secret %s, whose service account is not there: %w", key, err)
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict: it is another Secret now
+			return controller.Result{}, fmt.Errorf("deleting secret %s, whose service account does not exist: %w", key, err)
 		}
 		return controller.Result{}, nil
 	}
@@ -147,8 +147,8 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.RequestOf[tok
 	return controller.Result{}, r.fill(ctx, secret, account)
 }
 
-// account returns the account that is named, nil if there is none with that UID. What
-// the informer does not have, the server is asked for.
+// account returns the account that is named, nil if there is none with that UID. What the
+// informer does not have is read from the server.
 func (r *reconciler) account(ctx context.Context, namespace string, named reference) (*corev1.ServiceAccount, error) {
 	key := object.Key{Namespace: namespace, Name: named.account}
 	account, err := r.accounts.Get(key)
@@ -165,7 +165,7 @@ func (r *reconciler) account(ctx context.Context, namespace string, named refere
 	return account, err
 }
 
-// fill gives a Secret what it lacks.
+// fill adds to a Secret what is missing.
 func (r *reconciler) fill(ctx context.Context, secret *corev1.Secret, account *corev1.ServiceAccount) error {
 	lacks := lacking(secret, r.rootCA)
 	if lacks == (lack{}) {
@@ -184,7 +184,7 @@ func (r *reconciler) fill(ctx context.Context, secret *corev1.Secret, account *c
 	if lacks.token {
 		token, err := r.signer.token(account, secret.Name)
 		if err != nil {
-			return fmt.Errorf("making a token for secret %s: %w", object.KeyOf(secret), err)
+			return fmt.Errorf("signing a token for secret %s: %w", object.KeyOf(secret), err)
 		}
 		filled.Data[corev1.ServiceAccountTokenKey] = token
 	}

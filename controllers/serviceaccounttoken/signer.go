@@ -32,8 +32,8 @@ type claims struct {
 	AccountUID string `json:"kubernetes.io/serviceaccount/service-account.uid"`
 }
 
-// issuer tells an API server which form the token has.
-// Source: k8s.io/kubernetes/pkg/serviceaccount, LegacyIssuer.
+// issuer is the claim by which an API server knows the form of the token. Source:
+// k8s.io/kubernetes/pkg/serviceaccount, LegacyIssuer.
 const issuer = "kubernetes/serviceaccount"
 
 // signer makes tokens. It is safe for concurrent use.

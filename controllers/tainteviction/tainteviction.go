@@ -188,7 +188,7 @@ func (r *reconciler) evict(ctx context.Context, pod *corev1.Pod) error {
 			return nil // it went meanwhile
 		}
 		if err != nil {
-			return fmt.Errorf("telling that pod %s is about to be deleted: %w", key, err)
+			return fmt.Errorf("writing the condition that pod %s is about to be deleted: %w", key, err)
 		}
 	}
 	err := r.pods.Delete(ctx, key, client.IfUID(pod.UID))

@@ -9,14 +9,14 @@
 // # What it watches and writes
 //
 // It watches bootstrap tokens, which are Secrets of their own type in kube-system, and
-// deletes them. It does not run unless it is asked for by name, as kubeadm does.
+// deletes them. It runs only if --controllers names it, as kubeadm's manifests do.
 //
 // # What holds
 //
 //   - A token goes when its time has come, and not before. One that says no time stays; one
 //     whose time cannot be read has expired.
-//   - A token is deleted as it was seen: where somebody gives it more time at the last moment,
-//     or another one has its name, it stays.
+//   - A token is deleted in the version that was read: it stays if a user gives it more time
+//     at the last moment, or if another token has its name.
 //   - Secrets of other types and in other namespaces are left alone, whatever stands in them.
 //
 // Behaviour is that of kube-controller-manager's controller of the same name

@@ -72,7 +72,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil || !wanted || left > 0 {
 		return controller.Result{After: left}, err
 	}
-	// Its TTL may be another one by now, and it may be another Job.
+	// Its TTL may have changed by now, and it may be another Job.
 	job, err = r.jobs.Server().Get(ctx, req.Key)
 	if apierrors.IsNotFound(err) {
 		return controller.Result{}, nil
@@ -91,8 +91,8 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	return controller.Result{}, nil
 }
 
-// look returns how long a Job has left, if it is to be deleted at all. What it lacks
-// cannot be mended by looking again.
+// look returns how long a Job has left, if it is to be deleted at all. A retry does not
+// add what it lacks.
 func (r *reconciler) look(job *batchv1.Job) (left time.Duration, wanted bool, err error) {
 	finished, at, wanted, err := expiry(job)
 	if err != nil {
@@ -103,7 +103,7 @@ func (r *reconciler) look(job *batchv1.Job) (left time.Duration, wanted bool, er
 	}
 	now := time.Now()
 	if finished.After(now) {
-		r.log.Warn("a Job has finished in the future, so it is kept for longer; are the clocks right?", "object", object.KeyOf(job).String(), "finished", finished)
+		r.log.Warn("a Job has a finish time in the future, and is kept for longer; are the clocks right?", "object", object.KeyOf(job).String(), "finished", finished)
 	}
 	return at.Sub(now), true, nil
 }

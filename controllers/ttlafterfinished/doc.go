@@ -14,10 +14,10 @@
 // # What holds
 //
 //   - The Job is read from the server once more before it is deleted, because people
-//     extend the time of a Job that they want to keep. One that is longer than the
-//     cache knew is looked at again when its new time has come.
+//     extend the time of a Job that they want to keep. A Job whose TTL is longer than in
+//     the cache is reconciled again when its new time has come.
 //   - A Job is not deleted while one of its times is unknown, or twice.
-//   - Time is the local clock's against the server's: a Job that finished in the future
+//   - Time is the local clock's against the server's: a Job with a finish time in the future
 //     is kept for as much longer, and that is said in the log.
 //
 // Behaviour is that of kube-controller-manager's controller of the same name

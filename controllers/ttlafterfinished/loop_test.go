@@ -231,7 +231,7 @@ func TestAJobThatFinishedInTheFutureIsKeptForLongerAndThatIsSaid(t *testing.T) {
 		pass(time.Second)
 		c.want("after")
 		stop()
-		if !strings.Contains(c.log.String(), "finished in the future") {
+		if !strings.Contains(c.log.String(), "a finish time in the future") {
 			t.Errorf("the log does not say so: %s", c.log.String())
 		}
 	})
