@@ -190,8 +190,8 @@ func buildAPIServer(l *trackingListener, p *pki, etcdEndpoint string, dualStack 
 	return server, nil
 }
 
-// apiServerOptions configure a server the way kubeadm does, where nothing
-// speaks against it.
+// apiServerOptions configure a server as kubeadm does, unless there is a reason against
+// it.
 func apiServerOptions(l *trackingListener, p *pki, etcdEndpoint string) *options.ServerRunOptions {
 	s := options.NewServerRunOptions()
 	address := l.Addr().(*net.TCPAddr)
@@ -234,9 +234,9 @@ func apiServerOptions(l *trackingListener, p *pki, etcdEndpoint string) *options
 	return s
 }
 
-// advertised is the address under which a server announces itself to others.
-// An unspecified one would make Kubernetes ask the routing table, which fails
-// on a machine without a network.
+// advertised is the address under which a server announces itself to others. With an
+// unspecified one Kubernetes reads the routing table, which fails on a machine without a
+// network.
 func advertised(bind net.IP) net.IP {
 	if bind.IsUnspecified() {
 		return net.ParseIP(DefaultBindAddress)

@@ -46,7 +46,7 @@ func (l *trackingListener) Accept() (net.Conn, error) {
 		if t := l.track(c); t != nil {
 			return t, nil
 		}
-		_ = c.Close() // nobody will miss it
+		_ = c.Close() // it is not needed any more
 	}
 }
 

@@ -213,8 +213,8 @@ func serverName(i int) string {
 	return fmt.Sprintf("kube-apiserver-%d", i)
 }
 
-// listen opens the ports of all API servers, so that a taken one is told
-// before anything is started.
+// listen opens the ports of all API servers, so that a taken one is an error before
+// anything is started.
 func (cp *ControlPlane) listen(ctx context.Context) ([]*trackingListener, error) {
 	var listeners []*trackingListener
 	for i := range cp.opts.APIServers {
@@ -273,12 +273,12 @@ func servingNames(bind net.IP) ([]string, error) {
 	}
 	hostname, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("asking for this machine's name: %w", err)
+		return nil, fmt.Errorf("reading this machine's name: %w", err)
 	}
 	names = append(names, hostname)
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil, fmt.Errorf("asking for this machine's addresses: %w", err)
+		return nil, fmt.Errorf("reading this machine's addresses: %w", err)
 	}
 	for _, a := range addresses {
 		if n, ok := a.(*net.IPNet); ok {
@@ -298,7 +298,7 @@ func (cp *ControlPlane) startServer(i int, l *trackingListener) (*apiServer, err
 		cp.mu.Lock()
 		defer cp.mu.Unlock()
 		if !cp.stopping && cp.servers[i] == s {
-			cp.end(fmt.Errorf("%s ended: %w", s.name, errors.Join(s.err, errors.New("it was not asked to"))))
+			cp.end(fmt.Errorf("%s ended: %w", s.name, errors.Join(s.err, errors.New("it was not stopped"))))
 		}
 	}()
 	return s, nil
@@ -388,10 +388,10 @@ func extend(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// Done is closed when the control plane has ended: because Stop was called, or
-// because a component died, which Err tells. What is left running after a
-// component's death ends with Stop, as far as it can: in rare cases parts of etcd
-// or of an API server remain until the process ends, which Stop's error then says.
+// Done is closed when the control plane has ended: because Stop was called, or because a
+// component died, which is the error of Err. What is left running after a component's
+// death ends with Stop, as far as it can: in rare cases parts of etcd or of an API server
+// remain until the process ends, which Stop's error then says.
 func (cp *ControlPlane) Done() <-chan struct{} { return cp.life.Done() }
 
 // Err returns nil while the control plane runs, ErrStopped after Stop, and

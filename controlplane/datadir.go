@@ -156,7 +156,7 @@ func (d *dataDir) open(freeBytes func(string) (uint64, error)) error {
 	}
 	free, err := freeBytes(d.path)
 	if err != nil {
-		return fmt.Errorf("asking for the free space of %s: %w", d.path, err)
+		return fmt.Errorf("reading the free space of %s: %w", d.path, err)
 	}
 	if free < minFreeBytes {
 		return fmt.Errorf("%w: the file system of %s has %d MB free, etcd's log needs %d MB; free some space or choose another data directory",
@@ -198,10 +198,10 @@ func (d *dataDir) sub(name string) (*ownfile.Dir, error) {
 	return sub, nil
 }
 
-// shut closes the directory to other users. Earlier content may be readable by
-// them when the user made the directory by hand; the keys in it must not be.
-// Where they could write, all that is there may be theirs: only a directory
-// that is empty then is accepted, and it is looked at once nobody can add to it.
+// shut closes the directory to other users. Earlier content may be readable by them when
+// the user made the directory by hand; the keys in it must not be. Where they could
+// write, all that is there may be theirs: only a directory that is empty then is
+// accepted, and it is checked once no other user can add to it.
 func (d *dataDir) shut() error {
 	open, err := d.dir.WritableByOthers()
 	if err != nil {
@@ -271,7 +271,7 @@ func parseMarker(data []byte) (m marker, err error) {
 	return m, err
 }
 
-// printable is a version as somebody wrote it, fit for an error on a terminal.
+// printable is a version as it was written, fit for an error on a terminal.
 func printable(version string) string {
 	if quoted := strconv.Quote(version); len(version) == 0 || len(version) > 20 || quoted != `"`+version+`"` {
 		return fmt.Sprintf("%.40q", version)
@@ -336,10 +336,10 @@ func (d *dataDir) close() error {
 	return errors.Join(errs...)
 }
 
-// sweepTemporary removes temporary data directories whose process ended without
-// Stop. It does what it can: what it may not remove is somebody else's. Anybody
-// may make a directory of such a name, with anything in it, so one that is not
-// this user's own and closed to others is passed over before it is looked into.
+// sweepTemporary removes temporary data directories whose process ended without Stop. It
+// does what it can: what it may not remove belongs to another user. Any user may make a
+// directory of such a name, with anything in it, so one that is not this user's own and
+// closed to others is skipped before it is opened.
 func sweepTemporary() {
 	markers, _ := filepath.Glob(filepath.Join(os.TempDir(), temporaryPrefix+"*", markerFile)) // the pattern is well-formed
 	for _, m := range markers {
@@ -351,8 +351,8 @@ func sweepTemporary() {
 }
 
 func sweep(dir *ownfile.Dir) {
-	// The marker is written under the lock: a directory that has it and whose
-	// lock is free is nobody's.
+	// The marker is written under the lock: a directory that has it and whose lock is
+	// free is not in use.
 	if _, err := dir.Read(markerFile, maxMarker); err != nil {
 		return
 	}

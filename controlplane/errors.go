@@ -9,7 +9,7 @@ import "errors"
 // or process in question and what to do; test for them with errors.Is.
 // A missing permission is reported as fs.ErrPermission.
 var (
-	// ErrPortInUse: another process listens on a port that Options asked for.
+	// ErrPortInUse: another process listens on a port of Options.
 	ErrPortInUse = errors.New("port in use")
 
 	// ErrDataDirLocked: a live process has the data directory open. The error
@@ -44,6 +44,6 @@ var (
 	// process already runs with.
 	ErrFeatureGates = errors.New("feature gates refused")
 
-	// ErrStopped: the control plane, or the API server asked for, was stopped.
+	// ErrStopped: the control plane, or the API server of the call, was stopped.
 	ErrStopped = errors.New("stopped")
 )

@@ -18,18 +18,17 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// etcd speaks to the API servers over a unix socket in a directory of mode
-// 0700, without TLS: the kernel then admits this user alone, which neither a
-// loopback port nor a client certificate that lies beside it could do better,
-// and no port can collide. With a single member there is nobody to replicate
-// to, so it has no peer listener at all.
+// etcd serves the API servers over a unix socket in a directory of mode 0700, without
+// TLS: the kernel then admits this user alone, which neither a loopback port nor a client
+// certificate that lies beside it could do better, and no port can collide. With a single
+// member there is no peer, so it has no peer listener at all.
 type etcd struct {
 	server   *embed.Etcd
 	endpoint string
 }
 
-// member stands in etcd's member list, which has to name a host and a port.
-// Nothing listens there: clients are told the socket, and there are no peers.
+// member stands in etcd's member list, which has to name a host and a port. Nothing
+// listens there: clients get the socket, and there are no peers.
 var member = url.URL{Scheme: "http", Host: "127.0.0.1:1"}
 
 // startEtcd returns when etcd answers. died is called, at most once, if etcd
@@ -39,8 +38,8 @@ func startEtcd(ctx context.Context, dir *dataDir, logger *slog.Logger, died func
 	if err != nil {
 		return nil, err
 	}
-	// A killed process leaves its socket; the lock on the directory says that
-	// it is nobody's.
+	// A killed process leaves its socket; the lock on the directory shows that it is not
+	// in use.
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("removing the socket of an earlier etcd: %w", err)
 	}
@@ -79,7 +78,7 @@ func startEtcd(ctx context.Context, dir *dataDir, logger *slog.Logger, died func
 	return e, nil
 }
 
-// watch ends when etcd has ended, whether asked to or not.
+// watch ends when etcd has ended, whether it was stopped or not.
 func (e *etcd) watch(fatal <-chan error, died func(error)) {
 	select {
 	case err, ok := <-e.server.Err():
@@ -118,10 +117,10 @@ func etcdConfig(dir *dataDir, socket string, logger *zap.Logger) *embed.Config {
 	cfg.ListenClientUrls = []url.URL{client}
 	cfg.AdvertiseClientUrls = []url.URL{member}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
-	// A member that is alone waits for up to two election timeouts before it
-	// elects itself; nobody can contradict it, so the wait may be short.
+	// A member that is alone waits for up to two election timeouts before it elects
+	// itself; no member can contradict it, so the wait may be short.
 	cfg.TickMs, cfg.ElectionMs = 50, 250
-	cfg.EnableGRPCGateway = false // nobody speaks JSON to it
+	cfg.EnableGRPCGateway = false // no client sends it JSON
 	cfg.UnsafeNoFsync = dir.temporary
 	// A large write may wait for a slow disk; one line for a second is enough.
 	cfg.WarningUnaryRequestDuration = time.Second
@@ -147,7 +146,7 @@ func (h fatalHook) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 	}
 	select {
 	case h.fatal <- err:
-	default: // the first line tells the cause
+	default: // the first line has the cause
 	}
 	runtime.Goexit()
 }

@@ -28,7 +28,7 @@ func setFeatureGates(gates map[string]bool) error {
 	defer processGates.Unlock()
 	if processGates.fixed {
 		if !maps.Equal(processGates.gates, gates) {
-			return fmt.Errorf("%w: this process runs with %s, asked for were %s; Kubernetes keeps feature gates process-wide, use one process for each set of gates",
+			return fmt.Errorf("%w: this process runs with %s, wanted are %s; Kubernetes keeps feature gates process-wide, use one process for each set of gates",
 				ErrFeatureGates, formatGates(processGates.gates), formatGates(gates))
 		}
 		return nil

@@ -77,8 +77,8 @@ func removeKubeconfig(path string) error {
 	return nil
 }
 
-// removeOwnKubeconfig removes the file unless it has changed since it was
-// written, in which case it is somebody else's by now.
+// removeOwnKubeconfig removes the file unless it has changed since it was written: then
+// it is in use otherwise by now.
 func removeOwnKubeconfig(path string, written []byte) error {
 	data, err := ownfile.Read(path, maxKubeconfig)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ownfile.ErrNotOwn) || err == nil && !bytes.Equal(data, written) {

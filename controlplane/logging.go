@@ -17,17 +17,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Kubernetes logs through klog, whose destination is process-wide and may only
-// be set while nobody logs. It is therefore set once, to a handler that passes
-// records on to whatever logger the latest Start brought.
+// Kubernetes logs through klog, whose destination is process-wide and may only be set
+// while no goroutine logs. It is therefore set once, to a handler that passes records on
+// to whatever logger the latest Start brought.
 var (
 	klogOnce   sync.Once
 	klogTarget atomic.Pointer[slog.Handler]
 )
 
-// logKubernetesTo sends klog's lines to logger, at the verbosity that its
-// level asks for, until the returned function is called or another logger has
-// taken over.
+// logKubernetesTo sends klog's lines to logger, at the verbosity of its level, until the
+// returned function is called or another logger has taken over.
 func logKubernetesTo(logger *slog.Logger) (release func()) {
 	h := logger.With("component", "kubernetes").Handler()
 	klogTarget.Store(&h)

@@ -14,8 +14,8 @@ import (
 // DefaultBindAddress keeps the API servers reachable from this machine only.
 const DefaultBindAddress = "127.0.0.1"
 
-// Options say what Start starts. The zero value is useful: one API server on a
-// free loopback port, etcd in a temporary directory, and the scheduler.
+// Options configure what Start starts. The zero value is useful: one API server on a free
+// loopback port, etcd in a temporary directory, and the scheduler.
 type Options struct {
 	// DataDir keeps the cluster: etcd's files (written with fsync), the
 	// certificate authorities, the service-account key. It is created with
@@ -36,15 +36,14 @@ type Options struct {
 	// APIServers is how many API servers share the etcd; 0 means 1.
 	APIServers int
 
-	// DualStack has Services that ask for it get IPv6 addresses beside those of
-	// IPv4. It is for Services alone: API servers and simulated Pods keep the
-	// addresses that they have.
+	// DualStack gives Services that request it IPv6 addresses beside those of IPv4. It is
+	// for Services alone: API servers and simulated Pods keep the addresses that they
+	// have.
 	DualStack bool
 
-	// FeatureGates are passed to the API servers and the scheduler. Kubernetes
-	// keeps gates in process-wide variables: the first Start of a process
-	// fixes them, and a later one that asks for others is refused with
-	// ErrFeatureGates.
+	// FeatureGates are passed to the API servers and the scheduler. Kubernetes keeps
+	// gates in process-wide variables: the first Start of a process fixes them, and a
+	// later one with other gates is refused with ErrFeatureGates.
 	FeatureGates map[string]bool
 
 	// KubeconfigFile is where the administrator's kubeconfig is written, once

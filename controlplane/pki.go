@@ -40,11 +40,11 @@ const (
 	maxKeyFile = 1 << 20
 )
 
-// pki is a control plane's keys and certificates. The authorities and the
-// service-account key live as long as the data directory; every other
-// certificate is made anew at each start, so none expires between two starts.
-// All keys are ECDSA P-256: Kubernetes accepts them everywhere, and making one
-// takes microseconds where RSA takes a good part of a second.
+// pki is a control plane's keys and certificates. The authorities and the service-account
+// key live as long as the data directory; every other certificate is issued again at each
+// start, so none expires between two starts. All keys are ECDSA P-256: Kubernetes accepts
+// them everywhere, and making one takes microseconds where RSA takes a good part of a
+// second.
 type pki struct {
 	dir        *ownfile.Dir
 	cluster    *authority // signs the serving certificate and all users
@@ -176,8 +176,9 @@ func (p *pki) createAuthority(name, commonName string) (*authority, error) {
 		return nil, fmt.Errorf("creating certificate authority %s: %w", name, err)
 	}
 	a := &authority{cert: cert, certPEM: pemBlock("CERTIFICATE", der), key: key}
-	// The certificate last: a start that ends between the two leaves a key
-	// alone, which says so, instead of a certificate nobody can sign with.
+	// The certificate last: a start that ends between the two leaves a key without a
+	// certificate, which is an error that names it, instead of a certificate without its
+	// key.
 	if err := writeFile(p.keyFile(name), keyPEM); err != nil {
 		return nil, err
 	}

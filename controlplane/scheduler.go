@@ -25,8 +25,8 @@ type schedulerRun struct {
 	ctx       context.Context // the run's; its end ends every goroutine
 }
 
-// buildScheduler prepares a scheduler that speaks to the API server through
-// the kubeconfig. It makes no request yet.
+// buildScheduler prepares a scheduler with the kubeconfig of the API server. It makes no
+// request yet.
 func buildScheduler(kubeconfig string) (*schedulerRun, error) {
 	buildMu.Lock()
 	defer buildMu.Unlock()

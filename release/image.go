@@ -158,8 +158,7 @@ func (p platform) oci() *v1.Platform {
 	return o
 }
 
-// labels are what the image says of itself.
-// Source: OCI image specification, annotations.md.
+// labels describe the image. Source: OCI image specification, annotations.md.
 func (r *release) labels() map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":       "setpoint",
@@ -207,8 +206,8 @@ func (r *release) writeLayout(to string, index v1.ImageIndex) (err error) {
 	return create(to, func(w io.Writer) error { return t.write(w, r.created) })
 }
 
-// create writes a file that everybody may read. A file that could not be written whole does
-// not stay.
+// create writes a file that every user may read. A file that could not be written whole
+// does not stay.
 func create(name string, write func(io.Writer) error) (err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644) //nolint:gosec // it is published
 	if err != nil {

@@ -59,7 +59,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	}
 }
 
-// about is what an artifact says of itself.
+// about describes an artifact.
 type about struct {
 	name     string // of the image, without a tag
 	version  string
@@ -120,5 +120,5 @@ func (r *release) build(ctx context.Context, archives bool) (err error) {
 	return r.writeSums(append(files, image))
 }
 
-// wrote says which file is there.
+// wrote prints which file was written.
 func (r *release) wrote(path string) { fmt.Fprintln(r.out, "wrote", path) }

@@ -56,7 +56,7 @@ func (r *release) manual(ctx context.Context, bin string) (map[string][]byte, er
 	return pages, nil
 }
 
-// describe asks a program for its commands.
+// describe returns a program's description of its commands.
 func describe(ctx context.Context, program string) (described, error) {
 	var d described
 	text, err := output(ctx, program, "__describe")
@@ -64,7 +64,7 @@ func describe(ctx context.Context, program string) (described, error) {
 		return d, err
 	}
 	if err := json.Unmarshal(text, &d); err != nil {
-		return d, fmt.Errorf("reading what %s says of its commands: %w", program, err)
+		return d, fmt.Errorf("reading the description of %s: %w", program, err)
 	}
 	return d, nil
 }

@@ -98,7 +98,7 @@ func (r *release) materials(p platform, bin string) ([]byte, error) {
 			d.Relationships = append(d.Relationships, spdxRelation{c.ID, "DEPENDS_ON", m.ID})
 		}
 	}
-	// A namespace is unique: another build of a version has another one.
+	// A namespace is unique: another build of a version has a different one.
 	d.Namespace = "https://github.com/setpoint-io/setpoint/spdx/" + d.Name + "-" + strings.Join(sums, "-")
 	d.Packages = append(d.Packages, slices.SortedFunc(maps.Values(modules), func(a, b spdxPackage) int { return cmp.Compare(a.ID, b.ID) })...)
 	text, err := json.MarshalIndent(d, "", "  ")

@@ -26,10 +26,10 @@ type file struct {
 // names are implied; those with permissions of their own, or without files, are entries.
 type tree map[string]file
 
-// add adds a file that everybody may read.
+// add adds a file that every user may read.
 func (t tree) add(name string, data []byte) { t[name] = file{mode: 0o644, data: data} }
 
-// addProgram adds a file of the machine that everybody may run.
+// addProgram adds a file of the machine that every user may run.
 func (t tree) addProgram(name, from string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {

@@ -17,8 +17,8 @@ func rootCommand(r *runCommand) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "setpoint-watch [KIND,KIND... [NAME...] | KIND/NAME...]",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
-		Short:       "Tell what changes in a cluster, and who changed it",
-		Long: `Tell what changes in a cluster, and who changed it, until Ctrl-C: every creation,
+		Short:       "Print what changes in a cluster, and who changed it",
+		Long: `Print what changes in a cluster, and who changed it, until Ctrl-C: every creation,
 update and deletion of Pods, or of other kinds, in all namespaces or in some.
 
 Kinds and objects are named as for kubectl, in any case: pods, po, deployments.apps,

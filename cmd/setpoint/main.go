@@ -19,10 +19,10 @@ var version = ""
 
 func main() { os.Exit(run(context.Background(), cli.ThisProcess(), os.Args[1:])) }
 
-// run runs the command line and returns the status to exit with: 0 is well, 1 is
-// an error that was said on standard error, 128 and a signal's number is the wish
-// to end before what was asked for was done, anything else is the status of the
-// command that "setpoint up" ran.
+// run runs the command line and returns the status to exit with: 0 is success, 1 is an
+// error that was printed on standard error, 128 plus a signal's number is a signal that
+// came before the command was done, anything else is the status of the command that
+// "setpoint up" ran.
 func run(ctx context.Context, w *cli.World, args []string) int {
 	root := &cobra.Command{
 		Use:   "setpoint",

@@ -16,8 +16,8 @@ func versionCommand(w *cli.World) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "version",
-		Short: "Say which version this is",
-		Long:  "Say which version this is, of which version of Kubernetes its types are, and what it was built with.",
+		Short: "Print the version",
+		Long:  "Print the version, the version of Kubernetes that its types are from, and what it was built with.",
 		Example: `  setpoint version
   setpoint version --output json`,
 		Args: cobra.NoArgs,

@@ -36,7 +36,7 @@ func watchCommand(w *cli.World) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:                "watch [KIND,KIND...]",
-		Short:              "Tell what changes in a cluster, and who changed it",
+		Short:              "Print what changes in a cluster, and who changed it",
 		DisableFlagParsing: true, // the flags are those of the other program
 		RunE:               func(_ *cobra.Command, args []string) error { return handOver(args) },
 		ValidArgsFunction: func(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
@@ -62,8 +62,8 @@ func findWatch(w *cli.World) (string, error) {
 	return path, err
 }
 
-// completeWatch asks the program how a command line can go on, in the way in which a shell
-// asks this one.
+// completeWatch gets the completions of a command line from the program, as a shell gets
+// them from this one.
 func completeWatch(ctx context.Context, w *cli.World, args []string) ([]string, cobra.ShellCompDirective) {
 	path, err := findWatch(w)
 	if err != nil {
@@ -78,8 +78,8 @@ func completeWatch(ctx context.Context, w *cli.World, args []string) ([]string, 
 	return parseCompletions(out.String())
 }
 
-// parseCompletions reads what a shell is told: a line for each completion, and at last a
-// colon and the directive.
+// parseCompletions reads completions as a shell does: a line for each completion, and at
+// last a colon and the directive.
 func parseCompletions(text string) ([]string, cobra.ShellCompDirective) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	last := lines[len(lines)-1]

@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The ranges of a node are cut from these, so that they meet neither each other
-// nor the Services of a control plane (10.0.0.0/24 where nobody says otherwise,
-// 10.96.0.0/12 by kubeadm's habit).
+// The ranges of a node are cut from these, so that they meet neither each other nor the
+// Services of a control plane (10.0.0.0/24 by default, 10.96.0.0/12 with kubeadm).
 var (
 	defaultPodCIDRs  = []netip.Prefix{netip.MustParsePrefix("10.128.0.0/10"), netip.MustParsePrefix("fd5e:7a01::/48")}
 	defaultNodeCIDRs = []netip.Prefix{netip.MustParsePrefix("10.192.0.0/16"), netip.MustParsePrefix("fd5e:7a02::/64")}

@@ -20,9 +20,9 @@ import (
 // Prefix is what all annotations and labels of the simulation begin with.
 const Prefix = "sim.setpoint.io/"
 
-// Annotations of a Pod that say how it behaves. Durations are written as Go
-// writes them ("1m30s"), or as "5s+3s": five seconds, and up to three more, the
-// same for a Pod whenever it is asked.
+// Annotations of a Pod that say how it behaves. Durations are written as Go writes them
+// ("1m30s"), or as "5s+3s": five seconds, and up to three more, always the same for a
+// Pod.
 const (
 	StartAfter   = Prefix + "start-after"   // from binding until its containers run; default 0s
 	ReadyAfter   = Prefix + "ready-after"   // from running until ready, or "never"; default 0s
@@ -147,9 +147,9 @@ func parseExitCode(value string) (int32, error) {
 	return int32(code), nil
 }
 
-// of returns the duration that the span stands for in one situation of one Pod.
-// The random part is a hash, so that the simulation stays a function of the Pod:
-// asked again, or by the next process, it says the same.
+// of returns the duration that the span stands for in one situation of one Pod. The
+// random part is a hash, so that the simulation stays a function of the Pod: it is the
+// same at the next call, and in the next process.
 func (s span) of(uid types.UID, purpose string, count int32) time.Duration {
 	if s.jitter == 0 {
 		return s.least

@@ -77,7 +77,7 @@ func (p *pass) containersReady() (status corev1.ConditionStatus, reason, message
 	return corev1.ConditionTrue, "", ""
 }
 
-// gates looks at the readiness gates, which others set.
+// gates checks the readiness gates, which others set.
 func (p *pass) gates() (status corev1.ConditionStatus, reason, message string) {
 	var closed []string
 	for _, gate := range p.pod.Spec.ReadinessGates {

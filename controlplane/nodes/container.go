@@ -89,8 +89,8 @@ func (p *pass) ephemeralContainers() {
 // keep looks after a running container.
 func (p *pass) keep(c *corev1.Container, s *corev1.ContainerStatus) {
 	if s.Image != c.Image {
-		// The image is the one thing of a container that may be replaced in a
-		// living Pod; the kubelet stops the container and starts it anew.
+		// The image is the one thing of a container that may be replaced in a living Pod;
+		// the kubelet stops the container and starts it again.
 		p.end(s, 0)
 		p.again(c, s)
 		return

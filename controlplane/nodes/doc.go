@@ -13,22 +13,22 @@
 // to it. It schedules nothing, evicts nothing and lifts no taint: those are for
 // controllers, and what they see is what a kubelet would show them.
 //
-// Only Nodes with the label ManagedLabel and one of those names are played. A Node
-// of somebody else's, whatever its name, is left alone, and so are Pods bound to it.
-// A Node that is deleted stays so until the next Run.
+// Only Nodes with the label ManagedLabel and one of those names are played. A Node that
+// is not simulated, whatever its name, is left alone, and so are Pods bound to it. A Node
+// that is deleted stays so until the next Run.
 //
 // # What becomes of a Pod
 //
-// A Pod runs and is ready at once, and for ever; the containers of a Job's Pod end
-// after JobRuntime with exit code 0. Annotations say otherwise: StartAfter,
-// ReadyAfter, UnreadyAfter, ExitAfter, ExitCode, ImagePull for a Pod, usually in the
-// template of its owner, and NodeSwitch for a Node. What an annotation says and
-// cannot mean is told by an Event with the reason InvalidSimulation, and ignored.
+// A Pod runs and is ready at once, and for ever; the containers of a Job's Pod end after
+// JobRuntime with exit code 0. Annotations say otherwise: StartAfter, ReadyAfter,
+// UnreadyAfter, ExitAfter, ExitCode, ImagePull for a Pod, usually in the template of its
+// owner, and NodeSwitch for a Node. An annotation with a value that has no meaning is
+// ignored, and an Event with the reason InvalidSimulation names it.
 // docs/simulated-nodes.md has a table of them, with examples.
 //
-// All follows from the Pod as it is in the API, and the time: type kubelet is a
-// function of the two. It keeps no state of its own, so a simulation that is stopped
-// and started, or that misses the API server for a while, goes on where the Pods are.
+// All follows from the Pod as it is in the API, and the time: type kubelet is a function
+// of the two. It keeps no state of its own, so a simulation that is stopped and started,
+// or that misses the API server for a while, continues where the Pods are.
 //
 // A deleted Pod is not ready at once, ends after its grace period, shortened to
 // Options.Grace, with exit code 143, and is then removed with a grace period of 0.
@@ -36,28 +36,28 @@
 //
 // # Logs
 //
-// With Options.Serving, one server on loopback answers for all Nodes what an API
-// server asks of kubelets: kubectl logs gets the log of a container, and exec, attach
-// and port-forward are refused with a sentence that names the Node. A log is made of
-// the changes of the Pod's status, by type records, and is bounded.
+// With Options.Serving, one server on loopback answers an API server's requests to
+// kubelets for all Nodes: kubectl logs gets the log of a container, and exec, attach and
+// port-forward are refused with a sentence that names the Node. A log is made of the
+// changes of the Pod's status, by type records, and is bounded.
 //
 // # Stages
 //
-// KWOK's Stages (kwok.x-k8s.io/v1alpha1) can be brought along with
-// Options.StageFiles. A Pod or Node that one of them selects is played by it, and
-// by the rules above only while none does; leases are renewed all the same.
+// KWOK's Stages (kwok.x-k8s.io/v1alpha1) can be brought along with Options.StageFiles. A
+// Pod or Node that one of them selects is played by it, and by the rules above only while
+// none does; leases are renewed in any case.
 //
 // # Why not all of KWOK
 //
-// The Stages are KWOK's: its packages lifecycle, expression, cel and gotpl, which
-// are pure, select and render them. Its controllers (sigs.k8s.io/kwok/pkg/kwok/
-// controllers v0.8.0) fit the module graph but not this use. They have no stop:
-// each start leaves five goroutines behind for good when its context ends (the
-// loops of three delaying queues, the event broadcaster), which a control plane
-// that tests start and stop cannot afford. They give up a write that fails with
-// anything but a refused connection or a timeout of the server's, and nothing looks
-// at the object again until it changes, so Pods get stuck when the API server goes
-// away. They forget at a restart which addresses are taken. A delay starts again
-// whenever anything of the object changes. And they cannot silence one Node. With
-// their configuration loader they also add some 50 MB to a binary, against 6.
+// The Stages are KWOK's: its packages lifecycle, expression, cel and gotpl, which are
+// pure, select and render them. Its controllers (sigs.k8s.io/kwok/pkg/kwok/ controllers
+// v0.8.0) fit the module graph but not this use. They have no stop: each start leaves
+// five goroutines behind for ever when its context ends (the loops of three delaying
+// queues, the event broadcaster), which a control plane that tests start and stop cannot
+// afford. They give up a write that fails with anything but a refused connection or a
+// timeout of the server's, and do not handle the object again until it changes, so Pods
+// get stuck when the API server goes away. They forget at a restart which addresses are
+// taken. A delay starts again whenever anything of the object changes. And they cannot
+// silence one Node. With their configuration loader they also add some 50 MB to a binary,
+// against 6.
 package nodes

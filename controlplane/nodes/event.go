@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// eventTimeout bounds how long an Event may hold up what it tells of.
+// eventTimeout bounds how long an Event may delay the object that it is about.
 const eventTimeout = 2 * time.Second
 
 func reference(kind string, o interface {

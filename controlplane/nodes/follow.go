@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Waits between attempts to reach the API server: the first is short because a
-// server that drops a watch is usually there, the last short enough that the
-// simulation is back before somebody wonders.
+// Waits between attempts to reach the API server: the first is short because a server
+// that drops a watch is usually there, the last short enough that the simulation is back
+// within seconds.
 const (
 	firstWait = 100 * time.Millisecond
 	lastWait  = 2 * time.Second
@@ -47,8 +47,8 @@ func follow[T any](ctx context.Context, f feed[T], log *slog.Logger) {
 			wait, lost = firstWait, false
 		})
 		version = next
-		// A watch ends after minutes. One that ends at once is no reason for alarm,
-		// nor for asking again without a pause.
+		// A watch ends after minutes. One that ends at once is no reason for a warning,
+		// nor for a new watch without a pause.
 		if ctx.Err() != nil || err == nil && time.Since(begun) > lastWait {
 			continue
 		}
@@ -106,9 +106,9 @@ func (f feed[T]) once(ctx context.Context, version string, works func()) (string
 	return version, nil
 }
 
-// after returns the version to go on from after err. The server's refusals, such
-// as that the version is too old, ask for a new list; where it was not reached, or
-// had no time, the version is still good.
+// after returns the version to go on from after err. After a refusal by the server, such
+// as that the version is too old, a new list is needed; where it was not reached, or had
+// no time, the version is still good.
 func after(version string, err error) string {
 	reason := apierrors.ReasonForError(err)
 	if reason == metav1.StatusReasonUnknown || apierrors.IsTooManyRequests(err) ||

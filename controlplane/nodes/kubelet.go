@@ -40,7 +40,7 @@ type podEvent struct {
 	message string
 }
 
-// pass is one look at one Pod. It changes status and collects the rest.
+// pass is one step of one Pod. It changes status and collects the rest.
 type pass struct {
 	kubelet
 	pod    *corev1.Pod
@@ -51,7 +51,7 @@ type pass struct {
 	out    step
 }
 
-// step looks at a Pod, which it does not change, once.
+// step computes the next state of a Pod, which it does not change.
 func (k kubelet) step(pod *corev1.Pod, does behavior, where network, m memo, now time.Time) step {
 	if ended(pod.Status.Phase) {
 		// A grace period of 0 is the sign that the kubelet has done its part and
@@ -126,7 +126,7 @@ func (p *pass) run() {
 	}
 }
 
-// due reports whether t is still to come, and if so asks to be woken then.
+// due reports whether t is still to come, and if so requests the next step for then.
 func (p *pass) due(t time.Time) bool {
 	if !p.now.Before(t) {
 		return false

@@ -15,7 +15,7 @@ import (
 // of Kubernetes 1.37).
 const timestampFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
-// logWriter writes the lines of one log that a request asks for.
+// logWriter writes the lines of one log for a request.
 type logWriter struct {
 	logRequest
 	out     io.Writer

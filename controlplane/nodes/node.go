@@ -55,14 +55,14 @@ func nodeIndex(name string) (int, bool) {
 	return i, err == nil && i >= 0 && nodeName(i) == name
 }
 
-// simulated reports whether the Node is one of ours to play.
+// simulated reports whether the Node is simulated here.
 func simulated(node *corev1.Node) bool {
 	_, ours := nodeIndex(node.Name)
 	return ours && node.Labels[ManagedLabel] == "true"
 }
 
-// silent reports whether the Node was told to be silent, and what is wrong with
-// the annotation if it is not understood.
+// silent reports whether an annotation makes the Node silent, and what is wrong with the
+// annotation if it cannot be read.
 func silent(node *corev1.Node) (is bool, problem string) {
 	switch value, said := node.Annotations[NodeSwitch]; {
 	case !said:

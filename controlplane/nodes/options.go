@@ -24,8 +24,8 @@ const (
 	// a test that deletes Pods short.
 	DefaultGrace = time.Second
 
-	// DefaultBackoff and DefaultMaxBackoff are a tenth of the kubelet's, so that
-	// a crash loop is seen to be one within seconds.
+	// DefaultBackoff and DefaultMaxBackoff are a tenth of the kubelet's, so that a crash
+	// loop shows within seconds.
 	DefaultBackoff    = time.Second
 	DefaultMaxBackoff = 30 * time.Second
 
@@ -35,10 +35,10 @@ const (
 	DefaultWorkers = 16
 )
 
-// NoLimit, as Options.Grace, lets Pods terminate for as long as they ask for.
+// NoLimit, as Options.Grace, lets Pods terminate for as long as their grace period.
 const NoLimit time.Duration = -1
 
-// Options says what is simulated. Config is needed, all else has a default.
+// Options configures the simulation. Config is needed, all else has a default.
 type Options struct {
 	// Config reaches the API server. Its user may do everything with Nodes, Pods,
 	// Leases in kube-node-lease and Events. It is copied; its limits on requests
@@ -56,8 +56,8 @@ type Options struct {
 	// 256 GiB of memory, 1 TiB of disk, and Pods.
 	Capacity corev1.ResourceList
 
-	// Grace is the longest grace period of a deleted Pod: what is asked for is
-	// shortened to it. 0 is DefaultGrace, NoLimit leaves it as it is.
+	// Grace is the longest grace period of a deleted Pod: a longer one is shortened to
+	// it. 0 is DefaultGrace, NoLimit shortens none.
 	Grace time.Duration
 
 	// Backoff is the time before the second restart of a container (the first is
@@ -84,7 +84,7 @@ type Options struct {
 	// have a Lease. It may be nil.
 	OnReady func()
 
-	// Logger is told what happens, and what is wrong; nil is slog.Default.
+	// Logger logs what happens, and what is wrong; nil is slog.Default.
 	Logger *slog.Logger
 }
 
@@ -122,7 +122,7 @@ func (o Options) withDefaults() (Options, error) {
 	check(o.Pods > 0 && o.Pods <= 1<<15, "%d Pods a Node: 1 to %d can be simulated", o.Pods, 1<<15)
 	check(o.Backoff > 0 && o.MaxBackoff >= o.Backoff, "Backoff %s and MaxBackoff %s: 0 < Backoff <= MaxBackoff is needed", o.Backoff, o.MaxBackoff)
 	check(o.Serving == nil || o.Serving.ClientAuth == tls.RequireAndVerifyClientCert,
-		"Serving lets everybody connect: its ClientAuth has to be RequireAndVerifyClientCert")
+		"Serving lets every client connect: its ClientAuth has to be RequireAndVerifyClientCert")
 	check(o.Workers > 0, "%d Workers: at least one is needed", o.Workers)
 	if len(problems) == 0 && o.Nodes > 0 {
 		// The last Node is the one that there may be no addresses for.

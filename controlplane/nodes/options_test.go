@@ -37,7 +37,7 @@ func TestRunRefusesOptionsItCannotWorkWith(t *testing.T) {
 		{"more Pods than addresses", Options{Config: config, Nodes: MaxNodes, Pods: 1000}, "no room for the Pods of node 16383"},
 		{"negative Pods", Options{Config: config, Pods: -1}, "-1 Pods a Node"},
 		{"limits the wrong way round", Options{Config: config, Backoff: time.Hour, MaxBackoff: time.Second}, "Backoff 1h0m0s and MaxBackoff 1s"},
-		{"a server for everybody", Options{Config: config, Serving: &tls.Config{ClientAuth: tls.RequireAnyClientCert}}, "Serving lets everybody connect"},
+		{"a server for every client", Options{Config: config, Serving: &tls.Config{ClientAuth: tls.RequireAnyClientCert}}, "Serving lets every client connect"},
 		{"negative Workers", Options{Config: config, Workers: -1}, "-1 Workers"},
 		{"no such file", Options{Config: config, StageFiles: []string{"missing.yaml"}}, "reading stages: open missing.yaml"},
 		{"not YAML", Options{Config: config, StageFiles: stage("{")}, "stages in"},

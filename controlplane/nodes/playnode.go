@@ -30,7 +30,7 @@ func (s *simulation) playNode(ctx context.Context, name string) (wake time.Time,
 	quiet, problem := silent(node)
 	if problem != state.reported {
 		if state.reported = problem; problem != "" {
-			s.log.Warn("a Node asks for what cannot be simulated", "node", name, "problem", problem)
+			s.log.Warn("a Node has an annotation that cannot be simulated", "node", name, "problem", problem)
 			s.event(ctx, reference("Node", node), podEvent{corev1.EventTypeWarning, "InvalidSimulation", problem})
 		}
 	}
@@ -86,7 +86,7 @@ func (s *simulation) report(ctx context.Context, state *nodeState, node *corev1.
 		return now, nil
 	}
 	if apierrors.IsNotFound(err) {
-		return time.Time{}, nil // the watch will tell
+		return time.Time{}, nil // the watch will show it
 	}
 	if err != nil {
 		return time.Time{}, fmt.Errorf("writing the node's status: %w", err)

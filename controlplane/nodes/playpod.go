@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// playPod takes a Pod as far as it is due, and returns when to look again.
+// playPod brings a Pod to the state that is due, and returns when the next one is.
 func (s *simulation) playPod(ctx context.Context, name types.NamespacedName) (wake time.Time, err error) {
 	for {
 		state, pod, node, ok := s.store.pod(name)
@@ -59,9 +59,9 @@ func (s *simulation) writePod(ctx context.Context, state *podState, pod *corev1.
 	result, err := api.UpdateStatus(ctx, &write, metav1.UpdateOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return false, nil // the watch will tell
+		return false, nil // the watch will show it
 	case apierrors.IsConflict(err):
-		// Somebody else was faster. What they wrote may come late by the watch.
+		// Another client was faster. What they wrote may come late by the watch.
 		live, err := api.Get(ctx, pod.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil
@@ -79,7 +79,7 @@ func (s *simulation) writePod(ctx context.Context, state *podState, pod *corev1.
 	return newer(result, pod), nil
 }
 
-// removePod deletes an ended Pod for good. Where finalizers hold it, it stays until
+// removePod deletes an ended Pod without grace. Where finalizers hold it, it stays until
 // they are gone, and then the server removes it.
 func (s *simulation) removePod(ctx context.Context, pod *corev1.Pod) error {
 	err := s.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
@@ -93,7 +93,7 @@ func (s *simulation) removePod(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// tell reports what is wrong with the annotations of a Pod, once.
+// tell logs what is wrong with the annotations of a Pod, once.
 func (s *simulation) tell(ctx context.Context, state *podState, pod *corev1.Pod, problems []string) {
 	all := strings.Join(problems, "\n")
 	if all == state.reported {
@@ -101,7 +101,7 @@ func (s *simulation) tell(ctx context.Context, state *podState, pod *corev1.Pod,
 	}
 	state.reported = all
 	for _, problem := range problems {
-		s.log.Warn("a Pod asks for what cannot be simulated", "pod", pod.Namespace+"/"+pod.Name, "problem", problem)
+		s.log.Warn("a Pod has an annotation that cannot be simulated", "pod", pod.Namespace+"/"+pod.Name, "problem", problem)
 		s.event(ctx, reference("Pod", pod), podEvent{corev1.EventTypeWarning, "InvalidSimulation", problem})
 	}
 }

@@ -103,8 +103,7 @@ func lastInstance(s *corev1.ContainerStatus) int32 {
 	return s.RestartCount - 1
 }
 
-// instance returns the instance with this number, which starts with the first look
-// at it.
+// instance returns the instance with this number, which starts when it is first read.
 func (r *record) instance(pod *corev1.Pod, s *corev1.ContainerStatus, number int32, started time.Time) *instance {
 	switch {
 	case r.current != nil && r.current.number == number:

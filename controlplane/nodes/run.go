@@ -125,8 +125,8 @@ func Run(ctx context.Context, opts Options) error {
 	return nil
 }
 
-// register brings the Nodes in the API to what was asked for, and goes on trying
-// until it has or ctx ends.
+// register creates and removes Nodes in the API until the wanted ones exist, and tries
+// again until that or until ctx ends.
 func (s *simulation) register(ctx context.Context) bool {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		err := s.registerOnce(ctx)
@@ -150,11 +150,11 @@ func (s *simulation) registerOnce(ctx context.Context) error {
 	// end of Run for as long as a server is silent.
 	data, err := s.client.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
 	if err != nil {
-		return fmt.Errorf("asking the API server for its version: %w", err)
+		return fmt.Errorf("reading the version of the API server: %w", err)
 	}
 	var server version.Info
 	if err := json.Unmarshal(data, &server); err != nil {
-		return fmt.Errorf("asking the API server for its version: %w", err)
+		return fmt.Errorf("reading the version of the API server: %w", err)
 	}
 	s.about.version = server.GitVersion
 
@@ -212,7 +212,7 @@ func (s *simulation) unregister(ctx context.Context, node *corev1.Node) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("removing the lease of node %s: %w", node.Name, err)
 	}
-	s.log.Info("removed a simulated node that is no longer asked for", "node", node.Name)
+	s.log.Info("removed a simulated node that is no longer wanted", "node", node.Name)
 	return nil
 }
 
@@ -338,8 +338,8 @@ func (s *simulation) play(ctx context.Context, k key) {
 	}
 }
 
-// complain logs what will be tried again: as a warning where the server refuses,
-// and quietly where it is not reached, which the feeds have told.
+// complain logs what will be tried again: as a warning if the server refuses, and at the
+// level of debug if it is not reached, which the feeds have logged.
 func (s *simulation) complain(k key, err error) {
 	level := slog.LevelDebug
 	var status apierrors.APIStatus

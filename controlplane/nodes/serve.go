@@ -68,7 +68,7 @@ func (s *kubeletServer) serve(ctx context.Context, l net.Listener) {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), serverGrace)
 		defer cancel()
 		if err := server.Shutdown(bounded); err != nil {
-			_ = server.Close() // cuts what is left
+			_ = server.Close() // cuts the requests that are left
 		}
 	})
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -30,7 +30,7 @@ import (
 // waits for and what it writes is KWOK's own code; when it is done is ours.
 type stages struct {
 	sim      *simulation
-	mu       sync.Mutex // KWOK compiles a Stage the first time it is asked something
+	mu       sync.Mutex // KWOK compiles a Stage at its first use
 	pods     lifecycle.Lifecycle
 	nodes    lifecycle.Lifecycle
 	renderer gotpl.Renderer
@@ -114,7 +114,7 @@ func (s *stages) addStage(external *v1alpha1.Stage) error {
 			return errors.New("steps that apply other objects are not supported here")
 		}
 		if step.Patch != nil && step.Patch.Impersonation != nil {
-			return errors.New("steps that impersonate somebody are not supported here")
+			return errors.New("steps that impersonate a user are not supported here")
 		}
 	}
 	ref := stage.Spec.ResourceRef
@@ -259,15 +259,15 @@ func (s *stages) do(p *playing, finalizers []string, object any, a actions) (cha
 	switch {
 	case err == nil:
 		return changed, nil
-	case apierrors.IsNotFound(err): // the watch will tell
+	case apierrors.IsNotFound(err): // the watch will show it
 		return false, nil
 	}
 	p.step = max(p.step, next)
 	return changed, fmt.Errorf("stage %s: %w", p.stage.Name(), err)
 }
 
-// after forgets a Stage that has been played. Where it has changed something the
-// object is looked at again at once; where not, when something else changes it.
+// after forgets a Stage that has been played. If it has changed something, the object is
+// handled again at once; if not, when something else changes it.
 func (s *stages) after(p **playing, changed bool, err error) (wake time.Time, played bool, _ error) {
 	if err != nil {
 		return time.Time{}, true, err

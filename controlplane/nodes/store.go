@@ -42,7 +42,7 @@ type podState struct {
 	changed chan struct{} // guarded by the store; nil unless a reader of logs waits
 
 	memo     memo
-	reported string   // the problems of its annotations that were told already
+	reported string   // the problems of its annotations that were logged already
 	stage    *playing // the Stage that plays it
 }
 
@@ -208,8 +208,8 @@ func (s *store) network(pod *corev1.Pod, node *corev1.Node) (network, error) {
 	return where, err
 }
 
-// putNode takes a simulated Node, and reports whether its Pods have to be looked
-// at: it is new, or no longer silent.
+// putNode stores a simulated Node, and reports whether its Pods have to be handled: it is
+// new, or no longer silent.
 func (s *store) putNode(node *corev1.Node) (wakesPods bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

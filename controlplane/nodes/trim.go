@@ -5,10 +5,10 @@ package nodes
 
 import corev1 "k8s.io/api/core/v1"
 
-// trim drops from a Pod what the simulation never reads: it is kept in memory for
-// as long as the Pod lives. A write of the status is not harmed: the server takes
-// over neither the spec nor, where none are sent, the managed fields. Stages can
-// ask for everything, so where there are any the rest stays.
+// trim drops from a Pod what the simulation never reads: it is kept in memory for as long
+// as the Pod lives. A write of the status is not harmed: the server takes over neither
+// the spec nor, where none are sent, the managed fields. Stages can read every field, so
+// if there are any the rest stays.
 func (s *stages) trim(pod *corev1.Pod) {
 	pod.ManagedFields = nil
 	if len(s.pods) > 0 {

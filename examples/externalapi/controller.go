@@ -69,7 +69,7 @@ func ours(s *corev1.Service) bool {
 		s.Spec.LoadBalancerClass != nil && *s.Spec.LoadBalancerClass == class
 }
 
-// reconcile sees to the balancer of one Service.
+// reconcile brings the balancer of one Service to its spec.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	service, err := r.services.Get(req.Key)
 	if apierrors.IsNotFound(err) {
@@ -93,7 +93,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	return r.conclude(ctx, service, address, err)
 }
 
-// remove sees to it that there is no balancer.
+// remove deletes the balancer.
 func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (controller.Result, error) {
 	if !slices.Contains(service.Finalizers, cleanup) {
 		return controller.Result{}, nil
@@ -104,7 +104,8 @@ func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (contr
 	return controller.Result{}, finalizer.Remove(ctx, r.services, service, cleanup)
 }
 
-// conclude writes down how it went, and decides when the Service is looked at again.
+// conclude writes the result into the status, and decides when the Service is reconciled
+// again.
 func (r *reconciler) conclude(ctx context.Context, service *corev1.Service, address string, failure error) (controller.Result, error) {
 	now := service.DeepCopy()
 	describe(now, address, failure, time.Now())
@@ -130,11 +131,11 @@ func describe(service *corev1.Service, address string, failure error, at time.Ti
 	state, reason, message := metav1.ConditionTrue, "Ready", "the balancer leads here"
 	if later, ok := errors.AsType[*laterError](failure); ok {
 		state, reason = metav1.ConditionFalse, "Waiting"
-		message = later.why + "; it is asked again at " + at.Add(later.after).UTC().Format(time.RFC3339)
+		message = later.why + "; next try at " + at.Add(later.after).UTC().Format(time.RFC3339)
 	} else if _, refused := errors.AsType[*refusedError](failure); refused {
-		state, reason, message = metav1.ConditionFalse, "Refused", failure.Error()+"; it is asked again when the Service changes"
+		state, reason, message = metav1.ConditionFalse, "Refused", failure.Error()+"; next try when the Service changes"
 	} else if failure != nil {
-		state, reason, message = metav1.ConditionFalse, "Failed", failure.Error()+"; it is asked again"
+		state, reason, message = metav1.ConditionFalse, "Failed", failure.Error()+"; the request is tried again"
 	}
 	status.SetCondition(&service.Status.Conditions, service.Generation, condition, state, reason, message)
 	if address != "" {

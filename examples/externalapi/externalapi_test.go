@@ -184,7 +184,7 @@ func TestNothingIsAskedBeforeTheTimeThatTheProviderNames(t *testing.T) {
 	s := begin(t, time.Minute)
 	s.create("busy")
 	service := s.eventually("busy", "Waiting")
-	if m := message(service); !strings.Contains(m, "503") || !strings.Contains(m, "being built; it is asked again at ") {
+	if m := message(service); !strings.Contains(m, "503") || !strings.Contains(m, "being built; next try at ") {
 		t.Errorf("the status says %q", m)
 	}
 	// What happened to "busy" before is over when a later Service has gone the same way
@@ -217,7 +217,7 @@ func TestARefusalIsFinalUntilTheServiceChanges(t *testing.T) {
 	s := begin(t, time.Minute)
 	s.create("forbidden")
 	service := s.eventually("forbidden", "Refused")
-	if m := message(service); !strings.Contains(m, "one port is too few; it is asked again when the Service changes") {
+	if m := message(service); !strings.Contains(m, "one port is too few; next try when the Service changes") {
 		t.Errorf("the status says %q", m)
 	}
 	if asked := s.askedFor("forbidden"); asked != 1 {
@@ -271,15 +271,15 @@ func TestAnswersDecideWhatComesNext(t *testing.T) {
 		message string
 	}{
 		"an address":        {nil, 0, "Ready", "the balancer leads here"},
-		"later":             {&laterError{time.Minute, "being built"}, time.Minute, "Waiting", "being built; it is asked again at 2026-01-02T03:05:05Z"},
-		"refused":           {&refusedError{"no such port"}, 0, "Refused", "no such port; it is asked again when the Service changes"},
-		"refused, in words": {fmt.Errorf("asking: %w", &refusedError{"no"}), 0, "Refused", "asking: no; it is asked again when the Service changes"},
-		"a failure":         {errors.New("out of order"), 0, "Failed", "out of order; it is asked again"},
+		"later":             {&laterError{time.Minute, "being built"}, time.Minute, "Waiting", "being built; next try at 2026-01-02T03:05:05Z"},
+		"refused":           {&refusedError{"no such port"}, 0, "Refused", "no such port; next try when the Service changes"},
+		"refused, in words": {fmt.Errorf("asking: %w", &refusedError{"no"}), 0, "Refused", "asking: no; next try when the Service changes"},
+		"a failure":         {errors.New("out of order"), 0, "Failed", "out of order; the request is tried again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := next(test.failure)
 			if result.After != test.after {
-				t.Errorf("it is asked again after %s, want %s", result.After, test.after)
+				t.Errorf("the next try is after %s, want %s", result.After, test.after)
 			}
 			_, waits := errors.AsType[*laterError](test.failure)
 			if want := test.failure != nil && !waits; (err != nil) != want {

@@ -42,8 +42,8 @@ type provider struct {
 	client  http.Client
 }
 
-// ensure has the provider make a balancer, or change it, and returns its address.
-// Asking twice for the same is asking once: the id is the caller's.
+// ensure has the provider make a balancer, or change it, and returns its address. A
+// repeated request has no further effect: the id is the caller's.
 func (p *provider) ensure(ctx context.Context, id string, want balancer) (string, error) {
 	body, err := json.Marshal(want)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *provider) call(ctx context.Context, method, id string, body []byte, int
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("asking the provider: %w", err)
+		return fmt.Errorf("calling the provider: %w", err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))

@@ -1,15 +1,15 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Podlogger is the smallest program on the library: it says of every Pod of a cluster
-// that it was there, was added, changed or deleted, until it is interrupted.
+// Podlogger is the smallest program on the library: it logs each Pod of a cluster when it
+// was listed, added, changed or deleted, until it is interrupted.
 //
 //	export KUBECONFIG=...
 //	go run ./examples/podlogger
 //
-// A factory shares informers, an informer keeps a current copy of a kind, and a handler
-// is told what changes. The connection may break and the server may go and come back:
-// the informer goes on where it was.
+// A factory shares informers, an informer keeps a current copy of a kind, and notifies
+// handlers of changes. The connection may break and the server may go and come back: the
+// informer continues where it was.
 //
 // It has 48 lines of code, where the same program has 58 on client-go and 55 on
 // controller-runtime.

@@ -42,7 +42,7 @@ func run(ctx context.Context, config *rest.Config, out io.Writer) error {
 	}
 	informers := cache.NewFactory(c, slog.Default())
 	_, err = cache.Informer[*corev1.Pod](informers).AddHandler(func(e cache.Event[*corev1.Pod]) {
-		pod, err := e.Item().Object() // decoded here, because somebody asks for it
+		pod, err := e.Item().Object() // decoded here, at the first use
 		if err != nil {
 			fmt.Fprintln(out, e.Kind, e.Key(), err)
 			return

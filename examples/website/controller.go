@@ -78,7 +78,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	return controller.Result{}, errors.Join(err, status.Write(ctx, r.sites, site, now))
 }
 
-// serve makes what a Website consists of, and notes in its status what there is.
+// serve writes the objects that a Website consists of, and its status.
 func (r *reconciler) serve(ctx context.Context, site *Website) error {
 	if _, err := r.pages.Apply(ctx, site, page(site)); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (r *reconciler) serve(ctx context.Context, site *Website) error {
 	return r.hosts.set(site, service.Spec.ClusterIP)
 }
 
-// describe sets the condition that says how it goes, for the spec that was looked at.
+// describe sets the condition Ready, for the spec that was reconciled.
 func describe(site *Website, err error) {
 	state, reason := metav1.ConditionTrue, "Serving"
 	message := fmt.Sprintf("%d of %d replicas are available", site.Status.Available, site.Spec.Replicas)

@@ -10,7 +10,7 @@
 //
 // The controller gives each a ConfigMap with the page, a Deployment that serves it, a
 // Service in front, and an entry in the directory of a name server outside of the
-// cluster. What somebody changes of these is changed back, the status says how it goes,
+// cluster. Changes of these by other clients are reverted, the status shows the state,
 // and a deleted Website goes when its entry is gone. The tutorial, docs/tutorial.md,
 // writes the program step by step.
 //

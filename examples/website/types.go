@@ -20,14 +20,14 @@ type Website struct {
 	Status WebsiteStatus `json:"status,omitzero"`
 }
 
-// WebsiteSpec is what somebody wants.
+// WebsiteSpec is the desired state.
 type WebsiteSpec struct {
 	Host     string `json:"host"`
 	Page     string `json:"page"`
 	Replicas int32  `json:"replicas,omitempty"` // the server's default is 2
 }
 
-// WebsiteStatus is what there is.
+// WebsiteStatus is the actual state.
 type WebsiteStatus struct {
 	Address    string             `json:"address,omitempty"`
 	Available  int32              `json:"available"`
@@ -45,7 +45,7 @@ func (w *Website) DeepCopy() *Website {
 // DeepCopyObject makes a Website an API object.
 func (w *Website) DeepCopyObject() runtime.Object { return w.DeepCopy() }
 
-// kinds says of which kind a Website is.
+// kinds has the kind of a Website.
 func kinds() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Website{})

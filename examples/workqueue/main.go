@@ -62,7 +62,7 @@ func run(ctx context.Context, config *rest.Config, out io.Writer, log *slog.Logg
 	running.Go(func() { _ = informers.Run(ctx) })
 	defer running.Wait()
 	if err := pods.WaitForSync(ctx); err != nil {
-		return nil // asked to stop before there was anything to do
+		return nil // stopped before there was anything to do
 	}
 	for range workers {
 		running.Go(func() {

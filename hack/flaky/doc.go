@@ -29,6 +29,6 @@
 // failed, writes the first failure of each to a file in the folder, and exits with 1 if
 // there was one.
 //
-// [packageRun] makes results of the stream of "go test -json", [plan] says what is run
+// [packageRun] makes results of the stream of "go test -json", [plan] chooses what is run
 // again; both are pure.
 package main

@@ -94,7 +94,7 @@ func runHunt(ctx context.Context, args []string, out io.Writer) (bool, error) {
 
 // run returns whether no test has failed.
 func (h *hunt) run(ctx context.Context, root string, folders []string) (bool, error) {
-	if err := os.MkdirAll(h.log, 0o755); err != nil { //nolint:gosec // logs are for everybody who may read the checkout
+	if err := os.MkdirAll(h.log, 0o755); err != nil { //nolint:gosec // logs are for all users that may read the checkout
 		return false, fmt.Errorf("making a folder for the logs: %w", err)
 	}
 	var targets []*target

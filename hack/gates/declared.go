@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// gatesOf returns the gates that a file declares, with what historyOf says of each: the string
-// constants of a type called Feature, and those without type that are keys of a list of gates.
+// gatesOf returns the gates that a file declares, each with the result of historyOf: the
+// string constants of a type called Feature, and those without type that are keys of a list of
+// gates.
 func gatesOf(file string) (map[string]string, error) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -70,7 +71,7 @@ func listsGates(t ast.Expr) bool {
 }
 
 // keys are the constants that are keys of lists of gates, maps from Feature and kubeadm's
-// FeatureList, with what historyOf says of their values.
+// FeatureList, with the result of historyOf for their values.
 func keys(file *ast.File) map[string]string {
 	found := map[string]string{}
 	ast.Inspect(file, func(n ast.Node) bool {

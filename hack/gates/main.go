@@ -45,14 +45,15 @@ func main() {
 	}
 }
 
-// span is the first and the last minor version that knows a gate, and what the last says of it.
+// span is the first and the last minor version that knows a gate, and the gate in the last one.
 type span struct {
 	first, last int
 	history     string
 }
 
-// seen returns what is known of a gate once a file of a later minor version, or another one of
-// the same, has it. A file that lists no gates with versions says nothing of its history.
+// seen returns what is known of a gate once a file of a later minor version, or another file
+// of the same version, has it. A file that lists no gates with versions says nothing of its
+// history.
 func (s span) seen(minor int, history string) span {
 	if s.first == 0 {
 		s.first = minor

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// moments are the times at which something appears, but for the beginning.
+// moments are the times at which something appears, except the beginning.
 func (p picture) moments() []time.Duration {
 	var all []time.Duration
 	for _, pane := range p.panes {

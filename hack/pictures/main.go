@@ -88,17 +88,17 @@ func drawAll(ctx context.Context, o options, up *terminal) error {
 func write(o options, name string, p picture) error {
 	svg := draw(p)
 	file := filepath.Join(o.out, name)
-	if err := os.WriteFile(file, []byte(svg), 0o644); err != nil { //nolint:gosec // a document, for everybody
+	if err := os.WriteFile(file, []byte(svg), 0o644); err != nil { //nolint:gosec // a document, which every user may read
 		return fmt.Errorf("writing a picture: %w", err)
 	}
 	fmt.Printf("%s: %d bytes\n", file, len(svg))
 	return nil
 }
 
-// prompt is a line of a terminal with a command that somebody has typed.
+// prompt is a line of a terminal with a typed command.
 func prompt(command string) string { return "\x1b[2m$\x1b[0m \x1b[1m" + command + "\x1b[0m\n" }
 
-// commandLine returns a command as somebody would type it.
+// commandLine returns a command as a user types it.
 func commandLine(program string, args ...string) string {
 	words := []string{program}
 	for _, arg := range args {

@@ -140,7 +140,7 @@ func (m *film) steady(text string) string {
 	})
 }
 
-// kubectlOutput runs a command as somebody would type it.
+// kubectlOutput runs kubectl and returns its output.
 func kubectlOutput(ctx context.Context, path string, args []string) (string, error) {
 	out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
 	if err != nil {

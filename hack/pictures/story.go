@@ -46,7 +46,8 @@ cache:
 log: info
 `
 
-// What is there before anybody watches, and what is done then, a command of kubectl each.
+// What is created before the watches start, and what is done then, a command of kubectl
+// each.
 var (
 	before = [][]string{
 		{"create", "namespace", namespace},
@@ -98,7 +99,7 @@ func record(ctx context.Context, o options) (shown []string, err error) {
 			return nil, err
 		}
 	}
-	// Ages are told in whole seconds, of which the server knows nothing else.
+	// Ages are in whole seconds, because the server stores no fractions.
 	if err := until(ctx, time.Now().Truncate(time.Second).Add(time.Second)); err != nil {
 		return nil, err
 	}

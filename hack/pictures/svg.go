@@ -48,8 +48,8 @@ type pane struct {
 type line struct {
 	cells []cell
 	at    time.Duration
-	// typing is the time from one word to the next of a line that somebody types. Without
-	// it, the line appears as a whole.
+	// typing is the time from one word to the next of a typed line. Without it, the line
+	// appears as a whole.
 	typing time.Duration
 }
 

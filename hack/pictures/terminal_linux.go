@@ -30,7 +30,7 @@ func pseudoTerminal(columns, rows int) (person, program *os.File, err error) {
 	}
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err != nil {
-		return nil, nil, fmt.Errorf("asking for the number of a pseudo-terminal: %w", err)
+		return nil, nil, fmt.Errorf("reading the number of a pseudo-terminal: %w", err)
 	}
 	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)}); err != nil {
 		return nil, nil, fmt.Errorf("setting the size of a pseudo-terminal: %w", err)

@@ -30,7 +30,7 @@ func Parse(request []byte) (*x509.CertificateRequest, error) {
 	return parsed, parsed.CheckSignature()
 }
 
-// Decided tells what was decided on a request. It may be both; denied counts then.
+// Decided returns what was decided on a request. It may be both; denied counts then.
 func Decided(csr *certificatesv1.CertificateSigningRequest) (approved, denied bool) {
 	for _, c := range csr.Status.Conditions {
 		approved = approved || c.Type == certificatesv1.CertificateApproved

@@ -17,18 +17,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClientUsages and ServingUsages are what a kubelet asks for.
+// ClientUsages and ServingUsages are the usages that a kubelet requests.
 var (
 	ClientUsages  = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 	ServingUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}
 )
 
-// Node returns what a kubelet's request asks for.
+// Node returns the contents of a kubelet's request.
 func Node(name string) x509.CertificateRequest {
 	return x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:" + name, Organization: []string{"system:nodes"}}}
 }
 
-// User returns what the request of a user asks for.
+// User returns the contents of a user's request.
 func User(name string, groups ...string) x509.CertificateRequest {
 	return x509.CertificateRequest{Subject: pkix.Name{CommonName: name, Organization: groups}}
 }

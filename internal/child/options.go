@@ -15,7 +15,7 @@ import (
 // Binary is the name of the program that is the child.
 const Binary = "setpoint-controlplane"
 
-// Options say which control plane is started. Path is needed.
+// Options configure the control plane to start. Path is needed.
 type Options struct {
 	// Path is the setpoint-controlplane binary.
 	Path string
@@ -33,11 +33,10 @@ type Options struct {
 	// Nodes is how many nodes are simulated.
 	Nodes int
 
-	// NoScheduler leaves kube-scheduler out: Pods are created, and nobody runs
-	// them.
+	// NoScheduler leaves kube-scheduler out: Pods are created, and no node runs them.
 	NoScheduler bool
 
-	// DualStack has Services get IPv6 addresses too, where they ask for them.
+	// DualStack gives Services IPv6 addresses too, if they request them.
 	DualStack bool
 
 	// FeatureGates are passed on to Kubernetes.

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// stopGrace is how long a child that was told to stop may take. It takes half a
-// second, and gives up by itself after 20 s.
+// stopGrace is how long a child may take to stop. It takes half a second, and gives up by
+// itself after 20 s.
 const stopGrace = 30 * time.Second
 
 // Endpoints is where a control plane that is ready can be reached.
@@ -162,8 +162,8 @@ func (p *Process) Err() error {
 	}
 }
 
-// Stop has the control plane clean up and end, and returns when it has. A
-// process that ended before is stopped. The error says what went wrong on the way.
+// Stop has the control plane clean up and end, and returns when it has. A process that
+// ended before is stopped. The error has what went wrong on the way.
 func (p *Process) Stop() error {
 	p.tell()
 	_ = p.lifeline.Close() // closed already: the process has ended, or is about to
@@ -185,8 +185,8 @@ func (p *Process) Stop() error {
 // A temporary data directory stays until the next start on this machine.
 func (p *Process) Kill() {
 	p.tell()
-	// The group, should the child ever have children. An error means that there
-	// is nobody left to kill.
+	// The group, should the child ever have children. An error means that no process is
+	// left to kill.
 	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL)
 	<-p.done
 }

@@ -52,7 +52,7 @@ func follow(stdout io.Reader, progress func(Progress), ready func(Endpoints)) er
 				CAFile: m.CAFile, CAKeyFile: m.CAKeyFile, ServiceAccountKeyFile: m.TokenKey,
 			})
 		case m.State == "ready" || m.State == "starting":
-			elapsed, _ := time.ParseDuration(m.Elapsed) // a step without a time is a step all the same
+			elapsed, _ := time.ParseDuration(m.Elapsed) // a step without a time still counts
 			progress(Progress{Component: m.Component, Ready: m.State == "ready", Elapsed: elapsed})
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/setpoint-io/setpoint/manager"
 )
 
-// Answering is where a process answers questions about itself. The flags are called as
-// those of kube-controller-manager, but for the plain port.
+// Answering is where a process answers questions about itself. The flags have the names
+// of kube-controller-manager's, except the plain port.
 type Answering struct {
 	flagSet   *pflag.FlagSet
 	bind      net.IP
@@ -35,9 +35,9 @@ type Answering struct {
 func (a *Answering) Flags(flags *pflag.FlagSet, port int) {
 	a.flagSet = flags
 	flags.IPVar(&a.bind, "bind-address", net.IPv4zero, "`address` to serve health, metrics and debug pages on, with TLS")
-	flags.IntVar(&a.port, "secure-port", port, "port for that; 0 is none. One that is taken is an error only if it was asked for")
-	flags.IntVar(&a.plainPort, "plain-port", 0, "port on 127.0.0.1 for the same without TLS, open to everybody on this machine; 0 is none")
-	flags.StringVar(&a.serving.CertFile, "tls-cert-file", "", "`file` with the certificate to serve with, and those that it was signed with; read anew when it changes (default: one that is made at the start)")
+	flags.IntVar(&a.port, "secure-port", port, "port for that; 0 is none. If the default port is taken, the process runs without it")
+	flags.IntVar(&a.plainPort, "plain-port", 0, "port on 127.0.0.1 for the same without TLS, for every user of this machine; 0 is none")
+	flags.StringVar(&a.serving.CertFile, "tls-cert-file", "", "`file` with the certificate to serve with, and those that it was signed with; read again when it changes (default: one that is made at the start)")
 	flags.StringVar(&a.serving.KeyFile, "tls-private-key-file", "", "`file` with its key")
 	flags.BoolVar(&a.serving.Profiling, "profiling", true, "serve profiles at /debug/pprof/ as well")
 }
@@ -53,7 +53,7 @@ func (a *Answering) At(address string) error {
 	return nil
 }
 
-// Known says by what those are known who ask, beside by bearer tokens.
+// Known has the means of authentication beside bearer tokens.
 func (a *Answering) Known(by manager.Authentication) { a.serving.Authentication = by }
 
 // Encrypt says how connections are encrypted, and where the certificate is kept that is made.
@@ -61,10 +61,10 @@ func (a *Answering) Encrypt(how manager.TLS, certDir string) {
 	a.serving.TLS, a.serving.CertDir = how, certDir
 }
 
-// Share says who else may listen on the port.
+// Share has the options of sharing the port with other processes.
 func (a *Answering) Share(with Sharing) { a.sharing = with }
 
-// Open says what everybody may see, see [manager.Serving].
+// Open has the paths that need no rights, see [manager.Serving].
 func (a *Answering) Open(paths []string) { a.serving.OpenPaths = paths }
 
 // Serves reports whether there is a port with TLS.
@@ -90,7 +90,7 @@ func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Op
 		case err == nil:
 			options = append(options, manager.Serve(l, a.serving))
 		case errors.Is(err, syscall.EADDRINUSE) && !a.asked && !a.flagSet.Changed("secure-port"):
-			log.Warn("not serving health and metrics: the port is taken; --secure-port names another one", "port", a.port)
+			log.Warn("not serving health and metrics: the port is taken; choose another port with --secure-port", "port", a.port)
 		default:
 			return nil, fmt.Errorf("--secure-port: %w", err)
 		}

@@ -12,8 +12,8 @@ import (
 )
 
 // describeName is the hidden command that prints a [Description] of all commands as JSON.
-// Man pages are made of it. As the commands by which a shell asks for completions, it
-// begins with two underscores, which no name of a kind does.
+// Man pages are made of it. Its name begins with two underscores, as the commands for
+// completions do, and as no name of a kind does.
 const describeName = "__describe"
 
 // Description is a command, its flags, and the commands below it.

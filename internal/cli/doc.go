@@ -6,11 +6,11 @@
 //
 // A [World] is what a command knows of its process; [ThisProcess] is the real one, and a
 // test makes its own. [World.Run] runs a command line in it and returns the exit status.
-// [Target] says which cluster is meant, [Logging] what is logged and how, [Answering]
-// where the process answers questions about itself, and [Electing] how processes agree on
-// which of them works: each adds its flags to a set, and makes of what was given what
-// other packages take. [World.UntilSignal] ends a context by Ctrl-C. [ExplainFlagErrors]
-// has a command say what is wrong with a flag, and which one was meant.
+// [Target] chooses the cluster, [Logging] what is logged and how, [Answering] where the
+// process serves health and metrics, and [Electing] how processes elect a leader. Each
+// adds its flags to a set, and turns their values into the options of other packages.
+// [World.UntilSignal] ends a context by Ctrl-C. [ExplainFlagErrors] makes a command
+// explain what is wrong with a flag, and suggest the one that was meant.
 //
 // It counts as part of the commands: it reads flags, environment and streams as they do,
 // and nothing else may import it.

@@ -41,7 +41,7 @@ func (e *Electing) Flags(flags *pflag.FlagSet, d LeaseDefaults) {
 	flags.StringVar(&e.lock, "leader-elect-resource-lock", "leases", "kind of object that is held; there are no others any more")
 	flags.BoolVar(&e.on, "leader-elect", d.On, "work only while holding a lease, so that of several "+d.Processes+" one works and the others stand by with warm caches")
 	flags.DurationVar(&e.timing.Duration, "leader-elect-lease-duration", lease.DefaultTiming.Duration, "how long the others wait after the last sign of the leader, rounded up to whole seconds: the longest time without one after a crash")
-	flags.DurationVar(&e.timing.RenewDeadline, "leader-elect-renew-deadline", lease.DefaultTiming.RenewDeadline, "how long the leader goes on after its last renewal that succeeded; less than the lease duration")
+	flags.DurationVar(&e.timing.RenewDeadline, "leader-elect-renew-deadline", lease.DefaultTiming.RenewDeadline, "how long the leader works after its last renewal that succeeded; less than the lease duration")
 	flags.DurationVar(&e.timing.RetryPeriod, "leader-elect-retry-period", lease.DefaultTiming.RetryPeriod, "time between renewals, and between attempts that fail; half of the renew deadline if it is more")
 	flags.StringVar(&e.key.Name, "leader-elect-resource-name", d.Key.Name, "`name` of the Lease"+d.About)
 	flags.StringVar(&e.key.Namespace, "leader-elect-resource-namespace", d.Key.Namespace, "`namespace` of the Lease")
@@ -93,9 +93,9 @@ func timingFlags() []timingFlag {
 // Source: k8s.io/client-go/tools/leaderelection, JitterFactor.
 const jitter = 1.2
 
-// whole is the timing that the flags ask for. What kube-controller-manager accepts is accepted,
-// and made safe: others never wait for less than the lease duration, and renewals come so
-// often that one which fails does not end the term.
+// whole is the timing of the flags. What kube-controller-manager accepts is accepted, and made
+// safe: others never wait for less than the lease duration, and renewals come so often that one
+// which fails does not end the term.
 func (e *Electing) whole() (lease.Timing, error) {
 	t := e.timing
 	if slices.ContainsFunc(timingFlags(), func(f timingFlag) bool { return e.flagSet.Changed(f.name) }) {

@@ -14,12 +14,12 @@ import (
 	"github.com/setpoint-io/setpoint/internal/nearest"
 )
 
-// Explaining is a value of a flag whose own errors say what it wants.
+// Explaining is a value of a flag whose own errors explain what it accepts.
 type Explaining interface{ ExplainsItself() }
 
-// ExplainFlagErrors has a command take "_" for "-" in the names of flags, as the commands of
-// Kubernetes do, and say what is wrong with one. missing says why a flag that others have is
-// not there, in words that go on after its name; it may be nil.
+// ExplainFlagErrors makes a command take "_" for "-" in the names of flags, as the commands
+// of Kubernetes do, and explain what is wrong with a flag. missing returns why a flag of
+// similar commands does not exist, in words that follow its name; it may be nil.
 func ExplainFlagErrors(c *cobra.Command, missing func(name string) (why string, ok bool)) {
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(dashed(name))
@@ -57,7 +57,7 @@ func FlagNames(flags *pflag.FlagSet) (names []string) {
 	return names
 }
 
-// wrongValue says what a flag wants.
+// wrongValue returns the error with what a flag accepts.
 func wrongValue(f *pflag.Flag, text string, why error) error {
 	if _, itself := f.Value.(Explaining); itself {
 		return fmt.Errorf("--%s=%s: %w", f.Name, text, why)

@@ -29,8 +29,8 @@ func (l *Logging) Flags(flags *pflag.FlagSet, c *cobra.Command) {
 // SetFormat sets text or json instead of the flag.
 func (l *Logging) SetFormat(format string) { l.format = format }
 
-// Logger returns the logger that the flags ask for. quiet is the level without -v;
-// each -v lowers it by one.
+// Logger returns the logger of the flags. quiet is the level without -v; each -v lowers
+// it by one.
 func (l *Logging) Logger(w *World, quiet slog.Level) (*slog.Logger, error) {
 	format := l.format
 	if format == "auto" {

@@ -17,7 +17,7 @@ func (e signaledError) Error() string { return "stopped by signal: " + e.signal.
 
 // An Interruption is what a command does about signals, beside what it always does.
 type Interruption struct {
-	// Pass reports whether a signal is meant for somebody else. It may be nil.
+	// Pass reports whether a signal is for another part of the program. It may be nil.
 	Pass func(os.Signal) bool
 	// First is called with the first signal, before the context ends.
 	First func()

@@ -80,7 +80,7 @@ func (t *Target) Config() (*rest.Config, error) {
 	return nil, fmt.Errorf("reading the kubeconfig: %s", OneLine(err))
 }
 
-// readable says what is wrong with a file in fewer words than the loader.
+// readable returns what is wrong with a file, in fewer words than the loader.
 func readable(file string) error {
 	f, err := os.Open(file)
 	if err == nil {

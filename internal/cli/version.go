@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// About is what a program says of itself.
+// About describes a program.
 type About struct {
 	Version    string `json:"version"`
 	Kubernetes string `json:"kubernetes"`

@@ -23,8 +23,8 @@ import (
 // startTimeout is for machines that are busy with other tests.
 const startTimeout = 2 * time.Minute
 
-// Options say which control plane is started. The zero value is one API server
-// without nodes. Services that ask for IPv6 addresses get them.
+// Options configure the control plane to start. The zero value is one API server without
+// nodes. Services that request IPv6 addresses get them.
 type Options struct {
 	// Nodes is how many nodes are simulated.
 	Nodes int

@@ -55,9 +55,9 @@ func (c *Cluster) Define(t testing.TB, r object.Resource, versions ...string) {
 }
 
 // Undefine takes a custom kind back, with all its objects, and waits until the server
-// knows nothing of it. It goes on for a moment with a definition that is gone already,
-// as one that is going: made anew in that moment, its objects would be refused. It may
-// be called when the test has ended, by its clean-up.
+// knows nothing of it. For a moment the server still treats a definition that is gone as
+// one that is being deleted. If it were created again in that moment, its objects would
+// be refused. It may be called when the test has ended, by its clean-up.
 func (c *Cluster) Undefine(t testing.TB, r object.Resource) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -81,12 +81,12 @@ func (c *Cluster) AwaitServed(t testing.TB, r object.Resource) {
 	Eventually(t, r.APIVersion()+" "+r.Plural+" is served", func() bool { return c.serves(t, r) })
 }
 
-// serves tells whether a kind can be listed.
+// serves reports whether a kind can be listed.
 func (c *Cluster) serves(t testing.TB, r object.Resource) bool {
 	t.Helper()
 	_, err := c.Client.Request(http.MethodGet).Resource(r).Do(context.WithoutCancel(t.Context()))
 	if err != nil && !apierrors.IsNotFound(err) {
-		t.Fatalf("asking whether %s is served: %v", r, err)
+		t.Fatalf("reading whether %s is served: %v", r, err)
 	}
 	return err == nil
 }

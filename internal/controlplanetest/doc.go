@@ -1,8 +1,8 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controlplanetest gives tests a real control plane: kube-apiserver, etcd
-// and kube-scheduler, in a child process, with simulated nodes where asked for.
+// Package controlplanetest gives tests a real control plane: kube-apiserver, etcd and
+// kube-scheduler, in a child process, with simulated nodes if a test wants them.
 //
 // It exists beside the public package setpointtest, whose cluster runs Setpoint's own
 // controllers. Tests of these controllers need a control plane without any, and three more
@@ -35,9 +35,9 @@
 // Tests connect as administrator. [Cluster.Restricted] connects as a user who has only the
 // rights that a controller declares.
 //
-// No controller runs in it. What the built-in ones do for every Pod is therefore
-// done here, unless a test asks for Bare: nodes are freed of the taint that they
-// are born with, and [Cluster.Namespace] makes the default ServiceAccount.
+// No controller runs in it. What the built-in ones do for every Pod is therefore done
+// here, unless a test sets Bare: the taint that new nodes have is removed, and
+// [Cluster.Namespace] makes the default ServiceAccount.
 //
 // The binaries are those that the environment variables SETPOINT_CONTROLPLANE_BIN
 // and KUBECTL name, as make sets them, else those in the folder bin of the

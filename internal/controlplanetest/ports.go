@@ -11,8 +11,8 @@ import (
 	"strconv"
 )
 
-// Ports that a restart must find free again are taken from a range that no
-// kernel gives to those who ask for any port: Linux gives 32768 and above, other
+// Ports that a restart must find free again are taken from a range from which no kernel
+// gives ports to programs that listen on any port: Linux gives 32768 and above, other
 // systems 49152 and above.
 const (
 	firstPort = 20000
@@ -20,7 +20,7 @@ const (
 	portTries = 100
 )
 
-// freePorts returns the first of n ports in a row that nobody listens on.
+// freePorts returns the first of n ports in a row that no process listens on.
 func freePorts(ctx context.Context, n int) (int, error) {
 	for range portTries {
 		first := firstPort + rand.IntN(lastPort-firstPort-n)

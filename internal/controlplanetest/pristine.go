@@ -19,7 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// pristine is what there is in a cluster before tests use it.
+// pristine is the state of a cluster before tests use it.
 type pristine map[types.UID]thing
 
 // thing is an object, and what must be the same afterwards.
@@ -125,7 +125,7 @@ func (p pristine) unchanged(now pristine) error {
 }
 
 // remove deletes objects, whatever finalizers keep them. A namespace is deleted with what
-// is in it, and let go when nothing is left there: no controller may be running that does.
+// is in it, and finalized when it is empty: no controller that would do it may be running.
 // old are namespaces that stay, and that others may write to.
 func (p pristine) remove(ctx context.Context, c *client.Client, old map[string]bool) error {
 	inhabited := map[string]bool{}
@@ -146,7 +146,7 @@ func (p pristine) remove(ctx context.Context, c *client.Client, old map[string]b
 		default:
 			err = client.ForResource[*metav1.PartialObjectMetadata](c, t.resource).Delete(ctx, t.key, append([]client.DeleteOption{client.IfUID(uid)}, atOnce...)...)
 		}
-		// One that is gone went with another; one that has changed is looked at again.
+		// An object that is gone went with another; one that has changed is read again.
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("deleting %s: %w", t, err)
 		}

@@ -18,7 +18,7 @@ const Patience = 32 * time.Second
 // errNoAnswer is the cause of the end of a discovery that took too long.
 var errNoAnswer = fmt.Errorf("no answer within %s: %w", Patience, context.DeadlineExceeded)
 
-// Ask calls discover, as [client.Client.Discover] is, and gives it up after [Patience]: a server
+// Ask calls discover, such as [client.Client.Discover], and gives up after [Patience]: a server
 // that does not answer must not keep the caller from another try.
 func Ask(ctx context.Context, discover func(context.Context) ([]client.Served, error)) ([]client.Served, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, errNoAnswer)

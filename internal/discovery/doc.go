@@ -5,8 +5,8 @@
 // aggregated servers add kinds, remove them, and serve them in other versions.
 //
 // A [Set] holds the kinds as the last discoveries found them. A discovery may fail in
-// part: while an aggregated server is away, the API server does not say which kinds it
-// has. Such kinds are stale. They stay in the set as they were, and [Set.Unknown] says
+// part: while an aggregated server does not answer, the API server does not know its
+// kinds. Such kinds are stale. They stay in the set as they were, and [Set.Unknown] says
 // why, so that one server that is away does not stop the work on all kinds.
 //
 // A [Follower] discovers again and again, and sooner after [Follower.Soon]. [Ask] bounds the

@@ -11,7 +11,8 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 )
 
-// Follower asks a server which kinds it serves. Make one with [NewFollower].
+// Follower discovers which kinds a server serves, again and again. Make one with
+// [NewFollower].
 type Follower struct {
 	discover    func(context.Context) ([]client.Served, error)
 	log         *slog.Logger
@@ -30,7 +31,7 @@ func NewFollower(discover func(context.Context) ([]client.Served, error), log *s
 	return &Follower{discover: discover, log: log, soon: soon, every: every, asked: make(chan struct{}, 1)}
 }
 
-// Soon asks for a discovery before the next one is due. It never blocks and is safe for
+// Soon requests a discovery before the next one is due. It never blocks and is safe for
 // concurrent use.
 func (f *Follower) Soon() {
 	select {
@@ -92,7 +93,7 @@ func (f *Follower) look(ctx context.Context) (set Set, ok bool) {
 	return f.set, ok
 }
 
-// say logs what is wrong with discovery, once.
+// say logs an error of discovery, once.
 func (f *Follower) say(err error) {
 	text := ""
 	if err != nil {
@@ -105,5 +106,5 @@ func (f *Follower) say(err error) {
 		f.log.Info("all kinds are known again")
 		return
 	}
-	f.log.Warn("not all kinds are known; those that were before are watched on", "error", err)
+	f.log.Warn("not all kinds are known; those that were known before are still watched", "error", err)
 }

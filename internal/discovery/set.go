@@ -21,10 +21,10 @@ type Set struct {
 }
 
 // With returns the set after a discovery, whose results are found and err. A
-// [client.DiscoveryError] says which versions of groups could not be described: their kinds
-// stay as they were, also where another version of them was found. Any other error, and a
-// server that serves nothing, says nothing about kinds: the set stays as it was, and ok is
-// false.
+// [client.DiscoveryError] lists the versions of groups that could not be described: their
+// kinds stay as they were, even if another version of them was found. Any other error, and
+// a server that serves nothing, says nothing about kinds: the set stays as it was, and ok
+// is false.
 func (s Set) With(found []client.Served, err error) (now Set, ok bool) {
 	switch {
 	case err == nil && len(found) > 0:

@@ -32,9 +32,9 @@ func (c *Changes) Add(other Changes) {
 // Count returns how many writes there are.
 func (c *Changes) Count() int { return len(c.Create) + len(c.Update) + len(c.Delete) }
 
-// Recycle makes updates of pairs of a create and a delete. usable says which of the
-// slices to be deleted may be used again; the type of addresses must be the same in
-// any case, since the server lets nobody change it.
+// Recycle makes updates of pairs of a create and a delete. usable chooses the slices to
+// be deleted that may be used again; the type of addresses must be the same in any case,
+// because the server refuses to change it.
 func (c *Changes) Recycle(usable func(*discoveryv1.EndpointSlice) bool) {
 	left := c.Create[:0:0]
 	for _, slice := range c.Create {
@@ -73,8 +73,9 @@ func (c *Changes) Write(ctx context.Context, to client.Typed[*discoveryv1.Endpoi
 	for _, slice := range c.Update {
 		_, err := to.Update(ctx, slice)
 		if apierrors.IsNotFound(err) {
-			// Somebody deleted it, and what it should hold needs another slice: that is
-			// for the run that has seen it go, as after any other change from outside.
+			// Another client deleted it, and its endpoints need another slice. The run
+			// that has observed the deletion creates that, as after any other change from
+			// outside.
 			err = apierrors.NewConflict(discoveryv1.Resource("endpointslices"), slice.Name, err)
 		}
 		if err != nil {

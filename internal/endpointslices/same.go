@@ -21,7 +21,7 @@ type Identity struct {
 	name      string
 }
 
-// IdentityOf returns what tells an endpoint from others.
+// IdentityOf returns what distinguishes an endpoint from others.
 //
 // Source of the choice: k8s.io/endpointslice/util, endpointset.go.
 func IdentityOf(e *discoveryv1.Endpoint) Identity {
@@ -40,9 +40,9 @@ func IdentityOf(e *discoveryv1.Endpoint) Identity {
 	return id
 }
 
-// Same reports whether two endpoints of one identity are the same in all else, but for
-// hints, which depend on the other endpoints, and the resourceVersion of the Pod,
-// which nobody needs.
+// Same reports whether two endpoints of one identity are the same in all else, except
+// hints, which depend on the other endpoints, and the resourceVersion of the Pod, which
+// no client needs.
 func Same(a, b *discoveryv1.Endpoint) bool {
 	return equal(a.NodeName, b.NodeName) && equal(a.Zone, b.Zone) &&
 		equal(a.Conditions.Ready, b.Conditions.Ready) &&

@@ -43,8 +43,8 @@ type Pace struct {
 }
 
 // convergeWithin is how long a client has, in calm, to come to hold what is true. A
-// client that pauses for half a minute between tries, and is told to wait some
-// seconds by the last answer of the rage, needs less.
+// client that pauses for half a minute between tries, and has to wait some seconds by the
+// last answer of the rage, needs less.
 const convergeWithin = 5 * time.Minute
 
 // Report is what a campaign found.
@@ -52,12 +52,12 @@ type Report struct {
 	Events      int
 	Faults      map[Fault]int
 	Asked       Asked
-	Told        int // events that handlers were told
+	Told        int // events that handlers received
 	Snapshots   int // that were checked
 	QuietPoints int
 	Equal       int             // quiet points at which the cache held what is true
 	Stored      []time.Duration // from the end of the faults until the cache did
-	Converge    []time.Duration // and until all its handlers had been told
+	Converge    []time.Duration // and until all its handlers had received it
 	Lasted      time.Duration
 	Breaches    map[Breach]int
 	Texts       []string // the first breaches
@@ -221,13 +221,13 @@ func (s *Server) converge(j *Judge, c Candidate) (stored, told time.Duration) {
 // String is a report for people.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d events, %d told, in %s of the bubble's time\n", r.Events, r.Told, r.Lasted.Round(time.Second))
+	fmt.Fprintf(&b, "%d events, %d delivered, in %s of the bubble's time\n", r.Events, r.Told, r.Lasted.Round(time.Second))
 	fmt.Fprintf(&b, "%d quiet points, equal at %d", r.QuietPoints, r.Equal)
 	if len(r.Converge) > 0 {
 		fmt.Fprintf(&b, "; the cache after %s, all handlers after %s", spread(r.Stored), spread(r.Converge))
 	}
 	fmt.Fprintf(&b, "; %d snapshots checked\n", r.Snapshots)
-	fmt.Fprintf(&b, "asked for %d lists, %d watch lists, %d watches\nfaults:", r.Asked.Lists, r.Asked.WatchLists, r.Asked.Watches)
+	fmt.Fprintf(&b, "requests for %d lists, %d watch lists, %d watches\nfaults:", r.Asked.Lists, r.Asked.WatchLists, r.Asked.Watches)
 	for _, f := range Faults {
 		fmt.Fprintf(&b, " %s %d;", f, r.Faults[f])
 	}

@@ -11,23 +11,24 @@
 // and remembers the history of changes, each at its resourceVersion.
 //
 // While the server rages, it answers requests wrongly, late, in part or not at all: [Faults]
-// lists how. It never lies about history. A client that gets a whole answer may believe it,
+// lists how. It never lies about history. A client that gets a whole answer may rely on it,
 // an event means that the change happened, and a watch leaves nothing out. So a client must
 // come to hold what the server holds once the server is calm.
 //
 // Four of the faults are no real server's. [Replay] and [Repeat] send old changes again,
-// which a client can tell by their versions. [Foreign] sends an object of another kind, and
-// [Garbled] a change that cannot be read, so that a client has to list. [Options.Without]
-// leaves them out, to see how a client does with servers as they are documented.
+// which a client recognizes by their versions. [Foreign] sends an object of another kind,
+// and [Garbled] a change that cannot be read, so that a client has to list.
+// [Options.Without] leaves them out, to see how a client does with servers as they are
+// documented.
 //
 // # Histories
 //
-// A server that is restored from a backup begins a new history: versions go back,
-// and lead to other objects than before. Each history has its own remainder of the
-// version modulo [histories], so that the server can tell when a client asks for
-// what comes after a version of a history that never was, and says that it does not
-// know it. A real server cannot tell. It is why a backup of etcd is restored with
-// its revisions raised and marked as compacted, which has the same effect.
+// A server that is restored from a backup begins a new history: versions go back, and
+// lead to other objects than before. Each history has its own remainder of the version
+// modulo [histories], so that the server recognizes a request for what comes after a
+// version of a history that never was, and answers that it does not know the version. A
+// real server cannot recognize it. It is why a backup of etcd is restored with its
+// revisions raised and marked as compacted, which has the same effect.
 //
 // # The campaign
 //

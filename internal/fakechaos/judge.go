@@ -20,17 +20,16 @@ const (
 	NotEqual Breach = "not equal at a quiet point"
 	// NotTold: at a quiet point a handler knew another state than the server's.
 	NotTold Breach = "handler not up to date"
-	// MissedDeletion: an object that a handler was told of ended, and it was not
-	// told.
+	// MissedDeletion: an object that a handler knew was deleted, and the handler was not
+	// notified.
 	MissedDeletion Breach = "deletion missed"
-	// WentBack: an object was told of at an older version than before, in one
+	// WentBack: an event had an older version of an object than the one before, in one
 	// history.
 	WentBack Breach = "version went back"
-	// Confused: an object that took the place of another was told of as an update of
-	// that one, whose end was not told.
+	// Confused: an object that replaced another was delivered as an update of it, and the
+	// deletion of the other was not delivered.
 	Confused Breach = "identity lost"
-	// Disorder: what a handler was told does not follow from what it was told
-	// before.
+	// Disorder: an event of a handler does not follow from its events before.
 	Disorder Breach = "events out of order"
 	// Unsound: a snapshot was not the state at its version.
 	Unsound Breach = "unsound snapshot"
@@ -81,7 +80,7 @@ func (j *Judge) Snapshot(version string, contents map[object.Key]Seen) {
 	h := s.model.past[v%histories]
 	if h == nil {
 		s.mu.Unlock()
-		j.Breach(Unsound, "a snapshot is at version %s, of no history of late; now is %s", version, s.Version())
+		j.Breach(Unsound, "a snapshot is at version %s, of no recent history; now is %s", version, s.Version())
 		return
 	}
 	want := seen(h.at(v))
@@ -120,8 +119,8 @@ func difference(want, have map[object.Key]Seen) string {
 	return fmt.Sprintf("%d of %d objects differ: %s", count, len(want), example)
 }
 
-// Observer keeps what one handler was told. Its methods are called by the handler,
-// one at a time.
+// Observer keeps what one handler received. Its methods are called by the handler, one at
+// a time.
 type Observer struct {
 	Name  string
 	judge *Judge
@@ -130,7 +129,7 @@ type Observer struct {
 	known map[object.Key]Seen
 }
 
-// Observer returns one for a handler that has been told nothing yet.
+// Observer returns one for a handler that has received nothing yet.
 func (j *Judge) Observer(name string) *Observer {
 	return &Observer{Name: name, judge: j, known: map[object.Key]Seen{}}
 }
@@ -151,7 +150,7 @@ func (o *Observer) take(key object.Key, now Seen) (before Seen) {
 }
 
 func (o *Observer) breach(b Breach, key object.Key, before Seen, what string, now ...Seen) {
-	o.judge.Breach(b, "handler %s was told of %s as %v, and then %s %v", o.Name, key, before, what, now)
+	o.judge.Breach(b, "handler %s received %s as %v, and then %s %v", o.Name, key, before, what, now)
 }
 
 // Added is called where an object is new to the handler.
@@ -207,7 +206,7 @@ func (o *Observer) is(truth map[object.Key]Seen) bool {
 	return maps.Equal(o.known, truth)
 }
 
-// judgeAtRest notes what a handler has not been told when all is quiet, and reports
+// judgeAtRest records what a handler has not received when all is quiet, and reports
 // whether that is nothing.
 func (o *Observer) judgeAtRest(truth map[object.Key]Seen) bool {
 	o.mu.Lock()

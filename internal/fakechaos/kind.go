@@ -27,7 +27,7 @@ type Kind struct {
 	fill     func(o object.Object, r *rand.Rand) // gives an object new content
 }
 
-// Pods are served in protobuf or in JSON, as the client asks.
+// Pods are served in protobuf or in JSON, as the client requests.
 var Pods = Kind{
 	Resource: object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true},
 	empty:    func() object.Object { return &corev1.Pod{} },

@@ -20,10 +20,10 @@ import (
 )
 
 // histories is how many histories a campaign can have: the remainder of a version
-// says which one made it.
+// identifies its history.
 const histories = 1000
 
-// Seen is an object as somebody sees it. The zero Seen is none.
+// Seen is an object as a client or the server has it. The zero Seen is none.
 type Seen struct {
 	UID     types.UID
 	Version string
@@ -182,7 +182,7 @@ func (m *model) restore() {
 	m.past[m.now] = &history{base: maps.Clone(b.objects)}
 }
 
-// settle drops the past that no client will ask for any more: all hold what is true.
+// settle drops the past that no client will request any more: all hold the present state.
 func (m *model) settle() {
 	const kept = 100
 	h := m.past[m.now]
@@ -200,9 +200,9 @@ func (m *model) settle() {
 // sameHistory reports whether two versions are of one history.
 func sameHistory(a, b int64) bool { return a%histories == b%histories }
 
-// goesBack reports whether somebody who saw an object as before may see it as
-// after, which is older: because a backup was restored that holds after, and in
-// whose history before never was.
+// goesBack reports whether a client that saw an object as before may see it as after,
+// which is older: because a backup was restored that holds after, and in whose history
+// before never was.
 func (m *model) goesBack(key object.Key, before, after Seen) bool {
 	for _, h := range m.past {
 		if h.holds(key, after) && !h.holds(key, before) {

@@ -182,7 +182,7 @@ func (n *watching) mishap() func(frame) error {
 		return func(frame) error { return last(errorEvent(n.encoding, apierrors.NewInternalError(errBroken))) }
 	case d.roll(Pause, 200):
 		return func(frame) error { n.wait(time.Duration(d.number(3000)) * time.Millisecond); return nil }
-	case n.owes: // what comes again before the state is whole cannot be told from it
+	case n.owes: // what comes again before the state is whole cannot be distinguished from it
 	case d.roll(Replay, 150):
 		return func(frame) error { return n.send(n.again()...) }
 	case d.roll(Repeat, 150):

@@ -12,7 +12,7 @@ import (
 const maxFile = 1 << 20
 
 // Binaries holds that no program was committed by mistake: files have at most 1 MiB, and no
-// zero bytes. Files below testdata are not looked at.
+// zero bytes. Files below testdata are not checked.
 func Binaries(root string, files []string) (found []string, err error) {
 	err = eachFile(root, files, func(file string, text []byte) {
 		switch {

@@ -11,7 +11,7 @@
 //   - [Layers] reads the table of packages in ARCHITECTURE.md, and so the text
 //     that people read is the one that counts. Imports go only downwards in it,
 //     no controller imports another, and every package stands in it.
-//   - [Examples] has examples import only what everybody can.
+//   - [Examples] holds that examples import only what every user can.
 //   - [Peers] keeps out what this project replaces: client-go's caches,
 //     informers, listers and work queue, and all of k8s.io/kubernetes.
 //   - [Connections] lets only the packages that may talk to a network use the
@@ -20,11 +20,11 @@
 //     exit of the process to package main.
 //   - [Module] keeps the root module installable by `go install` and light.
 //   - [Workspaces] has go commands work in the folder of each module.
-//   - [Dependencies] asks for the reason of everything that we depend on.
-//   - [Documentation] asks every package for a doc.go, and every package that
-//     users import for an example that runs.
-//   - [Headers] asks every source file for its licence, and [Texts] keeps paths
-//     of somebody's machine and hosts of somebody's registry out of all files.
+//   - [Dependencies] wants a reason for each module that we depend on.
+//   - [Documentation] wants a doc.go in every package, and an example that runs in every
+//     package that users import.
+//   - [Headers] wants the licence in every source file, and [Texts] keeps paths of a
+//     developer's machine and hosts of private registries out of all files.
 //
 // A package whose name ends in "test" or starts with "fake", such as
 // net/http/httptest, serves tests alone. It may do what tests do, and no package

@@ -51,8 +51,8 @@ func Peers(tree *Tree) []string {
 	return found
 }
 
-// networks are the packages with which a connection can be opened or awaited.
-// A folder of each counts as well, but for the folders named in harmless.
+// networks are the packages with which a connection can be opened or awaited. A folder of
+// each counts as well, except the folders named in harmless.
 var networks = []string{
 	"net",
 	"crypto/tls",

@@ -132,8 +132,8 @@ func reachable(rows []Row, row Row, to string, seen map[string]bool) bool {
 	return false
 }
 
-// Examples holds that examples, and their tests, import nothing that somebody else could not:
-// what an example shows, a reader can copy.
+// Examples holds that examples, and their tests, import nothing that a user could not: what
+// an example shows, a reader can copy.
 func Examples(tree *Tree) []string {
 	var found []string
 	for _, pkg := range tree.Packages {
@@ -143,7 +143,7 @@ func Examples(tree *Tree) []string {
 		}
 		for _, path := range pkg.directImports() {
 			if other := tree.name(path); under(other, "internal") {
-				found = append(found, fmt.Sprintf("%s: imports %s, which nobody else can; use what is public, or make it so", name, other))
+				found = append(found, fmt.Sprintf("%s: imports %s, which no user can import; use what is public, or make it so", name, other))
 			}
 		}
 	}

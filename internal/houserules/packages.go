@@ -42,7 +42,7 @@ type Tree struct {
 	imports map[string][]string // direct imports of every package in the build
 }
 
-// Load asks the go command for the packages of the module in dir.
+// Load lists the packages of the module in dir with the go command.
 func Load(ctx context.Context, dir string) (*Tree, error) {
 	module, err := run(ctx, dir, "list", "-m")
 	if err != nil {
@@ -100,8 +100,8 @@ func (t *Tree) name(importPath string) string {
 	return name
 }
 
-// shipped reports whether a package goes into somebody's program, rather than
-// into tests alone.
+// shipped reports whether a package goes into a user's program, rather than into tests
+// alone.
 func (p *Package) shipped() bool { return shipped(p.ImportPath) }
 
 func shipped(importPath string) bool {
@@ -109,16 +109,16 @@ func shipped(importPath string) bool {
 	return !strings.HasSuffix(base, "test") && !strings.HasPrefix(base, "fake")
 }
 
-// A way is one package that another is built from, and the shortest chain of
-// imports that leads there, for a message that tells where to cut.
+// A way is one package that another is built from, and the shortest chain of imports that
+// leads there, for a message that shows where to cut.
 type way struct {
 	to    string
 	chain string
 }
 
-// ways follows imports from a package, nearest first, and passes only through
-// packages that through accepts: a breach is then told once, at the package
-// that can mend it, and not again for everything above.
+// ways follows imports from a package, nearest first, and passes only through packages
+// that through accepts: a breach is then reported once, at the package that can mend it,
+// and not again for everything above.
 func (t *Tree) ways(from string, through func(importPath string) bool) []way {
 	seen := map[string]bool{from: true}
 	found := []way{{from, t.short(from)}}
@@ -137,7 +137,7 @@ func (t *Tree) ways(from string, through func(importPath string) bool) []way {
 	return found[1:]
 }
 
-// short is the name of a package of ours, and the import path of any other.
+// short is the path of a package in this module, and the import path of any other.
 func (t *Tree) short(importPath string) string {
 	if name := t.name(importPath); name != "" {
 		return name

@@ -25,7 +25,7 @@ var ofTheProcess = map[string][]string{
 	"fmt":                              {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
 	"os/signal":                        {everything},
 	"flag":                             {everything},
-	"log":                              {everything}, // writes to standard error unless told otherwise
+	"log":                              {everything}, // writes to standard error by default
 	"github.com/spf13/pflag":           {everything},
 	"github.com/spf13/cobra":           {everything},
 	"k8s.io/client-go/rest":            {"InClusterConfig"},                    // reads the environment
@@ -46,7 +46,7 @@ func Process(tree *Tree) ([]string, error) {
 		}
 		for _, use := range uses {
 			names := ofTheProcess[use.path]
-			// A dot import hides what is used, and nobody needs one of these.
+			// A dot import hides what is used, and no package needs one of these.
 			if slices.Contains(names, everything) || slices.Contains(names, use.name) || names != nil && use.name == "." {
 				found = append(found, fmt.Sprintf("%s/%s: uses %s, which belongs to the process; only cmd may, others take it as an argument",
 					tree.name(pkg.ImportPath), use.at, strings.TrimPrefix(use.path+"."+use.name, ".")))

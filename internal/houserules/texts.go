@@ -112,11 +112,11 @@ var unwanted = []struct {
 	pattern *regexp.Regexp
 	what    string
 }{
-	{[]string{"/" + "work/", "/" + "root/", "/" + "home/", "/" + "Users/"}, regexp.MustCompile(`(^|[\s"'` + "`" + `=:(,])/(work|root|home/\w+|Users/\w+)/`), "a path of somebody's machine"},
+	{[]string{"/" + "work/", "/" + "root/", "/" + "home/", "/" + "Users/"}, regexp.MustCompile(`(^|[\s"'` + "`" + `=:(,])/(work|root|home/\w+|Users/\w+)/`), "a path of a developer's machine"},
 	{[]string{".golang.", ".npmjs.", ".debian."}, regexp.MustCompile(`\b(proxy|sum)\.golang\.[o]rg\b|\bregistry\.npmjs\.[o]rg\b|\bdeb\.debian\.[o]rg\b`), "the host of a package registry"},
 }
 
-// Texts holds that files speak of the project, not of the place it was written in.
+// Texts holds that files are about the project, not about the place it was written in.
 func Texts(root string, files []string) (found []string, err error) {
 	err = eachFile(root, files, func(file string, text []byte) {
 		for _, unwanted := range unwanted {

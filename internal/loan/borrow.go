@@ -87,8 +87,8 @@ func closed(conn net.Conn) error {
 // Return gives the control plane back as clean, for another borrower.
 func (l *Loan) Return() error { return l.end(clean) }
 
-// Discard gives the control plane back to be stopped, because of something that is told
-// with the results of the run.
+// Discard returns the control plane to be stopped, for a reason that is printed with the
+// results of the run.
 func (l *Loan) Discard(because string) error { return l.end(strings.ReplaceAll(because, "\n", " ")) }
 
 func (l *Loan) end(line string) error {

@@ -75,7 +75,7 @@ func Listen(start Start) (*Lender, error) {
 // Address is where the lender listens, for [Borrow].
 func (l *Lender) Address() string { return filepath.Join(l.dir, "socket") }
 
-// Account says what was lent so far.
+// Account lists what was lent so far.
 func (l *Lender) Account() Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +119,7 @@ func (l *Lender) serve(conn net.Conn) {
 		return
 	}
 	if err := json.Unmarshal(lines.Bytes(), &kind); err != nil {
-		_ = json.NewEncoder(conn).Encode(Terms{Error: "understanding what is asked for: " + err.Error()})
+		_ = json.NewEncoder(conn).Encode(Terms{Error: "reading the request: " + err.Error()})
 		return
 	}
 	process, err := l.take(kind)

@@ -32,7 +32,7 @@ import (
 // Alone is one controller as a process of its own: "setpoint manager", with the rights
 // that "setpoint manager rbac" prints for it and no others. Between it and the server is
 // a proxy, which sees its writes and may have it killed by one. Its methods are safe for
-// concurrent use, but for Start.
+// concurrent use, except Start.
 type Alone struct {
 	t         testing.TB
 	args      []string // of every process
@@ -51,7 +51,7 @@ type AloneWrite struct {
 	Method, Path string
 	// Idle: the object was the same after it as before.
 	Idle bool
-	// Blind: it does not say which UID the object has. Another object of the name would
+	// Blind: it does not name the UID of the object. Another object of the name would
 	// have been written as well.
 	Blind bool
 }
@@ -253,14 +253,14 @@ var isNone = regexp.MustCompile(`/events(/|$)|reviews$`)
 var isObject = regexp.MustCompile(`^((/api/v1|/apis/[^/]+/[^/]+)/(namespaces/[^/]+/)?[^/]+/[^/]+?)(/(status|approval|finalize))?$`)
 
 // object returns version and UID of what a request writes, "" if there is none. A write of
-// somebody else that comes between two looks hides that one of ours did nothing; it never
-// makes one seem so.
+// another client between two reads hides that one of ours did nothing; it never makes one
+// seem so.
 func (w *aloneWire) object(r *http.Request) (version, uid string) {
 	path := isObject.FindStringSubmatch(r.URL.Path)
 	if path == nil {
 		return "", ""
 	}
-	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, w.server+path[1], nil) //nolint:gosec // the path that the process asks for, of the test's own server
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, w.server+path[1], nil) //nolint:gosec // the path of the process's request, to the test's own server
 	if err != nil {
 		return "", ""
 	}

@@ -1,9 +1,9 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managertest runs controllers in tests as a process of their own would:
-// with a manager, with the credentials of somebody, and to an end that may be an
-// orderly one or none.
+// Package managertest runs controllers in tests as a process of their own would: with a
+// manager, with credentials of its own, and to an end that may be an orderly stop or a
+// kill.
 //
 //	process := managertest.Run(t, cluster.Config, managertest.Making(podgc.New, podgc.Defaults()))
 //	...

@@ -61,7 +61,7 @@ func Run(t testing.TB, config *rest.Config, controllers ...Make) *Process {
 	)))); err != nil {
 		t.Fatal(err)
 	}
-	p.InformerFactory().DetectMutation(time.Hour) // asked for at the end; no test lasts so long
+	p.InformerFactory().DetectMutation(time.Hour) // wanted at the end; no test lasts so long
 	for _, build := range controllers {
 		c, err := build(p.Manager)
 		if err != nil {
@@ -103,9 +103,9 @@ func (p *Process) Kill() {
 	p.Stop()
 }
 
-// Writes returns the writes that the server has carried out for the process, but for
-// those of Events, in the order of its answers: each as its method and path. It waits for
-// the answers of those that are under way.
+// Writes returns the writes that the server has carried out for the process, except those
+// of Events, in the order of its answers: each as its method and path. It waits for the
+// answers of those that are under way.
 func (p *Process) Writes() []string {
 	p.underWay.wait()
 	p.mu.Lock()

@@ -10,7 +10,7 @@ import (
 
 // underWay are the writes that have begun and are not noted yet. What a write did can be
 // seen in the server before its answer has come back: a test that has seen it and then
-// asks for the writes must find it among them.
+// calls Writes must find it among them.
 type underWay struct {
 	mu  sync.Mutex
 	all map[chan struct{}]bool

@@ -1,5 +1,6 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nearest finds the name that somebody may have meant who wrote another one.
+// Package nearest finds the name that a user may have meant by a name that does not
+// exist.
 package nearest

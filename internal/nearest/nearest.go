@@ -17,8 +17,8 @@ const (
 	leastBeginning = 3
 )
 
-// Name returns the known name that somebody may have meant who wrote another one, or "" if
-// none is near: the first of those with the fewest edits, one for each three letters at
+// Name returns the known name that a user may have meant by a name that does not exist, or ""
+// if none is near: the first of those with the fewest edits, one for each three letters at
 // most. Edits are letters inserted, left out or replaced, and neighbours swapped. If there is
 // none, it is the only name that begins with what was written.
 func Name(written string, known []string) string {

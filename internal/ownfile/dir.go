@@ -21,8 +21,8 @@ type Dir struct {
 }
 
 // OpenDir opens the directory at path, which the user must own. A symbolic link at its end must
-// be the user's or root's, and so must all directories above it; where everybody may write to
-// one of those, it must be sticky, as /tmp is.
+// be the user's or root's, and so must all directories above it; if every user may write to one
+// of those, it must be sticky, as /tmp is.
 func OpenDir(path string) (*Dir, error) { return me().openDir(path) }
 
 func (u user) openDir(path string) (*Dir, error) {
@@ -43,7 +43,7 @@ func (u user) openDir(path string) (*Dir, error) {
 }
 
 // OpenPrivate opens the directory at path if it is as os.MkdirTemp makes one: no link, owned by
-// the user, with no permission of others. The directories above it are not looked at.
+// the user, with no permission of others. The directories above it are not checked.
 func OpenPrivate(path string) (*Dir, error) { return me().openPrivate(path) }
 
 func (u user) openPrivate(path string) (*Dir, error) {
@@ -165,7 +165,7 @@ func (d *Dir) Open(name string, flag int) (*os.File, error) {
 		if f, err = d.root.OpenFile(name, flag|create, 0o600); err == nil {
 			return f, nil
 		}
-		if errors.Is(err, fs.ErrExist) { // somebody was faster
+		if errors.Is(err, fs.ErrExist) { // another process was faster
 			info, err = d.root.Lstat(name)
 		}
 	}

@@ -35,7 +35,7 @@ func (u user) open(path string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// check looks at the file that is open.
+// check checks the open file.
 func (u user) check(f *os.File, path string) error {
 	info, err := f.Stat()
 	if err != nil {

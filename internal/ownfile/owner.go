@@ -64,7 +64,7 @@ func (u user) parents(path string) error {
 			return fmt.Errorf("the directory %s above it: %w", dir, err)
 		}
 		if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
-			return fmt.Errorf("the directory %s above it (mode %04o): %w: everybody may rename what is in it", dir, info.Mode().Perm(), ErrNotOwn)
+			return fmt.Errorf("the directory %s above it (mode %04o): %w: every user may rename what is in it", dir, info.Mode().Perm(), ErrNotOwn)
 		}
 		if dir == filepath.Dir(dir) {
 			return nil

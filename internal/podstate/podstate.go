@@ -14,7 +14,7 @@ func Final(phase corev1.PodPhase) bool {
 	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
 }
 
-// Ended reports whether all containers of a Pod have ended for good.
+// Ended reports whether all containers of a Pod have ended and will not restart.
 func Ended(pod *corev1.Pod) bool { return Final(pod.Status.Phase) }
 
 // Active reports whether a Pod counts as a replica of its owner: it has not ended and is

@@ -59,7 +59,7 @@ func RemoveStale(file string) error {
 	}
 	free, err := filelock.TryShared(f)
 	if filelock.Unsupported(err) {
-		free, err = true, nil // where there are no locks, nobody has one
+		free, err = true, nil // where there are no locks, no process has one
 	}
 	pid := publisher(f)
 	err = errors.Join(err, f.Close())
@@ -114,8 +114,8 @@ func Write(data []byte, path, program string) (*File, error) {
 // Path returns the path, as it was given.
 func (f *File) Path() string { return f.path }
 
-// Remove removes the kubeconfig and gives back the lock. A kubeconfig into which somebody has
-// merged other clusters stays, and so does a file that somebody has put in its place.
+// Remove removes the kubeconfig and gives back the lock. A kubeconfig into which a user has
+// merged other clusters stays, and so does a file that a user has put in its place.
 func (f *File) Remove() error {
 	defer func() { _ = f.file.Close() }() // which gives back the lock
 	mine, err := f.file.Stat()

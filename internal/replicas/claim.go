@@ -31,7 +31,7 @@ func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod]
 	var undecided []cache.Item[*corev1.Pod]
 	for key, item := range snapshot.ControlledBy(d.owner.GetUID()) {
 		if key.Namespace != d.key.Namespace {
-			continue // an owner has no say in other namespaces, whatever a Pod there claims
+			continue // an owner owns nothing in other namespaces, whatever a Pod there claims
 		}
 		pod, err := item.Object()
 		if err != nil {

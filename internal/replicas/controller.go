@@ -30,8 +30,8 @@ type Options struct {
 	Workers int
 	// Burst is how many Pods are created or deleted in one run.
 	Burst int
-	// IgnoreDeletionCost has the annotation with which users say which Pods to keep count
-	// for nothing, as upstream without the feature gate PodDeletionCost.
+	// IgnoreDeletionCost ignores the annotation with which users choose the Pods to keep,
+	// as upstream does without the feature gate PodDeletionCost.
 	IgnoreDeletionCost bool
 	// OmitTerminating leaves the Pods that terminate out of the status, as upstream
 	// without the feature gate DeploymentReplicaSetTerminatingReplicas.
@@ -81,8 +81,8 @@ type reconciler[T object.Object] struct {
 	omitTerminating bool
 }
 
-// reconcile makes the Pods of one owner what it asks for, and its status what they
-// are.
+// reconcile creates or deletes Pods until one owner has what it wants, and writes its
+// status.
 func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	snapshot := r.owners.Snapshot()
 	item := snapshot.Get(req.Key)
@@ -96,7 +96,7 @@ func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (
 	}
 	asked, err := r.kind.Demand(owner)
 	if err != nil {
-		return controller.Result{}, controller.Terminal(fmt.Errorf("reading what %s %s asks for: %w", r.kind.Resource.Kind, req.Key, err))
+		return controller.Result{}, controller.Terminal(fmt.Errorf("reading the spec of %s %s: %w", r.kind.Resource.Kind, req.Key, err))
 	}
 	state, err := r.keeper.keep(ctx, demand{
 		Demand: asked,
@@ -140,10 +140,9 @@ func siblings[T object.Object](snapshot cache.Snapshot[T], item cache.Item[T]) [
 	return uids
 }
 
-// writeStatus writes a status if it is another one than the owner has. Where the
-// owner has changed since it was read, the status goes onto the newest one: what it
-// says of the Pods stays true, and its observedGeneration says which spec it belongs
-// to.
+// writeStatus writes a status if it differs from the owner's. Where the owner has changed
+// since it was read, the status goes onto the newest one: its counts of Pods stay true,
+// and its observedGeneration names the spec that it belongs to.
 func (r *reconciler[T]) writeStatus(ctx context.Context, owner T, status appsv1.ReplicaSetStatus) error {
 	next := r.kind.WithStatus(owner, status)
 	// What the kind has no place for is no change.
@@ -165,7 +164,7 @@ func (r *reconciler[T]) writeStatus(ctx context.Context, owner T, status appsv1.
 		case err != nil:
 			return err
 		case live.GetUID() != owner.GetUID():
-			return nil // another one has its name
+			return nil // another Pod has its name
 		}
 		next = r.kind.WithStatus(live, status)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/podstate"
 )
 
-// counts is what a status says of the Pods.
+// counts are the counts of Pods in a status.
 type counts struct {
 	replicas     int // active Pods
 	fullyLabeled int // of them, those that have all labels of the template
@@ -49,7 +49,7 @@ func count(pods claimed, template map[string]string, minReady time.Duration, now
 		left := since.Add(minReady).Sub(now)
 		switch {
 		case minReady > 0 && since.IsZero():
-			// Nobody knows since when. It may be said later.
+			// The time since when is not known. It may be said later.
 			left = minReady
 		case minReady == 0 || left <= 0:
 			c.available++

@@ -18,8 +18,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Demand is what is asked for: a number of Pods that are made from one template.
-// All of it is read-only.
+// Demand is what an owner wants: a number of Pods that are made from one template. All of
+// it is read-only.
 type Demand struct {
 	Replicas int
 	MinReady time.Duration // how long a Pod must have been ready to be available
@@ -43,7 +43,7 @@ type demand struct {
 // deleting reports whether the owner is being deleted.
 func (d *demand) deleting() bool { return d.owner.GetDeletionTimestamp() != nil }
 
-// keeper makes Pods what demands ask for. It is safe for concurrent use by runs for
+// keeper creates and deletes Pods by demands. It is safe for concurrent use by runs for
 // different keys.
 type keeper struct {
 	client  *client.Client
@@ -64,7 +64,7 @@ type state struct {
 	at        time.Time     // when it was counted
 }
 
-// forget drops what is remembered for a key that asks for nothing any more.
+// forget drops what is remembered for a key without a demand.
 func (k *keeper) forget(key object.Key) { k.writer.Forget(key) }
 
 // keep makes one demand true. The error says that it could not be found out which

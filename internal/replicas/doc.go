@@ -1,16 +1,16 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replicas keeps the number of Pods that an owner asks for: it is what the
-// controllers of ReplicaSets and of ReplicationControllers have in common, which is
-// all but how the two are written down. A [Kind] says that.
+// Package replicas keeps the number of Pods that an owner wants. It is what the
+// controllers of ReplicaSets and of ReplicationControllers have in common: all except the
+// form of the two kinds. A [Kind] says that.
 //
 // # What it watches and writes
 //
-// Its keys are the owners. It looks at one when that changes, when a Pod of it
-// appears, goes, or changes in a way that matters here, and when a Pod that nobody
-// manages comes to match its selector. It creates and deletes Pods, adopts and
-// releases them, and writes the status of owners.
+// Its keys are the owners. It reconciles an owner when the owner changes, when a Pod of
+// it appears, goes, or changes in a way that matters here, and when a Pod without a
+// manager comes to match its selector. It creates and deletes Pods, adopts and releases
+// them, and writes the status of owners.
 //
 // # The way of a run
 //
@@ -18,26 +18,25 @@
 //
 // In words:
 //
-//   - claim (claim.go) finds the active Pods of the owner: the ones it manages and
-//     those without a manager that match its selector, which it adopts after asking
-//     the server if the owner is still there.
+//   - claim (claim.go) finds the active Pods of the owner: the ones it manages and those
+//     without a manager that match its selector, which it adopts after it has read the
+//     owner from the server.
 //   - plan (scale.go) says how many to make or to delete, at most 500 a run.
 //     Package controller/podwriter creates and deletes them. Which Pods are deleted
 //     is decided by controller/podrank.
-//   - count (count.go) says how many there are, once the Pods are what they are after
-//     this run, and status (status.go) puts it into the words of a ReplicaSet's
-//     status.
+//   - count (count.go) counts the Pods as they are after this run, and status (status.go)
+//     makes a ReplicaSet's status of the counts.
 //
 // Plan, rank, count and status are functions of plain values.
 //
 // # What holds
 //
-//   - No Pod is made beyond what the owner, as far as it has been seen, asks for: not
-//     while a cache lags, not after an answer was lost, not after a restart. A run
-//     sees what earlier runs for its key wrote, so there is nothing to expect or to
-//     count. The name of a Pod is drawn here and not by the server; a create that may
-//     or may not have happened is sent again under its old name (podwriter), and the
-//     server takes it once.
+//   - The controller never creates more Pods than the owner, as last observed, wants: not
+//     while a cache lags, not after an answer was lost, not after a restart. A run sees
+//     what earlier runs for its key wrote, so there is nothing to expect or to count. The
+//     name of a Pod is drawn here and not by the server; a create that may or may not
+//     have happened is sent again under its old name (podwriter), and the server takes it
+//     once.
 //   - A Pod that has failed, has succeeded or is being deleted does not count, and
 //     is replaced.
 //   - An owner that is being deleted is not scaled, adopts nothing and releases
@@ -47,12 +46,12 @@
 //   - A Pod's change finds its owner, and the owners that may want it, by indexes: it
 //     costs the same however many owners and Pods the namespace holds.
 //
-// Not covered by the first point is a request that the server carries out when nobody
+// Not covered by the first point is a request that the server carries out when no process
 // expects it any more: one of a process that was killed meanwhile, although the server
 // drops a request whose connection breaks and a new process begins with a state no older
-// than its own first request; or one that was sent again under its name, while the
-// Pod of the second request has already ended, or left, and been removed. Such a Pod is
-// surplus, and is deleted.
+// than its own first request; or one that was sent again under its name, while the Pod of
+// the second request has already ended, or left, and been removed. Such a Pod is surplus,
+// and is deleted.
 //
 // # Where it differs from upstream
 //
@@ -69,6 +68,6 @@
 //   - Which Pods share a node is counted over the Pods that the siblings, the owners
 //     that one owner has, manage. Upstream counts all Pods that their selectors match,
 //     and counts none if the owner has no owner.
-//   - Changes of Pods that this controller does not look at start no run: that they
-//     were scheduled, got an address, or restarted a container.
+//   - Changes of Pods that do not matter to this controller start no run: that they were
+//     scheduled, got an address, or restarted a container.
 package replicas

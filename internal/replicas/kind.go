@@ -10,7 +10,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Kind says how objects of one kind ask for Pods. T is the type of the objects. The
+// Kind describes how objects of one kind own Pods. T is the type of the objects. The
 // functions change nothing and are safe for concurrent use.
 type Kind[T object.Object] struct {
 	// Controller is the name of the kind's controller.
@@ -20,8 +20,8 @@ type Kind[T object.Object] struct {
 	// Resource is the kind.
 	Resource object.Resource
 
-	// Demand returns what an object asks for. An error is one that lies in the
-	// object, and that trying again does not mend.
+	// Demand returns what an object wants. An error is one that lies in the object, and
+	// that trying again does not mend.
 	Demand func(T) (Demand, error)
 	// Status returns an object's status. A kind whose status says less than a
 	// ReplicaSet's leaves out the rest.

@@ -21,7 +21,7 @@ import (
 // there are want; at most burst in one run.
 func plan(want, have, burst int) int { return max(-burst, min(burst, want-have)) }
 
-// scale creates or deletes Pods, and returns what there is then.
+// scale creates or deletes Pods, and returns the Pods after that.
 func (k *keeper) scale(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod], d *demand, mine claimed) (claimed, *failure) {
 	switch n := plan(d.Replicas, len(mine.active), k.burst); {
 	case n > 0:

@@ -14,8 +14,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// wakes returns the mapping from a Pod to the owners, of one kind, that are to be looked at:
-// the one that manages it, and those that select it where nobody does.
+// wakes returns the mapping from a Pod to the owners, of one kind, that are to be
+// reconciled: the one that manages it, or those that select it if none does.
 //
 // An owner is found by the name in the reference. That it is the one with the UID is
 // for the run to see, which looks for its Pods by UID.
@@ -46,9 +46,9 @@ func owner(m object.Meta, kind object.Resource) object.Key {
 	return object.Key{Namespace: m.Namespace, Name: ref.Name}
 }
 
-// matters chooses the changes of Pods that these controllers look at: of labels, managing
-// controller, and, where there is one, of deletion, whether it has ended, readiness. What
-// only ranks Pods is looked at when they are ranked.
+// matters chooses the changes of Pods for which these controllers run: of labels,
+// managing controller, and, where there is one, of deletion, whether it has ended,
+// readiness. What only ranks Pods is read when they are ranked.
 func matters(e cache.Event[*corev1.Pod]) bool {
 	if e.Kind != cache.Updated || !sameClaim(e.Old.Meta(), e.New.Meta()) {
 		return true

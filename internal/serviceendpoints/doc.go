@@ -1,8 +1,8 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serviceendpoints says which Pods stand behind a Service, and as what: what
-// the controllers of EndpointSlices and of Endpoints have in common.
+// Package serviceendpoints finds the Pods behind a Service, and their endpoints. It is
+// what the controllers of EndpointSlices and of Endpoints have in common.
 //
 // # Which Pods belong to which Services
 //
@@ -12,10 +12,10 @@
 //
 // # What of a Pod matters
 //
-// [Selection.Wakes] maps a change of a Pod to the keys of Services. It asks first who
-// selects the Pod, by its labels alone, and decodes it only if somebody does. Then it
-// leaves out what no endpoint shows: a Pod that waits for an address, a container
-// that restarts, an annotation.
+// [Selection.Wakes] maps a change of a Pod to the keys of Services. It first looks up the
+// Services that select the Pod, by its labels alone, and decodes the Pod only if there is
+// one. Then it leaves out what no endpoint shows: a Pod that waits for an address, a
+// container that restarts, an annotation.
 //
 // # When it began
 //

@@ -17,8 +17,8 @@ import (
 // address that is said to be ready and not ready for a port is not ready. The result
 // shares nothing with its argument but what addresses and ports point to.
 //
-// Source of the rules: k8s.io/kubernetes/pkg/api/v1/endpoints, util.go. The order is
-// another one: there it is that of hashes.
+// Source of the rules: k8s.io/kubernetes/pkg/api/v1/endpoints, util.go. The order
+// differs: upstream's is that of hashes.
 func Repack(subsets []corev1.EndpointSubset) []corev1.EndpointSubset {
 	r := repacking{at: map[addressKey]int{}, offers: map[portKey]*offer{}}
 	for i := range subsets {
@@ -27,7 +27,7 @@ func Repack(subsets []corev1.EndpointSubset) []corev1.EndpointSubset {
 	return r.subsets()
 }
 
-// addressKey tells addresses apart: Pods on their node's network share one.
+// addressKey distinguishes addresses: Pods on their node's network share one.
 type addressKey struct {
 	ip  string
 	uid types.UID

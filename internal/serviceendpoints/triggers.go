@@ -13,9 +13,9 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Triggers remembers up to which change the endpoints of each Service have been
-// written. The zero Triggers is empty. It is safe for concurrent use, but for one
-// Service by one goroutine at a time.
+// Triggers remembers up to which change the endpoints of each Service have been written.
+// The zero Triggers is empty. It is safe for concurrent use, with one goroutine at a time
+// for each Service.
 type Triggers struct {
 	mu       sync.Mutex
 	services map[object.Key]triggers
@@ -28,10 +28,10 @@ type triggers struct {
 }
 
 // Next returns the time of the earliest change that is not in the endpoints yet: of a
-// Pod's readiness, or that the Service was made. It is zero if there is none with a
-// time, as when a Pod goes. For a Service that was not known it is the time when that
-// was made. done is to be called once the endpoints are written; without it, the next
-// call returns the same again.
+// Pod's readiness, or that the Service was made. It is zero if there is none with a time,
+// as when a Pod goes. For a Service that was not known it is the Service's creation time.
+// The caller calls done once the endpoints are written; without it, the next call returns
+// the same again.
 //
 // Source of the rules: k8s.io/endpointslice/util, trigger_time_tracker.go.
 func (t *Triggers) Next(service *corev1.Service, pods []*corev1.Pod) (trigger time.Time, done func()) {

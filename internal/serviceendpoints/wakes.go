@@ -16,9 +16,8 @@ import (
 // Wakes adds the Services that select a Pod. It is the mapping of a controller.Watches, with
 // the predicate Matters.
 //
-// Which Services there are is read after the Pod's change is in its store. A Service
-// that is not there yet, or not with this selector, comes later, and is looked at
-// then for its own sake.
+// Which Services there are is read after the Pod's change is in its store. A Service that
+// does not exist yet, or not with this selector, is reconciled later by its own event.
 func (s *Selection) Wakes(pod cache.Item[*corev1.Pod], add func(object.Key)) {
 	for _, key := range s.selecting(pod.Meta()) {
 		add(key)
@@ -26,7 +25,7 @@ func (s *Selection) Wakes(pod cache.Item[*corev1.Pod], add func(object.Key)) {
 }
 
 // Matters chooses the changes of Pods that can be seen in endpoints: of a Pod that is or was
-// one, and is another one than before or selected by others.
+// an endpoint, and whose endpoint or Services have changed.
 func (s *Selection) Matters(e cache.Event[*corev1.Pod]) bool {
 	before := s.selectingState(e.Old)
 	now := before

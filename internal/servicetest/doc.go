@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package servicetest sets the scene for tests of the controllers of Services on a real
-// server: a namespace with Services and Pods, on Nodes that nobody simulates, so that
-// nothing happens to a Pod but what the test does.
+// server: a namespace with Services and Pods, on Nodes that are not simulated, so that
+// only the test changes Pods.
 //
 // The cluster must have no simulated nodes.
 package servicetest

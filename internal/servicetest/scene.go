@@ -123,8 +123,8 @@ func (s *Scene) Made(service string) int {
 	return len(s.made[service])
 }
 
-// Until waits until something holds, which is asked whenever something has changed in
-// the namespace.
+// Until waits until a condition holds. It checks the condition whenever something has
+// changed in the namespace.
 func (s *Scene) Until(what string, holds func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), controlplanetest.Patience)
@@ -162,7 +162,7 @@ func (s *Scene) Node(name, zone string) {
 	s.NodeReady(node.Name, true)
 }
 
-// NodeReady says of a Node whether it is ready.
+// NodeReady sets whether a Node is ready.
 func (s *Scene) NodeReady(name string, ready bool) {
 	s.t.Helper()
 	status := corev1.ConditionFalse
@@ -274,8 +274,8 @@ func Ready(pod *corev1.Pod) {
 // Key returns the key of a name in the namespace.
 func (s *Scene) Key(name string) object.Key { return object.Key{Namespace: s.Namespace, Name: name} }
 
-// Change changes an object, or a part of it such as "status", and tries again where
-// somebody was quicker.
+// Change changes an object, or a part of it such as "status", and tries again after a
+// conflict.
 func Change[T object.Object](s *Scene, key object.Key, change func(T), part ...string) T {
 	s.t.Helper()
 	of := client.For[T](s.Client)
@@ -345,8 +345,8 @@ func (s *Scene) Shows(what, service string, want ...string) {
 	s.Until(fmt.Sprintf("%s: %q", what, want), func() bool { return slices.Equal(s.Shown(service), want) })
 }
 
-// Text writes a slice as "IPv4 8080: 10.0.0.1 10.0.0.2(serving,terminating)": behind an
-// address stands what there is to say of it unless it is ready, and nothing else.
+// Text writes a slice as "IPv4 8080: 10.0.0.1 10.0.0.2(serving,terminating)": an address
+// has its conditions behind it, unless it is ready and nothing else.
 func Text(slice *discoveryv1.EndpointSlice) string {
 	var ports, all []string
 	for _, p := range slice.Ports {
@@ -383,7 +383,7 @@ func (s *Scene) Endpoints(name string) *corev1.Endpoints {
 	return e
 }
 
-// Told waits for an event about an object of a name, and returns what it says.
+// Told waits for an Event about an object of a name, and returns its message.
 func (s *Scene) Told(name, reason string) string {
 	s.t.Helper()
 	var note string

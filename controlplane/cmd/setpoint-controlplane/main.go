@@ -90,7 +90,7 @@ Progress is reported on standard output, one JSON object a line.`,
 	fs.IntVar(&f.opts.APIServers, "servers", 1, "number of API servers on the one etcd")
 	fs.IntVar(&f.nodes, "nodes", 0, "number of simulated nodes")
 	fs.BoolVar(&f.opts.DisableScheduler, "no-scheduler", false, "leave out kube-scheduler")
-	fs.BoolVar(&f.opts.DualStack, "dual-stack", false, "give Services IPv6 addresses too, where they ask for them")
+	fs.BoolVar(&f.opts.DualStack, "dual-stack", false, "give Services IPv6 addresses too, if they request them")
 	fs.StringToStringVar(&f.gates, "feature-gates", nil, "Kubernetes feature `gates`, such as A=true,B=false")
 	fs.StringVar(&f.opts.KubeconfigFile, "kubeconfig", "", "write the administrator's kubeconfig to this `file` once all is ready (default: in the data directory)")
 	fs.BoolVar(&f.lifeline, "lifeline", false, "stop when standard input ends, for use as a child process")

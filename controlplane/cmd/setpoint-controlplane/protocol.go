@@ -66,7 +66,7 @@ func (r *reporter) ready(cp *controlplane.ControlPlane) {
 
 func (r *reporter) elapsed() string { return fmt.Sprintf("%.1fs", time.Since(r.began).Seconds()) }
 
-// send drops the message if nobody reads any more: a parent that is gone is no
+// send drops the message if no process reads it any more: a parent that is gone is no
 // reason to stop in the middle of stopping.
 func (r *reporter) send(m message) {
 	r.mu.Lock()

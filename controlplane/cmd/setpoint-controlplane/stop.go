@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// stopError is the cause of a context that ended because somebody asked for
-// it. Its text is the reason that is reported.
+// stopError is the cause of a context that ended by a signal or by the parent. Its text
+// is the reason that is reported.
 type stopError string
 
 func (s stopError) Error() string { return string(s) }
@@ -38,7 +38,7 @@ func onStopRequest(ctx context.Context, lifeline io.Reader) (context.Context, co
 		signal.Ignore(syscall.SIGINT, syscall.SIGHUP)
 		signal.Notify(signals, syscall.SIGTERM)
 		go func() {
-			// An error, like the end, means that nobody holds the other side.
+			// An error, like the end, means that no process holds the other side.
 			_, _ = io.Copy(io.Discard, lifeline)
 			cancel(stopError("end of standard input"))
 		}()

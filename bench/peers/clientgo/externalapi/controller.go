@@ -219,11 +219,11 @@ func describe(service *corev1.Service, address string, failure error, at time.Ti
 	status, reason, message := metav1.ConditionTrue, "Ready", "the balancer leads here"
 	if later, ok := errors.AsType[*laterError](failure); ok {
 		status, reason = metav1.ConditionFalse, "Waiting"
-		message = later.why + "; it is asked again at " + at.Add(later.after).UTC().Format(time.RFC3339)
+		message = later.why + "; next try at " + at.Add(later.after).UTC().Format(time.RFC3339)
 	} else if _, refused := errors.AsType[*refusedError](failure); refused {
-		status, reason, message = metav1.ConditionFalse, "Refused", failure.Error()+"; it is asked again when the Service changes"
+		status, reason, message = metav1.ConditionFalse, "Refused", failure.Error()+"; next try when the Service changes"
 	} else if failure != nil {
-		status, reason, message = metav1.ConditionFalse, "Failed", failure.Error()+"; it is asked again"
+		status, reason, message = metav1.ConditionFalse, "Failed", failure.Error()+"; the request is tried again"
 	}
 	meta.SetStatusCondition(&service.Status.Conditions, metav1.Condition{
 		Type: condition, Status: status, ObservedGeneration: service.Generation, Reason: reason, Message: message,

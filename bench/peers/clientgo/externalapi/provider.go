@@ -73,7 +73,7 @@ func (p *provider) call(ctx context.Context, method, id string, body []byte, int
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("asking the provider: %w", err)
+		return fmt.Errorf("calling the provider: %w", err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))

@@ -16,9 +16,9 @@ import (
 	"github.com/setpoint-io/setpoint/manager"
 )
 
-// authenticating is how those are known who ask for metrics and debug pages. Names,
-// meanings and defaults of the flags are those of kube-controller-manager.
-// Source: k8s.io/apiserver/pkg/server/options, authentication.go and authorization.go.
+// authenticating is how clients of metrics and debug pages authenticate. Names, meanings
+// and defaults of the flags are those of kube-controller-manager. Source:
+// k8s.io/apiserver/pkg/server/options, authentication.go and authorization.go.
 type authenticating struct {
 	clientCA       string
 	header         manager.RequestHeader
@@ -32,20 +32,20 @@ type authenticating struct {
 func (a *authenticating) flags(flags *pflag.FlagSet) {
 	a.set = flags
 	flags.DurationVar(&a.remember.Tokens, "authentication-token-webhook-cache-ttl", 10*time.Second, "how long it counts what the API server says about whose a token is")
-	flags.DurationVar(&a.remember.Allowed, "authorization-webhook-cache-authorized-ttl", 10*time.Second, "how long it counts that somebody may see something")
-	flags.DurationVar(&a.remember.Denied, "authorization-webhook-cache-unauthorized-ttl", 10*time.Second, "how long it counts that somebody may not see something")
-	flags.StringSliceVar(&a.open, openFlag, []string{"/healthz", "/readyz", "/livez"}, "`paths` that everybody may see; a star at the end stands for any rest. Only without this flag that goes for the single checks of health too")
-	flags.StringVar(&a.clientCA, "client-ca-file", "", "`file` with the authorities whose client certificates are believed, read anew when it changes (default: those that the API server publishes)")
-	flags.StringVar(&a.header.CAFile, "requestheader-client-ca-file", "", "`file` with the authorities of proxies that name in headers for whom they ask (default: those that the API server publishes, with the headers that it publishes)")
-	flags.StringSliceVar(&a.header.AllowedNames, "requestheader-allowed-names", nil, "common `names` of such proxies, with --requestheader-client-ca-file; without any all are believed")
+	flags.DurationVar(&a.remember.Allowed, "authorization-webhook-cache-authorized-ttl", 10*time.Second, "how long an answer that a user has a right is cached")
+	flags.DurationVar(&a.remember.Denied, "authorization-webhook-cache-unauthorized-ttl", 10*time.Second, "how long an answer that a user lacks a right is cached")
+	flags.StringSliceVar(&a.open, openFlag, []string{"/healthz", "/readyz", "/livez"}, "`paths` that need no rights; a star at the end stands for any rest. Without this flag, the single checks of health need none either")
+	flags.StringVar(&a.clientCA, "client-ca-file", "", "`file` with the authorities whose client certificates are trusted, read again when it changes (default: those that the API server publishes)")
+	flags.StringVar(&a.header.CAFile, "requestheader-client-ca-file", "", "`file` with the authorities of proxies that name users in headers (default: those that the API server publishes, with the headers that it publishes)")
+	flags.StringSliceVar(&a.header.AllowedNames, "requestheader-allowed-names", nil, "common `names` of such proxies, with --requestheader-client-ca-file; without any all are trusted")
 	flags.StringSliceVar(&a.header.UsernameHeaders, "requestheader-username-headers", []string{"x-remote-user"}, "`headers` that may name the user")
 	flags.StringSliceVar(&a.header.UIDHeaders, "requestheader-uid-headers", nil, "`headers` that may name his UID")
 	flags.StringSliceVar(&a.header.GroupHeaders, "requestheader-group-headers", []string{"x-remote-group"}, "`headers` that name his groups")
 	flags.StringSliceVar(&a.header.ExtraHeaderPrefixes, "requestheader-extra-headers-prefix", []string{"x-remote-extra-"}, "what headers begin with that say more about him")
-	flags.BoolVar(&a.skip, "authentication-skip-lookup", false, "read nothing of what the API server publishes about whom to believe")
+	flags.BoolVar(&a.skip, "authentication-skip-lookup", false, "do not read the authorities that the API server publishes")
 	flags.BoolVar(&a.tolerate, "authentication-tolerate-lookup-failure", false, "go on if it cannot be read with --authentication-kubeconfig")
-	flags.StringVar(&a.tokens, "authentication-kubeconfig", "", "kubeconfig `file` to ask whose a token is, and to read what is published, with (default: as controllers)")
-	flags.StringVar(&a.rights, "authorization-kubeconfig", "", "kubeconfig `file` to ask who may see what with (default: as controllers)")
+	flags.StringVar(&a.tokens, "authentication-kubeconfig", "", "kubeconfig `file` for reviews of tokens, and to read what the API server publishes (default: as controllers)")
+	flags.StringVar(&a.rights, "authorization-kubeconfig", "", "kubeconfig `file` for reviews of rights (default: as controllers)")
 }
 
 const openFlag = "authorization-always-allow-paths"
@@ -90,8 +90,8 @@ func notAtAll(d time.Duration) time.Duration {
 	return d
 }
 
-// lookup: upstream reads nothing without a kubeconfig for it, so that nobody relies on its
-// being there.
+// lookup: upstream reads nothing without a kubeconfig for it, so that no setup relies on
+// it.
 func (a *authenticating) lookup() manager.Lookup {
 	switch {
 	case a.skip:

@@ -137,7 +137,7 @@ func (m *command) run(c *cobra.Command) error {
 	return err
 }
 
-// logger returns the log that the flags ask for, once their values have been checked.
+// logger returns the logger of the flags, once their values have been checked.
 func (m *command) logger() (*slog.Logger, error) {
 	if err := cmp.Or(m.idle.check(), m.metrics.check(), m.tune.check(), m.limit.check(), m.format.into(&m.log)); err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func connection(t *cli.Target, limit *rateLimit, contentType string) (*rest.Conf
 	return config, nil
 }
 
-// noArguments refuses arguments, but for empty ones, which scripts leave behind.
+// noArguments refuses arguments, except empty ones, which scripts leave behind.
 func noArguments(c *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if arg != "" {

@@ -6,6 +6,6 @@
 //
 // The flags of single controllers are theirs (package controllers). Each file here has one
 // group of the others: the values, the flags that set them, and what becomes of them. The
-// command ([Command]) asks each group in turn for its part of the manager, and runs that.
-// "setpoint up" runs a manager without flags ([New]).
+// command ([Command]) takes from each group in turn its part of the manager, and runs
+// that. "setpoint up" runs a manager without flags ([New]).
 package manage

@@ -38,7 +38,7 @@ type gateSpec struct {
 }
 
 // releaseOnExit is the gate that the process itself obeys. It is on by default, unlike
-// upstream's: the lease is let go of at the end, so that nobody waits for a process that is gone.
+// upstream's: the lease is released at the end, so that no process waits for one that is gone.
 const releaseOnExit = "ControllerManagerReleaseLeaderElectionLockOnExit"
 
 // settled are gates of what is done here in any case. What they are set to is checked.
@@ -163,8 +163,9 @@ func (g featureGates) idle(read []gate) []string {
 	return names
 }
 
-// resolve returns which of the gates that are read are on in the version that is emulated. Those that are not
-// there yet are off. The error is that of the first that cannot be as it was asked for.
+// resolve returns which of the gates that are read are on in the version that is emulated.
+// Those that are not there yet are off. The error is that of the first gate that cannot have
+// its wanted value.
 func (g featureGates) resolve(read []gate, emulated []string) (map[string]bool, error) {
 	minor, err := emulatedMinor(emulated)
 	if err != nil {
@@ -211,8 +212,8 @@ func emulatedMinor(emulated []string) (int, error) {
 	return minor, nil
 }
 
-// compatible holds that a version that others have, who are to be got along with, can be one.
-// Nothing here depends on it.
+// compatible checks the version of other components that this process must be compatible
+// with. Nothing here depends on it.
 func compatible(with, emulated []string) error {
 	least, given, err := oneVersion("min-compatibility-version", with)
 	if err != nil || !given {

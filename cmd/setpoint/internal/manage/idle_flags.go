@@ -22,9 +22,9 @@ type idleGroup struct {
 
 // idleGroups are the flags of kube-controller-manager 1.37 that have no effect here, unless a
 // controller declares them. They are accepted with every value that kube-controller-manager
-// accepts, so that its command line works as it is.
-// Source: kube-controller-manager --help for names and defaults, and the Validate functions
-// in k8s.io/kubernetes/cmd/kube-controller-manager/app/options for the least values.
+// accepts, so that its command line works unchanged. Source: kube-controller-manager --help
+// for names and defaults, and the Validate functions in
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/options for the least values.
 func idleGroups() []idleGroup {
 	return []idleGroup{
 		{"controllersNotHere", []controllers.Flag{

@@ -14,8 +14,8 @@ import (
 	"github.com/setpoint-io/setpoint/controllers"
 )
 
-// keyFiles are the files that hold what some controllers need and no API server
-// tells. The flags are called as those of kube-controller-manager.
+// keyFiles are the files with what some controllers need and no API server serves. The
+// flags are called as those of kube-controller-manager.
 type keyFiles struct {
 	serviceAccountKey string
 	rootCA            string

@@ -15,9 +15,9 @@ import (
 	"github.com/setpoint-io/setpoint/controllers"
 )
 
-// leaderMigration says which controllers belong to another controller manager, while a
-// cluster moves controllers from one to the other.
-// Source: k8s.io/controller-manager/pkg/leadermigration.
+// leaderMigration has the controllers that belong to another controller manager, while a
+// cluster moves controllers from one to the other. Source:
+// k8s.io/controller-manager/pkg/leadermigration.
 type leaderMigration struct {
 	on   bool
 	file string
@@ -42,7 +42,8 @@ type migrationConfig struct {
 
 const migrationGroup = "controllermanager.config.k8s.io/"
 
-// of returns those of the chosen controllers that are not somebody else's.
+// of returns those of the chosen controllers that do not belong to another controller
+// manager.
 func (l *leaderMigration) of(chosen []*controllers.Descriptor) ([]*controllers.Descriptor, error) {
 	if !l.on || l.file == "" {
 		return chosen, nil

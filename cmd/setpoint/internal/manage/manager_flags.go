@@ -9,7 +9,8 @@ import (
 	"github.com/setpoint-io/setpoint/controllers"
 )
 
-// tuning is what the controllers are told: by the flags that they declare, and by gates.
+// tuning is the configuration of the controllers: by the flags that they declare, and by
+// gates.
 type tuning struct {
 	known            []*controllers.Descriptor
 	featureGates     featureGates
@@ -29,7 +30,8 @@ func (t *tuning) flags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&t.compatibleWith, "min-compatibility-version", nil, "the oldest `version` of the other components of the control plane; no controller here depends on it")
 }
 
-// check says what is wrong with the flags, and tells the controllers which gates are on.
+// check returns what is wrong with the flags, and sets which gates of the controllers are
+// on.
 func (t *tuning) check() error {
 	for _, d := range t.known {
 		for _, f := range d.Flags {

@@ -46,7 +46,7 @@ func (m *metricsFlags) idle() (attributes []any) {
 	return nil
 }
 
-// check reads the file and says what is wrong with the flags.
+// check reads the file and returns what is wrong with the flags.
 func (m *metricsFlags) check() error {
 	name, pair := regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`), regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*,[a-zA-Z_][a-zA-Z0-9_]*$`)
 	for _, metric := range m.disabled {

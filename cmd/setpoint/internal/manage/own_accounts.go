@@ -28,8 +28,8 @@ type hosting func(*manager.Manager, *controllers.Descriptor) (controller.Host, e
 // together has all controllers work with the credentials of the process.
 func together(m *manager.Manager, _ *controllers.Descriptor) (controller.Host, error) { return m, nil }
 
-// tokenSeconds is for how long a token is asked for.
-// Source: k8s.io/controller-manager/pkg/clientbuilder, defaultExpirationSeconds.
+// tokenSeconds is how long a requested token is valid. Source:
+// k8s.io/controller-manager/pkg/clientbuilder, defaultExpirationSeconds.
 const tokenSeconds = 3600
 
 // ownAccounts has each controller work, and record events, as its own service account. As
@@ -57,9 +57,9 @@ type accountTokens struct {
 	account object.Key
 	process *client.Client // may make accounts and their tokens
 
-	turn  chan struct{} // has one element while somebody has what follows
+	turn  chan struct{} // has one element while a goroutine holds what follows
 	token string
-	until time.Time // when to ask for another one
+	until time.Time // when to request another one
 }
 
 func (t *accountTokens) wrap(next http.RoundTripper) http.RoundTripper {

@@ -24,15 +24,15 @@ type processFlags struct {
 }
 
 // finishing is what a manager needs beside the time of its controllers when it stops: to
-// write events, and to let go of the lease.
+// write events, and to release the lease.
 const finishing = 4 * time.Second
 
 func (p *processFlags) flags(flags *pflag.FlagSet) {
 	flags.DurationVar(&p.shutdown, "controller-shutdown-timeout", 12*time.Second, "how long controllers may take to finish what they work on when the process stops")
 	flags.DurationVar(&p.startInterval, "controller-start-interval", 0, "how long each controller waits before it starts, up to twice that, so that not all start at once")
-	flags.DurationVar(&p.resync, "min-resync-period", 12*time.Hour, "how often each controller looks at all its objects again, up to twice that; 0 is never")
+	flags.DurationVar(&p.resync, "min-resync-period", 12*time.Hour, "how often each controller reconciles all its objects again, up to twice that; 0 is never")
 	flags.BoolVar(&p.contention, "contention-profiling", false, "collect profiles of blocking as well, if --profiling is on; it takes time of every lock")
-	flags.Var(&p.version, "version", "say which version this is, and exit")
+	flags.Var(&p.version, "version", "print the version, and exit")
 	flags.Lookup("version").NoOptDefVal = "true"
 }
 
@@ -43,16 +43,15 @@ func (p *processFlags) options() []manager.Option {
 	}
 }
 
-// profile switches on what the flags ask for.
+// profile switches on the profiles of the flags.
 func (p *processFlags) profile(profiling bool) {
 	if p.contention && profiling {
 		runtime.SetBlockProfileRate(1) // of all blocking, as upstream
 	}
 }
 
-// versionFlag says whether the version is asked for. kube-controller-manager takes a version
-// as well, which it then says that it has.
-// Source: k8s.io/component-base/version/verflag.
+// versionFlag requests the version. Like kube-controller-manager's, it also takes a version,
+// which is then printed. Source: k8s.io/component-base/version/verflag.
 type versionFlag struct{ text string }
 
 // String implements pflag.Value.
@@ -79,7 +78,7 @@ func (v *versionFlag) Set(text string) error {
 	return nil
 }
 
-// asked reports whether the version is to be said and nothing else to be done.
+// asked reports whether the process prints the version and ends.
 func (v *versionFlag) asked() bool {
 	on, err := strconv.ParseBool(v.text)
 	return on && err == nil || v.text == "raw"

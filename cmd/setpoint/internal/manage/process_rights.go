@@ -19,7 +19,7 @@ import (
 
 // processRights are what a manager itself must be allowed to do, beside its controllers.
 type processRights struct {
-	account     object.Key                // of the process; zero: nobody's
+	account     object.Key                // of the process; zero: none
 	controllers []*controllers.Descriptor // that work as accounts of their own, for which it reads
 }
 

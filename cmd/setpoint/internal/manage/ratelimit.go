@@ -15,7 +15,7 @@ import (
 )
 
 // rateLimit is how many requests a client may send. It is off by default: the server has
-// priority and fairness, which knows what others ask of it.
+// priority and fairness, which knows the requests of all clients.
 type rateLimit struct {
 	perSecond float32
 	burst     int32
@@ -27,7 +27,7 @@ func (l *rateLimit) flags(flags *pflag.FlagSet) {
 	flags.Int32Var(&l.burst, "kube-api-burst", 30, "how many requests it may send at once, where --kube-api-qps is set")
 }
 
-// check says what is wrong with the limit. Without one the burst does not matter.
+// check returns what is wrong with the limit. Without one the burst does not matter.
 func (l *rateLimit) check() error {
 	if l.perSecond > 0 && l.burst < 1 {
 		return fmt.Errorf("--kube-api-burst=%d: want 1 or more where --kube-api-qps is set", l.burst)

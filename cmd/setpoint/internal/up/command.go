@@ -44,8 +44,8 @@ func (c *command) run(ctx context.Context, kubeconfig string, plane *child.Proce
 	c.running.Store(true)
 	defer c.running.Store(false)
 	go func() {
-		// The kernel tells the child of the end of the thread that started it,
-		// see dieWithParent. This one stays until the child has ended.
+		// The kernel signals the child when the thread that started it ends, see
+		// dieWithParent. This one stays until the child has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -88,7 +88,7 @@ func (c *command) run(ctx context.Context, kubeconfig string, plane *child.Proce
 }
 
 func (c *command) build(kubeconfig string) *exec.Cmd {
-	cmd := exec.Command(c.args[0], c.args[1:]...) //nolint:noctx // it is told by signals, and may take its time
+	cmd := exec.Command(c.args[0], c.args[1:]...) //nolint:noctx // it gets signals, and may take its time
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.w.Stdin, c.w.Stdout, c.w.Stderr
 	cmd.Env = append(slices.Clone(c.w.Environ), "KUBECONFIG="+kubeconfig)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.w.Interactive}

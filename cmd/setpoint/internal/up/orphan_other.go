@@ -7,5 +7,5 @@ package up
 
 import "syscall"
 
-// dieWithParent does nothing: only Linux can tell a child of its parent's end.
+// dieWithParent does nothing: only Linux can signal a child when its parent ends.
 func dieWithParent(*syscall.SysProcAttr) {}

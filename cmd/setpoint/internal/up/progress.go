@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// progress says which steps have been taken: a line each, with how long it took.
-// On a terminal the last line shows the oldest step that is under way, with its
-// seconds running. Steps may overlap.
+// progress shows the steps that are done: a line each, with how long it took. On a
+// terminal the last line shows the oldest step that is under way, with its seconds
+// running. Steps may overlap.
 type progress struct {
 	out  io.Writer
 	live bool

@@ -186,7 +186,7 @@ func (s *session) path() string {
 	return s.kubeconfig.Path()
 }
 
-// say tells a person what to do next.
+// say shows what to try next.
 func (s *session) say(took time.Duration) {
 	fmt.Fprint(s.w.Stderr, describeMissing(s.missing))
 	if s.command != nil {

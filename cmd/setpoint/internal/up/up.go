@@ -133,7 +133,7 @@ func (u *up) run(ctx context.Context, command []string) error {
 		s.say(time.Since(began))
 		err = s.serve(ctx)
 	} else if sig, asked := cli.SignalOf(ctx); asked {
-		err = cli.StatusError(cli.SignalStatus(sig)) // what was asked for was not done
+		err = cli.StatusError(cli.SignalStatus(sig)) // the command was not run to its end
 	}
 	if failure := s.stop(); failure != nil {
 		// The command's status is its own; that the end was not clean is said.
