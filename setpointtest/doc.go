@@ -26,13 +26,13 @@
 // such as a CustomResourceDefinition, stays until the cluster ends: two tests that make
 // ClusterRoles give them different names.
 //
-// go test makes a process of each package. Where packages should share a cluster, one is
-// started around them, and named by an environment variable:
+// go test makes a process of each package. To have all packages share a cluster, start one
+// around them:
 //
-//	setpoint up -- sh -c 'SETPOINT_TEST_KUBECONFIG=$KUBECONFIG go test ./...'
+//	setpoint up -- go test ./...
 //
-// The variable is one of its own on purpose: KUBECONFIG may well name a cluster that
-// somebody needs.
+// The environment variable SETPOINT_TEST_KUBECONFIG names that cluster; setpoint up sets it for
+// its command. Tests do not use the cluster of KUBECONFIG, which may be in production.
 //
 // A test that needs other nodes, feature gates or no controllers, or that breaks the
 // cluster, has one for itself: [Own].

@@ -6,6 +6,7 @@
 //	setpoint up           a control plane, simulated nodes and the manager, on this machine
 //	setpoint manager      the manager alone, against any cluster
 //	setpoint watch        what changes in a cluster, and who changed it
+//	setpoint new          a module with a controller of one's own
 //	setpoint version      what this is
 //	setpoint completion   scripts that teach a shell the above
 //

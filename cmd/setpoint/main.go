@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/manage"
+	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/scaffold"
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/up"
 	"github.com/setpoint-io/setpoint/internal/cli"
 )
@@ -36,9 +37,12 @@ starts on this machine, or against any cluster that you have a kubeconfig of.`,
   setpoint manager
 
   # what changes in it
-  setpoint watch`,
+  setpoint watch
+
+  # a controller of your own
+  setpoint new example.com/website --group example.com --kind Website`,
 	}
-	root.AddCommand(up.Command(w), manage.Command(w, version), watchCommand(w), versionCommand(w))
+	root.AddCommand(up.Command(w), manage.Command(w, version), watchCommand(w), scaffold.Command(w, version), versionCommand(w))
 	if len(args) > 0 && args[0] == "manager" {
 		args = manage.JoinLevels(args)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -51,6 +52,23 @@ func TestClusterScripts(t *testing.T) {
 	runScripts(t, "testdata/cluster")
 }
 
+// goSettings are what go commands in scripts have of the machine's: their caches are outside of
+// the home directory of a script, and hold what "make build" has compiled.
+var goSettings = []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GONOSUMDB", "GONOPROXY", "GOPRIVATE", "GOSUMDB", "GOTOOLCHAIN"}
+
+func setGo(t *testing.T, e *testscript.Env) {
+	t.Helper()
+	values, err := exec.CommandContext(t.Context(), "go", append([]string{"env"}, goSettings...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, value := range strings.Split(strings.TrimSuffix(string(values), "\n"), "\n") {
+		e.Setenv(goSettings[i], value)
+	}
+	e.Setenv("CGO_ENABLED", "0") // as "make build" has it
+	e.Setenv("GOWORK", "off")
+}
+
 func runScripts(t *testing.T, dir string) {
 	bin, err := filepath.Abs(filepath.Join("..", "..", "bin"))
 	if err != nil {
@@ -68,6 +86,8 @@ func runScripts(t *testing.T, dir string) {
 			// A program with a race detector waits for a second at its end otherwise.
 			e.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 			e.Setenv("FREE", freePort(t))
+			e.Setenv("CHECKOUT", filepath.Dir(bin))
+			setGo(t, e)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

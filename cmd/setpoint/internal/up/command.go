@@ -90,7 +90,8 @@ func (c *command) run(ctx context.Context, kubeconfig string, plane *child.Proce
 func (c *command) build(kubeconfig string) *exec.Cmd {
 	cmd := exec.Command(c.args[0], c.args[1:]...) //nolint:noctx // it gets signals, and may take its time
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.w.Stdin, c.w.Stdout, c.w.Stderr
-	cmd.Env = append(slices.Clone(c.w.Environ), "KUBECONFIG="+kubeconfig)
+	// The second variable is that of package setpointtest: go test runs in this cluster, too.
+	cmd.Env = append(slices.Clone(c.w.Environ), "KUBECONFIG="+kubeconfig, "SETPOINT_TEST_KUBECONFIG="+kubeconfig)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.w.Interactive}
 	dieWithParent(cmd.SysProcAttr)
 	return cmd

@@ -60,6 +60,9 @@ everything at once.
   # for a script: a cluster for one command
   setpoint up -- kubectl get nodes
 
+  # tests that use package setpointtest, in a cluster without nodes
+  setpoint up --nodes 0 -- go test ./...
+
   # for a test that waits for the file
   setpoint up --nodes 10 --kubeconfig ./test.kubeconfig`,
 		RunE: func(c *cobra.Command, args []string) error {
