@@ -26,6 +26,8 @@ type report struct {
 	caughtUp bool           // everything that had changed before the start has been submitted
 	ended    bool           // the follower submits nothing more
 	stepless bool           // the reports that follow come from comparing
+	signs    signs          // of the states of the event
+	restored object.Key     // an object that has not changed since the last run, and had troubles then
 
 	// Set by the publisher.
 	hidden  bool
@@ -50,6 +52,7 @@ type publisher struct {
 	failed   chan error
 	settler  *settle.Settler
 	held     held
+	troubles troubles
 	versions map[*follower]object.Version
 	caughtUp map[*follower]bool
 
@@ -66,6 +69,7 @@ func newPublisher(w *Watch) *publisher {
 	p := &publisher{
 		watch: w, in: make(chan report), failed: make(chan error, 1),
 		held:     held{},
+		troubles: newTroubles(),
 		versions: map[*follower]object.Version{}, moved: map[*follower]bool{}, committed: map[*follower]object.Version{}, caughtUp: map[*follower]bool{},
 	}
 	p.settler = settle.New(settle.Options{Window: w.options.Window, Settle: w.options.Settle, Merge: func(first, last *event.Event) *event.Event {
@@ -110,6 +114,7 @@ func (p *publisher) run(ctx context.Context) error {
 			p.takeMore()
 		case <-timer.C:
 			p.release(p.settler.Due(time.Now()))
+			p.observeDue(time.Now())
 		case <-found:
 			found = nil
 		case err := <-p.failed:
@@ -124,6 +129,7 @@ func (p *publisher) run(ctx context.Context) error {
 			return err
 		}
 		if p.watch.options.Once && found == nil && p.isCaughtUp() {
+			p.observeDue(time.Now())
 			return p.end(ctx)
 		}
 	}
@@ -131,9 +137,11 @@ func (p *publisher) run(ctx context.Context) error {
 
 // next returns when there is something to do without a report.
 func (p *publisher) next() time.Time {
-	next := p.settler.Next()
-	if next.IsZero() || !p.due.IsZero() && p.due.Before(next) {
-		return p.due
+	var next time.Time
+	for _, due := range []time.Time{p.settler.Next(), p.troubles.tracker.Next(), p.due} {
+		if !due.IsZero() && (next.IsZero() || due.Before(next)) {
+			next = due
+		}
 	}
 	return next
 }
@@ -178,6 +186,7 @@ func (p *publisher) take(what report, now time.Time) {
 		p.watch.counts.seen.Add(1)
 		object := id{what.event.Kind, what.event.Key}
 		what.before = p.versions[f]
+		news := p.observe(&what, now)
 		what.hidden = !p.wanted(what.event) && !p.belongs(object, what.event)
 		if what.hidden {
 			p.watch.counts.hidden.Add(1)
@@ -194,6 +203,10 @@ func (p *publisher) take(what report, now time.Time) {
 		default:
 			p.mark(what)
 		}
+		p.tell(object, news)
+	}
+	if what.restored != (object.Key{}) {
+		p.restore(what, now)
 	}
 	if !what.version.IsZero() {
 		p.versions[f] = what.version
@@ -204,6 +217,7 @@ func (p *publisher) take(what report, now time.Time) {
 	}
 	if what.ended {
 		p.release(p.settler.Flush()) // before the events of a follower that comes after it
+		p.troubles.leave(f)
 		delete(p.versions, f)
 		delete(p.moved, f)
 		delete(p.committed, f)
@@ -217,6 +231,10 @@ func (p *publisher) release(events []*event.Event) {
 		p.out = append(p.out, e)
 		if last, ok := p.held.release(e); ok {
 			p.mark(last)
+		}
+		if object := (id{e.Kind, e.Key}); e.Verb != event.Deleted {
+			p.out = append(p.out, p.troubles.waiting[object]...)
+			delete(p.troubles.waiting, object)
 		}
 	}
 }

@@ -199,7 +199,9 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 		return "", fmt.Errorf("the server sent an event of the unknown type %q", e.Type)
 	}
 	f.keep(&after, before, change.New)
+	troubles := seen.Trouble
 	if known {
+		troubles = "" // they went with the first step
 		seen, had = before.seen(), before.there && before.content == nil
 	}
 	switch {
@@ -212,7 +214,7 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 	f.replayed[key] = after
 	f.reach(version)
 	f.replayedTo = f.newest
-	f.report(ctx, key, change, f.last, nil)
+	f.report(ctx, key, change, troubles, f.last, nil)
 	return version, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/journal"
 	"github.com/setpoint-io/setpoint/watch/observe"
+	"github.com/setpoint-io/setpoint/watch/trouble"
 )
 
 // step makes an event of a step of the informer.
@@ -54,7 +55,7 @@ func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 		change.Old = f.remains(key, done.seen()) // the informer has missed the one that went last
 	}
 	f.reach(version)
-	f.report(ctx, key, change, f.last, err)
+	f.report(ctx, key, change, "", f.last, err)
 }
 
 // initial handles an object that was there at the start.
@@ -84,6 +85,9 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 	case f.watch.cursor.none() && !f.known && !f.watch.options.Existing && !f.appeared:
 		return
 	case had && seen.UID == meta.UID && seen.Version == string(meta.Version):
+		if seen.Trouble != "" {
+			f.watch.publisher.submit(ctx, report{follower: f, restored: key, seen: seen})
+		}
 		return
 	case had && seen.UID != meta.UID:
 		change.Verb = event.Replaced
@@ -102,7 +106,7 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 		now := f.watch.cursor.digest(change.New)
 		change.Classes = observe.Classes(seen.Digest, now)
 	}
-	f.report(ctx, key, change, "", err)
+	f.report(ctx, key, change, seen.Trouble, "", err)
 }
 
 // try tries the condition on an object that was there at the start, while it is not known whether it
@@ -121,12 +125,13 @@ func (f *follower) try(item cache.Item[anyObject]) {
 func (f *follower) note(ctx context.Context, item cache.Item[anyObject]) {
 	content, err := treeOf(item)
 	if err != nil {
-		f.report(ctx, item.Key(), observe.Change{}, "", err)
+		f.report(ctx, item.Key(), observe.Change{}, "", "", err)
 		return
 	}
 	meta := item.Meta()
 	f.watch.publisher.submit(ctx, report{
 		follower: f,
+		signs:    signs{now: trouble.Of(f.kind, f.observer.Shown(content))},
 		event:    &event.Event{Verb: event.Existing, Kind: f.kind, Key: meta.Key, UID: meta.UID, Version: string(meta.Version)},
 		seen:     journal.Seen{UID: meta.UID, Version: string(meta.Version), Digest: f.watch.cursor.digest(content)},
 	})
@@ -174,7 +179,7 @@ func (f *follower) begin(ctx context.Context) {
 
 // gone reports an object that was deleted while the watch did not run.
 func (f *follower) gone(ctx context.Context, key object.Key, seen journal.Seen) {
-	f.report(ctx, key, observe.Change{Verb: event.Deleted, Missed: true, Stale: true, Old: f.remains(key, seen)}, "", nil)
+	f.report(ctx, key, observe.Change{Verb: event.Deleted, Missed: true, Stale: true, Old: f.remains(key, seen)}, "", "", nil)
 }
 
 // remains is what is known of an object that was deleted while the watch did not run.
@@ -187,8 +192,9 @@ func (f *follower) remains(key object.Key, seen journal.Seen) tree {
 }
 
 // report makes an event of a change and submits it, with the places of the cursors after it: that of
-// the object, and that of the kind, if version says so.
-func (f *follower) report(ctx context.Context, key object.Key, change observe.Change, version object.Version, err error) {
+// the object, and that of the kind, if version says so. Troubles are those that the cursor has of
+// the object, if this is the first change since the last run.
+func (f *follower) report(ctx context.Context, key object.Key, change observe.Change, troubles string, version object.Version, err error) {
 	if err != nil {
 		// The bytes are the server's, and every reader fails alike. The cursor stays where it
 		// was, so the object is published with its next change.
@@ -197,7 +203,7 @@ func (f *follower) report(ctx context.Context, key object.Key, change observe.Ch
 		return
 	}
 	e := f.observer.Event(change)
-	t := report{follower: f, event: e, change: change, version: version}
+	t := report{follower: f, event: e, change: change, signs: signsOf(e, troubles), version: version}
 	if !f.watch.cursor.none() {
 		if change.New != nil {
 			t.seen = journal.Seen{UID: e.UID, Version: e.Version, Digest: f.watch.cursor.digest(change.New)}

@@ -30,10 +30,16 @@ const (
 	// Settled: several changes of an object were merged until it was at rest. The
 	// event is from the state before the first of them to the state after the last.
 	Settled Verb = "settled"
+	// Failing: something is wrong with the object that was well before, or that became worse.
+	Failing Verb = "failing"
+	// Resolved: what was wrong with the object is over.
+	Resolved Verb = "resolved"
 )
 
 // Verbs returns the verbs.
-func Verbs() []Verb { return []Verb{Created, Updated, Deleted, Replaced, Existing, Settled} }
+func Verbs() []Verb {
+	return []Verb{Created, Updated, Deleted, Replaced, Existing, Settled, Failing, Resolved}
+}
 
 // Class says what sort of thing changed. An event may be of several.
 type Class string
@@ -46,6 +52,9 @@ const (
 	Metadata Class = "metadata"
 	// Status: the observed state.
 	Status Class = "status"
+	// Troubled: something is wrong with the object, or is well again. Events of the verbs Failing
+	// and Resolved are of this class, and no others.
+	Troubled Class = "trouble"
 	// Heartbeat: a sign of life, such as a Lease that was renewed or a condition with a
 	// later time. Nothing else changed.
 	Heartbeat Class = "heartbeats"
@@ -54,7 +63,7 @@ const (
 )
 
 // Classes returns the classes.
-func Classes() []Class { return []Class{Content, Metadata, Status, Heartbeat, Version} }
+func Classes() []Class { return []Class{Content, Metadata, Status, Troubled, Heartbeat, Version} }
 
 // Kind is the kind of the object and the resource it is served as.
 type Kind struct {
@@ -116,6 +125,25 @@ type Author struct {
 	Time        time.Time `json:"time,omitzero"` // of the server, in whole seconds
 }
 
+// Trouble is one thing that is wrong with an object, or was.
+type Trouble struct {
+	// About is the part of the object: "container web", "condition Ready". Empty for the object as
+	// a whole.
+	About string `json:"about,omitempty"`
+	// Reason is the one of the object's state: CrashLoopBackOff, Unschedulable. Of a trouble that is
+	// over it is the last one.
+	Reason string `json:"reason,omitempty"`
+	// Message is that of the state, up to 1 KiB of it.
+	Message string `json:"message,omitempty"`
+	// ExitCode is that of a container that ended.
+	ExitCode int64 `json:"exitCode,omitempty"`
+	// Restarts is how often a container has been restarted: so far, or, of a trouble that is over,
+	// while it lasted.
+	Restarts int64 `json:"restarts,omitempty"`
+	// Since is when the watch saw it first.
+	Since time.Time `json:"since,omitzero"`
+}
+
 // Event is one change. It must not be written to after it was made: Old, New and Fields are
 // shared.
 type Event struct {
@@ -140,6 +168,10 @@ type Event struct {
 	// Empty for a deletion, of which the server keeps no author.
 	Authors []Author
 
+	// Trouble is what began or became worse, of an event of the verb Failing, and what is over, of
+	// one of the verb Resolved. The most important comes first.
+	Trouble []Trouble
+
 	// Old and New are the states as JSON trees, without managedFields and with hidden
 	// values replaced. Old is nil for a creation and where it is not known, New for a
 	// deletion.
@@ -155,7 +187,7 @@ type Event struct {
 	// the first of them was seen.
 	Merged int
 	Since  time.Time
-	// Summary is a sentence about a settled object. It may be empty.
+	// Summary is a sentence about a settled object, or about its trouble. It may be empty.
 	Summary string
 }
 

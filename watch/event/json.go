@@ -40,6 +40,7 @@ type wire struct {
 	Classes         []Class        `json:"classes,omitempty"`
 	Fields          []Field        `json:"fields,omitempty"`
 	Authors         []Author       `json:"authors,omitempty"`
+	Trouble         []Trouble      `json:"trouble,omitempty"`
 	Missed          bool           `json:"missed,omitempty"`
 	Stale           bool           `json:"stale,omitempty"`
 	Merged          int            `json:"merged,omitempty"`
@@ -56,7 +57,7 @@ func Encode(e *Event, withObjects bool) ([]byte, error) {
 		Schema: Schema, ID: e.ID, Time: e.Time.UTC(), Verb: e.Verb,
 		APIVersion: e.Kind.APIVersion(), Kind: e.Kind.Kind, Resource: e.Kind.Resource, Namespaced: e.Kind.Namespaced,
 		Namespace: e.Key.Namespace, Name: e.Key.Name, UID: e.UID, ResourceVersion: e.Version,
-		Classes: e.Classes, Fields: e.Fields, Authors: inUTC(e.Authors),
+		Classes: e.Classes, Fields: e.Fields, Authors: inUTC(e.Authors), Trouble: troubleInUTC(e.Trouble),
 		Missed: e.Missed, Stale: e.Stale, Merged: e.Merged, Since: e.Since.UTC(), Summary: e.Summary,
 	}
 	if withObjects {
@@ -93,6 +94,15 @@ func inUTC(authors []Author) []Author {
 	return out
 }
 
+// troubleInUTC returns the troubles with their times in UTC.
+func troubleInUTC(trouble []Trouble) []Trouble {
+	out := slices.Clone(trouble)
+	for i := range out {
+		out[i].Since = out[i].Since.UTC()
+	}
+	return out
+}
+
 // Decode returns the event that Encode encoded. Whole numbers are int64.
 func Decode(data []byte) (*Event, error) {
 	var w wire
@@ -113,7 +123,7 @@ func Decode(data []byte) (*Event, error) {
 		ID: w.ID, Time: w.Time, Verb: w.Verb,
 		Kind: Kind{Group: group, Version: version, Kind: w.Kind, Resource: w.Resource, Namespaced: w.Namespaced},
 		Key:  object.Key{Namespace: w.Namespace, Name: w.Name}, UID: w.UID, Version: w.ResourceVersion,
-		Classes: w.Classes, Fields: w.Fields, Authors: w.Authors,
+		Classes: w.Classes, Fields: w.Fields, Authors: w.Authors, Trouble: w.Trouble,
 		Missed: w.Missed, Stale: w.Stale, Merged: w.Merged, Since: w.Since, Summary: w.Summary,
 		Old: w.Old, New: w.New,
 	}, nil

@@ -236,10 +236,15 @@ func (o *Observer) identity(e *event.Event) string {
 	if verb == event.Settled {
 		verb = event.Updated
 	}
+	return digestOf(string(verb), e.Kind.String(), identityOf(e.UID, e.Key), version)
+}
+
+// digestOf returns 32 hexadecimal digits that are others for other texts.
+func digestOf(texts ...string) string {
 	var b []byte
-	for _, part := range [...]string{string(verb), e.Kind.String(), identityOf(e.UID, e.Key), version} {
-		b = binary.AppendUvarint(b, uint64(len(part)))
-		b = append(b, part...)
+	for _, text := range texts {
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
