@@ -75,6 +75,7 @@ func (d *desk) passes(time time.Duration) {
 	d.t.Helper()
 	d.now = d.now.Add(time)
 	d.release(d.settler.Due(d.now))
+	d.observeDue(d.now)
 	if err := d.publish(d.t.Context(), true); err != nil {
 		d.t.Fatal(err)
 	}

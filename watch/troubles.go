@@ -4,6 +4,7 @@
 package watch
 
 import (
+	"maps"
 	"time"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -80,6 +81,9 @@ func (t *troubles) keep(o trouble.Object, f *follower, seen journal.Seen) string
 	}
 	seen.Trouble = t.tracker.Encode(o)
 	t.places[o] = placed{f, seen}
+	if len(t.places) > 2*t.tracker.Len() { // the tracker has forgotten some, because there were too many
+		maps.DeleteFunc(t.places, func(o trouble.Object, _ placed) bool { return !t.tracker.Has(o) })
+	}
 	return seen.Trouble
 }
 

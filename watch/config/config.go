@@ -106,7 +106,8 @@ type Match struct {
 	// ExcludeNamespaces are namespaces that the objects must not be in. A * stands for any
 	// characters.
 	ExcludeNamespaces []string `yaml:"excludeNamespaces,omitempty"`
-	// Verbs say what happened: created, updated, deleted, replaced, existing, settled.
+	// Verbs say what happened: created, updated, deleted, replaced, existing, settled, failing,
+	// resolved.
 	Verbs []string `yaml:"verbs,omitempty"`
 	// Classes are classes of changes: those of Watch.Show, and content and metadata.
 	Classes []string `yaml:"classes,omitempty"`

@@ -22,6 +22,7 @@ import (
 var (
 	deployments = event.Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true}
 	secrets     = event.Kind{Version: "v1", Kind: "Secret", Resource: "secrets", Namespaced: true}
+	pods        = event.Kind{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}
 	nodes       = event.Kind{Version: "v1", Kind: "Node", Resource: "nodes"}
 	web         = object.Key{Namespace: "team-a", Name: "web"}
 	login       = object.Key{Namespace: "team-a", Name: "login"}
@@ -76,6 +77,15 @@ func examples() map[string]*event.Event {
 			Merged: 12, Since: at("15:07:00"), Summary: "12 changes in 8 s, now 10/10 ready",
 			Old: map[string]any{"status": map[string]any{"readyReplicas": int64(7)}},
 			New: map[string]any{"status": map[string]any{"readyReplicas": int64(10)}},
+		},
+		"failing": {
+			ID: "5e1f0a9b8c7d6e5f", Time: at("15:09:00"), Verb: event.Failing, Kind: pods, Key: object.Key{Namespace: "team-a", Name: "web-5d8f6"},
+			UID: "7c0a5b1e-2f3d-4a6b-8c9d-0e1f2a3b4c5d", Version: "4822", Classes: []event.Class{event.Troubled},
+			Authors: []event.Author{{Manager: "kubelet", Operation: "Update", Subresource: "status", Time: at("15:09:00")}},
+			Trouble: []event.Trouble{{
+				About: "container web", Reason: "CrashLoopBackOff", Message: "OOMKilled", ExitCode: 137, Restarts: 3, Since: at("15:08:21"),
+			}},
+			Summary: "container web CrashLoopBackOff: exit 137, 3 restarts, OOMKilled",
 		},
 		"existing": {
 			ID: "77aa88bb99cc00dd", Time: at("15:08:00"), Verb: event.Existing, Kind: nodes, Key: object.Key{Name: "node-1"},
@@ -195,9 +205,7 @@ func TestSchemaAndDocNameTheFieldsThatAreEncoded(t *testing.T) {
 			t.Errorf("the doc does not describe %s", name)
 		}
 	}
-	for _, verb := range []event.Verb{
-		event.Created, event.Updated, event.Deleted, event.Replaced, event.Existing, event.Settled,
-	} {
+	for _, verb := range event.Verbs() {
 		if !strings.Contains(doc, "| `"+string(verb)+"` |") {
 			t.Errorf("the doc does not describe the verb %s", verb)
 		}

@@ -28,4 +28,5 @@ func (w *Writer) paint(c colour, s string) string {
 
 var verbColours = map[event.Verb]colour{
 	event.Created: green, event.Updated: yellow, event.Deleted: red, event.Replaced: magenta, event.Settled: cyan, event.Existing: dim,
+	event.Failing: red, event.Resolved: green,
 }

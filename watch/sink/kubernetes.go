@@ -132,15 +132,19 @@ func neverTaken(err error) bool {
 var reasons = map[event.Verb]string{
 	event.Created: "Created", event.Updated: "Updated", event.Deleted: "Deleted",
 	event.Replaced: "Replaced", event.Existing: "Existing", event.Settled: "Settled",
+	event.Failing: "Failing", event.Resolved: "Resolved",
 }
 
 // of returns the Event for an event.
 func (k *kubernetesEvents) of(e *event.Event) *eventsv1.Event {
-	reason := cmp.Or(reasons[e.Verb], "Changed")
+	reason, level := cmp.Or(reasons[e.Verb], "Changed"), corev1.EventTypeNormal
+	if e.Verb == event.Failing {
+		level = corev1.EventTypeWarning
+	}
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: k.NamespaceOf(e.Key.Namespace), Name: eventName(e)},
 		EventTime:  metav1.NewMicroTime(e.Time),
-		Type:       corev1.EventTypeNormal,
+		Type:       level,
 		Reason:     reason,
 		Action:     reason,
 		Note:       cut(strings.ToValidUTF8(format.Sentence(e), "?"), maxNote),

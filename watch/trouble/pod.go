@@ -125,7 +125,7 @@ func ofContainer(pod jsontree.Tree, list containerList, status jsontree.Tree) []
 	case slices.Contains(imageReasons, waiting):
 		image.health, image.Reason, image.Message = bad, waiting, state.Text("waiting", "message")
 		if image.Message == "" {
-			image.Message = "image " + status.Text("image")
+			image.Message = status.Text("image")
 		}
 	case slices.Contains(configReasons, waiting):
 		image.health = good

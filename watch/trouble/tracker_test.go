@@ -154,7 +154,7 @@ func TestEachTroubleIsToldOnce(t *testing.T) {
 	}{
 		"a start is none": {"a:creating 1m a:running 1h", nil},
 		"an image that cannot be pulled, and then can": {"a:creating 1s a:pulling 10s a:backoff 1m a:pulling 5s a:backoff 1m a:running 1m",
-			[]string{"1s a: container web ErrImagePull: image nginx:x", "2m26s a is over: image of container web pulled after 2 min"}},
+			[]string{"1s a: container web ErrImagePull: nginx:x", "2m26s a is over: image of container web pulled after 2 min"}},
 		"a crash, and no other": {"a:running 1h a:ended 1s a:running1 10m",
 			[]string{"1h0m0s a: container web Error: exit 1", "1h0m31s a is over: container web runs again after 1 restart in 1 s"}},
 		"a crash between two states": {"a:running 1h a:running1 10m",
@@ -180,11 +180,11 @@ func TestEachTroubleIsToldOnce(t *testing.T) {
 		"readiness that comes and goes": {"a:ready a:unready 3m a:ready 5s a:unready 5s a:ready 5s a:unready 3m a:ready 1h",
 			[]string{"2m0s a: Ready False (ContainersNotReady): containers with unready status: [web]", "6m25s a is over: Ready again after 6 min"}},
 		"not ready because of something else is not told": {"a:both 10m a:running 1h",
-			[]string{"0s a: container web ErrImagePull: image i", "10m10s a is over: image of container web pulled after 10 min"}},
+			[]string{"0s a: container web ErrImagePull: i", "10m10s a is over: image of container web pulled after 10 min"}},
 		"not ready when the other trouble is over": {"a:both 10m a:pulled 1h",
-			[]string{"0s a: container web ErrImagePull: image i", "10m10s a is over: image of container web pulled after 10 min", "12m10s a: Ready False (ContainersNotReady)", "tracked: 1"}},
+			[]string{"0s a: container web ErrImagePull: i", "10m10s a is over: image of container web pulled after 10 min", "12m10s a: Ready False (ContainersNotReady)", "tracked: 1"}},
 		"a pull after a crash leaves the crash open": {"a:loop1 1s a:pulling 1h a:running2 1h",
-			[]string{"0s a: container web CrashLoopBackOff: exit 1, 1 restart", "1s a: container web ErrImagePull: image nginx:x",
+			[]string{"0s a: container web CrashLoopBackOff: exit 1, 1 restart", "1s a: container web ErrImagePull: nginx:x",
 				"1h0m11s a is over: image of container web pulled after 60 min", "1h2m1s a is over: container web runs again after 1 restart in 60 min"}},
 
 		"a restart of the watch repeats nothing": {"a:loop1 restart a:loop1 1s restart a:running2 restart 1s a:loop2 restart 1h a:running3 restart 10s restart 10s restart 10s",

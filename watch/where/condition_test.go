@@ -47,6 +47,9 @@ func scaled() *event.Event {
 func TestConditions(t *testing.T) {
 	deleted := scaled()
 	deleted.Verb, deleted.New, deleted.Fields, deleted.Authors, deleted.Missed = event.Deleted, nil, nil, nil, true
+	failing := scaled()
+	failing.Verb, failing.Classes = event.Failing, []event.Class{event.Troubled}
+	failing.Trouble = []event.Trouble{{About: "container web", Reason: "OOMKilled", ExitCode: 137, Restarts: 2}}
 	existing := scaled()
 	existing.Verb, existing.Old, existing.Fields = event.Existing, nil, nil
 	for name, test := range map[string]struct {
@@ -64,6 +67,9 @@ func TestConditions(t *testing.T) {
 		"a changed field":                    {`event.fields.exists(f, f.path == "spec.replicas" && f.to > f.from)`, scaled(), true},
 		"an added field has nothing before":  {`event.fields.exists(f, f.op == "add" && f.from == null)`, scaled(), true},
 		"an author":                          {`event.authors.exists(a, a.manager == "kubectl-edit" && a.subresource == "scale")`, scaled(), true},
+		"a trouble":                          {`event.trouble.exists(t, t.reason == "OOMKilled" && t.exitCode > 128)`, failing, true},
+		"the class of troubles":              {`"trouble" in event.classes && event.verb == "failing"`, failing, true},
+		"no trouble":                         {`event.trouble.size() > 0`, scaled(), false},
 		"nobody known":                       {`event.authors.size() == 0`, deleted, true},
 		"the new state":                      {`new.spec.replicas > 2`, scaled(), true},
 		"before and after":                   {`old.spec.template != new.spec.template`, scaled(), false},
@@ -158,23 +164,23 @@ write it as a text: matches("^web-.*")`},
 		"a verb that there is not": {`event.verb == "updatd"`, `the condition is wrong: verb is never "updatd"
     event.verb == "updatd"
                   ^
-did you mean "updated"? There are created, updated, deleted, replaced, existing, settled`},
+did you mean "updated"? There are created, updated, deleted, replaced, existing, settled, failing, resolved`},
 		"a verb that there is not, in a list": {`event.verb in ["created", "gone"]`, `the condition is wrong: verb is never "gone"
     event.verb in ["created", "gone"]
                               ^
-There are created, updated, deleted, replaced, existing, settled`},
+There are created, updated, deleted, replaced, existing, settled, failing, resolved`},
 		"a class by the name that it does not have": {`"heartbeat" in event.classes`, `the condition is wrong: classes is never "heartbeat"
     "heartbeat" in event.classes
     ^
-did you mean "heartbeats"? There are content, metadata, status, heartbeats, versions`},
+did you mean "heartbeats"? There are content, metadata, status, trouble, heartbeats, versions`},
 		"an element of the classes": {`event.classes.exists(c, c == "version")`, `the condition is wrong: classes is never "version"
     event.classes.exists(c, c == "version")
                                  ^
-did you mean "versions"? There are content, metadata, status, heartbeats, versions`},
+did you mean "versions"? There are content, metadata, status, trouble, heartbeats, versions`},
 		"classes as a set": {`sets.intersects(event.classes, ["spec"])`, `the condition is wrong: classes is never "spec"
     sets.intersects(event.classes, ["spec"])
                                     ^
-There are content, metadata, status, heartbeats, versions`},
+There are content, metadata, status, trouble, heartbeats, versions`},
 		"what happened to a field": {`event.fields.exists(f, f.op != "added")`, `the condition is wrong: op is never "added"
     event.fields.exists(f, f.op != "added")
                                    ^
@@ -373,11 +379,13 @@ func TestOneConditionIsAskedByMany(t *testing.T) {
 }
 
 func TestEachFieldOfTheShapeHasAValue(t *testing.T) {
-	made := (&variables{e: scaled()}).event()
+	e := scaled()
+	e.Trouble = []event.Trouble{{Reason: "OOMKilled"}}
+	made := (&variables{e: e}).event()
 	first := func(name string) obj {
 		return made[name].([]any)[0].(obj)
 	}
-	for name, have := range map[string]obj{eventType: made, fieldType: first("fields"), authorType: first("authors")} {
+	for name, have := range map[string]obj{eventType: made, fieldType: first("fields"), authorType: first("authors"), troubleType: first("trouble")} {
 		if got, want := sortedKeys(have), sortedKeys(shape[name]); !slices.Equal(got, want) {
 			t.Errorf("%s has the fields %q, its shape has %q", name, got, want)
 		}

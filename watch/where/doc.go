@@ -16,7 +16,8 @@
 //     event.verb, event.kind, event.apiVersion, event.group, event.resource,
 //     event.namespace, event.name, event.uid, event.resourceVersion, event.classes,
 //     event.fields (each with path, op, from, to, class, hidden), event.authors (each with
-//     manager, operation, subresource, time), event.missed, event.stale, event.merged,
+//     manager, operation, subresource, time), event.trouble (each with about, reason, message,
+//     exitCode, restarts, since), event.missed, event.stale, event.merged,
 //     event.time, event.since, event.summary, and event.initial, which is true for an object
 //     that was there when the watch began. All of them exist in each event; they may be empty.
 //   - old and new: the object before and after. old is null for a creation, and new for a

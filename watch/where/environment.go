@@ -11,9 +11,10 @@ import (
 
 // The names of the types of event. The checker knows their fields; the interpreter reads maps.
 const (
-	eventType  = "Event"
-	fieldType  = "Field"
-	authorType = "Author"
+	eventType   = "Event"
+	fieldType   = "Field"
+	authorType  = "Author"
+	troubleType = "Trouble"
 )
 
 // shape has the fields of event's types for the checker. [variables.event] makes the values.
@@ -26,6 +27,7 @@ var shape = map[string]map[string]*types.Type{
 		"classes": types.NewListType(types.StringType),
 		"fields":  types.NewListType(types.NewObjectType(fieldType)),
 		"authors": types.NewListType(types.NewObjectType(authorType)),
+		"trouble": types.NewListType(types.NewObjectType(troubleType)),
 		"missed":  types.BoolType, "stale": types.BoolType, "initial": types.BoolType,
 		"merged": types.IntType, "since": types.TimestampType, "summary": types.StringType,
 	},
@@ -36,6 +38,10 @@ var shape = map[string]map[string]*types.Type{
 	authorType: {
 		"manager": types.StringType, "operation": types.StringType, "subresource": types.StringType,
 		"time": types.TimestampType,
+	},
+	troubleType: {
+		"about": types.StringType, "reason": types.StringType, "message": types.StringType,
+		"exitCode": types.IntType, "restarts": types.IntType, "since": types.TimestampType,
 	},
 }
 

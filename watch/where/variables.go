@@ -69,12 +69,19 @@ func (v *variables) event() map[string]any {
 			"manager": a.Manager, "operation": a.Operation, "subresource": a.Subresource, "time": a.Time,
 		}
 	}
+	troubles := make([]any, len(e.Trouble))
+	for i, t := range e.Trouble {
+		troubles[i] = map[string]any{
+			"about": t.About, "reason": t.Reason, "message": t.Message,
+			"exitCode": t.ExitCode, "restarts": t.Restarts, "since": t.Since,
+		}
+	}
 	return map[string]any{
 		"id": e.ID, "time": e.Time, "verb": string(e.Verb),
 		"apiVersion": e.Kind.APIVersion(), "group": e.Kind.Group, "kind": e.Kind.Kind, "resource": e.Kind.Resource,
 		"namespaced": e.Kind.Namespaced, "namespace": e.Key.Namespace, "name": e.Key.Name,
 		"uid": string(e.UID), "resourceVersion": e.Version,
-		"classes": classes, "fields": fields, "authors": authors,
+		"classes": classes, "fields": fields, "authors": authors, "trouble": troubles,
 		"missed": e.Missed, "stale": e.Stale, "initial": e.Verb == event.Existing,
 		"merged": int64(e.Merged), "since": e.Since, "summary": e.Summary,
 	}
