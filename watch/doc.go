@@ -28,9 +28,19 @@
 // digests: many changes of an object become one event, and an object that is gone a deletion. In
 // both cases the events say that they were missed.
 //
+// The journal has the troubles of each object too (package trouble), so that none is published twice.
+//
 // Events that were committed and that a sink has not acknowledged are sent again. Changes that were
 // not committed are found again. So each change is published at least once, with the same Event.ID
 // each time.
+//
+// # Trouble
+//
+// Changes of the status alone are most of what a cluster writes, and are not published by default.
+// What is wrong with an object is: the publisher gives the signs of each state to a tracker of
+// package trouble, and publishes its news as events of their own (troubles.go). Time alone may begin
+// or end a trouble. Then the state is read from the informer, and if that is ahead of the reports
+// of its follower, the next report decides.
 //
 // # Kinds come and go
 //

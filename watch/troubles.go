@@ -68,6 +68,7 @@ func (p *publisher) observe(what *report, now time.Time) []*event.Event {
 		before = what.signs.now
 	}
 	news := p.troubles.tracker.Observe(o, e.UID, before, what.signs.now, now)
+	what.seen.UID, what.seen.Version = e.UID, e.Version // without a cursor nobody else needs them
 	what.seen.Trouble = p.troubles.keep(o, what.follower, what.seen)
 	return eventsOf(what.follower.observer, e, news)
 }

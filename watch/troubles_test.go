@@ -12,7 +12,6 @@ import (
 
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/event"
-	"github.com/setpoint-io/setpoint/watch/journal"
 	"github.com/setpoint-io/setpoint/watch/observe"
 )
 
@@ -88,7 +87,6 @@ func (w *ward) becomes(name string, verb event.Verb, is string) {
 	}
 	w.take(report{
 		follower: w.f, event: e, change: change, signs: signsOf(e, seen.Trouble), forget: verb == event.Deleted, version: object.Version(version),
-		seen: journal.Seen{UID: e.UID, Version: version},
 	}, w.now)
 	if err := w.publish(w.t.Context(), true); err != nil {
 		w.t.Fatal(err)

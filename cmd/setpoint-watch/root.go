@@ -27,7 +27,9 @@ that are defined later are picked up. A kind that may not be read is said once a
 again; the others go on.
 
 Heartbeats, and changes of nothing but the status, are left out unless --show asks for
-them. Values of Secrets are never shown, only that they changed.
+them. What is wrong with an object is told all the same, once, and so is its end:
+containers that crash or cannot start, Pods without a Node, Nodes that are not ready,
+conditions that failed. Values of Secrets are never shown, only that they changed.
 
 With --cursor nothing is missed over a restart: the next start tells what has changed
 in between, deletions too. With --once it ends then. With -f events go to files,
