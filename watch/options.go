@@ -37,7 +37,7 @@ type Options struct {
 	// Labels and Fields are selectors, which the server applies.
 	Labels, Fields string
 
-	// Show are the classes that are published beside content and metadata.
+	// Show are the classes that are published beside content, metadata and trouble.
 	Show []event.Class
 	// Existing publishes the objects that are there at the start, too.
 	Existing bool

@@ -59,7 +59,7 @@ type Watch struct {
 	// Labels and Fields are selectors as kubectl takes them with -l and --field-selector.
 	Labels string `yaml:"labels,omitempty"`
 	Fields string `yaml:"fields,omitempty"`
-	// Show has the classes of changes that are shown beside content and metadata.
+	// Show has the classes of changes that are shown beside content, metadata and trouble.
 	Show []string `yaml:"show,omitempty"`
 	// Window is how long changes of one object are gathered into one event.
 	Window time.Duration `yaml:"window,omitempty"`
