@@ -62,8 +62,12 @@ func (t Typed[T]) Delete(ctx context.Context, key object.Key, options ...DeleteO
 	}
 	_, err = request.Key(key).Do(ctx)
 	w.Unknown = Unanswered(err)
-	if (err == nil || w.Unknown) && len(o.DryRun) == 0 {
+	switch {
+	case len(o.DryRun) > 0:
+	case err == nil || w.Unknown:
 		record(ctx, w)
+	default:
+		recordRefused(ctx, w, err)
 	}
 	return err
 }
@@ -106,8 +110,13 @@ func (t Typed[T]) DeleteCollection(ctx context.Context, s Selection, options ...
 	w := Write{
 		Verb: "deletecollection", Resource: request.resource, Key: object.Key{Namespace: s.Namespace}, Unknown: true, Client: t.client,
 	}
-	if (err == nil || Unanswered(err)) && len(o.DryRun) == 0 {
+	switch {
+	case len(o.DryRun) > 0:
+	case err == nil || Unanswered(err):
 		record(ctx, w)
+	default:
+		w.Unknown = false
+		recordRefused(ctx, w, err)
 	}
 	return err
 }

@@ -90,7 +90,7 @@ func (s Subresource[S]) Patch(ctx context.Context, key object.Key, patch Patch, 
 		return none, err
 	}
 	request.Body(string(patch.Type), patch.Data)
-	return view.write(ctx, request, Write{Verb: "patch", Key: key}, "", options)
+	return view.write(ctx, request, Write{Verb: "patch", Key: key, Patch: &patch}, "", options)
 }
 
 func (s Subresource[S]) put(ctx context.Context, method string, key object.Key, o S, options []WriteOption) (S, error) {

@@ -243,7 +243,14 @@ func TestASubresourceIsOneOfTheObjectInThePath(t *testing.T) {
 				return
 			}
 			got := r.one(t)
+			if path, _, _ := strings.Cut(c.line, "?"); !strings.HasSuffix(path, "/"+got.Subresource) || got.Subresource == "" {
+				t.Errorf("recorded the subresource %q of %s", got.Subresource, c.line)
+			}
+			if patched := strings.HasPrefix(c.line, "PATCH"); patched != (got.Patch != nil) {
+				t.Errorf("recorded the patch %v of %s", got.Patch, c.line)
+			}
 			got.Client, got.Resource, got.Object = nil, object.Resource{}, nil
+			got.Subresource, got.Manager, got.Before, got.Patch = "", "", "", nil
 			if got != *c.want {
 				t.Errorf("recorded %+v, want %+v", got, *c.want)
 			}

@@ -24,6 +24,14 @@ type Write struct {
 	Version object.Version
 	// Unknown is set if there was no answer: the server may have carried out the write.
 	Unknown bool
+	// Subresource is the one that was written, such as "status", or empty.
+	Subresource string
+	// Manager is the field manager that the write named, or empty.
+	Manager string
+	// Before is the resourceVersion that the object had to have, or empty.
+	Before object.Version
+	// Patch is what was sent, if the write is a patch. As with Object, a Recorder keeps no pointer to it.
+	Patch *Patch
 	// Client sent the write, and can read its outcome.
 	Client *Client
 	// Object is the object in the server's answer, as it is after the write, or a
@@ -42,6 +50,13 @@ const (
 // before the write returns. Record must be safe for concurrent use.
 type Recorder interface{ Record(Write) }
 
+// RefusalRecorder is a Recorder that also records the writes that the server refused. The server has changed nothing.
+// The goroutine that writes calls RecordRefused before the write returns, with the error that it returns.
+type RefusalRecorder interface {
+	Recorder
+	RecordRefused(Write, error)
+}
+
 type recorderKey struct{}
 
 // WithRecorder returns a context whose writes r records, besides the recorders that ctx has
@@ -55,5 +70,15 @@ func record(ctx context.Context, w Write) {
 	recorders, _ := ctx.Value(recorderKey{}).([]Recorder)
 	for _, r := range recorders {
 		r.Record(w)
+	}
+}
+
+// recordRefused calls the recorders that record refused writes.
+func recordRefused(ctx context.Context, w Write, err error) {
+	recorders, _ := ctx.Value(recorderKey{}).([]Recorder)
+	for _, r := range recorders {
+		if r, ok := r.(RefusalRecorder); ok {
+			r.RecordRefused(w, err)
+		}
 	}
 }

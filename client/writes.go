@@ -85,7 +85,7 @@ func (t Typed[T]) Patch(ctx context.Context, key object.Key, patch Patch, option
 		return none, err
 	}
 	request.Key(key).Body(string(patch.Type), patch.Data)
-	return t.write(ctx, request, Write{Verb: "patch", Key: key}, "", options)
+	return t.write(ctx, request, Write{Verb: "patch", Key: key, Patch: &patch}, "", options)
 }
 
 // Apply is a server-side apply: the server sets the fields in config, and manager owns them.
@@ -122,11 +122,14 @@ func (t Typed[T]) write(ctx context.Context, request *Request, w Write, sent str
 // outcome of a write other than a delete.
 func (t Typed[T]) send(ctx context.Context, request *Request, w Write, sent string, options []WriteOption) (o T, ok bool, err error) {
 	request.apply(t.options, options, wire.SpeaksProtobuf(o))
-	w.Resource, w.Client = request.resource, t.client
+	w.Resource, w.Client, w.Subresource, w.Manager = request.resource, t.client, request.subresource, request.options.fieldManager
+	w.Before, _ = object.ParseVersion(sent)
 	answer, err := request.Do(ctx)
 	if err != nil {
 		if w.Unknown = Unanswered(err); w.Unknown {
 			request.record(ctx, w)
+		} else if !request.options.dryRun && !request.harmless {
+			recordRefused(ctx, w, err)
 		}
 		return o, false, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -63,7 +64,10 @@ type core struct {
 	owns      bool          // there is an Owns
 	delay     time.Duration // of the sources that are being added, see Delayed
 	informers []cache.Handle
+	states    map[cache.Handle]func(object.Key) (object.Object, error) // reads an object of an informer
 	heard     heard
+	runs      *runs.Record // nil: runs are not recorded
+	recorder  *runs.Loop   // of runs; made when the loop runs
 
 	elsewhere sync.Once // logs writes to another server
 	refusals  refusals
@@ -102,7 +106,8 @@ func (c *core) refuse(format string, args ...any) {
 }
 
 // Bind gives the loop the logger of the host that runs it, unless [Log] gave one, and the
-// host's resync period, unless [Resync] gave one and if the host has a method ResyncPeriod.
+// host's resync period, unless [Resync] gave one and if the host has a method ResyncPeriod. If the host has a method
+// Runs, it records the loop's runs there, unless [Runs] named another record.
 // A manager binds each controller that is added to it. Bind must not be called after Run. It
 // returns an error for a loop that could never run a key.
 func (c *Keyed[K]) Bind(h Host) error {
@@ -114,6 +119,9 @@ func (c *Keyed[K]) Bind(h Host) error {
 	}
 	if r, ok := h.(interface{ ResyncPeriod() time.Duration }); ok && c.resync == 0 {
 		c.resync = r.ResyncPeriod()
+	}
+	if r, ok := h.(interface{ Runs() *runs.Record }); ok && c.runs == nil {
+		c.runs = r.Runs()
 	}
 	if len(c.sources) == 0 && !c.byHand.Load() {
 		return errNoSource
@@ -156,10 +164,16 @@ func (c *Keyed[K]) Queue() *workqueue.Queue[K] {
 }
 
 // knows adds an informer that the Reconciler reads.
-func (c *core) knows(h cache.Handle) {
-	if !slices.Contains(c.informers, h) {
-		c.informers = append(c.informers, h)
+func knows[T object.Object](c *core, informer cache.SharedInformer[T]) {
+	h := informer.Handle()
+	if slices.Contains(c.informers, h) {
+		return
 	}
+	c.informers = append(c.informers, h)
+	if c.states == nil {
+		c.states = map[cache.Handle]func(object.Key) (object.Object, error){}
+	}
+	c.states[h] = func(key object.Key) (object.Object, error) { return informer.Get(key) }
 }
 
 // Run reconciles until ctx ends, and returns when nothing of the loop runs any more. It first
@@ -173,6 +187,7 @@ func (c *Keyed[K]) Run(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("running controller %s: %w", c.name, err)
 	}
+	c.record()
 	defer c.queue.ShutDown()
 	for _, start := range c.sources {
 		remove, err := start()

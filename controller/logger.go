@@ -37,7 +37,7 @@ type runContext[K comparable] struct {
 	loop            *Keyed[K]
 	key             K
 	causes          workqueue.Causes
-	writes          writes
+	notes
 
 	once sync.Once
 	log  *slog.Logger

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -35,10 +36,10 @@ func (c *Keyed[K]) worker(ctx, work context.Context) {
 
 // run works on one key.
 func (c *Keyed[K]) run(ctx context.Context, item workqueue.Item[K]) {
-	run := &runContext[K]{Context: ctx, loop: c, key: item.Key, causes: item.Causes, writes: writes{loop: &c.core}}
+	run := &runContext[K]{Context: ctx, loop: c, key: item.Key, causes: item.Causes, notes: notes{writes: writes{loop: &c.core}}}
 	var runCtx context.Context = run
-	if !c.staleReads {
-		runCtx = client.WithRecorder(runCtx, &run.writes)
+	if !c.staleReads || c.recorder != nil {
+		runCtx = client.WithRecorder(runCtx, &run.notes)
 	}
 	if c.timeout > 0 {
 		var cancel context.CancelFunc
@@ -46,18 +47,20 @@ func (c *Keyed[K]) run(ctx context.Context, item workqueue.Item[K]) {
 		defer cancel()
 	}
 	req := RequestOf[K]{Key: item.Key, Causes: item.Causes, Attempt: item.Attempt, Unseen: c.own.overdueOf(item.Key), loop: c}
-	result, err := c.call(runCtx, req)
-	c.after(ctx, req, result, err)
+	result, err := c.call(runCtx, &run.notes, req)
+	outcome, next := c.after(ctx, req, result, err)
+	place := c.recordRun(&item, &run.notes, outcome, err, next)
 	// The key is done when the informers have seen what was written. Until then
 	// the queue merges whatever is added for it and hands it to nobody; the
 	// worker is free for other keys.
-	c.own.settle(ctx, item.Key, run.writes.take())
+	c.own.settle(ctx, item.Key, run.writes.take(), place)
 }
 
 // call contains panics.
-func (c *Keyed[K]) call(ctx context.Context, req RequestOf[K]) (result Result, err error) {
+func (c *Keyed[K]) call(ctx context.Context, n *notes, req RequestOf[K]) (result Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			n.panicked = true
 			c.contain("the reconciler", "the run has failed", textOf(req.Key), p)
 			err = fmt.Errorf("reconciling %v: panic: %v", req.Key, p)
 		}
@@ -65,30 +68,36 @@ func (c *Keyed[K]) call(ctx context.Context, req RequestOf[K]) (result Result, e
 	return c.reconcile(ctx, req)
 }
 
-// after decides when the key comes again.
-func (c *Keyed[K]) after(ctx context.Context, req RequestOf[K], result Result, err error) {
+// after decides when the key comes again. It returns how the run ended, and in which time the key comes again; 0 if
+// no time is known.
+func (c *Keyed[K]) after(ctx context.Context, req RequestOf[K], result Result, err error) (outcome runs.Outcome, next time.Duration) {
 	key := req.Key
 	row := c.failures.note(key, err)
 	switch {
 	case err == nil && result.Again && result.After <= 0:
-		c.queue.AddWith(workqueue.Add{RateLimited: true, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Timer}}, key)
+		cause := workqueue.Cause{Source: c.name, Verb: workqueue.Timer}
+		return runs.Again, c.queue.Retry(workqueue.Add{Cause: cause}, key)
 	case err == nil:
 		c.queue.Forget(key)
-		if result.After > 0 {
-			c.queue.AddWith(workqueue.Add{After: result.After, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Timer}}, key)
+		if result.After <= 0 {
+			return runs.Done, 0
 		}
+		c.queue.AddWith(workqueue.Add{After: result.After, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Timer}}, key)
+		return runs.Again, result.After
 	case ctx.Err() != nil:
 		c.log.Warn("a run was ended by the stop", "object", textOf(key), "error", err)
+		return runs.Stopped, 0
 	case isTerminal(err):
 		c.log.Warn("giving up until something changes", "object", textOf(key), "error", err)
 		c.giveUp(req, err)
+		return runs.GivenUp, 0
 	case c.maxRetries > 0 && row > c.maxRetries:
 		c.log.Error("giving up until something changes: too many failures", "object", textOf(key), "retries", row-1, "error", err)
 		c.giveUp(req, err)
-	default:
-		c.report(key, row, err)
-		c.queue.AddWith(workqueue.Add{RateLimited: true, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Retry}}, key)
+		return runs.GivenUp, 0
 	}
+	c.report(key, row, err)
+	return runs.Failed, c.queue.Retry(workqueue.Add{Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Retry}}, key)
 }
 
 // giveUp leaves a key alone until something changes.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -65,7 +66,7 @@ func Log(l *slog.Logger) Option { return func(c *core) { c.log = l } }
 // Reads names an informer that the Reconciler reads and that enqueues no keys. The loop waits
 // for its first list, and for own writes of its kind to appear in it.
 func Reads[T object.Object](informer cache.SharedInformer[T]) Option {
-	return func(c *core) { c.knows(informer.Handle()) }
+	return func(c *core) { knows(c, informer) }
 }
 
 // WriteWait is how long a key waits at most for the writes of its last run to appear in the
@@ -81,6 +82,9 @@ func Reads[T object.Object](informer cache.SharedInformer[T]) Option {
 func WriteWait(most time.Duration) Option {
 	return func(c *core) { c.writeWait, c.staleReads = most, most <= 0 }
 }
+
+// Runs records the runs of the loop in r. The default is the record of the manager that the controller is added to.
+func Runs(r *runs.Record) Option { return func(c *core) { c.runs = r } }
 
 // OnGivingUp calls f when the loop gives up a key, after [MaxRetries] or for a [Terminal] error,
 // with the request and the error of the last run: to record an event, say. The loop logs the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/runs"
 )
 
 // How long a key is held back for own writes.
@@ -41,7 +42,7 @@ type writes struct {
 // is shown under it: another may have taken the name before anybody looks again.
 func (w *writes) Record(write client.Write) {
 	answered := write.Object
-	write.Object = nil // it is the caller's
+	write.Object, write.Patch = nil, nil // they are the caller's
 	if write.Verb == verbDelete && write.UID == "" {
 		for _, informer := range w.loop.informers {
 			if m, shown := informer.Meta(write.Key); shown && shows(informer, write) && sameServer(informer.Client(), write.Client) {
@@ -113,15 +114,18 @@ func (o *ownWrites[K]) init(c *Keyed[K]) {
 
 // settle marks the key done once the informers have seen the writes: now, or from
 // a goroutine of its own.
-func (o *ownWrites[K]) settle(ctx context.Context, key K, all []unseenWrite) {
+// place is where the run is recorded.
+func (o *ownWrites[K]) settle(ctx context.Context, key K, all []unseenWrite, place runs.Place) {
 	unseen := left(append(o.takeOverdue(key), all...))
 	if len(unseen) == 0 {
 		o.loop.queue.Done(key)
 		return
 	}
+	ended := time.Now()
 	o.tasks.Go(func() {
 		defer o.loop.queue.Done(key)
 		defer o.note(key, "")
+		defer func() { place.Settled(time.Since(ended)) }()
 		bounded, cancel := context.WithTimeout(ctx, o.bound)
 		defer cancel()
 		unseen := o.await(bounded, key, unseen)

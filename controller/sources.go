@@ -98,7 +98,7 @@ func Delayed(wait time.Duration, source Option) Option {
 
 // watch adds a source. primary is set if its objects are those that the loop reconciles.
 func watch[K comparable, T object.Object](c *Keyed[K], informer cache.SharedInformer[T], mapping func(cache.Item[T], func(K)), predicates []Predicate[T], primary bool) {
-	c.knows(informer.Handle())
+	knows(&c.core, informer)
 	group, kind := informer.Handle().GroupKind()
 	s := &source[K, T]{core: &c.core, informer: informer, mapping: mapping, predicates: predicates}
 	s.add = s.keys.add
@@ -120,6 +120,7 @@ func watch[K comparable, T object.Object](c *Keyed[K], informer cache.SharedInfo
 				Source:  informer.Kind(),
 				Verb:    e.Kind.String(),
 				Ref:     object.Ref{Group: group, Kind: kind, Key: m.Key, UID: m.UID},
+				From:    versionBefore(e),
 				Version: string(m.Version),
 			}}
 			// Objects of the first list and of a resync can wait for objects that have
@@ -136,6 +137,14 @@ func watch[K comparable, T object.Object](c *Keyed[K], informer cache.SharedInfo
 		c.heard.of = append(c.heard.of, hearing{registration, informer.Handle(), primary})
 		return registration.Remove, nil
 	})
+}
+
+// versionBefore returns the version of the old state of an update. The old state of a delete is the object that is gone.
+func versionBefore[T object.Object](e cache.Event[T]) string {
+	if !e.Old.Exists() || !e.New.Exists() {
+		return ""
+	}
+	return string(e.Old.Meta().Version)
 }
 
 // source finds the keys of events, one event at a time.

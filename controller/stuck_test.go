@@ -20,13 +20,13 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// runs counts the runs of each key.
-type runs struct {
+// runCounts counts the runs of each key.
+type runCounts struct {
 	mu sync.Mutex
 	of map[string]int
 }
 
-func (r *runs) reconcile(_ context.Context, req controller.Request) (controller.Result, error) {
+func (r *runCounts) reconcile(_ context.Context, req controller.Request) (controller.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.of == nil {
@@ -36,7 +36,7 @@ func (r *runs) reconcile(_ context.Context, req controller.Request) (controller.
 	return controller.Result{}, nil
 }
 
-func (r *runs) take() map[string]int {
+func (r *runCounts) take() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	taken := r.of
@@ -53,7 +53,7 @@ func TestAStuckMappingHoldsUpItsOwnControllerAlone(t *testing.T) {
 		b.add("child", "between", "gone")
 		synctest.Wait()
 		stuck := make(chan struct{})
-		var stuckRuns, otherRuns runs
+		var stuckRuns, otherRuns runCounts
 		initial := false
 		noted := func(e cache.Event[*corev1.Pod]) bool { initial = e.Initial; return true }
 		one := controller.New("stuck", stuckRuns.reconcile, b.logger(), controller.For(b.pods),

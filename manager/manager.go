@@ -23,6 +23,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/lease"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
 )
 
 // Runnable is what a manager runs.
@@ -43,6 +44,9 @@ type Manager struct {
 	options  []client.Option
 	shutdown time.Duration
 	resync   time.Duration // see Resync
+
+	runs      *runs.Record // nil: runs are not recorded
+	runsBytes int
 
 	startInterval   time.Duration
 	disabledMetrics []string
@@ -97,10 +101,14 @@ func ClientOptions(options ...client.Option) Option {
 	return func(m *Manager) { m.options = append(m.options, options...) }
 }
 
+// RunRecord is how many bytes the record of the controllers' runs may take; 0 switches it off. The default is
+// runs.DefaultBytes. The record takes memory as it fills.
+func RunRecord(bytes int) Option { return func(m *Manager) { m.runsBytes = bytes } }
+
 // New returns a manager that works against the server of config. It does not
 // connect.
 func New(config *rest.Config, options ...Option) (*Manager, error) {
-	m := &Manager{config: config, log: slog.Default(), shutdown: shutdownTime}
+	m := &Manager{config: config, log: slog.Default(), shutdown: shutdownTime, runsBytes: runs.DefaultBytes}
 	m.phase.Store("not running")
 	for _, option := range options {
 		option(m)
@@ -120,6 +128,11 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
 	m.factory = cache.NewFactory(m.client, m.log)
+	if m.runsBytes != 0 {
+		if m.runs, err = runs.New(m.runsBytes); err != nil {
+			return nil, fmt.Errorf("making a manager: %w", err)
+		}
+	}
 	m.written.server = m.client.Server()
 	if m.election != nil {
 		c := *m.election
@@ -155,6 +168,9 @@ func (m *Manager) Client() *client.Client { return m.client }
 
 // InformerFactory makes the manager a cache.Provider.
 func (m *Manager) InformerFactory() *cache.Factory { return m.factory }
+
+// Runs returns the record of the runs of the manager's controllers, or nil if it is switched off.
+func (m *Manager) Runs() *runs.Record { return m.runs }
 
 // Logger returns the manager's logger.
 func (m *Manager) Logger() *slog.Logger { return m.log }

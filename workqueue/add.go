@@ -47,6 +47,10 @@ func (q *Queue[K]) AddRateLimited(key K) {
 	q.AddWith(Add{RateLimited: true}, key)
 }
 
+// Retry counts a failure of key, enqueues a run as how says when the limiter allows it, and returns the delay. It
+// returns 0 after ShutDown.
+func (q *Queue[K]) Retry(how Add, key K) (delay time.Duration) { return q.addRateLimited(&how, key) }
+
 // bulk is how many keys are added under one lock: enough to make the lock cheap, and few
 // enough that no worker waits for longer than some 50 µs.
 const bulk = 256
@@ -72,13 +76,14 @@ func (q *Queue[K]) AddWith(how Add, keys ...K) {
 	}
 }
 
-func (q *Queue[K]) addRateLimited(how *Add, key K) {
+func (q *Queue[K]) addRateLimited(how *Add, key K) (delay time.Duration) {
 	if q.refuse() {
-		return // without taking tokens from a limiter that others may share
+		return 0 // without taking tokens from a limiter that others may share
 	}
 	// The limiter may be the user's code: not under the lock.
-	delay := max(q.limiter.When(key), how.After)
+	delay = max(q.limiter.When(key), how.After)
 	q.signal(q.addOne(how, key, delay, true))
+	return delay
 }
 
 // refuse counts an add and reports true if the queue is shut down.
@@ -134,7 +139,7 @@ func (q *Queue[K]) add(how *Add, key K, hash uint64, now int64, delay time.Durat
 		e = q.newEntry(key, hash)
 	}
 	if e.waits == notWaiting {
-		e.priority = how.Priority
+		e.priority, e.added, e.freed = how.Priority, now, 0
 	} else {
 		q.counts.merged++
 		q.raise(e, how.Priority)

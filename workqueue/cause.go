@@ -29,6 +29,7 @@ type Cause struct {
 	Source  string     // what added the key: the name of a handler or source, one of few
 	Verb    string     // Added, Updated, Deleted, Replaced, Resync, Timer, Retry, Enqueued or Fed
 	Ref     object.Ref // the object that changed; zero where there is none
+	From    string     // its resourceVersion before; empty if it is new or the source does not know
 	Version string     // its resourceVersion
 }
 
@@ -56,7 +57,7 @@ func (c Cause) String() string {
 const maxCauses = 4
 
 // Causes has the reasons of a run: one cause for each source, verb and object, with that
-// object's last version, in order of arrival. Of more than four it has the first three and the
+// object's versions before the first change and after the last, in order of arrival. Of more than four it has the first three and the
 // last.
 //
 // The memory belongs to the queue, which reuses it: read Causes before Done, or keep the result
@@ -65,8 +66,8 @@ type Causes struct {
 	first causeList
 }
 
-// dropped returns how many causes were not kept.
-func (c Causes) dropped() int {
+// Dropped returns how many causes were not kept.
+func (c Causes) Dropped() int {
 	if c.first == nil {
 		return 0
 	}
@@ -93,7 +94,7 @@ func (c Causes) String() string {
 		}
 		b.WriteString(cause.String())
 	}
-	if n := c.dropped(); n > 0 {
+	if n := c.Dropped(); n > 0 {
 		fmt.Fprintf(&b, " and %d more", n)
 	}
 	return b.String()
@@ -110,7 +111,7 @@ type causeNode struct {
 	dropped int32 // in the first node: causes that were not kept
 }
 
-// merge adds a cause, using nodes of the pool.
+// merge adds a cause, using nodes of the pool. A cause that is there keeps its From.
 func (p *causePool) merge(l *causeList, c *Cause) {
 	at, n := l, 0
 	for ; *at != nil; at = &(*at).next {

@@ -26,6 +26,8 @@ type entry[K comparable] struct {
 	adds      int32 // merged into it
 	heapIndex int32 // in the delay heap, while untilDue
 	when      int64 // until when (untilDue) or since when (forWorker) it waits
+	added     int64 // when it was added first
+	freed     int64 // when the run before ended, if the key waited for that
 	causes    causeList
 	lane      *lane[K] // nil unless it can be handed out
 

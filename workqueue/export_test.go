@@ -10,9 +10,6 @@ const (
 	DefaultMaxDelay = defaultMaxDelay
 )
 
-// Dropped returns how many causes were not kept.
-func (c Causes) Dropped() int { return c.dropped() }
-
 // ShuttingDown reports whether ShutDown or ShutDownWithDrain was called.
 func (q *Queue[K]) ShuttingDown() bool {
 	q.mu.Lock()

@@ -15,7 +15,10 @@ type Item[K comparable] struct {
 	Causes   Causes        // the reasons; valid until Done
 	Adds     int           // how many adds were merged into this run, at least one
 	Attempt  int           // rate limited adds of the key since the last Forget: 0 for a first try
+	Delayed  time.Duration // from the add until the end of its delay
 	Waited   time.Duration // since the add, or since the end of its delay
+	Held     time.Duration // the part of Waited until the Done of the run before
+	Began    time.Time     // when a worker got the key
 }
 
 // Items yields keys until the queue is shut down and nothing is ready. It calls Done for each
@@ -107,6 +110,9 @@ func (q *Queue[K]) take(now int64, item *Item[K]) *entry[K] {
 	item.Causes.first = e.causes
 	item.Adds = int(e.adds)
 	item.Waited = time.Duration(waited)
+	item.Delayed = time.Duration(max(e.when-e.added, 0))
+	item.Held = time.Duration(min(max(e.freed-e.when, 0), waited))
+	item.Began = q.at(now)
 	item.Attempt = 0
 	if len(q.failures) > 0 {
 		item.Attempt = q.failures[e.key]
@@ -148,6 +154,7 @@ func (q *Queue[K]) finish(e *entry[K], now int64) {
 		q.freeEntry(e)
 	case forWorker:
 		q.pending--
+		e.freed = now
 		q.ready.push(e)
 	case untilDue: // the timer does it
 	}

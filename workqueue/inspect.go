@@ -70,7 +70,7 @@ func (q *Queue[K]) inspectRunning(e *entry[K]) Running[K] {
 		Since:    q.at(e.started),
 		Failures: q.failures[e.key],
 		Causes:   slices.Collect(Causes{e.runningCauses}.All()),
-		Dropped:  Causes{e.runningCauses}.dropped(),
+		Dropped:  Causes{e.runningCauses}.Dropped(),
 	}
 	if e.waits != notWaiting {
 		next := q.pendingRun(e)
@@ -88,7 +88,7 @@ func (q *Queue[K]) pendingRun(e *entry[K]) Pending {
 		Priority: e.priority,
 		Adds:     int(e.adds),
 		Causes:   slices.Collect(Causes{e.causes}.All()),
-		Dropped:  Causes{e.causes}.dropped(),
+		Dropped:  Causes{e.causes}.Dropped(),
 	}
 	if e.waits == untilDue {
 		p.Until = q.at(e.when)

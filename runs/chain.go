@@ -1,0 +1,151 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runs
+
+import (
+	"time"
+
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// Bounds of the chain of causes: how many steps back it goes, and how many causes it names in all.
+const (
+	mostSteps   = 12
+	mostOrigins = 64
+)
+
+// Origin is a cause of a run, with what led to it.
+type Origin struct {
+	Cause Cause `json:"cause"`
+	// Run is the run that made the change of the cause, and Write its write; nil if the record does not have it.
+	Run   *Run   `json:"run,omitempty"`
+	Write *Write `json:"write,omitempty"`
+	// NotKnown says why there is no Run. It is empty if there is one.
+	NotKnown string `json:"notKnown,omitempty"`
+	// Origins are those of Run.
+	Origins []Origin `json:"origins,omitempty"`
+}
+
+// Reasons why an Origin has no run. A program that knows the object can join further: the version of the cause is in
+// the records of other managers, and the managedFields of the object name the others that write it.
+const (
+	WrittenByOthers = "not written by a controller of this record"
+	NoLongerKept    = "written before the oldest run that is kept, or not by a controller of this record"
+	NotAnObject     = "not a change of an object"
+	TooLong         = "the chain is longer than is shown"
+)
+
+// Origins returns the chain of causes of a run backwards: the runs whose writes caused it, the runs whose writes
+// caused those, and so on. A change is joined with its write by kind, UID and resourceVersion, and a delete by kind,
+// name and UID. It finds what this record has; NotKnown says what it does not have.
+func (r *Record) Origins(run *Run) []Origin {
+	c := chain{record: r, left: mostOrigins, seen: map[uint64]bool{run.Number: true}}
+	return c.origins(run, mostSteps)
+}
+
+type chain struct {
+	record *Record
+	left   int
+	seen   map[uint64]bool // numbers of runs
+}
+
+func (c *chain) origins(run *Run, steps int) (all []Origin) {
+	for _, cause := range run.Causes {
+		if c.left == 0 {
+			return append(all, Origin{Cause: cause, NotKnown: TooLong})
+		}
+		c.left--
+		all = append(all, c.origin(run, cause, steps))
+	}
+	return all
+}
+
+func (c *chain) origin(run *Run, cause Cause, steps int) Origin {
+	o := Origin{Cause: cause}
+	var found bool
+	var by Run
+	var write int
+	switch {
+	case cause.Verb == workqueue.Retry || cause.Verb == workqueue.Timer:
+		by, found = c.record.before(run)
+		write = -1
+	case cause.Object == (Object{}):
+		o.NotKnown = NotAnObject
+		return o
+	default:
+		by, write, found = c.record.Wrote(cause.Object, cause.Version)
+		if !found && cause.Verb == workqueue.Deleted {
+			by, write, found = c.record.deleted(cause.Object, run.Began)
+		}
+	}
+	switch {
+	case !found:
+		o.NotKnown = WrittenByOthers
+		if since := c.record.Stats().Since; !since.IsZero() {
+			o.NotKnown = NoLongerKept
+		}
+		return o
+	case write >= 0:
+		o.Write = &by.Writes[write]
+	}
+	o.Run = &by
+	if c.seen[by.Number] || steps == 0 {
+		return o
+	}
+	c.seen[by.Number] = true
+	o.Origins = c.origins(&by, steps-1)
+	return o
+}
+
+// Wrote returns the run that made a version of an object, and the index of the write. A UID that is empty on one side
+// is not compared.
+func (r *Record) Wrote(o Object, version string) (run Run, write int, found bool) {
+	v := number(version)
+	if v == 0 {
+		return Run{}, 0, false
+	}
+	for _, run := range r.keptWith(r.index.version(o.Group, o.Kind, v)) {
+		for i, w := range run.Writes {
+			if w.Version == version && w.Object.same(o) {
+				return run, i, true
+			}
+		}
+	}
+	return Run{}, 0, false
+}
+
+// deleted returns the newest run before a time that deleted an object.
+func (r *Record) deleted(o Object, before time.Time) (run Run, write int, found bool) {
+	for _, run := range r.keptWith(r.index.object(o.Group, o.Kind, o.Ref().Key)) {
+		for i, w := range run.Writes {
+			if w.Verb == "delete" && w.Code == 0 && w.Object.same(o) && run.Began.Before(before) {
+				return run, i, true
+			}
+		}
+	}
+	return Run{}, 0, false
+}
+
+// before returns the run of the same key before a run.
+func (r *Record) before(run *Run) (before Run, found bool) {
+	for _, other := range r.find(Query{Controller: run.Controller, Key: run.Key, Object: run.Object}) {
+		if other.Number < run.Number && (!found || before.Number < other.Number) {
+			before, found = other, true
+		}
+	}
+	return before, found
+}
+
+// keptWith returns the kept runs that have a term, the newest first.
+func (r *Record) keptWith(term uint32) (all []Run) {
+	r.mu.Lock()
+	entries, words := r.appendWith(nil, r.kept, term), r.words.text
+	r.mu.Unlock()
+	for _, entry := range entries {
+		if run, err := decode(entry, words); err == nil {
+			all = append(all, run)
+		}
+	}
+	return all
+}

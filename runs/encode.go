@@ -1,0 +1,263 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runs
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// An entry begins with fields of fixed size, of which those from atLast on change when further runs are counted in
+// it. Numbers are little endian. The postings follow, and then the payload, in the order of encoder.payload.
+const (
+	atSize     = 0  // 4 bytes: of the entry
+	atOutcome  = 4  // 1 byte: index into outcomes
+	atFlags    = 5  // 1 byte
+	atPostings = 6  // 2 bytes: how many
+	atKey      = 8  // 8 bytes: the hash of controller and key
+	atLike     = 16 // 8 bytes: equal for runs that are counted in one entry; 0 for runs that are not
+	atNumber   = 24 // 8 bytes
+	atBegan    = 32 // 8 bytes: nanoseconds since 1970
+	atLast     = 40 // 8 bytes: as atBegan, of the last run
+	atNext     = 48 // 8 bytes: as atBegan, when the key runs again; 0 if there is no time
+	atVersion  = 56 // 8 bytes: LastVersion
+	atRuns     = 64 // 4 bytes
+	atSettled  = 68 // 4 bytes: microseconds
+
+	headerSize = 72
+)
+
+// flagMoved is set in an entry that has been copied to the end of its ring.
+const flagMoved = 1
+
+// Bounds of what an entry keeps of a run.
+const (
+	mostText    = 512
+	mostReasons = 8
+	mostParams  = 8
+	mostFields  = 16
+)
+
+// encoder writes an entry. It is reused, so that it does not allocate.
+type encoder struct {
+	words *words
+	b     []byte
+	terms []uint32
+}
+
+// entry writes a whole entry, with writes up to a size of most.
+func (e *encoder) entry(i *index, of *entry, run *Ended, most int) {
+	e.terms = append(e.terms[:0], term(of.hash))
+	e.writeTerms(i, of, run.Writes, most)
+	var fixed [headerSize]byte
+	fixed[atOutcome] = indexOf(run.Outcome)
+	binary.LittleEndian.PutUint16(fixed[atPostings:], uint16(len(e.terms)))
+	binary.LittleEndian.PutUint64(fixed[atKey:], of.hash)
+	binary.LittleEndian.PutUint64(fixed[atLike:], of.like)
+	binary.LittleEndian.PutUint32(fixed[atRuns:], 1)
+	e.b = append(e.b[:0], fixed[:]...)
+	for _, term := range e.terms {
+		e.b = binary.LittleEndian.AppendUint32(e.b, term)
+		e.b = append(e.b, 0, 0, 0, 0, 0, 0, 0, 0) // which the ring fills in
+	}
+	e.payload(&of.loop, of.key, of.text, run, most)
+	binary.LittleEndian.PutUint32(e.b[atSize:], uint32(len(e.b)))
+}
+
+func (e *encoder) uint(n uint64)            { e.b = binary.AppendUvarint(e.b, n) }
+func (e *encoder) duration(d time.Duration) { e.uint(uint64(max(d, 0))) }
+
+// text writes a text as it is, cut to a bound.
+func (e *encoder) text(s string) {
+	s = cut(s, mostText)
+	e.uint(uint64(len(s)))
+	e.b = append(e.b, s...)
+}
+
+// word writes a text of which there are few.
+func (e *encoder) word(s string) {
+	if n, ok := e.words.numberOf(s); ok {
+		e.uint(uint64(n) + 1)
+		return
+	}
+	e.b = append(e.b, 0)
+	e.text(s)
+}
+
+// version writes a resourceVersion. Servers send decimal numbers; others are not kept.
+func (e *encoder) version(v string) { e.uint(number(v)) }
+
+func number(v string) uint64 {
+	n, err := strconv.ParseUint(v, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Forms of a UID.
+const (
+	uidNone  = 0
+	uidBytes = 1 // 16 bytes
+	uidText  = 2
+)
+
+func (e *encoder) object(group, kind string, key object.Key, uid string) {
+	e.word(group)
+	e.word(kind)
+	e.word(key.Namespace)
+	e.text(key.Name)
+	e.uid(uid)
+}
+
+// uid writes a UID. API servers make random UUIDs, which take 16 bytes.
+func (e *encoder) uid(uid string) {
+	if uid == "" {
+		e.b = append(e.b, uidNone)
+		return
+	}
+	before := len(e.b)
+	e.b = append(e.b, uidBytes)
+	if b, ok := appendUUID(e.b, uid); ok {
+		e.b = b
+		return
+	}
+	e.b = append(e.b[:before], uidText)
+	e.text(uid)
+}
+
+// dashes reports whether a UUID has a dash at an index of its text.
+func dashes(i int) bool { return i == 8 || i == 13 || i == 18 || i == 23 }
+
+// appendUUID appends the 16 bytes of a UUID in lower case.
+func appendUUID(b []byte, uid string) ([]byte, bool) {
+	if len(uid) != 36 {
+		return b, false
+	}
+	var digits [32]byte
+	n := 0
+	for i := range len(uid) {
+		switch c := uid[i]; {
+		case dashes(i) != (c == '-'), c >= 'A' && c <= 'F':
+			return b, false
+		case c != '-':
+			digits[n] = c
+			n++
+		}
+	}
+	var raw [16]byte
+	if _, err := hex.Decode(raw[:], digits[:]); err != nil {
+		return b, false
+	}
+	return append(b, raw[:]...), true
+}
+
+// payload writes what of a run does not change.
+func (e *encoder) payload(l *Loop, key object.Key, text string, run *Ended, most int) {
+	e.word(l.controller)
+	e.word(l.group)
+	e.word(l.kind)
+	if l.kind != "" {
+		e.word(key.Namespace)
+		e.text(key.Name)
+	} else {
+		e.text(text)
+	}
+	e.uint(uint64(run.Priority - minPriority))
+	e.uint(uint64(run.Attempt))
+	e.duration(run.Delayed)
+	e.duration(run.Before)
+	e.duration(run.Queued)
+	e.duration(run.Took)
+	e.causes(run.Causes)
+	e.text(run.Error)
+	e.reasons(run.Reasons)
+	e.writes(run.Writes, most)
+}
+
+// minPriority is the least priority of a queue.
+const minPriority = -128
+
+func (e *encoder) causes(causes workqueue.Causes) {
+	for c := range causes.All() {
+		e.b = append(e.b, 1)
+		e.word(c.Source)
+		e.word(c.Verb)
+		e.object(c.Ref.Group, c.Ref.Kind, c.Ref.Key, string(c.Ref.UID))
+		e.version(c.From)
+		e.version(c.Version)
+	}
+	e.b = append(e.b, 0)
+	e.uint(uint64(causes.Dropped()))
+}
+
+func (e *encoder) reasons(all []Reason) {
+	all = all[:min(len(all), mostReasons)]
+	e.uint(uint64(len(all)))
+	for i := range all {
+		r := &all[i]
+		e.word(r.Code)
+		e.word(r.Text)
+		params := r.Params[:min(len(r.Params), mostParams)]
+		e.uint(uint64(len(params)))
+		for _, p := range params {
+			e.word(p.Name)
+			e.text(p.Value)
+		}
+		e.text(r.Ends)
+		e.object(r.Until.Group, r.Until.Kind, object.Key{Namespace: r.Until.Namespace, Name: r.Until.Name}, string(r.Until.UID))
+	}
+}
+
+// writes writes as many writes as there is room for, and the number of the others.
+func (e *encoder) writes(all []Write, most int) {
+	n := 0
+	for ; n < len(all); n++ {
+		before := len(e.b)
+		e.b = append(e.b, 1)
+		e.write(&all[n])
+		if len(e.b) > most-16 {
+			e.b = e.b[:before]
+			break
+		}
+	}
+	e.b = append(e.b, 0)
+	e.uint(uint64(len(all) - n))
+}
+
+func (e *encoder) write(w *Write) {
+	e.word(w.Verb)
+	e.object(w.Object.Group, w.Object.Kind, object.Key{Namespace: w.Object.Namespace, Name: w.Object.Name}, string(w.Object.UID))
+	e.word(w.Subresource)
+	e.version(w.Version)
+	e.uint(uint64(max(w.Code, 0)))
+	if w.Unknown {
+		e.b = append(e.b, 1)
+	} else {
+		e.b = append(e.b, 0)
+	}
+	e.word(w.Manager)
+	fields := w.Fields[:min(len(w.Fields), mostFields)]
+	e.uint(uint64(len(fields)))
+	for _, f := range fields {
+		e.word(f)
+	}
+	e.uint(uint64(w.MoreFields + len(w.Fields) - len(fields)))
+}
+
+// cut shortens a text to a bound in bytes, at the end of a character.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xC0 == 0x80 {
+		most--
+	}
+	return s[:most]
+}

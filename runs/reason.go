@@ -1,0 +1,72 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runs
+
+import (
+	"strings"
+)
+
+// Reason is why a controller did not do something, or what it waits for.
+type Reason struct {
+	// Code is for programs: a word in CamelCase that stays the same from version to version.
+	Code string `json:"code"`
+	// Text is the sentence for people, with the names of parameters in braces: "the rollout keeps {kept} Pods".
+	Text string `json:"text"`
+	// Params are the parameters. They have names, numbers and times, and never values of a Secret.
+	Params []Param `json:"params,omitempty"`
+	// Ends says what would end the wait, if Until does not: "a change of the quota".
+	Ends string `json:"ends,omitempty"`
+	// Until is the object whose change would end the wait; zero if there is none, or not a single one.
+	Until Object `json:"until"`
+}
+
+// Param is a parameter of a Reason.
+type Param struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Sentence returns the text with its parameters.
+func (r Reason) Sentence() string {
+	if len(r.Params) == 0 {
+		return r.Text
+	}
+	var b strings.Builder
+	for text := r.Text; ; {
+		before, rest, found := strings.Cut(text, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		value, known := r.param(name)
+		if !closed || !known {
+			b.WriteByte('{')
+			text = rest
+			continue
+		}
+		b.WriteString(value)
+		text = after
+	}
+}
+
+func (r Reason) param(name string) (value string, known bool) {
+	for _, p := range r.Params {
+		if p.Name == name {
+			return p.Value, true
+		}
+	}
+	return "", false
+}
+
+// String returns the sentence, and what would end the wait.
+func (r Reason) String() string {
+	switch {
+	case r.Ends != "":
+		return r.Sentence() + " (until " + r.Ends + ")"
+	case r.Until != (Object{}):
+		return r.Sentence() + " (until " + r.Until.String() + " changes)"
+	}
+	return r.Sentence()
+}

@@ -1,0 +1,149 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runs_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+var noon = time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
+
+func newRecord(t testing.TB, bytes int) *runs.Record {
+	t.Helper()
+	record, err := runs.New(bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+func TestARecordThatIsTooSmallIsRefused(t *testing.T) {
+	for _, bytes := range []int{-1, 0, runs.LeastBytes - 1} {
+		if _, err := runs.New(bytes); err == nil || !strings.Contains(err.Error(), "want 262144 to") {
+			t.Errorf("a record of %d bytes: %v, want an error with the bounds", bytes, err)
+		}
+	}
+}
+
+// A run that writes more objects than an entry has room for keeps the first of them, and the number of the others.
+func TestARunWithThousandsOfWritesIsCut(t *testing.T) {
+	record := newRecord(t, runs.LeastBytes)
+	run := &runs.Ended{Began: noon, Outcome: runs.Done}
+	for i := range 5000 {
+		run.Writes = append(run.Writes, runs.Write{Verb: "create", Version: fmt.Sprint(i + 1),
+			Object: runs.Object{Kind: "Pod", Namespace: "ns", Name: fmt.Sprint("web-", i), UID: "0c9a4c0e-5a3e-4f57-9d8f-1f2e3d4c5b6a"}})
+	}
+	runs.Add(record.Loop("replicaset", "apps", "ReplicaSet"), object.Key{Namespace: "ns", Name: "web"}, run)
+	found, _ := record.Find(runs.Query{})
+	if len(found) != 1 || len(found[0].Writes) < 50 || len(found[0].Writes)+found[0].MoreWrites != 5000 {
+		t.Fatalf("the record has %d runs; the first has %d writes and %d more, want 5000 in all", len(found), len(found[0].Writes), found[0].MoreWrites)
+	}
+	if s := record.Stats(); s.Bytes > s.Limit {
+		t.Errorf("the record has %d bytes, more than %d", s.Bytes, s.Limit)
+	}
+}
+
+// Texts without end do not break the bound: the entry is cut.
+func TestARunWithHugeTextsIsCut(t *testing.T) {
+	record := newRecord(t, runs.LeastBytes)
+	huge := strings.Repeat("ä", 1<<16)
+	var params []runs.Param
+	for range 100 {
+		params = append(params, runs.Param{Name: huge, Value: huge})
+	}
+	run := &runs.Ended{Began: noon, Outcome: runs.Failed, Error: huge}
+	for range 100 {
+		run.Reasons = append(run.Reasons, runs.Reason{Code: huge, Text: huge, Params: params, Ends: huge, Until: runs.Object{Kind: huge, Name: huge}})
+	}
+	runs.Add(record.Loop(huge, "", "Pod"), object.Key{Namespace: huge, Name: huge}, run)
+	if s := record.Stats(); s.Bytes > s.Limit {
+		t.Errorf("the record has %d bytes, more than %d", s.Bytes, s.Limit)
+	}
+	found, _ := record.Find(runs.Query{})
+	if len(found) != 1 || found[0].Outcome != runs.Failed || len(found[0].Error) > 512 || !strings.HasPrefix(huge, found[0].Error) {
+		t.Fatalf("the record has %+v, want one run that failed, with the beginning of its error", found)
+	}
+}
+
+// A run whose cause is a delete is joined with the delete, which made no version.
+func TestADeleteIsTheOriginOfARun(t *testing.T) {
+	record := newRecord(t, runs.LeastBytes)
+	pod := runs.Object{Kind: "Pod", Namespace: "ns", Name: "web-1", UID: "u"}
+	sets := record.Loop("replicaset", "apps", "ReplicaSet")
+	runs.Add(sets, object.Key{Namespace: "ns", Name: "web"}, &runs.Ended{Began: noon, Outcome: runs.Done, Writes: []runs.Write{{Verb: "delete", Object: pod}}})
+	run := runs.Run{Number: 99, Began: noon.Add(time.Second), Causes: []runs.Cause{
+		{Source: "pods", Verb: "Deleted", Object: pod, Version: "12"},
+		{Source: "pods", Verb: "Deleted", Object: runs.Object{Kind: "Pod", Namespace: "ns", Name: "web-1", UID: "another"}, Version: "13"},
+		{Source: "every 10s", Verb: "Fed"},
+	}}
+	origins := record.Origins(&run)
+	if len(origins) != 3 || origins[0].Run == nil || origins[0].Write.Verb != "delete" {
+		t.Fatalf("the origins are %+v, want the run that deleted the Pod", origins)
+	}
+	if origins[1].Run != nil || origins[1].NotKnown != runs.WrittenByOthers || origins[2].NotKnown != runs.NotAnObject {
+		t.Errorf("the origins are %+v, want nobody for another Pod of the name and for what is no object", origins[1:])
+	}
+}
+
+// A sentence has its parameters, and what is in braces without one stays.
+func TestSentences(t *testing.T) {
+	for _, c := range []struct {
+		reason runs.Reason
+		want   string
+	}{
+		{runs.Reason{Text: "plain {x}"}, "plain {x}"},
+		{runs.Reason{Text: "{n} of {m} {x} {", Params: []runs.Param{{Name: "n", Value: "{m}"}, {Name: "m", Value: "3"}}}, "{m} of 3 {x} {"},
+		{runs.Reason{Text: "waits", Ends: "a change"}, "waits (until a change)"},
+		{runs.Reason{Text: "waits", Until: runs.Object{Kind: "Node", Name: "a"}}, "waits (until Node a changes)"},
+	} {
+		if got := c.reason.String(); got != c.want {
+			t.Errorf("the reason is %q, want %q", got, c.want)
+		}
+	}
+}
+
+// causesOf returns a cause as an informer makes it.
+func causesOf(key object.Key) workqueue.Causes {
+	queue := workqueue.New(workqueue.Options[object.Key]{})
+	queue.AddWith(workqueue.Add{Cause: workqueue.Cause{Source: "deployments", Verb: workqueue.Updated, From: "4710", Version: "4711",
+		Ref: object.Ref{Group: "apps", Kind: "Deployment", Key: key, UID: "0c9a4c0e-5a3e-4f57-9d8f-1f2e3d4c5b6a"}}}, key)
+	item, _ := queue.Get()
+	return item.Causes
+}
+
+// What adding a run costs: one that is counted in an earlier one of its key, of one key and of many, and one that wrote.
+func BenchmarkAdd(b *testing.B) {
+	write := []runs.Write{{Verb: "update", Subresource: "status", Version: "4711", Fields: []string{"status.readyReplicas"},
+		Object: runs.Object{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "0c9a4c0e-5a3e-4f57-9d8f-1f2e3d4c5b6a"}}}
+	keys := make([]object.Key, 20_000)
+	for i := range keys {
+		keys[i] = object.Key{Namespace: "shop", Name: fmt.Sprint("web-", i)}
+	}
+	for _, c := range []struct {
+		name   string
+		keys   int
+		writes []runs.Write
+	}{{"counted", 1, nil}, {"of 20,000 keys", len(keys), nil}, {"writing", 1, write}} {
+		b.Run(c.name, func(b *testing.B) {
+			loop := newRecord(b, runs.DefaultBytes).Loop("deployment", "apps", "Deployment")
+			run := &runs.Ended{Began: noon, Outcome: runs.Done, Writes: c.writes, Causes: causesOf(keys[0])}
+			for _, key := range keys[:c.keys] {
+				runs.Add(loop, key, run)
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				runs.Add(loop, keys[i%c.keys], run)
+				i++
+			}
+		})
+	}
+}
