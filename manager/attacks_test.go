@@ -27,6 +27,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 )
 
 // What strangers can do to a manager whose secure port they reach. Each test is an attack.
@@ -56,7 +57,7 @@ func TestAFloodOfBogusTokensDoesNotEndTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &slowReviews{next: podServer(t)}
 		l := newPipes()
-		m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: network}, manager.Serve(l, manager.Serving{}),
+		m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: network}, manager.Serve(l, serving.Options{}),
 			manager.Log(slog.New(slog.DiscardHandler)), manager.Instance("a"), manager.LeaderElection(locked))
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +127,7 @@ func bogusServer(t *testing.T, profiling bool) (base string, reviews func() int)
 	go func() { _ = server.Serve(api) }()
 	t.Cleanup(func() { _ = server.Close() })
 	l := listen(t)
-	run(t, broken(t, &rest.Config{Host: "http://" + api.Addr().String()}, manager.Serve(l, manager.Serving{Profiling: profiling})))
+	run(t, broken(t, &rest.Config{Host: "http://" + api.Addr().String()}, manager.Serve(l, serving.Options{Profiling: profiling})))
 	base = "https://" + l.Addr().String()
 	waitFor(t, "the manager to be ready", func() bool { code, _ := ask(t, base+"/readyz", ""); return code == http.StatusOK })
 	return base, func() int {
@@ -192,7 +193,7 @@ func TestHeadersAreBounded(t *testing.T) {
 }
 
 // quiet is a manager that serves on pipes until the test ends.
-func quiet(t *testing.T, l net.Listener, s manager.Serving, parts ...controller.Runnable) (end func()) {
+func quiet(t *testing.T, l net.Listener, s serving.Options, parts ...controller.Runnable) (end func()) {
 	t.Helper()
 	m, err := manager.New(podServer(t).Config(), manager.Serve(l, s), manager.Log(slog.New(slog.DiscardHandler)), manager.Instance("a"))
 	if err != nil {
@@ -216,7 +217,7 @@ func quiet(t *testing.T, l net.Listener, s manager.Serving, parts ...controller.
 func TestConnectionsOfOneAddressAreBoundedAndKeepNobodyElseOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
-		defer quiet(t, l, manager.Serving{})()
+		defer quiet(t, l, serving.Options{})()
 		synctest.Wait()
 		var open atomic.Int64
 		var readers sync.WaitGroup
@@ -251,7 +252,7 @@ func TestConnectionsOfOneAddressAreBoundedAndKeepNobodyElseOut(t *testing.T) {
 func TestABodyThatDoesNotEndEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
-		defer quiet(t, l, manager.Serving{Plain: true, Profiling: true})()
+		defer quiet(t, l, serving.Options{Plain: true, Profiling: true})()
 		synctest.Wait()
 		for _, head := range []string{
 			"GET /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n",
@@ -285,7 +286,7 @@ func TestABodyThatDoesNotEndEndsTheConnection(t *testing.T) {
 func TestAProfileMayTakeLongerThanARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
-		defer quiet(t, l, manager.Serving{Plain: true, Profiling: true})()
+		defer quiet(t, l, serving.Options{Plain: true, Profiling: true})()
 		synctest.Wait()
 		began := time.Now()
 		if code, text := l.get(t, false, "/debug/pprof/goroutine?seconds=45", ""); code != http.StatusOK || time.Since(began) < 45*time.Second {
@@ -303,7 +304,7 @@ func TestStrangersLearnWhichChecksFailAndNotWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log lockedBuffer
-	m, err := manager.New(&rest.Config{Host: "http://" + address}, manager.Serve(l, manager.Serving{}), manager.Serve(plain, manager.Serving{Plain: true}),
+	m, err := manager.New(&rest.Config{Host: "http://" + address}, manager.Serve(l, serving.Options{}), manager.Serve(plain, serving.Options{Plain: true}),
 		manager.Log(slog.New(slog.NewTextHandler(&log, nil))), manager.Instance("test"))
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +329,7 @@ func TestStrangersLearnWhichChecksFailAndNotWhy(t *testing.T) {
 func TestThePlainPortAnswersToItsOwnNamesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
-		defer quiet(t, l, manager.Serving{Plain: true, Profiling: true})()
+		defer quiet(t, l, serving.Options{Plain: true, Profiling: true})()
 		synctest.Wait()
 		for _, test := range []struct {
 			headers string
@@ -377,7 +378,7 @@ func TestThePlainPortAnswersToItsOwnNamesAlone(t *testing.T) {
 func TestDebugPagesHaveNoControlCharacters(t *testing.T) {
 	const evil = "red \x1b[31m bell \a back \b\r line \x7f csi \u009b2J over \u202e invalid \xff end"
 	l := listen(t)
-	m, err := manager.New(somePods(t).Config(), manager.Serve(l, manager.Serving{Plain: true}),
+	m, err := manager.New(somePods(t).Config(), manager.Serve(l, serving.Options{Plain: true}),
 		manager.Log(slog.New(slog.DiscardHandler)), manager.Instance("evil\x1b]0;title\a\nname"))
 	if err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/wire"
@@ -160,7 +161,7 @@ var configMaps = object.Resource{Version: "v1", Plural: "configmaps", Kind: "Con
 
 // judged runs a manager that knows people as said, and returns where its metrics are, its
 // API server's ConfigMaps, and of whom it asks.
-func judged(t *testing.T, how manager.Authentication, published ...*corev1.ConfigMap) (url string, maps *fakeapi.Resource, asked <-chan authorizationv1.SubjectAccessReviewSpec) {
+func judged(t *testing.T, how serving.Authentication, published ...*corev1.ConfigMap) (url string, maps *fakeapi.Resource, asked <-chan authorizationv1.SubjectAccessReviewSpec) {
 	t.Helper()
 	server := fakeapi.New(podsResource)
 	maps = server.Serve(configMaps)
@@ -171,7 +172,7 @@ func judged(t *testing.T, how manager.Authentication, published ...*corev1.Confi
 	}
 	j := &judge{Server: server, asked: make(chan authorizationv1.SubjectAccessReviewSpec, 100)}
 	l := listen(t)
-	run(t, broken(t, &rest.Config{Host: "http://in-memory", Transport: j}, manager.Serve(l, manager.Serving{Authentication: how})))
+	run(t, broken(t, &rest.Config{Host: "http://in-memory", Transport: j}, manager.Serve(l, serving.Options{Authentication: how})))
 	base := "https://" + l.Addr().String()
 	waitFor(t, "the manager to be ready", func() bool { code, _ := ask(t, base+"/readyz", ""); return code == http.StatusOK })
 	return base + "/metrics", maps, j.asked
@@ -190,7 +191,7 @@ var watcher = pkix.Name{CommonName: "prometheus", Organization: []string{"monito
 
 func TestWhoShowsACertificateOfAKnownAuthorityIsItsUser(t *testing.T) {
 	ours, other := newAuthority(t, "ours"), newAuthority(t, "other")
-	url, _, asked := judged(t, manager.Authentication{ClientCAFile: file(t, ours.pem)})
+	url, _, asked := judged(t, serving.Authentication{ClientCAFile: file(t, ours.pem)})
 	for _, test := range []struct {
 		name string
 		cert *tls.Certificate
@@ -222,7 +223,7 @@ func TestWhoShowsACertificateOfAKnownAuthorityIsItsUser(t *testing.T) {
 func TestAnAuthorityThatChangesOnDiskIsNoticedAndOneThatCannotBeReadLeavesTheOneBefore(t *testing.T) {
 	first, second := newAuthority(t, "first"), newAuthority(t, "second")
 	path := file(t, first.pem)
-	url, _, _ := judged(t, manager.Authentication{ClientCAFile: path})
+	url, _, _ := judged(t, serving.Authentication{ClientCAFile: path})
 	old, young := caller{cert: first.sign(t, watcher, nil)}, caller{cert: second.sign(t, watcher, nil)}
 	holds := func(when string, of caller, want int) {
 		t.Helper()
@@ -247,9 +248,9 @@ func TestAnAuthorityThatChangesOnDiskIsNoticedAndOneThatCannotBeReadLeavesTheOne
 
 func TestAProxyOfItsAuthorityAsksForWhomItNames(t *testing.T) {
 	front, clients := newAuthority(t, "front"), newAuthority(t, "clients")
-	url, _, asked := judged(t, manager.Authentication{
+	url, _, asked := judged(t, serving.Authentication{
 		ClientCAFile: file(t, clients.pem),
-		RequestHeader: manager.RequestHeader{
+		RequestHeader: serving.RequestHeader{
 			CAFile: file(t, front.pem), AllowedNames: []string{"aggregator"}, UsernameHeaders: []string{"X-Remote-User"},
 			UIDHeaders: []string{"X-Remote-Uid"}, GroupHeaders: []string{"X-Remote-Group"}, ExtraHeaderPrefixes: []string{"X-Remote-Extra-"},
 		},
@@ -285,7 +286,7 @@ func trusted(data map[string]string) *corev1.ConfigMap {
 
 func TestWhatAPIServersPublishIsBelievedAndItsChangesAreNoticed(t *testing.T) {
 	first, second, front := newAuthority(t, "first"), newAuthority(t, "second"), newAuthority(t, "front")
-	url, maps, _ := judged(t, manager.Authentication{Lookup: manager.NeedLookup}, trusted(map[string]string{
+	url, maps, _ := judged(t, serving.Authentication{Lookup: serving.NeedLookup}, trusted(map[string]string{
 		"client-ca-file": first.pem, "requestheader-client-ca-file": front.pem, "requestheader-allowed-names": `["aggregator"]`,
 		"requestheader-username-headers": `["X-Remote-User"]`, "requestheader-group-headers": `["X-Remote-Group"]`,
 	}))
@@ -315,10 +316,10 @@ func TestWhatAPIServersPublishIsBelievedAndItsChangesAreNoticed(t *testing.T) {
 }
 
 func TestWithoutWhatMustBePublishedAManagerEndsAndSaysWhatIsMissing(t *testing.T) {
-	for lookup, fatal := range map[manager.Lookup]bool{manager.NeedLookup: true, manager.TryLookup: false} {
+	for lookup, fatal := range map[serving.Lookup]bool{serving.NeedLookup: true, serving.TryLookup: false} {
 		j := &judge{Server: fakeapi.New(podsResource, configMaps)}
 		l := listen(t)
-		m := broken(t, &rest.Config{Host: "http://in-memory", Transport: j}, manager.Serve(l, manager.Serving{Authentication: manager.Authentication{Lookup: lookup}}))
+		m := broken(t, &rest.Config{Host: "http://in-memory", Transport: j}, manager.Serve(l, serving.Options{Authentication: serving.Authentication{Lookup: lookup}}))
 		if fatal {
 			if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "configmap kube-system/extension-apiserver-authentication") {
 				t.Errorf("Run = %v", err)
@@ -338,7 +339,7 @@ func TestAnAuthorityThatCannotBeReadAtFirstIsRefused(t *testing.T) {
 	for text, want := range map[string]string{"": "is empty", "no certificate": "reading certificates of authorities"} {
 		l := listen(t)
 		_, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Log(slog.New(slog.DiscardHandler)),
-			manager.Serve(l, manager.Serving{Authentication: manager.Authentication{ClientCAFile: file(t, text)}}))
+			manager.Serve(l, serving.Options{Authentication: serving.Authentication{ClientCAFile: file(t, text)}}))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -37,11 +38,11 @@ func clusterAuthority(t *testing.T, cluster *controlplanetest.Cluster) *authorit
 // cluster say which user may see what.
 func TestInAClusterCertificatesOfItsAuthorityAreBelievedAndItsRolesSayWhoSeesWhat(t *testing.T) {
 	cluster := controlplanetest.Start(t, controlplanetest.Options{})
-	config := cluster.Restricted(t, slices.Concat(manager.ServingRights(), manager.LookupRights(), []rbacv1.PolicyRule{
+	config := cluster.Restricted(t, slices.Concat(serving.Rights(), serving.LookupRights(), []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 	}))
 	l := listen(t)
-	run(t, broken(t, config, manager.Serve(l, manager.Serving{Authentication: manager.Authentication{Lookup: manager.NeedLookup}})))
+	run(t, broken(t, config, manager.Serve(l, serving.Options{Authentication: serving.Authentication{Lookup: serving.NeedLookup}})))
 	base := "https://" + l.Addr().String()
 	waitFor(t, "the manager to be ready", func() bool { code, _ := ask(t, base+"/readyz", ""); return code == http.StatusOK })
 

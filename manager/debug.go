@@ -18,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/nearest"
+	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -66,7 +67,7 @@ func (m *Manager) noController(name string) string {
 const shownKeys = 20
 
 func (m *Manager) debugInformers(w http.ResponseWriter, _ *http.Request) {
-	writePage(w, func(page io.Writer) { _ = m.factory.WriteStatus(page) }) // a buffer has room
+	serving.WritePage(w, func(page io.Writer) { _ = m.factory.WriteStatus(page) }) // a buffer has room
 }
 
 // debugControllers writes a page for people. ?controller=NAME shows that controller alone, or
@@ -84,11 +85,11 @@ func (m *Manager) debugControllers(w http.ResponseWriter, r *http.Request) {
 	all := m.loops()
 	if name := r.URL.Query().Get("controller"); name != "" {
 		if all = m.named(name); len(all) == 0 {
-			http.Error(w, printable(m.noController(name)), http.StatusNotFound)
+			http.Error(w, serving.Printable(m.noController(name)), http.StatusNotFound)
 			return
 		}
 	}
-	writePage(w, func(page io.Writer) {
+	serving.WritePage(w, func(page io.Writer) {
 		m.writeProcess(page)
 		for _, c := range all {
 			writeController(page, c, limit)
@@ -100,8 +101,8 @@ func (m *Manager) debugControllers(w http.ResponseWriter, r *http.Request) {
 func (m *Manager) writeProcess(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s\n", firstLine(m.instance), m.state())
 	for _, c := range m.ready() {
-		if err := c.ask(); err != nil {
-			fmt.Fprintf(w, "not ready: %s: %s\n", c.name, firstLine(err.Error()))
+		if err := c.Ask(); err != nil {
+			fmt.Fprintf(w, "not ready: %s: %s\n", c.Name, firstLine(err.Error()))
 		}
 	}
 	if m.elector == nil {
@@ -199,7 +200,7 @@ func panicked(s controller.Status) (n uint64) {
 // columns to tabwriter, to which some bytes that are no text mean something.
 func firstLine(text string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
-	line = printable(strings.ReplaceAll(strings.TrimSpace(line), "\t", " "))
+	line = serving.Printable(strings.ReplaceAll(strings.TrimSpace(line), "\t", " "))
 	if more {
 		line += " ..."
 	}

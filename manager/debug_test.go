@@ -19,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
@@ -27,7 +28,7 @@ import (
 // after its retries, given up for good, and tried again after a panic.
 func TestDebugPageShowsWhatIsGivenUpAndWhatPanics(t *testing.T) {
 	l := listen(t)
-	m, err := manager.New(somePods(t).Config(), manager.Serve(l, manager.Serving{Plain: true}),
+	m, err := manager.New(somePods(t).Config(), manager.Serve(l, serving.Options{Plain: true}),
 		manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +85,7 @@ func TestDebugPageShowsWhatKeysWaitForAndWhoHoldsTheLease(t *testing.T) {
 	server := podServer(t)
 	start := func(name string) (page func() string) {
 		l := listen(t)
-		m, err := manager.New(server.Config(), manager.Serve(l, manager.Serving{Plain: true}), manager.Instance(name),
+		m, err := manager.New(server.Config(), manager.Serve(l, serving.Options{Plain: true}), manager.Instance(name),
 			manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))), manager.LeaderElection(locked))
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +126,7 @@ func TestDebugPageShowsWhatKeysWaitForAndWhoHoldsTheLease(t *testing.T) {
 func TestAControllerWhoseKindIsNotThereSaysSoAndRunsWhenItIs(t *testing.T) {
 	server := podServer(t)
 	l := listen(t)
-	m, err := manager.New(server.Config(), manager.Serve(l, manager.Serving{Plain: true}),
+	m, err := manager.New(server.Config(), manager.Serve(l, serving.Options{Plain: true}),
 		manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
 	if err != nil {
 		t.Fatal(err)

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 )
 
 func TestDisabledMetricsAreNotServed(t *testing.T) {
 	for _, disabled := range [][]string{nil, {"oven_celsius", "no_such_metric"}} {
 		l := listen(t)
-		run(t, broken(t, somePods(t).Config(), manager.Serve(l, manager.Serving{Plain: true}), manager.DisabledMetrics(disabled...)))
+		run(t, broken(t, somePods(t).Config(), manager.Serve(l, serving.Options{Plain: true}), manager.DisabledMetrics(disabled...)))
 		page := ""
 		waitFor(t, "metrics", func() bool {
 			_, page = ask(t, "http://"+l.Addr().String()+"/metrics", "")

@@ -35,10 +35,9 @@
 // when nothing of the manager runs any more, or after [ShutdownTimeout], with an error that
 // names what has not ended and the keys it works on.
 //
-// # Being looked at
+// # Health, metrics and debug pages
 //
-// [Serve] answers at /healthz, /livez, /readyz, /metrics, /debug/controllers and
-// /debug/informers: without TLS on loopback addresses alone, and elsewhere to those whom the
-// API server allows it. They are known by tokens, and by the client certificates that
-// [Authentication] says.
+// [Serve] serves /healthz, /livez, /readyz, /metrics, /debug/controllers and /debug/informers:
+// without TLS on loopback addresses alone, and elsewhere for users whom the API server allows
+// it. Package serving does that for programs without a manager too.
 package manager

@@ -7,8 +7,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/x509"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
@@ -16,13 +14,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"unicode"
 	"unicode/utf8"
 
 	"k8s.io/client-go/rest"
 
-	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/wire"
+	"github.com/setpoint-io/setpoint/manager/serving"
 )
 
 // answering answers every request with the same bytes, which the fuzzer chooses.
@@ -51,8 +47,7 @@ func fuzzed(t testing.TB, network http.RoundTripper) *Manager {
 	return m
 }
 
-// FuzzRequest holds that a request of anybody is answered, and that nobody unknown gets
-// beyond the checks of health.
+// FuzzRequest holds that the pages answer every request, whatever its path and query are.
 func FuzzRequest(f *testing.F) {
 	for _, path := range []string{
 		"/livez", "/healthz?exclude=a&exclude=%zz&verbose", "/readyz/server", "/readyz/%1b", "/metrics", "/debug/controllers?limit=-1",
@@ -63,126 +58,35 @@ func FuzzRequest(f *testing.F) {
 		}
 	}
 	f.Add([]byte("POST /livez HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc"))
-	m := fuzzed(f, answering{code: http.StatusCreated, kind: wire.JSON.MediaType(), body: []byte(`{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1"}`)})
-	a, err := m.newAccess(Authentication{})
-	if err != nil {
+	m := fuzzed(f, answering{code: http.StatusNotFound})
+	m.servings = []asked{{listener: nowhere{}, options: serving.Options{Plain: true, Profiling: true}}}
+	if err := m.prepare(&m.servings[0]); err != nil {
 		f.Fatal(err)
 	}
-	secure, plain := m.handler(true, func(h http.Handler) http.Handler { return h }, a.guard), local(m.handler(false, func(h http.Handler) http.Handler { return h }, func(h http.Handler) http.Handler { return h }))
+	m.addPages(m.servings[0].server)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(raw)))
-		if err != nil {
-			return // the server of net/http answers
-		}
-		w := httptest.NewRecorder()
-		secure.ServeHTTP(w, r)
-		health := strings.HasPrefix(r.URL.Path, "/livez") || strings.HasPrefix(r.URL.Path, "/healthz") || strings.HasPrefix(r.URL.Path, "/readyz")
-		if w.Code == http.StatusOK && !health {
-			t.Errorf("%s answers a stranger: %.100s", r.URL, w.Body)
-		}
-		if len(a.reviews.unknown.all) > rememberMost || len(a.reviews.people.all) > 0 {
-			t.Errorf("%d answers about strangers, and %d about people that there are none of", len(a.reviews.unknown.all), len(a.reviews.people.all))
-		}
-		w = httptest.NewRecorder()
-		plain.ServeHTTP(w, r)
-		if w.Code != http.StatusMisdirectedRequest && !isLocal(r.Host) {
-			t.Errorf("host %q is answered: %d", r.Host, w.Code)
-		}
-	})
-}
-
-// FuzzReviewAnswer holds that only a review that says so lets somebody in.
-func FuzzReviewAnswer(f *testing.F) {
-	f.Add(201, true, []byte(`{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","status":{"authenticated":true,"user":{"username":"jane"}}}`))
-	f.Add(201, true, []byte(`{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}`))
-	f.Add(201, true, []byte(`{"status":{"authenticated":"yes","allowed":1}}`))
-	f.Add(403, true, []byte(`{"kind":"Status","code":403}`))
-	f.Add(201, false, []byte("k8s\x00\n\x1a\n\x17authentication.k8s.io/v1"))
-	f.Fuzz(func(t *testing.T, code int, text bool, body []byte) {
-		kind := wire.Protobuf.MediaType()
-		if text {
-			kind = wire.JSON.MediaType()
-		}
-		c, err := client.New(&rest.Config{Host: "http://in-memory", Transport: answering{code, kind, body}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := &access{tokens: c, rights: c, reviews: newReviews(), log: slog.New(slog.DiscardHandler)}
-		got := a.ask(context.Background(), nil, "token", "/metrics")
-		switch got.code {
-		case http.StatusOK:
-			if code < 200 || code > 299 || text && !bytes.Contains(bytes.ToLower(body), []byte("authenticated")) {
-				t.Errorf("%d %q lets a stranger in", code, body)
-			}
-		case http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError:
-		default:
-			t.Errorf("%d %q leads to %d", code, body, got.code)
-		}
-		if len(got.user) > longestName || !utf8.ValidString(got.user) {
-			t.Errorf("the user is %q", got.user)
-		}
-	})
-}
-
-// FuzzCertificate holds that nothing that a certificate says makes somebody of its holder
-// unless an authority signed it.
-func FuzzCertificate(f *testing.F) {
-	pair, err := selfMade(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(pair.Certificate[0], []byte("no certificate"))
-	f.Fuzz(func(t *testing.T, raw, bundled []byte) {
-		b := &bundle{read: func() ([]byte, error) { return bundled, nil }, log: slog.New(slog.DiscardHandler)}
-		pool := b.roots()
-		leaf, err := x509.ParseCertificate(raw)
-		if err != nil {
+		if err != nil || strings.HasPrefix(r.URL.Path, "/debug/pprof/") { // a profile takes its time
 			return
 		}
-		_, _ = uidOf(leaf)
-		who, err := (&certificates{clients: b}).byCertificate([]*x509.Certificate{leaf, leaf})
-		if pool == nil && (who != nil || err == nil) {
-			t.Errorf("%+v without an authority", who)
+		w := httptest.NewRecorder()
+		m.servings[0].server.Handler().ServeHTTP(w, r)
+		if text := w.Body.String(); !utf8.ValidString(text) {
+			t.Errorf("%s is answered by %q", r.URL, text)
 		}
 	})
 }
 
-// FuzzPublished holds that lists of names, and what the leader before left, may be any text.
-func FuzzPublished(f *testing.F) {
-	for _, text := range []string{`["X-Remote-User"]`, `[null]`, `{"Pod":"12"}`, `{"Pod":"-1","":"x"}`, `{"Pod":"999999999999999999999999"}`, `nil`, "\xff"} {
+// nowhere is a listener on a loopback address to which nobody connects.
+type nowhere struct{ net.Listener }
+
+func (nowhere) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 10257} }
+
+// FuzzLeftByTheLeader holds that what the leader before left may be any text.
+func FuzzLeftByTheLeader(f *testing.F) {
+	for _, text := range []string{`{"Pod":"12"}`, `{"Pod":"-1","":"x"}`, `{"Pod":"999999999999999999999999"}`, `nil`, "\xff"} {
 		f.Add(text)
 	}
 	m := fuzzed(f, answering{code: http.StatusNotFound})
-	f.Fuzz(func(_ *testing.T, text string) {
-		var names []string
-		if json.Unmarshal([]byte(text), &names) == nil {
-			_ = first(http.Header{"X-Remote-User": {"jane"}}, names)
-		}
-		m.catchUp(context.Background(), text)
-	})
-}
-
-// FuzzPrintable holds that what is printed is text, and that text stays as it is.
-func FuzzPrintable(f *testing.F) {
-	for _, text := range []string{"plain\nlines", "\x1b[31m", "\u202e\u0085\xff\x00", "日本語 ✓", "\ufffd"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got := printable(text)
-		clean := true
-		for _, r := range text {
-			clean = clean && (r == '\n' || unicode.IsPrint(r))
-		}
-		if clean && utf8.ValidString(text) && got != text {
-			t.Errorf("%q became %q", text, got)
-		}
-		for _, r := range got {
-			if r != '\n' && !unicode.IsPrint(r) {
-				t.Errorf("%q has %q", got, r)
-			}
-		}
-		if printable(got) != got {
-			t.Errorf("%q changes again", got)
-		}
-	})
+	f.Fuzz(func(_ *testing.T, text string) { m.catchUp(context.Background(), text) })
 }

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 )
 
 // Each path that the index lists is there, and profiles are listed where they are served.
 func TestTheIndexListsThePaths(t *testing.T) {
 	for _, profiling := range []bool{false, true} {
 		l := listen(t)
-		run(t, broken(t, somePods(t).Config(), manager.Serve(l, manager.Serving{Plain: true, Profiling: profiling})))
+		run(t, broken(t, somePods(t).Config(), manager.Serve(l, serving.Options{Plain: true, Profiling: profiling})))
 		base := "http://" + l.Addr().String()
 		code, text := ask(t, base+"/", "")
 		lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -37,7 +38,7 @@ func TestTheIndexListsThePaths(t *testing.T) {
 
 func TestAControllerThatDoesNotRunIsNamedWithTheNearest(t *testing.T) {
 	l := listen(t)
-	run(t, broken(t, somePods(t).Config(), manager.Serve(l, manager.Serving{Plain: true}), manager.Aliases(map[string]string{"broken": "breaking"})))
+	run(t, broken(t, somePods(t).Config(), manager.Serve(l, serving.Options{Plain: true}), manager.Aliases(map[string]string{"broken": "breaking"})))
 	for name, want := range map[string]string{
 		"braeking": `no controller "braeking" runs here; did you mean "breaking"?`,
 		"brokn":    `no controller "brokn" runs here; did you mean "broken"?`,

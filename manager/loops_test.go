@@ -20,13 +20,14 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
 )
 
 func TestEachLoopOfAControllerShowsEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
-		m, err := manager.New(podServer(t).Config(), manager.Serve(l, manager.Serving{Plain: true}), manager.Instance("a"))
+		m, err := manager.New(podServer(t).Config(), manager.Serve(l, serving.Options{Plain: true}), manager.Instance("a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +78,7 @@ func (c cell) String() string { return fmt.Sprintf("cell %d-%d", c.row, c.column
 func TestTheSecondLoopOfAControllerIsSeenWhateverItsKeysAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
-		m, err := manager.New(podServer(t).Config(), manager.Serve(l, manager.Serving{Plain: true}), manager.Instance("a"))
+		m, err := manager.New(podServer(t).Config(), manager.Serve(l, serving.Options{Plain: true}), manager.Instance("a"))
 		if err != nil {
 			t.Fatal(err)
 		}

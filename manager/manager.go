@@ -21,7 +21,9 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/internal/connections"
 	"github.com/setpoint-io/setpoint/lease"
+	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
 )
@@ -52,7 +54,7 @@ type Manager struct {
 	disabledMetrics []string
 	aliases         map[string]string // see Aliases
 
-	servings []serving
+	servings []asked
 	election *lease.Config // as it was asked for
 	elector  *lease.Elector
 	fence    fence
@@ -61,7 +63,7 @@ type Manager struct {
 	written   written
 	phase     atomic.Value // string: what the process does, for people
 	answered  atomic.Bool  // the server has
-	unwell    unwell
+	health    *serving.Health
 	before    atomic.Pointer[map[string]object.Version] // what the leader before wrote last, by kind; nil: none that is known
 	stop      atomic.Pointer[stop]                      // nil: Run has not been called
 
@@ -121,7 +123,7 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 		m.instance = host
 	}
 	var err error
-	if m.own, err = client.New(apart(oneByOne(config)), m.options...); err != nil {
+	if m.own, err = client.New(connections.Apart(connections.OneByOne(config)), m.options...); err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
 	if m.client, err = m.newClient(config); err != nil {
@@ -144,9 +146,10 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 			return nil, fmt.Errorf("making a manager: %w", err)
 		}
 	}
+	m.health = serving.NewHealth(m.log)
 	for i := range m.servings {
 		if err := m.prepare(&m.servings[i]); err != nil {
-			return nil, fmt.Errorf("making a manager: serving on %s: %w", m.servings[i].listener.Addr(), err)
+			return nil, fmt.Errorf("making a manager: %w", err)
 		}
 	}
 	return m, nil

@@ -27,6 +27,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -109,7 +110,7 @@ func somePods(t *testing.T) *fakeapi.Resource {
 
 func TestPagesSayWhatAManagerDoesAndWhatFails(t *testing.T) {
 	l := listen(t)
-	m := broken(t, somePods(t).Config(), manager.Serve(l, manager.Serving{Plain: true, Profiling: true}),
+	m := broken(t, somePods(t).Config(), manager.Serve(l, serving.Options{Plain: true, Profiling: true}),
 		manager.Aliases(map[string]string{"broken": "breaking"}))
 	run(t, m)
 	base := "http://" + l.Addr().String()
@@ -166,7 +167,7 @@ func TestReadinessWaitsForTheServerAndSaysSo(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	run(t, broken(t, &rest.Config{Host: "http://" + address}, manager.Serve(l, manager.Serving{Plain: true})))
+	run(t, broken(t, &rest.Config{Host: "http://" + address}, manager.Serve(l, serving.Options{Plain: true})))
 	base := "http://" + l.Addr().String()
 	code, text := ask(t, base+"/readyz", "")
 	if code != http.StatusInternalServerError || !strings.Contains(text, "[-]server failed: reason withheld") {
@@ -192,7 +193,7 @@ func TestHTTPWithoutTLSIsServedOnLoopbackAddressesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if _, err = manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Serve(l, manager.Serving{Plain: true})); err == nil || !strings.Contains(err.Error(), "use a loopback address") {
+	if _, err = manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Serve(l, serving.Options{Plain: true})); err == nil || !strings.Contains(err.Error(), "use a loopback address") {
 		t.Errorf("it says %v", err)
 	}
 }
@@ -257,7 +258,7 @@ func TestBeyondHealthTheAPIServerDecidesWhoMaySeeWhat(t *testing.T) {
 	t.Cleanup(func() { _ = server.Close() })
 
 	l := listen(t)
-	run(t, broken(t, &rest.Config{Host: "http://" + api.Addr().String()}, manager.Serve(l, manager.Serving{})))
+	run(t, broken(t, &rest.Config{Host: "http://" + api.Addr().String()}, manager.Serve(l, serving.Options{})))
 	base := "https://" + l.Addr().String()
 	waitFor(t, "the manager to be ready", func() bool { code, _ := ask(t, base+"/readyz", ""); return code == http.StatusOK })
 	for _, test := range []struct {

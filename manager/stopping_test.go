@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/lease"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 )
 
 // limit is the default of ShutdownTimeout.
@@ -94,7 +95,7 @@ func TestLivezFailsWhileAProcessThatLostItsLeaseStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &traffic{next: podServer(t)}
 		l := newPipes()
-		m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: network}, manager.Serve(l, manager.Serving{Plain: true}),
+		m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: network}, manager.Serve(l, serving.Options{Plain: true}),
 			manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))), manager.Instance("a"), manager.LeaderElection(locked))
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +139,7 @@ func TestLivezHoldsWhileTheCallerStopsTheManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &traffic{next: podServer(t)}
 		l := newPipes()
-		m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: network}, manager.Serve(l, manager.Serving{Plain: true}),
+		m, err := manager.New(&rest.Config{Host: "http://in-memory", Transport: network}, manager.Serve(l, serving.Options{Plain: true}),
 			manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))), manager.Instance("a"), manager.LeaderElection(locked))
 		if err != nil {
 			t.Fatal(err)

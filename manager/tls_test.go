@@ -18,11 +18,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 )
 
 // served runs a manager that serves, and returns its address and how often its API server
 // was asked about somebody.
-func served(t *testing.T, how manager.Serving) (address string, reviews func() int) {
+func served(t *testing.T, how serving.Options) (address string, reviews func() int) {
 	t.Helper()
 	judge := &reviewer{next: somePods(t)}
 	server := http.Server{Handler: judge, ReadHeaderTimeout: deadline}
@@ -44,21 +45,21 @@ func TestAnswersCountForAsLongAsTheyAreToBeRemembered(t *testing.T) {
 	const long = 24 * time.Hour
 	for _, test := range []struct {
 		name   string
-		how    manager.Remember
+		how    serving.Remember
 		token  string
 		asked  int // for the first of five questions, with those of the token
 		always int // for each of the others
 	}{
-		{"all", manager.Remember{Tokens: long, Allowed: long, Denied: long}, "token-of-prometheus", 2, 0},
-		{"nothing", manager.Remember{Tokens: -1, Allowed: -1, Denied: -1}, "token-of-prometheus", 2, 2},
-		{"tokens alone", manager.Remember{Tokens: long, Allowed: -1, Denied: long}, "token-of-prometheus", 2, 2},
-		{"rights alone", manager.Remember{Tokens: -1, Allowed: long, Denied: -1}, "token-of-prometheus", 2, 2},
-		{"what is not allowed", manager.Remember{Tokens: long, Allowed: -1, Denied: long}, "token-of-somebody", 2, 0},
-		{"what is not allowed, not at all", manager.Remember{Tokens: long, Allowed: long, Denied: -1}, "token-of-somebody", 2, 2},
-		{"who is nobody", manager.Remember{Tokens: long}, "forged", 1, 0},
+		{"all", serving.Remember{Tokens: long, Allowed: long, Denied: long}, "token-of-prometheus", 2, 0},
+		{"nothing", serving.Remember{Tokens: -1, Allowed: -1, Denied: -1}, "token-of-prometheus", 2, 2},
+		{"tokens alone", serving.Remember{Tokens: long, Allowed: -1, Denied: long}, "token-of-prometheus", 2, 2},
+		{"rights alone", serving.Remember{Tokens: -1, Allowed: long, Denied: -1}, "token-of-prometheus", 2, 2},
+		{"what is not allowed", serving.Remember{Tokens: long, Allowed: -1, Denied: long}, "token-of-somebody", 2, 0},
+		{"what is not allowed, not at all", serving.Remember{Tokens: long, Allowed: long, Denied: -1}, "token-of-somebody", 2, 2},
+		{"who is nobody", serving.Remember{Tokens: long}, "forged", 1, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			address, reviews := served(t, manager.Serving{Authentication: manager.Authentication{Remember: test.how}})
+			address, reviews := served(t, serving.Options{Authentication: serving.Authentication{Remember: test.how}})
 			before := reviews()
 			for range 5 {
 				ask(t, "https://"+address+"/metrics", test.token)
@@ -71,7 +72,7 @@ func TestAnswersCountForAsLongAsTheyAreToBeRemembered(t *testing.T) {
 }
 
 func TestOpenPathsAreForEverybodyAndNothingElseIs(t *testing.T) {
-	address, _ := served(t, manager.Serving{OpenPaths: []string{"/metrics", "/debug/*"}})
+	address, _ := served(t, serving.Options{OpenPaths: []string{"/metrics", "/debug/*"}})
 	for path, code := range map[string]int{
 		"/metrics": http.StatusOK, "/debug/controllers": http.StatusOK, "/healthz": http.StatusUnauthorized, "/readyz/ping": http.StatusUnauthorized,
 	} {
@@ -79,12 +80,12 @@ func TestOpenPathsAreForEverybodyAndNothingElseIs(t *testing.T) {
 			t.Errorf("%s: %d %.100s, want %d", path, got, text, code)
 		}
 	}
-	address, _ = served(t, manager.Serving{OpenPaths: []string{}})
+	address, _ = served(t, serving.Options{OpenPaths: []string{}})
 	if code, _ := ask(t, "https://"+address+"/livez", ""); code != http.StatusUnauthorized {
 		t.Errorf("/livez without open paths: %d", code)
 	}
 	for _, wrong := range []string{"", "/a*b"} {
-		_, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Serve(listen(t), manager.Serving{OpenPaths: []string{wrong}}))
+		_, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Serve(listen(t), serving.Options{OpenPaths: []string{wrong}}))
 		if err == nil || !strings.Contains(err.Error(), "open path") {
 			t.Errorf("the path %q: %v", wrong, err)
 		}
@@ -110,23 +111,23 @@ func TestConnectionsAreEncryptedAsAsked(t *testing.T) {
 	both := []string{"h2", "http/1.1"}
 	for _, test := range []struct {
 		name     string
-		how      manager.TLS
+		how      serving.TLS
 		client   *tls.Config
 		protocol string // "" is refused
 	}{
-		{"by default with HTTP/2", manager.TLS{}, &tls.Config{NextProtos: both}, "h2"},
-		{"by default no TLS 1.1", manager.TLS{}, &tls.Config{NextProtos: both, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, ""},
-		{"without HTTP/2", manager.TLS{NoHTTP2: true}, &tls.Config{NextProtos: both}, "http/1.1"},
-		{"a newer version", manager.TLS{MinVersion: tls.VersionTLS13}, &tls.Config{NextProtos: both, MaxVersion: tls.VersionTLS12}, ""},
-		{"an older version", manager.TLS{MinVersion: tls.VersionTLS10, NoHTTP2: true}, &tls.Config{NextProtos: both, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, "http/1.1"},
-		{"a suite that HTTP/2 does not take", manager.TLS{CipherSuites: []uint16{suite}}, &tls.Config{NextProtos: both, MaxVersion: tls.VersionTLS12}, "http/1.1"},
-		{"another suite", manager.TLS{CipherSuites: []uint16{suite}}, &tls.Config{
+		{"by default with HTTP/2", serving.TLS{}, &tls.Config{NextProtos: both}, "h2"},
+		{"by default no TLS 1.1", serving.TLS{}, &tls.Config{NextProtos: both, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, ""},
+		{"without HTTP/2", serving.TLS{NoHTTP2: true}, &tls.Config{NextProtos: both}, "http/1.1"},
+		{"a newer version", serving.TLS{MinVersion: tls.VersionTLS13}, &tls.Config{NextProtos: both, MaxVersion: tls.VersionTLS12}, ""},
+		{"an older version", serving.TLS{MinVersion: tls.VersionTLS10, NoHTTP2: true}, &tls.Config{NextProtos: both, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, "http/1.1"},
+		{"a suite that HTTP/2 does not take", serving.TLS{CipherSuites: []uint16{suite}}, &tls.Config{NextProtos: both, MaxVersion: tls.VersionTLS12}, "http/1.1"},
+		{"another suite", serving.TLS{CipherSuites: []uint16{suite}}, &tls.Config{
 			NextProtos: both, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
 		}, ""},
-		{"another curve", manager.TLS{Curves: []tls.CurveID{tls.CurveP384}}, &tls.Config{NextProtos: both, CurvePreferences: []tls.CurveID{tls.X25519}}, ""},
+		{"another curve", serving.TLS{Curves: []tls.CurveID{tls.CurveP384}}, &tls.Config{NextProtos: both, CurvePreferences: []tls.CurveID{tls.X25519}}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			address, _ := served(t, manager.Serving{TLS: test.how})
+			address, _ := served(t, serving.Options{TLS: test.how})
 			state, err := dial(t, address, test.client.Clone())
 			if got := state.NegotiatedProtocol; got != test.protocol || (err == nil) != (test.protocol != "") {
 				t.Errorf("it speaks %q, %v; want %q", got, err, test.protocol)
@@ -159,7 +160,7 @@ func TestAClientThatNamesAHostGetsItsCertificate(t *testing.T) {
 	usualCert, usualKey := hostPair(t, "usual.example.com")
 	ownCert, ownKey := hostPair(t, "own.example.com")
 	namedCert, namedKey := hostPair(t, "other.example.com")
-	address, _ := served(t, manager.Serving{CertFile: usualCert, KeyFile: usualKey, TLS: manager.TLS{Names: []manager.NamedCertificate{
+	address, _ := served(t, serving.Options{CertFile: usualCert, KeyFile: usualKey, TLS: serving.TLS{Names: []serving.NamedCertificate{
 		{CertFile: ownCert, KeyFile: ownKey}, {CertFile: namedCert, KeyFile: namedKey, Names: []string{"*.shop.example.com"}},
 	}}})
 	for host, want := range map[string]string{
@@ -180,7 +181,7 @@ func TestTheCertificateThatIsMadeIsKeptInItsFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certs")
 	var serials []string
 	for range 2 {
-		address, _ := served(t, manager.Serving{CertDir: dir})
+		address, _ := served(t, serving.Options{CertDir: dir})
 		state, err := dial(t, address, &tls.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +197,7 @@ func TestTheCertificateThatIsMadeIsKeptInItsFolder(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "kube-controller-manager.key")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Serve(listen(t), manager.Serving{CertDir: dir}))
+	_, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Serve(listen(t), serving.Options{CertDir: dir}))
 	if err == nil || !strings.Contains(err.Error(), "without its key") {
 		t.Errorf("a certificate without key: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -43,7 +44,7 @@ func TestTheCollectorIsSeenAsAnyController(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := fakeapi.New(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
-	m, err := manager.New(server.Config(), manager.Serve(l, manager.Serving{Plain: true}))
+	m, err := manager.New(server.Config(), manager.Serve(l, serving.Options{Plain: true}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 )
 
 // Answering is where a process answers questions about itself. The flags have the names
@@ -27,7 +28,7 @@ type Answering struct {
 	asked     bool   // for the port, by a file
 	port      int
 	plainPort int
-	serving   manager.Serving
+	serving   serving.Options
 	sharing   Sharing
 }
 
@@ -54,17 +55,17 @@ func (a *Answering) At(address string) error {
 }
 
 // Known has the means of authentication beside bearer tokens.
-func (a *Answering) Known(by manager.Authentication) { a.serving.Authentication = by }
+func (a *Answering) Known(by serving.Authentication) { a.serving.Authentication = by }
 
 // Encrypt says how connections are encrypted, and where the certificate is kept that is made.
-func (a *Answering) Encrypt(how manager.TLS, certDir string) {
+func (a *Answering) Encrypt(how serving.TLS, certDir string) {
 	a.serving.TLS, a.serving.CertDir = how, certDir
 }
 
 // Share has the options of sharing the port with other processes.
 func (a *Answering) Share(with Sharing) { a.sharing = with }
 
-// Open has the paths that need no rights, see [manager.Serving].
+// Open has the paths that need no rights, see [serving.Options].
 func (a *Answering) Open(paths []string) { a.serving.OpenPaths = paths }
 
 // Serves reports whether there is a port with TLS.
@@ -100,7 +101,7 @@ func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Op
 		if err != nil {
 			return nil, fmt.Errorf("--plain-port: %w", err)
 		}
-		options = append(options, manager.Serve(l, manager.Serving{Plain: true, Profiling: a.serving.Profiling}))
+		options = append(options, manager.Serve(l, serving.Options{Plain: true, Profiling: a.serving.Profiling}))
 	}
 	return options, nil
 }

@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/setpoint-io/setpoint/lease"
-	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
@@ -35,7 +35,7 @@ type role struct {
 func (p *plan) Roles() []role {
 	in := rulesIn{}
 	p.reading(in)
-	in.add("", manager.ServingRights()...)
+	in.add("", serving.Rights()...)
 	p.writingEvents(in)
 	p.leasing(in)
 	var roles []role

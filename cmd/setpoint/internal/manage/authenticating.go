@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/internal/cli"
-	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 )
 
 // authenticating is how clients of metrics and debug pages authenticate. Names, meanings
@@ -21,10 +21,10 @@ import (
 // k8s.io/apiserver/pkg/server/options, authentication.go and authorization.go.
 type authenticating struct {
 	clientCA       string
-	header         manager.RequestHeader
+	header         serving.RequestHeader
 	skip, tolerate bool
 	tokens, rights string // kubeconfig files
-	remember       manager.Remember
+	remember       serving.Remember
 	open           []string
 	set            *pflag.FlagSet
 }
@@ -69,8 +69,8 @@ func (a *authenticating) into(answer *cli.Answering) error {
 	if a.set.Changed(openFlag) {
 		answer.Open(slices.Concat([]string{}, a.open))
 	}
-	how := manager.Authentication{ClientCAFile: a.clientCA, RequestHeader: a.header, Lookup: a.lookup()}
-	how.Remember = manager.Remember{Tokens: notAtAll(a.remember.Tokens), Allowed: notAtAll(a.remember.Allowed), Denied: notAtAll(a.remember.Denied)}
+	how := serving.Authentication{ClientCAFile: a.clientCA, RequestHeader: a.header, Lookup: a.lookup()}
+	how.Remember = serving.Remember{Tokens: notAtAll(a.remember.Tokens), Allowed: notAtAll(a.remember.Allowed), Denied: notAtAll(a.remember.Denied)}
 	var err error
 	if how.TokenReviews, err = a.config("authentication-kubeconfig", a.tokens); err != nil {
 		return err
@@ -92,14 +92,14 @@ func notAtAll(d time.Duration) time.Duration {
 
 // lookup: upstream reads nothing without a kubeconfig for it, so that no setup relies on
 // it.
-func (a *authenticating) lookup() manager.Lookup {
+func (a *authenticating) lookup() serving.Lookup {
 	switch {
 	case a.skip:
-		return manager.NoLookup
+		return serving.NoLookup
 	case a.tolerate, a.tokens == "":
-		return manager.TryLookup
+		return serving.TryLookup
 	}
-	return manager.NeedLookup
+	return serving.NeedLookup
 }
 
 func (a *authenticating) config(flag, file string) (*rest.Config, error) {

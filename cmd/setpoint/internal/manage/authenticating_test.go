@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/setpoint-io/setpoint/internal/cli"
-	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 )
 
 func TestWhatIsPublishedMustBeThereOnlyForWhoNamesAKubeconfigToReadItWith(t *testing.T) {
@@ -23,12 +23,12 @@ func TestWhatIsPublishedMustBeThereOnlyForWhoNamesAKubeconfigToReadItWith(t *tes
 	for _, test := range []struct {
 		name string
 		args []string
-		want manager.Lookup
+		want serving.Lookup
 	}{
-		{"nothing", nil, manager.TryLookup},
-		{"a kubeconfig for it", []string{"--authentication-kubeconfig=" + file, "--authorization-kubeconfig=" + file}, manager.NeedLookup},
-		{"the same, with patience", []string{"--authentication-kubeconfig=" + file, "--authentication-tolerate-lookup-failure"}, manager.TryLookup},
-		{"not at all", []string{"--authentication-kubeconfig=" + file, "--authentication-skip-lookup"}, manager.NoLookup},
+		{"nothing", nil, serving.TryLookup},
+		{"a kubeconfig for it", []string{"--authentication-kubeconfig=" + file, "--authorization-kubeconfig=" + file}, serving.NeedLookup},
+		{"the same, with patience", []string{"--authentication-kubeconfig=" + file, "--authentication-tolerate-lookup-failure"}, serving.TryLookup},
+		{"not at all", []string{"--authentication-kubeconfig=" + file, "--authentication-skip-lookup"}, serving.NoLookup},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var a authenticating

@@ -18,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 )
 
 // The page takes each name that --controllers takes.
@@ -29,7 +30,7 @@ func TestTheDebugPageTakesTheNamesThatTheCommandTakes(t *testing.T) {
 	chosen := registry.Known()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	m, run, err := newManager(&rest.Config{Host: "http://127.0.0.1:1"}, chosen, controllers.Cluster{}, together, log,
-		manager.Serve(l, manager.Serving{Plain: true}))
+		manager.Serve(l, serving.Options{Plain: true}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/lease"
-	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -29,10 +29,10 @@ func (p processRights) objects() []object.Object {
 		return nil
 	}
 	rules := registry.InformerRights(p.controllers)
-	rules[""] = append(rules[""], manager.ServingRights()...)
+	rules[""] = append(rules[""], serving.Rights()...)
 	// Where the lease is, the accounts of controllers are as well, and what API servers
 	// publish.
-	own := slices.Concat(lease.Config{Key: defaultLease}.Rights(), manager.LookupRights(), p.accountRights())
+	own := slices.Concat(lease.Config{Key: defaultLease}.Rights(), serving.LookupRights(), p.accountRights())
 	rules[defaultLease.Namespace] = append(rules[defaultLease.Namespace], own...)
 	all := registry.Bind("setpoint:manager", p.account, rules)
 	if len(p.controllers) == 0 {

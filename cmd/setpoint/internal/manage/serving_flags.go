@@ -15,7 +15,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/nearest"
-	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 )
 
 // servingFlags are how the process serves with TLS. Names, meanings and defaults are those of
@@ -48,7 +48,7 @@ func (s *servingFlags) into(answer *cli.Answering) error {
 	if !answer.Serves() {
 		return nil
 	}
-	how := manager.TLS{NoHTTP2: s.noHTTP2, MaxStreams: s.maxStreams, Names: s.named.all}
+	how := serving.TLS{NoHTTP2: s.noHTTP2, MaxStreams: s.maxStreams, Names: s.named.all}
 	if s.minVersion != "" {
 		known := tlsVersions()
 		if how.MinVersion = known[s.minVersion]; how.MinVersion == 0 {
@@ -94,7 +94,7 @@ func cipherSuites() map[string]uint16 {
 }
 
 // namedCertificates are pairs of files, "cert,key" or "cert,key:name,name".
-type namedCertificates struct{ all []manager.NamedCertificate }
+type namedCertificates struct{ all []serving.NamedCertificate }
 
 // String implements pflag.Value.
 func (n *namedCertificates) String() string {
@@ -123,7 +123,7 @@ func (n *namedCertificates) Set(text string) error {
 	if !two || cert == "" || key == "" || strings.Contains(key, ",") {
 		return errors.New("want the files of a certificate and of its key, such as a.crt,a.key or a.crt,a.key:a.example.com")
 	}
-	c := manager.NamedCertificate{CertFile: cert, KeyFile: key}
+	c := serving.NamedCertificate{CertFile: cert, KeyFile: key}
 	for name := range strings.SplitSeq(names, ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			c.Names = append(c.Names, name)

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package manager
+package serving
 
 import (
 	"bytes"
@@ -14,19 +14,19 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// bundle has the certificates of authorities, of a text that may change. It is safe for
+// bundle has the certificates of authorities, from a text that may change. It is safe for
 // concurrent use.
 type bundle struct {
-	read func() ([]byte, error) // the text as it is now; an empty one leaves that of before
+	read func() ([]byte, error) // returns the text as it is now; an empty one keeps the text before
 	log  *slog.Logger
 
 	mu   sync.Mutex
 	text []byte         // that pool is made of
-	pool *x509.CertPool // nil: there has never been a certificate
-	said string         // what is wrong now
+	pool *x509.CertPool // nil: there has not been a certificate yet
+	said string         // the error that was logged last
 }
 
-// fileBundle reads a file, which must be good at first.
+// fileBundle returns the bundle of a file, which must be valid when the process starts.
 func fileBundle(path string, log *slog.Logger) (*bundle, error) {
 	b := &bundle{log: log, read: func() ([]byte, error) {
 		text, err := os.ReadFile(path)
@@ -38,7 +38,7 @@ func fileBundle(path string, log *slog.Logger) (*bundle, error) {
 	return b, b.refresh()
 }
 
-// roots returns what is believed now, nil if nobody is.
+// roots returns the authorities that count now, nil if there are none.
 func (b *bundle) roots() *x509.CertPool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,7 +53,7 @@ func (b *bundle) roots() *x509.CertPool {
 	return b.pool
 }
 
-// refresh reads the text, and makes a pool of one that is new.
+// refresh reads the text, and makes a pool if the text has changed.
 func (b *bundle) refresh() error {
 	text, err := b.read()
 	if err != nil || len(text) == 0 || bytes.Equal(text, b.text) {

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package manager
+package serving
 
 import (
 	"bytes"
@@ -14,11 +14,11 @@ import (
 	"unicode/utf8"
 )
 
-// printable replaces what is no text by its escape as Go writes it: control characters,
-// which steer terminals, those that turn the direction of what follows, and bytes that are
-// no UTF-8. Ends of lines stay. Names, errors and panics come from objects, servers and
-// clients.
-func printable(text string) string {
+// Printable replaces what is no text by its escape in Go's syntax: control characters, which
+// steer terminals, characters that turn the direction of the text after them, and bytes that are
+// no UTF-8. Ends of lines stay. It is for names, errors and panics, which come from objects,
+// servers and clients.
+func Printable(text string) string {
 	clean := true
 	for _, r := range text {
 		if r != '\n' && !unicode.IsPrint(r) || r == utf8.RuneError {
@@ -46,11 +46,11 @@ func printable(text string) string {
 	return b.String()
 }
 
-// writePage answers with a page of text for people.
-func writePage(w http.ResponseWriter, write func(io.Writer)) {
+// WritePage answers a request with a page of text for people, made [Printable].
+func WritePage(w http.ResponseWriter, write func(io.Writer)) {
 	var page bytes.Buffer
 	write(&page)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = io.WriteString(w, printable(page.String())) // the client may have gone
+	_, _ = io.WriteString(w, Printable(page.String())) // the client may have gone
 }

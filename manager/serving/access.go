@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package manager
+package serving
 
 import (
 	"context"
@@ -31,21 +31,21 @@ const (
 	sayAgain = time.Minute
 )
 
-// ServingRights returns what a manager must be allowed to do so that it can find out who
-// may see its metrics.
-func ServingRights() []rbacv1.PolicyRule {
+// Rights returns the rights that a process needs so that the API server tells it who may see its
+// pages.
+func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{authenticationv1.GroupName}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
 		{APIGroups: []string{authorizationv1.GroupName}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
 	}
 }
 
-// access finds out who somebody is and what he may see. What it cannot tell itself it asks
-// the API server, through clients that nothing else uses.
+// access authenticates and authorizes users. What it cannot decide itself the API server decides;
+// its clients have no other use.
 type access struct {
 	certificates certificates
-	tokens       *client.Client // asks whose a token is
-	rights       *client.Client // asks who may see what
+	tokens       *client.Client // for TokenReviews
+	rights       *client.Client // for SubjectAccessReviews
 	reviews      *reviews
 	log          *slog.Logger
 
@@ -53,15 +53,15 @@ type access struct {
 	said time.Time // when a failure of reviews was logged last
 }
 
-// guard lets through who may get the path. It stands before handlers of few paths, so that
-// strangers do not choose what the API server is asked and what is remembered.
+// guard serves a page to users who may get its path. It stands before handlers of few paths, so
+// that strangers do not choose the questions to the API server and the answers that are kept.
 func (a *access) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, doubt := a.certificates.identify(r)
 		token := bearerToken(r)
 		if who == nil && token == "" {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, printable(a.wanted(doubt)), http.StatusUnauthorized)
+			http.Error(w, Printable(a.wanted(doubt)), http.StatusUnauthorized)
 			return
 		}
 		switch answer := a.ask(r.Context(), who, token, r.URL.Path); answer.code {
@@ -88,8 +88,8 @@ func bearerToken(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// wanted says to somebody unknown what makes him known. doubt is why his certificate does
-// not, if he has shown one.
+// wanted tells an unknown user which credentials are needed. doubt is why the certificate is not
+// accepted, if the client has shown one.
 func (a *access) wanted(doubt error) string {
 	const advice = "a bearer token of the cluster is needed, such as kubectl create token gives"
 	switch {
@@ -101,7 +101,7 @@ func (a *access) wanted(doubt error) string {
 	return advice + ", or a client certificate of the cluster"
 }
 
-// ask tells whether somebody may see a path: who, or, if that is nil, whose the token is.
+// ask returns whether a user may see a path. A nil user is the one whose token it is.
 func (a *access) ask(ctx context.Context, who *user, token, path string) answer {
 	q := questionOf(who, token, path)
 	return a.reviews.answer(ctx, q, who != nil, func() answer {
@@ -116,8 +116,8 @@ func (a *access) ask(ctx context.Context, who *user, token, path string) answer 
 	})
 }
 
-// say logs that reviews fail. A client need not know the rights of this process; its
-// operator does. A client must not be able to fill the log.
+// say logs that reviews fail: the operator of this process must know it, a client need not. A
+// client must not be able to fill the log.
 func (a *access) say(path string, err error) {
 	a.mu.Lock()
 	again := !a.said.IsZero() && time.Since(a.said) < sayAgain
@@ -130,7 +130,7 @@ func (a *access) say(path string, err error) {
 	}
 }
 
-// review asks the API server. The error never has the token in it.
+// review sends the reviews to the API server. The error never contains the token.
 func (a *access) review(ctx context.Context, who *user, token, path string) (answer, error) {
 	if who == nil {
 		var err error
@@ -157,7 +157,7 @@ func (a *access) review(ctx context.Context, who *user, token, path string) (ans
 	return now, nil
 }
 
-// byToken asks whose a token is: nil if it is nobody's.
+// byToken returns the user of a token, nil if it has none.
 func (a *access) byToken(ctx context.Context, token string) (*user, error) {
 	review, err := client.For[*authenticationv1.TokenReview](a.tokens).Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token},

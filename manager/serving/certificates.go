@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package manager
+package serving
 
 import (
 	"crypto/sha256"
@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/asn1"
 )
 
-// What k8s.io/apiserver says of users whom it has authenticated itself.
+// The groups, name and extra key that k8s.io/apiserver gives to users.
 // Source: k8s.io/apiserver/pkg/authentication/user.
 const (
 	authenticated   = "system:authenticated"
@@ -27,31 +27,31 @@ const (
 	credentialIDKey = "authentication.kubernetes.io/credential-id"
 )
 
-// user is who asks.
+// user is an authenticated user.
 type user struct {
 	Name, UID string
 	Groups    []string
 	Extra     map[string]authorizationv1.ExtraValue
 }
 
-// digest tells users apart, from each other and from tokens.
+// digest returns bytes that differ between users, and between users and tokens.
 func (i *user) digest() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "user %q %q %q %q", i.Name, i.UID, i.Groups, i.Extra)) // maps in the order of their keys
 }
 
-// certificates knows people by the client certificates of their connections.
+// certificates authenticates users by the client certificates of their connections.
 type certificates struct {
-	clients   *bundle                       // nil: none are believed
-	proxies   *bundle                       // nil: none are believed
+	clients   *bundle                       // nil: no certificate counts
+	proxies   *bundle                       // nil: no certificate counts
 	headers   func() (RequestHeader, error) // of proxies
-	published *published                    // what the three read; nil: nothing is looked up
+	published *published                    // the source of the three; nil: nothing is looked up
 }
 
-// any reports whether there is a use in showing a certificate.
+// any reports whether a client certificate can count.
 func (c *certificates) any() bool { return c.clients != nil || c.proxies != nil }
 
-// identify returns who asks. It is nil where no certificate says so, with an error where
-// one was shown that does not count.
+// identify returns the user of a request. It is nil without a certificate, and nil with an error
+// where the certificate does not count.
 func (c *certificates) identify(r *http.Request) (*user, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return nil, nil
@@ -109,8 +109,8 @@ func uidOf(c *x509.Certificate) (string, error) {
 	return uid, nil
 }
 
-// byProxy believes a proxy's headers. It returns nil where it is none, or asks for nobody
-// else.
+// byProxy returns the user that a proxy names in headers. It is nil where the client is no proxy,
+// or names no user.
 // Source: k8s.io/apiserver/pkg/authentication/request/headerrequest.
 func (c *certificates) byProxy(r *http.Request) (*user, error) {
 	chain := r.TLS.PeerCertificates
@@ -150,7 +150,7 @@ func (c *certificates) byProxy(r *http.Request) (*user, error) {
 	return who, nil
 }
 
-// first returns the first of some headers that is there.
+// first returns the value of the first header that is set.
 func first(h http.Header, names []string) string {
 	for _, name := range names {
 		if value := h.Get(name); value != "" {
@@ -160,8 +160,8 @@ func first(h http.Header, names []string) string {
 	return ""
 }
 
-// verify holds that an authority signed a certificate for a client. What comes with it may
-// lie between both.
+// verify returns an error unless an authority signed the first certificate of a chain, for a
+// client. The others of the chain are intermediates.
 func verify(chain []*x509.Certificate, authorities *bundle) error {
 	if authorities == nil {
 		return errNoAuthority

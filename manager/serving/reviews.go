@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package manager
+package serving
 
 import (
 	"cmp"
@@ -16,22 +16,22 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// How many questions about those who ask are with the API server at a time, and how many
-// about unknown tokens are sent in a second. Beyond them the answer is 429 at once: nothing
-// waits in line for a stranger. Questions about those who were known before have turns of
-// their own, so that a flood of tokens does not keep a scraper out.
+// How many questions are with the API server at a time, and how many about unknown tokens are
+// sent in a second. Beyond these limits the answer is 429 at once: no question of a stranger
+// waits. Questions about users who were known before have turns of their own, so that a flood of
+// tokens does not keep a scraper out.
 const (
 	strangersAtOnce = 4
 	strangersPace   = 10 // a second
 	strangersBurst  = 20
 	knownAtOnce     = 8
-	// rememberMost bounds the answers that are remembered, of known people and of others
-	// each. One takes some 200 bytes, whatever was asked.
+	// rememberMost bounds the answers that are remembered about known users, and those about
+	// others. One takes some 200 bytes, whatever the question was.
 	rememberMost = 500
 )
 
-// question is who asks for which path, as a digest: tokens are not kept, and its size is
-// nobody's choice.
+// question is a digest of a user or a token, and of a path. So tokens are not kept, and a client
+// does not choose its size.
 type question [sha256.Size]byte
 
 func questionOf(who *user, token, path string) question {
@@ -42,16 +42,16 @@ func questionOf(who *user, token, path string) question {
 	return sha256.Sum256(append(of[:], path...))
 }
 
-// answer is what the API server says.
+// answer is an answer of the API server.
 type answer struct {
 	code int    // of HTTP
-	user string // who it is, shortened; empty: nobody
+	user string // the name of the user, shortened; empty: unknown
 	at   time.Time
 }
 
-// Remember is how long answers of the API server count: whose a token is, that somebody may
-// see a path, and that he may not. 0 is 10 s each, and less is not at all. Whose a token is and
-// what he may see are remembered as one, for the shorter time.
+// Remember is how long answers of the API server count: the user of a token, that a user may see
+// a path, and that a user may not. 0 is 10 s each, and a negative time is not at all. For a token
+// both answers are remembered as one, for the shorter time.
 type Remember struct{ Tokens, Allowed, Denied time.Duration }
 
 // fresh reports whether an answer is young enough. certain says that it is not about a token.
@@ -69,7 +69,7 @@ func (r Remember) fresh(a answer, certain bool) bool {
 	return time.Since(a.at) < lasts
 }
 
-// inquiry is a question that the API server is being asked.
+// inquiry is a question that is with the API server.
 type inquiry struct {
 	answered chan struct{}
 	answer   answer // once answered is closed
@@ -83,8 +83,8 @@ type reviews struct {
 	lasts Remember // how long answers count
 
 	mu        sync.Mutex
-	unknown   answers // about those whom the API server does not know
-	people    answers // about those whom it knows, or once did
+	unknown   answers // about unknown users
+	people    answers // about users that were known at some time
 	inquiries map[question]*inquiry
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package manager
+package serving
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// checkOpen holds that paths have a star at their end alone.
+// checkOpen returns an error for an empty path, or one with a star that is not its end.
 // Source: k8s.io/apiserver/pkg/authorization/path, NewAuthorizer.
 func checkOpen(paths []string) error {
 	for _, path := range paths {
@@ -35,19 +35,19 @@ func open(paths []string, path string) bool {
 	})
 }
 
-// guards returns what stands before health, and before everything else.
-func (s *serving) guards() (health, rest func(http.Handler) http.Handler) {
+// guards returns what decides who may see pages of health, and all other pages.
+func (s *Server) guards() (health, rest func(http.Handler) http.Handler) {
 	everybody := func(h http.Handler) http.Handler { return h }
 	switch {
-	case s.Plain:
+	case s.options.Plain:
 		return everybody, everybody
-	case s.OpenPaths == nil:
+	case s.options.OpenPaths == nil:
 		return everybody, s.access.guard
 	}
 	but := func(h http.Handler) http.Handler {
 		guarded := s.access.guard(h)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if open(s.OpenPaths, r.URL.Path) {
+			if open(s.options.OpenPaths, r.URL.Path) {
 				h.ServeHTTP(w, r)
 				return
 			}

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package manager
+package connections
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// apart returns a configuration whose clients have connections of their own. Clients of
+// Apart returns a configuration whose clients have connections of their own. Clients of
 // equal configurations share theirs otherwise, in client-go's cache of transports: what one
 // of them sends and reads then holds up the others, down to the lease.
-func apart(config *rest.Config) *rest.Config {
+func Apart(config *rest.Config) *rest.Config {
 	if config == nil || config.Transport != nil { // a nil one is an error, and a transport is its maker's choice
 		return config
 	}
@@ -31,11 +31,11 @@ func apart(config *rest.Config) *rest.Config {
 	return config
 }
 
-// oneByOne returns a configuration with which each request has a connection to itself while
+// OneByOne returns a configuration with which each request has a connection to itself while
 // it is under way (HTTP/1.1). A request that times out closes its connection, and the next
 // dials: a connection that lost its other end without a word costs one renewal of a lease,
 // where a connection with HTTP/2 would be used for as long as nobody notices.
-func oneByOne(config *rest.Config) *rest.Config {
+func OneByOne(config *rest.Config) *rest.Config {
 	if config == nil || config.Transport != nil {
 		return config
 	}

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package manager
+package serving
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// authenticationConfigMap is where API servers publish whom they believe.
+// authenticationConfigMap is where API servers publish the authorities whose certificates count.
 // Source: k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust.
 var authenticationConfigMap = object.Key{Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"}
 
@@ -36,8 +36,7 @@ const (
 	extraPrefixesKey = "requestheader-extra-headers-prefix"
 )
 
-// LookupRights returns what a manager must be allowed to do in kube-system so that it can
-// read whom API servers believe. Upstream's Role extension-apiserver-authentication-reader
+// LookupRights returns the rights that a process needs in kube-system for [Authentication.Lookup]. Upstream's Role extension-apiserver-authentication-reader
 // allows the same.
 func LookupRights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{
@@ -46,7 +45,7 @@ func LookupRights() []rbacv1.PolicyRule {
 	}}
 }
 
-// published is what API servers publish, kept current by an informer.
+// published has the ConfigMap, kept current by an informer.
 type published struct {
 	client   *client.Client
 	factory  *cache.Factory
@@ -61,7 +60,7 @@ func newPublished(c *client.Client, log *slog.Logger, needed bool) *published {
 		cache.WithFields(fields.OneTermEqualSelector("metadata.name", authenticationConfigMap.Name).String()))}
 }
 
-// check reads the ConfigMap if it is needed.
+// check returns an error if the ConfigMap is needed and cannot be read.
 func (p *published) check(ctx context.Context) error {
 	if !p.needed {
 		return nil
@@ -73,7 +72,7 @@ func (p *published) check(ctx context.Context) error {
 	return nil
 }
 
-// value returns what is published under a key, nothing if there is none yet or no longer.
+// value returns the value of a key, nothing while the ConfigMap or the key does not exist.
 func (p *published) value(key string) ([]byte, error) {
 	configMap, err := p.informer.Get(authenticationConfigMap)
 	if apierrors.IsNotFound(err) {
@@ -85,7 +84,8 @@ func (p *published) value(key string) ([]byte, error) {
 	return []byte(configMap.Data[key]), nil
 }
 
-// headers returns how proxies say for whom they ask. What cannot be read believes nobody.
+// headers returns the headers in which proxies name users. A list that cannot be read is an
+// error, so that no proxy counts.
 func (p *published) headers() (RequestHeader, error) {
 	var h RequestHeader
 	var errs []error

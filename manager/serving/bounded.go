@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package manager
+package serving
 
 import (
 	"net"
@@ -9,14 +9,13 @@ import (
 	"sync"
 )
 
-// connectionsMost is how many connections a listener has open at a time. Each costs some
-// 50 KB with TLS, and as many requests may run at a time, so this bounds what strangers make
-// the process do beside its work.
+// connectionsMost is how many connections a listener has open at a time. Each costs some 50 KB
+// with TLS, and as many requests may run at a time, so this bounds what strangers cost.
 const connectionsMost = 256
 
-// bounded accepts all connections and has few open: one too many closes the oldest of the
-// address that has the most. So a client that opens many closes its own, and a probe or a
-// scraper from elsewhere gets in.
+// bounded accepts all connections and keeps a limited number open: beyond the limit it closes the
+// oldest connection of the address that has most. So a client that opens many loses its own, and
+// a probe or a scraper from elsewhere gets in.
 type bounded struct {
 	net.Listener
 
@@ -41,7 +40,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 	accepted := &boundedConnection{Conn: c, of: b, host: host}
 	if victim := b.add(accepted); victim != nil {
-		_ = victim.Close() // its owner learns of it by its end
+		_ = victim.Close() // its user gets an error
 	}
 	return accepted, nil
 }
@@ -79,7 +78,7 @@ func (b *bounded) remove(c *boundedConnection) {
 	b.of[c.host] = slices.Delete(all, i, i+1)
 }
 
-// boundedConnection is one that is counted until it is closed.
+// boundedConnection is a connection that counts until it is closed.
 type boundedConnection struct {
 	net.Conn
 	of   *bounded
