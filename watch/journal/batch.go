@@ -15,6 +15,7 @@ const (
 	MaxEvent = 8 << 20  // bytes of an event with its ID
 	maxName  = 16 << 10 // bytes of the name of a selection or a sink
 	maxKey   = 4 << 10  // bytes of a key; API servers allow 506
+	MaxState = 1 << 20  // bytes of the state of an object, as the caller has compressed it
 	maxText  = 4 << 10  // bytes of a UID, of a version, or of what is wrong with an object
 )
 
@@ -43,6 +44,10 @@ func (b *Batch) Seen(selection string, key object.Key, s Seen) {
 	if len(s.Trouble) > maxText {
 		b.refuse("object %s of %q: its trouble has more than %d bytes", key, selection, maxText)
 	}
+	if len(s.State) > MaxState {
+		b.refuse("object %s of %q: its state has more than %d bytes", key, selection, MaxState)
+		return
+	}
 	e := newChange(b.encoded, seeObject, selection)
 	e.text(fieldNamespace, key.Namespace)
 	e.text(fieldObject, key.Name)
@@ -50,6 +55,20 @@ func (b *Batch) Seen(selection string, key object.Key, s Seen) {
 	e.text(fieldVersion, s.Version)
 	e.bytes(fieldDigest, s.Digest[:])
 	e.text(fieldData, s.Trouble)
+	e.text(fieldState, s.State)
+	b.add(e)
+}
+
+// Dictionary sets the bytes without which the states of the objects of a selection cannot be read.
+// The journal keeps them as they are, with [Options.States].
+func (b *Batch) Dictionary(selection string, dictionary []byte) {
+	b.checkName("selection", selection)
+	if len(dictionary) > MaxState {
+		b.refuse("selection %q: its dictionary has more than %d bytes", selection, MaxState)
+		return
+	}
+	e := newChange(b.encoded, setDictionary, selection)
+	e.bytes(fieldData, dictionary)
 	b.add(e)
 }
 

@@ -24,6 +24,7 @@ const (
 	countDropped                  // of a sink: older programs counted lost events
 	setNext                       // of a sink: the number of the next event
 	removeSink                    // with all of its events: older programs wrote it
+	setDictionary                 // of a selection: the dictionary of the states of its objects
 )
 
 // The fields of a Change in docs/watch-journal.md.
@@ -40,6 +41,7 @@ const (
 	fieldID
 	fieldTime
 	fieldData
+	fieldState
 )
 
 // encoder appends the fields of a change.
@@ -78,7 +80,8 @@ type change struct {
 	seqs              []uint64
 	count             uint64
 	id                []byte // of the event
-	data              []byte // the event, or what is wrong with the object
+	data              []byte // the event, what is wrong with the object, or the dictionary
+	state             []byte // of the object
 	time              uint64 // of the commit, in nanoseconds since 1970
 }
 
@@ -89,7 +92,7 @@ func (c *change) decode(b []byte) error {
 	*c = change{seqs: c.seqs[:0]}
 	texts := [...]*[]byte{
 		fieldName: &c.name, fieldNamespace: &c.namespace, fieldObject: &c.object, fieldUID: &c.uid,
-		fieldVersion: &c.version, fieldDigest: &c.digest, fieldID: &c.id, fieldData: &c.data,
+		fieldVersion: &c.version, fieldDigest: &c.digest, fieldID: &c.id, fieldData: &c.data, fieldState: &c.state,
 	}
 	for len(b) > 0 {
 		field, kind, n := protowire.ConsumeTag(b)
@@ -128,7 +131,7 @@ func (c *change) decode(b []byte) error {
 		}
 		b = b[n:]
 	}
-	if len(c.name) == 0 || c.verb < seeObject || c.verb > removeSink || c.verb == addEvent && (len(c.seqs) != 1 || c.seqs[0] == 0) {
+	if len(c.name) == 0 || c.verb < seeObject || c.verb > setDictionary || c.verb == addEvent && (len(c.seqs) != 1 || c.seqs[0] == 0) {
 		return errMessage
 	}
 	return nil

@@ -71,7 +71,7 @@ func (d *draft) add(b *Batch) {
 				continue
 			}
 		default:
-			if d.redundant(&c, message) {
+			if message = d.bounded(&c, d.kept(message)); message == nil || d.redundant(&c, message) {
 				continue
 			}
 		}
@@ -125,7 +125,7 @@ func (d *draft) redundant(c *change, message []byte) bool {
 	if !d.names[name] && !d.objects[id] && d.has(s, c, id, message) {
 		return true
 	}
-	if s == nil || c.verb == setVersion || c.verb == dropSelection {
+	if s == nil || c.verb == setVersion || c.verb == dropSelection || c.verb == setDictionary {
 		d.names[name] = true
 	} else {
 		d.objects[id] = true
@@ -144,7 +144,7 @@ func (d *draft) has(s *selection, c *change, id objectID, message []byte) bool {
 		return s.known && s.version == string(c.version)
 	case c.verb == forgetObject:
 		return !there
-	case c.verb == dropSelection, !there, int(at.n) != len(message), at.sum != checksum(message):
+	case c.verb == dropSelection, c.verb == setDictionary, !there, int(at.n) != len(message), at.sum != checksum(message):
 		return false
 	}
 	written, err := at.read(d.file)

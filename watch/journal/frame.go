@@ -21,7 +21,6 @@ import (
 // frame: it is there with all of its changes, or it is not.
 const (
 	title      = "setpoint-watch journal "
-	format     = 2
 	keyBytes   = 32
 	headerSize = len(title) + len("2\n") + keyBytes + crc32.Size
 	// frameHead is in front of each frame: the length of its body, the checksum of that
@@ -29,10 +28,24 @@ const (
 	frameHead = 3 * 4
 )
 
+// The formats. Programs that know only the first one would take a state for damage.
+const (
+	plainFormat  = 2
+	statesFormat = 3 // as plainFormat, with states of objects and dictionaries
+)
+
+// format returns the format of the files that the journal writes.
+func (j *Journal) format() int {
+	if j.options.States {
+		return statesFormat
+	}
+	return plainFormat
+}
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// newHeader returns the header of a new file, with a key of its own.
-func newHeader(key []byte) []byte {
+// newHeader returns the header of a new file of a format, with a key of its own.
+func newHeader(format int, key []byte) []byte {
 	h := append([]byte(title+strconv.Itoa(format)+"\n"), key...)
 	return binary.BigEndian.AppendUint32(h, checksum(h))
 }
@@ -50,28 +63,30 @@ const bboltMagic = 0xED0CDAED
 
 var errHeader = errors.New("it does not begin as a journal does")
 
-// readHeader returns the key of a file.
-func readHeader(r io.ReaderAt) (key []byte, err error) {
+// readHeader returns the key and the format of a file.
+func readHeader(r io.ReaderAt) (key []byte, format int, err error) {
 	h := make([]byte, headerSize)
 	n, err := r.ReadAt(h, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, 0, err
 	}
 	h = h[:n]
 	if n >= 20 && binary.NativeEndian.Uint32(h[16:]) == bboltMagic {
-		return nil, ErrOlder
+		return nil, 0, ErrOlder
 	}
 	rest, ok := bytes.CutPrefix(h, []byte(title))
 	if number, _, whole := bytes.Cut(rest, []byte("\n")); ok && whole {
-		if v, err := strconv.ParseUint(string(number), 10, 16); err == nil && v > format {
-			return nil, fmt.Errorf("%w: its format is %d, and this program reads %d", ErrNewer, v, format)
+		v, err := strconv.ParseUint(string(number), 10, 16)
+		if err == nil && v > statesFormat {
+			return nil, 0, fmt.Errorf("%w: its format is %d, and this program reads %d", ErrNewer, v, statesFormat)
 		}
+		format = int(v)
 	}
 	key = h[min(n, headerSize-crc32.Size-keyBytes):min(n, headerSize-crc32.Size)]
-	if !bytes.Equal(h, newHeader(key)) {
-		return nil, errHeader
+	if format < plainFormat || !bytes.Equal(h, newHeader(format, key)) {
+		return nil, 0, errHeader
 	}
-	return key, nil
+	return key, format, nil
 }
 
 // frames reads and makes the frames of a file. Their checksums begin with the file's key and

@@ -21,6 +21,10 @@ import (
 type Options struct {
 	Log *slog.Logger // nil: slog.Default
 
+	// States keeps the states of objects, beside their digests. A file with states has a format
+	// that older programs refuse. Without it, the states in a file are removed when it is opened.
+	States bool
+
 	// Limit is how many events may wait for a sink. Default: 100,000.
 	Limit int
 
@@ -30,12 +34,14 @@ type Options struct {
 
 	clock      func() time.Time // dates events and files that are set aside
 	limitBytes int64            // that may wait for a sink
+	limitState int64            // bytes of all objects from which on no more states are kept
 	noSync     bool             // leaves it to the system when to write to the disk
 }
 
 const (
 	defaultLimit      = 100_000
 	defaultLimitBytes = 256 << 20 // as 100,000 events with their fields, without objects
+	defaultLimitState = 1 << 30
 	defaultLockWait   = 2 * time.Second
 )
 
@@ -50,6 +56,7 @@ func (o Options) withDefaults() Options {
 		o.Limit = defaultLimit
 	}
 	o.limitBytes = cmp.Or(o.limitBytes, defaultLimitBytes)
+	o.limitState = cmp.Or(o.limitState, defaultLimitState)
 	o.LockWait = cmp.Or(o.LockWait, defaultLockWait)
 	return o
 }
@@ -64,13 +71,14 @@ type Journal struct {
 	waitingMu sync.Mutex
 	waiting   []*request // commits that the next writer takes along
 
-	// writing is held by the goroutine that writes to the file. It guards the next four fields.
+	// writing is held by the goroutine that writes to the file. It guards the next five fields.
 	// Only its holder changes what mu guards, so it reads that without mu.
 	writing sync.Mutex
 	frames  *frames
 	frame   []byte // the buffer of the next frame
 	end     int64  // of the frames that are on the disk
 	retryAt int64  // after a rewrite that failed: the size at which it is tried again
+	full    bool   // there is no room for more states, and the log has it
 
 	mu      sync.RWMutex
 	file    *os.File
@@ -147,7 +155,7 @@ func (j *Journal) take(f *os.File, fresh bool) (*Damage, error) {
 		}
 		return &Damage{Path: j.path, Reason: errEmpty}, nil
 	}
-	key, err := readHeader(f)
+	key, format, err := readHeader(f)
 	if errors.Is(err, errHeader) {
 		j.begin(f)
 		return j.replace(&Damage{Path: j.path, Reason: err})
@@ -166,6 +174,9 @@ func (j *Journal) take(f *os.File, fresh bool) (*Damage, error) {
 	}
 	if end < info.Size() {
 		j.log.Warn("the last commit of the journal was cut off; what it held is told again", "bytes", info.Size()-end)
+	}
+	if format != j.format() {
+		return nil, j.rewrite()
 	}
 	return nil, j.truncate()
 }

@@ -393,12 +393,12 @@ func TestFileIsForItsOwnerOnly(t *testing.T) {
 
 func TestNewerFormatIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
-	before := []byte("setpoint-watch journal 3\nwhat only a newer program knows")
+	before := []byte("setpoint-watch journal 4\nwhat only a newer program knows")
 	if err := os.WriteFile(path, before, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err := Open(path, options())
-	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "its format is 3, and this program reads 2") || !strings.Contains(err.Error(), path) {
+	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "its format is 4, and this program reads 3") || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v", err)
 	}
 	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {

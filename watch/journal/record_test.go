@@ -82,10 +82,15 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Add(data)
 	f.Add(data[:len(data)/2])
+	f.Add(fileWithStates(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data = bytes.Clone(data)
 		if len(data) > headerSize {
-			copy(data, newHeader(data[headerSize-crc32.Size-keyBytes:headerSize-crc32.Size]))
+			format := plainFormat
+			if bytes.HasPrefix(data, []byte(title+"3")) {
+				format = statesFormat
+			}
+			copy(data, newHeader(format, data[headerSize-crc32.Size-keyBytes:headerSize-crc32.Size]))
 			frames := framesOf(data[headerSize-crc32.Size-keyBytes : headerSize-crc32.Size])
 			for at := headerSize; at+frameHead <= len(data); {
 				end := at + frameHead + int(binary.BigEndian.Uint32(data[at:]))

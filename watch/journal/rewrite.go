@@ -106,7 +106,7 @@ func (w *frameWriter) flush() error {
 // writeState writes a header and the frames of the state, and returns their size.
 func (j *Journal) writeState(f *os.File, frames *frames) (int64, error) {
 	w := frameWriter{frames: frames, w: bufio.NewWriterSize(f, 1<<20), at: int64(headerSize), frame: frames.begin(nil)}
-	if _, err := w.w.Write(newHeader(j.key)); err != nil {
+	if _, err := w.w.Write(newHeader(j.format(), j.key)); err != nil {
 		return 0, err
 	}
 	for _, name := range sortedNames(j.state.sinks) {
@@ -121,7 +121,7 @@ func (j *Journal) writeState(f *os.File, frames *frames) (int64, error) {
 			j.log.Error("part of the journal is damaged: an event or the state of an object is dropped")
 			continue
 		}
-		if err == nil {
+		if message = j.kept(message); err == nil && message != nil {
 			err = w.write(message)
 		}
 		if err != nil {

@@ -23,11 +23,14 @@ type Seen struct {
 	// Trouble is what was known to be wrong with the object, in the encoding of package trouble;
 	// empty for nothing. The journal keeps the bytes as they are.
 	Trouble string
+	// State is the state itself, in the encoding of the caller; empty where it is not kept. A
+	// journal without [Options.States] drops it. [Journal.Objects] leaves it out.
+	State string
 }
 
 // seen returns the object of a change, and its state.
 func (c *change) seen() (object.Key, Seen) {
-	s := Seen{UID: types.UID(c.uid), Version: string(c.version), Trouble: string(c.data)}
+	s := Seen{UID: types.UID(c.uid), Version: string(c.version), Trouble: string(c.data), State: string(c.state)}
 	copy(s.Digest[:], c.digest)
 	return object.Key{Namespace: string(c.namespace), Name: string(c.object)}, s
 }
@@ -78,7 +81,32 @@ func (j *Journal) Get(selection string, key object.Key) (s Seen, known bool, err
 	return s, known, err
 }
 
-// Objects returns the objects of a selection, in the order of their keys, and a function
+// Dictionary returns the dictionary of the states of the objects of a selection, nil if there is
+// none.
+func (j *Journal) Dictionary(selection string) (dictionary []byte, err error) {
+	err = j.read(func() error {
+		sel := j.state.selections[selection]
+		if sel == nil || sel.dictionary.n == 0 {
+			return nil
+		}
+		var c change
+		message, err := sel.dictionary.read(j.file)
+		if err == nil {
+			err = c.decode(message)
+		}
+		if err != nil {
+			return j.explain("reading it", err)
+		}
+		dictionary = c.data
+		return nil
+	})
+	return dictionary, err
+}
+
+// KeepsStates reports whether the journal keeps the states of objects.
+func (j *Journal) KeepsStates() bool { return j.options.States }
+
+// Objects returns the objects of a selection, without their states, in the order of their keys, and a function
 // that says afterwards whether they were all. After an error they are not, and what is
 // missing must not be taken for new. They are those of the moment when the loop begins: the
 // caller may commit within it.
@@ -121,6 +149,7 @@ func (j *Journal) objects(selection string) (all []known, err error) {
 			if err != nil {
 				return err
 			}
+			c.state = nil // a hundred thousand states would be in memory at once
 			key, seen := c.seen()
 			all = append(all, known{key, seen})
 		}

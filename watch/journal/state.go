@@ -16,6 +16,7 @@ type state struct {
 	sinks      map[string]*queue
 	seeds      [2]maphash.Seed
 	bytes      int64 // of the messages that count
+	objects    int64 // of these, of objects
 }
 
 // selection is the cursor of a collection: its version, and where the states of its objects are.
@@ -28,6 +29,8 @@ type selection struct {
 	version string
 	known   bool
 	objects map[objectID]section
+
+	dictionary section // of the states; its length is 0 if there is none
 }
 
 // objectID is a hash of the key of an object, by seeds of this process. Two of a million keys have
@@ -72,7 +75,7 @@ func (s *state) id(namespace, name []byte) (id objectID) {
 // apply makes a change, whose message is a section of the file.
 func (s *state) apply(c *change, at section) {
 	switch c.verb {
-	case seeObject, forgetObject, setVersion, dropSelection:
+	case seeObject, forgetObject, setVersion, dropSelection, setDictionary:
 		s.applySelection(c, at)
 	default:
 		s.applySink(c, at)
@@ -91,20 +94,30 @@ func (s *state) applySelection(c *change, at section) {
 	switch c.verb {
 	case seeObject:
 		id := s.id(c.namespace, c.object)
-		s.bytes += int64(at.n) - int64(sel.objects[id].n)
+		s.grow(int64(at.n) - int64(sel.objects[id].n))
 		sel.objects[id] = at
+	case setDictionary:
+		s.bytes += int64(at.n) - int64(sel.dictionary.n)
+		sel.dictionary = at
 	case setVersion:
 		sel.known, sel.version = true, string(c.version)
 	case forgetObject:
 		id := s.id(c.namespace, c.object)
-		s.bytes -= int64(sel.objects[id].n)
+		s.grow(-int64(sel.objects[id].n))
 		delete(sel.objects, id)
 	default: // dropSelection
 		for _, at := range sel.objects {
-			s.bytes -= int64(at.n)
+			s.grow(-int64(at.n))
 		}
+		s.bytes -= int64(sel.dictionary.n)
 		delete(s.selections, string(c.name))
 	}
+}
+
+// grow takes account of the bytes of an object.
+func (s *state) grow(by int64) {
+	s.bytes += by
+	s.objects += by
 }
 
 func (s *state) applySink(c *change, at section) {
@@ -194,6 +207,9 @@ func (s *state) sections() []section {
 	var all []section
 	for _, sel := range s.selections {
 		all = slices.AppendSeq(all, maps.Values(sel.objects))
+		if sel.dictionary.n > 0 {
+			all = append(all, sel.dictionary)
+		}
 	}
 	for _, q := range s.sinks {
 		for _, e := range q.entries {
