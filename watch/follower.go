@@ -45,6 +45,7 @@ type follower struct {
 
 	informer cache.SharedInformer[anyObject]
 	observer *observe.Observer
+	kept     *states // of the last run and for the next one; nil: the journal keeps none
 	steps    chan cache.Event[anyObject]
 	leave    func() // ends the handler whose steps are not read any more
 	stop     context.CancelFunc
@@ -110,6 +111,11 @@ func (f *follower) run(ctx, staying context.Context) {
 		}
 	}
 	f.observer = f.watch.observer(staying, f)
+	var err error
+	if f.kept, err = openStates(f.watch.cursor.journal, f.name, f.observer.RulesDigest()); err != nil {
+		f.watch.publisher.fail(err)
+		return
+	}
 	if !f.awaitState(staying) {
 		return
 	}

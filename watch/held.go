@@ -26,7 +26,7 @@ func (h held) between(first, last *event.Event) observe.Change {
 	change := observe.Change{Verb: event.Updated}
 	for _, w := range h[id{first.Kind, first.Key}] {
 		if w.event == first {
-			change.Old, change.Classes = w.change.Old, union(w.event.Classes, w.classes)
+			change.Old, change.Kept, change.Classes = w.change.Old, w.change.Kept, union(w.event.Classes, w.classes)
 		}
 		if w.event == last {
 			change.New, change.Classes = w.change.New, union(change.Classes, w.event.Classes)

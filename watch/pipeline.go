@@ -31,6 +31,9 @@ type PipelineOptions struct {
 	// at the next start what has been published. Without one, events wait in memory. If the
 	// only sink is a terminal, the watch waits for it.
 	Cursor string
+	// CursorStates keeps the last state of each object in the cursor, hidden values replaced. The
+	// first change after a restart then has its fields and all of its authors.
+	CursorStates bool
 	// Deps are what sinks need. The default of Client is the host's.
 	Deps sink.Deps
 }
@@ -43,7 +46,7 @@ func Configured(c *config.Config) PipelineOptions {
 			Kinds: w.Kinds, All: w.All, Namespaces: w.Namespaces, ExcludeNamespaces: w.ExcludeNamespaces,
 			Hide: slices.Clone(c.Hidden()), Labels: w.Labels, Fields: w.Fields, Existing: w.Initial, Window: w.Window, Settle: w.Settle,
 		},
-		Sinks: c.Sinks, Router: c.Router(), Cursor: c.Cursor,
+		Sinks: c.Sinks, Router: c.Router(), Cursor: c.Cursor, CursorStates: c.CursorStates,
 	}
 	for _, name := range w.Show {
 		o.Show = append(o.Show, event.Class(name))
@@ -124,7 +127,7 @@ func (p *Pipeline) Open() error {
 	if p.o.Cursor == "" || p.journal != nil {
 		return nil
 	}
-	j, damage, err := journal.Open(p.o.Cursor, journal.Options{Log: p.o.Log})
+	j, damage, err := journal.Open(p.o.Cursor, journal.Options{Log: p.o.Log, States: p.o.CursorStates})
 	switch {
 	case errors.Is(err, journal.ErrLocked):
 		return fmt.Errorf("opening the cursor %s: %w; each watch needs a file of its own", p.o.Cursor, err)

@@ -204,6 +204,11 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 		troubles = "" // they went with the first step
 		seen, had = before.seen(), before.there && before.content == nil
 	}
+	if change.Verb == event.Updated && had {
+		if state := f.lastState(key, seen); state != nil {
+			change.Old, change.Kept = state, true
+		}
+	}
 	switch {
 	case change.Verb != event.Updated || !had:
 	case seen.UID != after.uid:

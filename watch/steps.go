@@ -106,6 +106,10 @@ func (f *follower) initial(ctx context.Context, key object.Key, item cache.Item[
 		now := f.watch.cursor.digest(change.New)
 		change.Classes = observe.Classes(seen.Digest, now)
 	}
+	if had && (change.Verb == event.Updated || change.Verb == event.Replaced) {
+		change.Old = f.lastState(key, seen)
+		change.Kept = change.Old != nil
+	}
 	f.report(ctx, key, change, seen.Trouble, "", err)
 }
 
@@ -133,7 +137,7 @@ func (f *follower) note(ctx context.Context, item cache.Item[anyObject]) {
 		follower: f,
 		signs:    signs{now: trouble.Of(f.kind, f.observer.Shown(content))},
 		event:    &event.Event{Verb: event.Existing, Kind: f.kind, Key: meta.Key, UID: meta.UID, Version: string(meta.Version)},
-		seen:     journal.Seen{UID: meta.UID, Version: string(meta.Version), Digest: f.watch.cursor.digest(content)},
+		seen:     journal.Seen{UID: meta.UID, Version: string(meta.Version), Digest: f.watch.cursor.digest(content), State: f.encoded(content)},
 	})
 }
 
@@ -179,7 +183,42 @@ func (f *follower) begin(ctx context.Context) {
 
 // gone reports an object that was deleted while the watch did not run.
 func (f *follower) gone(ctx context.Context, key object.Key, seen journal.Seen) {
-	f.report(ctx, key, observe.Change{Verb: event.Deleted, Missed: true, Stale: true, Old: f.remains(key, seen)}, "", "", nil)
+	change := observe.Change{Verb: event.Deleted, Missed: true, Stale: true, Old: f.remains(key, seen)}
+	if f.kept != nil {
+		whole, _, err := f.seen(key) // the list of objects has no states
+		if err != nil {
+			f.watch.publisher.fail(err)
+			return
+		}
+		if state := f.lastState(key, whole); state != nil {
+			change.Old, change.Kept = state, true
+		}
+	}
+	f.report(ctx, key, change, "", "", nil)
+}
+
+// lastState returns the state of an object that was published last, nil if it is not known.
+func (f *follower) lastState(key object.Key, seen journal.Seen) tree {
+	if f.kept == nil {
+		return nil
+	}
+	state, err := f.kept.decode(seen.State)
+	if err != nil {
+		f.watch.log.Warn("the last state of an object cannot be read from the cursor; what changed is not known", "kind", f.kind.String(), "object", key.String(), "error", err)
+	}
+	return state
+}
+
+// encoded returns a state as the journal keeps it, "" if it keeps none.
+func (f *follower) encoded(content tree) string {
+	if f.kept == nil {
+		return ""
+	}
+	state, err := f.kept.encode(f.observer.Keep(content))
+	if err != nil {
+		f.watch.publisher.fail(err)
+	}
+	return state
 }
 
 // remains is what is known of an object that was deleted while the watch did not run.
@@ -206,7 +245,7 @@ func (f *follower) report(ctx context.Context, key object.Key, change observe.Ch
 	t := report{follower: f, event: e, change: change, signs: signsOf(e, troubles), version: version}
 	if !f.watch.cursor.none() {
 		if change.New != nil {
-			t.seen = journal.Seen{UID: e.UID, Version: e.Version, Digest: f.watch.cursor.digest(change.New)}
+			t.seen = journal.Seen{UID: e.UID, Version: e.Version, Digest: f.watch.cursor.digest(change.New), State: f.encoded(change.New)}
 		} else {
 			t.forget = true
 		}

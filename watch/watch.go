@@ -6,7 +6,9 @@ package watch
 import (
 	"cmp"
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -73,6 +75,12 @@ func New(h Host, o Options) (*Watch, error) {
 	w := &Watch{host: h, options: o, log: o.Log, followers: map[place]*follower{}, gone: map[place]*legacy{}, waiting: map[string]bool{}, defined: make(chan struct{}, 1), found: make(chan struct{}), patience: oncePatience}
 	w.cursor, w.tags = cursor{o.Journal}, make([]byte, 32)
 	_, _ = rand.Read(w.tags) // it never fails
+	if o.Journal != nil && o.Journal.KeepsStates() {
+		// The tags of hidden values in states of an earlier run are compared with those of this one.
+		mac := hmac.New(sha256.New, o.Journal.Key())
+		mac.Write([]byte("the tags of hidden values"))
+		w.tags = mac.Sum(nil)
+	}
 	w.judge.condition, w.judge.log = o.Keep, o.Log
 	w.publisher = newPublisher(w)
 	return w, nil

@@ -49,7 +49,12 @@ func (r *runCommand) plan(c *cobra.Command, args []string) (o watch.PipelineOpti
 			return o, errors.New("--cursor: want the name of a file")
 		}
 	}
+	if given("cursor-states") {
+		o.CursorStates = r.states
+	}
 	switch {
+	case o.CursorStates && o.Cursor == "":
+		return o, errors.New("--cursor-states keeps states in the cursor, and needs --cursor FILE")
 	case r.once && o.Cursor == "" && file == nil:
 		return o, errors.New("--once tells what has changed since the last run, and needs --cursor FILE, which knows of it")
 	case r.once && o.Cursor == "":

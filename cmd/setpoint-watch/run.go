@@ -25,6 +25,7 @@ type runCommand struct {
 	selection selection
 	printing  printing
 	cursor    string
+	states    bool // in the cursor
 	once      bool
 	file      string
 	target    cli.Target

@@ -26,6 +26,8 @@ type Config struct {
 	Hide []string `yaml:"hide,omitempty"`
 	// Cursor is the file of the journal: what was seen, and events that wait. Empty for none.
 	Cursor string `yaml:"cursor,omitempty"`
+	// CursorStates keeps the last state of each object in the cursor, too.
+	CursorStates bool `yaml:"cursorStates,omitempty"`
 	// Listen is where health and metrics are served, host:port; empty for nowhere.
 	Listen string `yaml:"listen,omitempty"`
 	// Lease is the Lease that replicas elect a leader with, namespace/name; empty for none.

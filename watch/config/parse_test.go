@@ -73,7 +73,7 @@ routes:
 func TestEachMistakeHasAPlaceAndAnAdvice(t *testing.T) {
 	const aSink = "sinks:\n- name: a\n  terminal: {}\n"
 	for _, test := range []struct{ name, text, want string }{
-		{"key that is not known", "wtach: {}", `w.yaml:2:1: there is no key "wtach" here; did you mean "watch"? There are apiVersion, watch, hide, cursor, listen, lease, sinks, routes`},
+		{"key that is not known", "wtach: {}", `w.yaml:2:1: there is no key "wtach" here; did you mean "watch"? There are apiVersion, watch, hide, cursor, cursorStates, listen, lease, sinks, routes`},
 		{"key twice", "cursor: a\ncursor: b", `w.yaml:3:1: the key "cursor" stands here twice, the first time in line 2; leave one of them out`},
 		{"merge key", "watch: {<<: {all: true}}", `w.yaml:2:9: watch: keys cannot be merged with <<; write them out, or use an alias for a value`},
 		{"key that is no name", "watch: {[a]: b}", `w.yaml:2:9: watch: want a plain name as the key, not a list`},

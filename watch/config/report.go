@@ -133,6 +133,9 @@ func (c *Config) watches() []string {
 	}
 	if c.Cursor != "" {
 		lines = append(lines, "keeps what it has seen and what is still to be sent in "+c.Cursor)
+		if c.CursorStates {
+			lines = append(lines, "keeps the last state of each object there too, without hidden values")
+		}
 	} else {
 		lines = append(lines, "has no cursor: what happens while it is not running is not told")
 	}

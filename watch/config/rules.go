@@ -47,6 +47,9 @@ func (r *rules) check() {
 		r.hide(index("hide", i), rule)
 	}
 	r.filled("cursor", c.Cursor)
+	if c.CursorStates && c.Cursor == "" {
+		r.warn("cursorStates", "keeps states in the cursor, and there is none; add \"cursor: FILE\"")
+	}
 	r.place()
 	r.sinks()
 	r.readable()

@@ -22,8 +22,9 @@
 // it. The journal has the resourceVersion of its collection, and the UID, the resourceVersion
 // and a digest of each object in it: the state up to which everything was told. After a start,
 // a watch that cannot go on from the resourceVersion lists the objects, compares the list with
-// [Journal.Objects], and tells what is different. No state of an object is in the file, and no
-// digest that can be guessed: digests are keyed with [Journal.Key].
+// [Journal.Objects], and tells what is different. With [Options.States] the states themselves are in
+// the file, as the caller encodes them; otherwise none is. No digest can be guessed: digests are
+// keyed with [Journal.Key].
 //
 // # The outbox
 //

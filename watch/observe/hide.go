@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/setpoint-io/setpoint/watch/diff"
 	"github.com/setpoint-io/setpoint/watch/event"
@@ -142,6 +143,12 @@ func (h *hiding) tag(v any) string {
 	c.value(v, nil)
 	mac.Write(c.out)
 	return "(hidden " + hex.EncodeToString(mac.Sum(nil)[:3]) + ")"
+}
+
+// isTag reports whether a value is a tag of a hidden one.
+func isTag(v any) bool {
+	text, ok := v.(string)
+	return ok && len(text) == len("(hidden 000000)") && strings.HasPrefix(text, "(hidden ") && strings.HasSuffix(text, ")")
 }
 
 // hiddenOrder stands for the order of elements of which something is hidden.

@@ -80,6 +80,8 @@ type Change struct {
 	// nil for a creation and where it is not known, New for a deletion. The Observer does not
 	// write to them, and the event shares what is not hidden of them.
 	Old, New map[string]any
+	// Kept says that Old is a state that [Observer.Keep] returned, in this process or an earlier one.
+	Kept bool
 	// Classes are the classes of an update whose old state is not known, from digests.
 	// Otherwise they come from the fields that differ.
 	Classes []event.Class
@@ -110,6 +112,10 @@ func (o *Observer) Event(c Change) *event.Event {
 
 	full := pair{old: withoutManagedFields(c.Old), new: withoutManagedFields(c.New)}
 	safe := pair{old: o.hidden(full.old), new: o.hidden(full.new)}
+	if c.Kept {
+		safe.old = full.old // it has tags for hidden values, which are compared with those of the new state
+		full.new = o.hiddenAs(full.new, full.old)
+	}
 	e.Old, e.New = safe.old, safe.new
 
 	var changed []diff.Difference
@@ -117,6 +123,10 @@ func (o *Observer) Event(c Change) *event.Event {
 		changed = diff.Compare(full.old, full.new, o.schema)
 		changed = slices.DeleteFunc(changed, func(d diff.Difference) bool { return isLeftOut(d.Path, c.Verb) })
 		e.Fields = o.fields(changed, full, safe)
+		for i := range e.Fields {
+			f := &e.Fields[i]
+			f.Hidden = f.Hidden || c.Kept && (isTag(f.From) || isTag(f.To)) // of a kept state only the tag is known
+		}
 	}
 	e.Classes = []event.Class{event.Content}
 	if c.Verb == event.Updated || c.Verb == event.Settled {
@@ -128,11 +138,7 @@ func (o *Observer) Event(c Change) *event.Event {
 		}
 	}
 	if c.Verb != event.Deleted {
-		before := c.Old
-		if c.Missed || c.Verb == event.Replaced {
-			before = nil
-		}
-		e.Authors = authors(before, c.New, changed)
+		e.Authors = o.authors(c, changed)
 	}
 	return e
 }
@@ -203,7 +209,16 @@ func (o *Observer) hidden(tree map[string]any) map[string]any {
 	if len(o.hide) == 0 || tree == nil {
 		return tree
 	}
-	h := hiding{key: o.key, uid: identityOf(types.UID(text(tree, "uid")), object.Key{Namespace: text(tree, "namespace"), Name: text(tree, "name")})}
+	return o.hiddenAs(tree, tree)
+}
+
+// hiddenAs returns an object without what is to be hidden, with the tags that the values would have in
+// another object.
+func (o *Observer) hiddenAs(tree, other map[string]any) map[string]any {
+	if len(o.hide) == 0 || tree == nil {
+		return tree
+	}
+	h := hiding{key: o.key, uid: identityOf(types.UID(text(other, "uid")), object.Key{Namespace: text(other, "namespace"), Name: text(other, "name")})}
 	return h.object(tree, o.hide)
 }
 
