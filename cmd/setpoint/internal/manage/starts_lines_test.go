@@ -6,6 +6,7 @@ package manage
 import (
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,7 +40,17 @@ func startLines(t *testing.T, program string) []string {
 			lines = append(lines, line)
 		}
 	}
-	return lines
+	return distinct(lines)
+}
+
+// distinct leaves out lines that occurred before: a default may also be one of the values.
+func distinct(lines []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(lines, func(line string) bool {
+		before := seen[line]
+		seen[line] = true
+		return before
+	})
 }
 
 // helpFlag is a flag as the help shows it.

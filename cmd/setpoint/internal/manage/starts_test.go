@@ -65,7 +65,7 @@ var onlyTheirs = map[string]string{}
 
 // The real kube-controller-manager and setpoint manager get the same command lines. Neither
 // has a server: a line is accepted once its process has read all flags and files, and is
-// about to wait for the lease.
+// about to wait for the lease. Most verdicts of kube-controller-manager are those on record.
 func TestWhateverStartsKubeControllerManagerStartsTheManager(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -78,31 +78,39 @@ func TestWhateverStartsKubeControllerManagerStartsTheManager(t *testing.T) {
 	lines := startLines(t, theirs)
 	knowsTheGates(t, theirs)
 	s := newStarts(t)
-	type verdict struct{ theirs, ours result }
-	verdicts := make([]verdict, len(lines))
-	turns := make(chan struct{}, 2*runtime.GOMAXPROCS(0))
-	var tasks sync.WaitGroup
 	began := time.Now()
-	for i, line := range lines {
-		turns <- struct{}{}
-		tasks.Go(func() {
-			defer func() { <-turns }()
-			verdicts[i].theirs = s.start(t, i, theirs, nil, line, "Attempting to acquire leader lease", "Golang settings")
-			verdicts[i].ours = s.start(t, i, ours, []string{"manager"}, line, `"msg":"managing"`, `msg=managing`)
-		})
+	started := startAll(t, lines, sample(t, lines), func(i int, line string) result {
+		return s.start(t, i, theirs, nil, line, "Attempting to acquire leader lease", "Golang settings")
+	})
+	if *update {
+		r := record{versionOf(t, theirs), map[string]bool{}}
+		for line, result := range started {
+			r.accepts[line] = result.accepted
+		}
+		r.write(t, lines)
 	}
-	tasks.Wait()
+	recorded := readRecord(t, theirs)
+	recorded.check(t, lines, started)
+	everyLine := map[string]bool{}
+	for _, line := range lines {
+		everyLine[line] = true
+	}
+	verdicts := startAll(t, lines, everyLine, func(i int, line string) result {
+		return s.start(t, i, ours, []string{"manager"}, line, `"msg":"managing"`, `msg=managing`)
+	})
 	counts := map[[2]bool]int{}
 	used := map[string]int{}
-	for i, v := range verdicts {
-		counts[[2]bool{v.theirs.accepted, v.ours.accepted}]++
-		switch line := lines[i]; {
-		case v.theirs.accepted && !v.ours.accepted && reasonFor(line, onlyTheirs, used) == "":
-			t.Errorf("%s\n  starts kube-controller-manager, and setpoint manager says\n  %s", line, v.ours.said)
-		case !v.theirs.accepted && v.ours.accepted && reasonFor(line, onlyOurs, used) == "":
-			t.Errorf("%s\n  starts setpoint manager, and kube-controller-manager says\n  %s", line, v.theirs.said)
-		case !v.theirs.accepted && !v.ours.accepted:
-			t.Logf("both refuse %s\n  %s\n  %s", line, v.theirs.said, v.ours.said)
+	for i, line := range lines {
+		their, our := recorded.accepts[line], verdicts[line]
+		counts[[2]bool{their, our.accepted}]++
+		switch {
+		case their && !our.accepted && reasonFor(line, onlyTheirs, used) == "":
+			t.Errorf("%s\n  starts kube-controller-manager, and setpoint manager says\n  %s", line, our.said)
+		case !their && our.accepted && reasonFor(line, onlyOurs, used) == "":
+			now := s.start(t, i, theirs, nil, line, "Attempting to acquire leader lease", "Golang settings")
+			t.Errorf("%s\n  starts setpoint manager, and kube-controller-manager says\n  %s", line, now.said)
+		case !their && !our.accepted:
+			t.Logf("both refuse %s\n  %s", line, our.said)
 		}
 	}
 	for _, part := range slices.Sorted(maps.Keys(onlyOurs)) {
@@ -111,11 +119,37 @@ func TestWhateverStartsKubeControllerManagerStartsTheManager(t *testing.T) {
 		}
 		t.Logf("only setpoint accepts %d lines with %s: %s", used[part], part, onlyOurs[part])
 	}
+	t.Logf("%d starts of kube-controller-manager are as recorded", len(started))
 	t.Logf("of %d command lines in %s, both accept %d, both refuse %d, setpoint alone accepts %d and refuses %d",
 		len(lines), time.Since(began).Round(time.Second), counts[[2]bool{true, true}], counts[[2]bool{false, false}], counts[[2]bool{false, true}], counts[[2]bool{true, false}])
 	if len(lines) < 500 {
 		t.Errorf("%d lines, which is too few: does kube-controller-manager write its help in another way?", len(lines))
 	}
+}
+
+// startAll starts a program with those of the lines that are chosen, some at a time, and
+// returns what became of each.
+func startAll(t *testing.T, lines []string, chosen map[string]bool, start func(i int, line string) result) map[string]result {
+	t.Helper()
+	var mu sync.Mutex
+	results := map[string]result{}
+	turns := make(chan struct{}, 2*runtime.GOMAXPROCS(0))
+	var tasks sync.WaitGroup
+	for i, line := range lines {
+		if !chosen[line] {
+			continue
+		}
+		turns <- struct{}{}
+		tasks.Go(func() {
+			defer func() { <-turns }()
+			is := start(i, line)
+			mu.Lock()
+			defer mu.Unlock()
+			results[line] = is
+		})
+	}
+	tasks.Wait()
+	return results
 }
 
 // knowsTheGates holds that the table of gates has all that kube-controller-manager shows.
