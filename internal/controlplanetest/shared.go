@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"sync"
 	"testing"
 )
@@ -25,9 +26,18 @@ type Shared struct {
 	err     error
 }
 
+// garbage is how much the heap of a test process grows between two collections, in percent.
+// With the race detector, that saves a tenth of the CPU that tests take; the default is 100.
+// It concerns this process alone: a control plane with such a heap takes twice the memory,
+// and several of them run at once.
+const garbage = 400
+
 // Main runs the tests, stops or returns the control plane if there is one, and returns
 // the exit status. TestMain calls it.
 func (s *Shared) Main(m *testing.M) int {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 	status := m.Run()
 	if err := s.end(status == 0); err != nil {
 		fmt.Fprintln(os.Stderr, err)
