@@ -56,7 +56,7 @@ CONTROLPLANE ?= yes
 # Arguments of `make up` and `make bench`, such as ARGS='--nodes 10'.
 ARGS ?=
 
-MODULES := . controlplane $(patsubst %/go.mod,%,$(wildcard bench/go.mod)) release tools
+MODULES := . controlplane $(patsubst %/go.mod,%,$(wildcard bench/go.mod)) generate release tools
 TESTED  := $(filter-out . tools,$(MODULES))
 
 # What tests against a real API server start. They are built first, always.
@@ -77,7 +77,7 @@ help: ## list the targets
 ## Building and running
 
 .PHONY: build
-build: setpoint setpoint-watch setpoint-controlplane ## build every binary of the project into bin/
+build: setpoint setpoint-watch setpoint-generate setpoint-controlplane ## build every binary of the project into bin/
 
 .PHONY: setpoint
 setpoint: ## build bin/setpoint: the command, the manager and the library's own code
@@ -86,6 +86,10 @@ setpoint: ## build bin/setpoint: the command, the manager and the library's own 
 .PHONY: setpoint-watch
 setpoint-watch: ## build bin/setpoint-watch: what "setpoint watch" hands over to
 	@$(STEP) 'building bin/setpoint-watch' env $(STATIC) -ldflags '-X main.version=$(VERSION)' -o $(BIN)/setpoint-watch ./cmd/setpoint-watch
+
+.PHONY: setpoint-generate
+setpoint-generate: ## build bin/setpoint-generate: what "setpoint generate" hands over to
+	@cd generate && $(STEP) 'building bin/setpoint-generate' env $(STATIC) -o $(BIN)/setpoint-generate ./cmd/setpoint-generate
 
 .PHONY: up
 up: build ## build, then start control plane, nodes and manager, and stay until Ctrl-C

@@ -7,6 +7,7 @@
 //	setpoint manager      the manager alone, against any cluster
 //	setpoint watch        what changes in a cluster, and who changed it
 //	setpoint new          a module with a controller of one's own
+//	setpoint generate     definitions, DeepCopy methods and rights, from types and markers
 //	setpoint version      what this is
 //	setpoint completion   scripts that teach a shell the above
 //
@@ -14,7 +15,8 @@
 // packages that know of none of them. What it says is for people, on standard
 // error; what is meant to be read by programs goes to standard output.
 //
-// "setpoint watch" is a program of its own, setpoint-watch, which this one becomes: the
-// conditions in CEL and the sinks that it is built with cost binary and memory that the manager
-// should not pay.
+// "setpoint watch" and "setpoint generate" are programs of their own, setpoint-watch and
+// setpoint-generate, which this one becomes: the conditions in CEL, the sinks and the readers
+// of Go packages that they are built with cost binary and memory that the manager should not
+// pay.
 package main

@@ -164,8 +164,8 @@ var inTemplates = []string{
 	"api", "apierrors", "applied", "c", "cache", "changed", "client", "cluster", "configMap", "configMaps", "context",
 	"controller", "controllers", "corev1", "create", "ctx", "ended", "err", "errors", "events", "fakeapi", "file", "get",
 	"greeting", "h", "have", "inCluster", "inMemory", "key", "label", "m", "message", "meta", "metav1", "mgr", "name",
-	"namespace", "next", "o", "object", "os", "owned", "r", "rbacv1", "reason", "reconcile", "req", "rights", "role",
-	"server", "setpointtest", "slog", "status", "stop", "synctest", "t", "test", "testing", "time", "yaml",
+	"namespace", "next", "o", "object", "os", "owned", "r", "rbacv1", "reason", "reconcile", "recorder", "req", "rights",
+	"role", "server", "serving", "setpointtest", "slog", "status", "stop", "synctest", "t", "test", "testing", "time", "value", "yaml",
 }
 
 // taken reports whether a variable must not have this name.

@@ -49,6 +49,15 @@ func TestWatchSaysWhereItsProgramWasLookedForAndHowToGetIt(t *testing.T) {
 	}
 }
 
+func TestGenerateSaysHowToGetItsProgram(t *testing.T) {
+	w := besideScript(t, "")
+	run(t.Context(), w, []string{"generate"})
+	want := "go install github.com/setpoint-io/setpoint/generate/cmd/setpoint-generate@latest"
+	if said := w.Stderr.(*bytes.Buffer).String(); !strings.Contains(said, want) {
+		t.Errorf("%s, want %q", said, want)
+	}
+}
+
 func TestCompletionsOfWatchAreThoseOfItsProgram(t *testing.T) {
 	w := besideScript(t, `echo "$WHO $*"; echo "pods	po"; echo :6; echo for people >&2`)
 	if status := run(t.Context(), w, []string{cobra.ShellCompRequestCmd, "watch", "-n", "team-a", "po"}); status != 0 {
