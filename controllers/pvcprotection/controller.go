@@ -10,12 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/predicate"
+	"github.com/setpoint-io/setpoint/controller/protection"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -54,6 +54,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		err := claimKeys(pod, func(claim object.Key) { keys = append(keys, claim.String()) })
 		return keys, err
 	})
+	r.protection = protection.Protection[*corev1.PersistentVolumeClaim]{Objects: r.claims, Finalizer: Finalizer, UsedBy: r.usedBy}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.claims, predicate.Stays),
 		controller.Watches(r.pods, func(pod cache.Item[*corev1.Pod], add func(object.Key)) {
@@ -77,79 +78,57 @@ func claimKeys(item cache.Item[*corev1.Pod], add func(object.Key)) error {
 // reconciler has one worker, as upstream's: live needs no lock.
 type reconciler struct {
 	Options
-	claims  cache.SharedInformer[*corev1.PersistentVolumeClaim]
-	pods    cache.SharedInformer[*corev1.Pod]
-	byClaim cache.Index[*corev1.Pod]
-	live    liveList
+	claims     cache.SharedInformer[*corev1.PersistentVolumeClaim]
+	pods       cache.SharedInformer[*corev1.Pod]
+	byClaim    cache.Index[*corev1.Pod]
+	protection protection.Protection[*corev1.PersistentVolumeClaim]
+	live       liveList
 }
 
+// reconcile writes the condition of a bound claim, or else its finalizer. The condition of a new
+// claim follows when the cache shows the claim with its finalizer.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	claim, err := r.claims.Get(req.Key)
-	if apierrors.IsNotFound(err) {
-		return controller.Result{}, nil
+	if err != nil || r.OmitUnused || !inService(claim) {
+		return r.protection.Reconcile(ctx, req)
 	}
-	if err != nil {
-		return controller.Result{}, err
-	}
-	protected := slices.Contains(claim.Finalizers, Finalizer)
-	switch {
-	case claim.DeletionTimestamp != nil && protected:
-		err = r.release(ctx, claim)
-	case claim.DeletionTimestamp != nil:
-	case !protected:
-		err = r.protect(ctx, claim)
-	case claim.Status.Phase == corev1.ClaimBound && !r.OmitUnused:
-		err = r.markUnused(ctx, claim)
-	}
-	if client.AbsentAt(err, req.Key) {
+	if err = r.markUnused(ctx, claim); client.AbsentAt(err, req.Key) {
 		err = nil
 	}
 	return controller.Result{}, err
 }
 
-// protect adds the finalizer. The condition follows when the claim is seen with it.
-func (r *reconciler) protect(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
-	claim = claim.DeepCopy()
-	claim.Finalizers = append(claim.Finalizers, Finalizer)
-	if _, err := r.claims.Update(ctx, claim); err != nil {
-		return fmt.Errorf("adding the finalizer of persistent volume claim %s: %w", object.KeyOf(claim), err)
-	}
-	return nil
+// inService reports whether a claim is bound and protected, and stays.
+func inService(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.DeletionTimestamp == nil && claim.Status.Phase == corev1.ClaimBound && slices.Contains(claim.Finalizers, Finalizer)
 }
 
-// release removes the finalizer, unless a Pod keeps the claim. The event of that Pod's end
-// enqueues the claim again; where the claim has changed since the cache showed it, its own does.
-func (r *reconciler) release(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
-	kept, err := r.cached(claim, keeps)
-	if err != nil || kept {
-		return err
+// usedBy returns the Pods that keep a claim from being removed: those in the cache, or else those
+// that the server has. The event of their end enqueues the claim again. If the claim has changed
+// since the cache showed it, removing its finalizer is a conflict, and the claim runs again.
+func (r *reconciler) usedBy(ctx context.Context, claim *corev1.PersistentVolumeClaim) ([]string, error) {
+	users, err := r.cached(claim, keeps)
+	if err != nil || len(users) > 0 || r.live.released(claim) {
+		return users, err
 	}
-	if !r.live.released(claim) {
-		if r.live, err = r.listPods(ctx, claim.Namespace); err != nil {
-			return err
-		}
-		if !r.live.released(claim) {
-			return nil
-		}
+	if r.live, err = r.listPods(ctx, claim.Namespace); err != nil {
+		return nil, err
 	}
-	claim = claim.DeepCopy()
-	claim.Finalizers = slices.DeleteFunc(claim.Finalizers, func(f string) bool { return f == Finalizer })
-	if _, err := r.claims.Update(ctx, claim); err != nil {
-		return fmt.Errorf("removing the finalizer of persistent volume claim %s: %w", object.KeyOf(claim), err)
-	}
-	return nil
+	return r.live.users(claim), nil
 }
 
-// cached reports whether a Pod in the cache uses a claim in some way.
-func (r *reconciler) cached(claim *corev1.PersistentVolumeClaim, used func(*corev1.Pod, *corev1.PersistentVolumeClaim) bool) (bool, error) {
+// cached returns the Pods in the cache that use a claim in some way.
+func (r *reconciler) cached(claim *corev1.PersistentVolumeClaim, used func(*corev1.Pod, *corev1.PersistentVolumeClaim) bool) ([]string, error) {
+	var users []string
 	for key, item := range r.byClaim.Find(object.KeyOf(claim).String()) {
 		pod, err := item.Object()
 		if err != nil {
-			return false, fmt.Errorf("reading Pod %s: %w", key, err)
+			return nil, fmt.Errorf("reading Pod %s: %w", key, err)
 		}
 		if used(pod, claim) {
-			return true, nil
+			users = append(users, "Pod "+pod.Name)
 		}
 	}
-	return false, nil
+	slices.Sort(users)
+	return users, nil
 }

@@ -26,8 +26,18 @@ type liveList struct {
 
 // released reports whether the list shows that no Pod keeps a claim.
 func (l *liveList) released(claim *corev1.PersistentVolumeClaim) bool {
-	return claim.ResourceVersion != "" && l.claims[claim.UID] == claim.ResourceVersion &&
-		!slices.ContainsFunc(l.pods, func(pod *corev1.Pod) bool { return keeps(pod, claim) })
+	return claim.ResourceVersion != "" && l.claims[claim.UID] == claim.ResourceVersion && len(l.users(claim)) == 0
+}
+
+// users returns the Pods in the list that keep a claim.
+func (l *liveList) users(claim *corev1.PersistentVolumeClaim) []string {
+	var users []string
+	for _, pod := range l.pods {
+		if keeps(pod, claim) {
+			users = append(users, "Pod "+pod.Name)
+		}
+	}
+	return users
 }
 
 // listPods reads the Pods of a namespace from the server. A claim of the namespace that the

@@ -4,6 +4,7 @@
 package pvcprotection
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -59,5 +60,21 @@ func TestWhichPodsKeepAClaim(t *testing.T) {
 		if keeps, uses := keeps(pod, c.claim), uses(pod, c.claim); keeps != c.keeps || uses != c.uses {
 			t.Errorf("a Pod %s: keeps %t, uses %t", c.name, keeps, uses)
 		}
+	}
+}
+
+func TestAClaimThatIsNotRemovedNamesItsPods(t *testing.T) {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "files"}}
+	var l liveList
+	for _, name := range []string{"web-0", "web-1", "other"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1.PodSpec{NodeName: "n"}}
+		if name != "other" {
+			pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "files"}}}}
+		}
+		l.pods = append(l.pods, pod)
+	}
+	if users := l.users(claim); !slices.Equal(users, []string{"Pod web-0", "Pod web-1"}) {
+		t.Errorf("the users are %q", users)
 	}
 }

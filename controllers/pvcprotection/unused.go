@@ -16,10 +16,11 @@ import (
 
 // markUnused writes the condition Unused of a bound claim where it does not hold any more.
 func (r *reconciler) markUnused(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
-	used, err := r.cached(claim, uses)
+	users, err := r.cached(claim, uses)
 	if err != nil {
 		return err
 	}
+	used := len(users) > 0
 	want := unused(used)
 	at := slices.IndexFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == want.Type })
 	if at >= 0 && (claim.Status.Conditions[at].Status == corev1.ConditionTrue) == !used {

@@ -5,17 +5,14 @@ package pvprotection
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/predicate"
+	"github.com/setpoint-io/setpoint/controller/protection"
 )
 
 // Name is the controller's name.
@@ -38,37 +35,18 @@ func Rights() []rbacv1.PolicyRule {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, _ Options) (*controller.Controller, error) {
-	r := &reconciler{volumes: cache.Informer[*corev1.PersistentVolume](h)}
-	return controller.New(Name, r.reconcile, controller.For(r.volumes, predicate.Stays)), nil
+	volumes := cache.Informer[*corev1.PersistentVolume](h)
+	p := protection.Protection[*corev1.PersistentVolume]{Objects: volumes, Finalizer: Finalizer, UsedBy: usedBy}
+	return controller.New(Name, p.Reconcile, controller.For(volumes, predicate.Stays)), nil
 }
 
-type reconciler struct {
-	volumes cache.SharedInformer[*corev1.PersistentVolume]
-}
-
-// reconcile adds the finalizer to a volume that lacks it, or removes it from one that is being
-// deleted and not bound.
-func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
-	volume, err := r.volumes.Get(req.Key)
-	if apierrors.IsNotFound(err) {
-		return controller.Result{}, nil
+// usedBy returns the claim of a volume that is bound.
+func usedBy(_ context.Context, volume *corev1.PersistentVolume) ([]string, error) {
+	if volume.Status.Phase != corev1.VolumeBound {
+		return nil, nil
 	}
-	if err != nil {
-		return controller.Result{}, err
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		return []string{"PersistentVolumeClaim " + ref.Namespace + "/" + ref.Name}, nil
 	}
-	protected, deleting := slices.Contains(volume.Finalizers, Finalizer), volume.DeletionTimestamp != nil
-	bound := volume.Status.Phase == corev1.VolumeBound
-	if protected && (!deleting || bound) || !protected && deleting {
-		return controller.Result{}, nil
-	}
-	changed := volume.DeepCopy()
-	if protected {
-		changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(f string) bool { return f == Finalizer })
-	} else {
-		changed.Finalizers = append(changed.Finalizers, Finalizer)
-	}
-	if _, err := r.volumes.Update(ctx, changed); err != nil && !client.AbsentAt(err, req.Key) {
-		return controller.Result{}, fmt.Errorf("updating the finalizers of persistent volume %s: %w", req.Key, err)
-	}
-	return controller.Result{}, nil
+	return []string{"a claim that the volume does not name"}, nil
 }

@@ -70,3 +70,17 @@ func TestAVolumeStaysWhileItIsBoundAndThenGoes(t *testing.T) {
 		}
 	})
 }
+
+func TestAVolumeThatIsNotRemovedNamesItsClaim(t *testing.T) {
+	bound := &corev1.PersistentVolume{
+		Spec:   corev1.PersistentVolumeSpec{ClaimRef: &corev1.ObjectReference{Namespace: "shop", Name: "files"}},
+		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
+	}
+	if users, err := usedBy(t.Context(), bound); err != nil || !slices.Equal(users, []string{"PersistentVolumeClaim shop/files"}) {
+		t.Errorf("%q, %v; want the claim", users, err)
+	}
+	bound.Status.Phase = corev1.VolumeReleased
+	if users, err := usedBy(t.Context(), bound); err != nil || len(users) > 0 {
+		t.Errorf("a volume that is not bound is used by %q (%v)", users, err)
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
@@ -62,7 +61,7 @@ func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod]
 		return mine, nil
 	}
 	claim := owned.Claim[*corev1.Pod]{
-		Server: client.For[*corev1.Pod](k.client), Owner: d.owner, Kind: d.kind.GroupVersionKind(), Selector: d.Selector, Live: d.live,
+		Server: k.pods.Server(), Owner: d.owner, Kind: d.kind.GroupVersionKind(), Selector: d.Selector, Live: d.live,
 	}
 	adopted, err := claim.Of(ctx, seq(undecided))
 	if err != nil {

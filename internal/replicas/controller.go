@@ -46,15 +46,13 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 	if o.Workers < 1 || o.Burst < 1 {
 		return nil, fmt.Errorf("making %s: %d workers and a burst of %d; want 1 or more", kind.Controller, o.Workers, o.Burst)
 	}
-	owners := cache.Informer[T](h)
+	owners := cache.Informer[T](h).With(client.MetadataAnswer())
 	pods := cache.Informer[*corev1.Pod](h)
 	selecting := selectors.NewIndex(owners, kind.selector)
 	r := &reconciler[T]{
 		kind:   kind,
 		owners: owners,
-		writer: client.For[T](h.Client()).With(client.MetadataAnswer()),
 		keeper: keeper{
-			client:  h.Client(),
 			pods:    pods,
 			orphans: selectors.NewOrphans(pods),
 			writer:  podwriter.New(h.Client(), h.Recorder(kind.Source)),
@@ -75,7 +73,6 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 type reconciler[T object.Object] struct {
 	kind   Kind[T]
 	owners cache.SharedInformer[T]
-	writer client.Typed[T]
 	keeper keeper
 
 	omitTerminating bool
@@ -104,7 +101,7 @@ func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (
 		owner:  owner,
 		kind:   r.kind.Resource,
 		live: func(ctx context.Context) (object.Object, error) {
-			return r.writer.Get(ctx, req.Key)
+			return r.owners.Server().Get(ctx, req.Key)
 		},
 		siblings: func() []types.UID { return siblings(snapshot, item) },
 	})
@@ -150,14 +147,14 @@ func (r *reconciler[T]) writeStatus(ctx context.Context, owner T, status appsv1.
 		return nil
 	}
 	for try := 0; ; try++ {
-		_, err := r.writer.UpdateStatus(ctx, next)
+		_, err := r.owners.UpdateStatus(ctx, next)
 		if apierrors.IsNotFound(err) {
 			return nil // it went meanwhile
 		}
 		if !apierrors.IsConflict(err) || try == statusRetries {
 			return err
 		}
-		live, err := r.writer.Get(ctx, object.KeyOf(owner))
+		live, err := r.owners.Server().Get(ctx, object.KeyOf(owner))
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil

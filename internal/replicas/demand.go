@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/object"
@@ -46,7 +45,6 @@ func (d *demand) deleting() bool { return d.owner.GetDeletionTimestamp() != nil 
 // keeper creates and deletes Pods by demands. It is safe for concurrent use by runs for
 // different keys.
 type keeper struct {
-	client  *client.Client
 	pods    cache.SharedInformer[*corev1.Pod]
 	orphans *selectors.Labelled[*corev1.Pod]
 	writer  *podwriter.Writer
