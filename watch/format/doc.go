@@ -16,6 +16,10 @@
 //   - [CloudEvents]: the same inside a CloudEvent, one a line.
 //   - [YAML]: the same as JSON, a document an event.
 //
+// What matters most comes first in a line: containers that cannot run, conditions that are bad, then
+// Ready, and last the conditions that are as they should be. The table of package trouble says which
+// are bad.
+//
 // [Sentence] is for a chat or a mail, which have no columns.
 //
 // # Terminals

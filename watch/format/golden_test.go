@@ -101,6 +101,17 @@ func day() []*event.Event {
 			added("status.containerStatuses[name=web].state.waiting", obj{"reason": "CrashLoopBackOff"})), func(e *event.Event) {
 			e.New = obj{"status": obj{"containerStatuses": list(obj{"name": "web", "state": obj{"waiting": obj{"reason": "CrashLoopBackOff"}}})}}
 		}),
+		with(an(event.Failing, pods, "team-a/web-1"), func(e *event.Event) {
+			e.Classes = []event.Class{event.Troubled}
+			e.Trouble = []event.Trouble{{About: "container web", Reason: "CrashLoopBackOff", ExitCode: 1, Restarts: 2, Since: e.Time}}
+			e.Summary = "container web CrashLoopBackOff: exit 1, 2 restarts"
+			e.Authors = []event.Author{{Manager: "kubelet", Operation: "Update", Subresource: "status"}}
+		}),
+		with(an(event.Resolved, pods, "team-a/web-1"), func(e *event.Event) {
+			e.Classes = []event.Class{event.Troubled}
+			e.Trouble = []event.Trouble{{About: "container web", Reason: "CrashLoopBackOff", Restarts: 3, Since: e.Time.Add(-2 * time.Minute)}}
+			e.Summary = "container web runs again after 3 restarts in 2 min"
+		}),
 		with(an(event.Updated, pods, "team-a/web-1",
 			added("metadata.deletionGracePeriodSeconds", int64(30)), added("metadata.deletionTimestamp", "2026-03-04T15:04:35Z")), func(e *event.Event) {
 			e.New = obj{"metadata": obj{"deletionGracePeriodSeconds": int64(30)}}
@@ -112,6 +123,12 @@ func day() []*event.Event {
 		an(event.Replaced, pods, "team-a/web-0"),
 		with(an(event.Settled, deployments, "team-a/web", replaced("status.readyReplicas", int64(7), int64(10))), func(e *event.Event) {
 			e.Merged, e.Summary, e.Since = 12, "12 changes in 8 s, now 10/10 ready", e.Time.Add(-8*time.Second)
+		}),
+		with(an(event.Settled, deployments, "team-a/web",
+			replaced("spec.template.spec.containers[name=web].image", "nginx:1.29", "nginx:1.30"), replaced("status.observedGeneration", int64(1), int64(2))), func(e *event.Event) {
+			e.New = obj{"spec": obj{"template": obj{"spec": obj{"containers": list(obj{"name": "web"})}}}}
+			e.Merged, e.Summary, e.Since = 14, "14 changes in 1 s, now 3/3 ready", e.Time.Add(-time.Second)
+			e.Authors = []event.Author{{Manager: "kubectl-set", Operation: "Update"}}
 		}),
 		with(an(event.Updated, widgets, "team-a/big", replaced("spec.a", int64(1), int64(2)), replaced("spec.b", "x", "y"),
 			removed("spec.c", obj{"a": int64(1)}), added("spec.d", list(int64(1), int64(2)))), func(e *event.Event) {

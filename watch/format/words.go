@@ -12,6 +12,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/trouble"
 )
 
 // Words returns the change in a few words: "replicas 1 → 3", "image of web nginx:1.27 →
@@ -21,9 +22,9 @@ import (
 func Words(e *event.Event) string { return words(e, widestValue) }
 
 // Summarized returns an event with a summary for programs: its own, else the change in words, else
-// its verb. The event itself stays as it is.
+// its verb. That of merged changes says too what began them. The event itself stays as it is.
 func Summarized(e *event.Event) *event.Event {
-	if e.Summary != "" {
+	if e.Summary != "" && e.Verb != event.Settled && e.Verb != event.Updated {
 		return e
 	}
 	summarized := *e
@@ -55,6 +56,11 @@ func words(e *event.Event, columns int) string {
 		if summary == "" {
 			return w.changed()
 		}
+		// The summary of an event that was read from JSON may say it already.
+		if desired := w.desired(); desired != "" && !strings.HasPrefix(summary, desired) {
+			return desired + ", " + summary
+		}
+	case event.Failing, event.Resolved:
 	}
 	return summary
 }
@@ -66,6 +72,11 @@ func (w *wording) about() []string {
 	add := func(prefix, text string) {
 		if text != "" {
 			said = append(said, prefix+text)
+		}
+	}
+	if w.e.Verb == event.Existing { // no event says when its trouble began
+		for _, sentence := range trouble.Now(w.e.Kind, w.e.New) {
+			add("", clean(sentence))
 		}
 	}
 	switch kindOf(w.e) {
@@ -116,7 +127,7 @@ func (w *wording) last() []string {
 	var said []string
 	if kindOf(w.e) == "pod" {
 		state := ""
-		if phase := w.text(o, "status", "phase"); phase != "" {
+		if phase := w.phase(); phase != "" {
 			state = "was " + phase
 			if reason := w.text(o, "status", "reason"); reason != "" {
 				state += ": " + reason
@@ -136,6 +147,29 @@ func (w *wording) last() []string {
 		said = append(said, duration(w.e.Time.Sub(created))+" old")
 	}
 	return said
+}
+
+// phase returns the phase of a Pod that is gone. The containers of a Pod that is deleted are told to
+// end, and then it is Failed or Succeeded for a moment: it was Running until then.
+func (w *wording) phase() string {
+	o := w.object
+	phase := w.text(o, "status", "phase")
+	until, err := time.Parse(time.RFC3339, o.Text("metadata", "deletionTimestamp"))
+	if phase != "Failed" && phase != "Succeeded" || o.Text("status", "reason") != "" || err != nil {
+		return phase
+	}
+	asked := until.Add(-time.Duration(o.Number(0, "metadata", "deletionGracePeriodSeconds")) * time.Second)
+	statuses := o.List("status", "containerStatuses")
+	for _, c := range statuses {
+		finished, err := time.Parse(time.RFC3339, c.Text("state", "terminated", "finishedAt"))
+		if err != nil || finished.Before(asked) {
+			return phase
+		}
+	}
+	if len(statuses) == 0 {
+		return phase
+	}
+	return "Running"
 }
 
 // images returns "image a" or "images a b" of the containers of a Pod.

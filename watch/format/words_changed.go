@@ -29,7 +29,10 @@ type rank int
 const (
 	none     rank = iota
 	first         // what most readers look for: a deletion, the Node of a Pod
+	broken        // a container that cannot run
+	bad           // a condition that is bad
 	named         // there is a word for it
+	part          // a condition that is as it should be, or that follows from another
 	unnamed       // only its path
 	noise         // it goes with every change of its kind
 	silenced      // another phrase says it
@@ -44,12 +47,12 @@ type wording struct {
 }
 
 // once returns a phrase the first time that it is called with a name.
-func (w *wording) once(name, text string) phrase {
+func (w *wording) once(name, text string, r rank) phrase {
 	if w.said[name] {
 		return phrase{rank: silenced}
 	}
 	w.said[name] = true
-	return phrase{text, named}
+	return phrase{text, r}
 }
 
 func (w *wording) value(v any) string { return value(v, w.columns) }
@@ -81,12 +84,32 @@ func (w *wording) changed() string {
 		}
 		phrases = append(phrases, p)
 	}
-	slices.SortStableFunc(phrases, func(a, b phrase) int { return int(a.rank) - int(b.rank) })
+	slices.SortStableFunc(phrases, byRank)
 	if len(phrases) > 0 && phrases[0].rank < noise {
 		phrases = slices.DeleteFunc(phrases, func(p phrase) bool { return p.rank == noise })
 	} else if e.Is(event.Heartbeat) {
 		return "heartbeat"
 	}
+	return w.sum(phrases)
+}
+
+func byRank(a, b phrase) int { return int(a.rank) - int(b.rank) }
+
+// desired says which of the desired state changed; nothing if none of it did.
+func (w *wording) desired() string {
+	var phrases []phrase
+	for _, f := range w.e.Fields {
+		if f.Class != event.Content {
+			continue
+		}
+		if p := w.field(f); p.text != "" && p.rank < noise {
+			phrases = append(phrases, p)
+		}
+	}
+	if len(phrases) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(phrases, byRank)
 	return w.sum(phrases)
 }
 

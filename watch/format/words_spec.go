@@ -31,7 +31,11 @@ func (w *wording) spec(path diff.Path, f event.Field) phrase {
 	if at < 0 || at+1 == len(path) || path[at+1].Kind == diff.Field {
 		return phrase{}
 	}
-	return w.container(path[at+1], path[at+2:], f)
+	list := []string{"spec"}
+	for _, e := range path[:at+1] {
+		list = append(list, e.Name)
+	}
+	return w.container(w.object.At(list...), path[at+1], path[at+2:], f)
 }
 
 // taints has words for the first and the last taints of a Node.
@@ -50,8 +54,8 @@ func (w *wording) taints(f event.Field) phrase {
 	return happened(plural(len(each), "taint")+" "+w.value(strings.Join(each, " ")), f.Op)
 }
 
-// container has words for a container of a Pod or of a template.
-func (w *wording) container(e diff.Element, below diff.Path, f event.Field) phrase {
+// container has words for a container of a list, which is that of a Pod or of a template.
+func (w *wording) container(list jsontree.Tree, e diff.Element, below diff.Path, f event.Field) phrase {
 	if e.Kind == diff.Order {
 		return phrase{"order of containers changed", named}
 	}
@@ -68,6 +72,9 @@ func (w *wording) container(e diff.Element, below diff.Path, f event.Field) phra
 	}
 	switch rest := below[1:]; below[0].Name {
 	case "image":
+		if w.e.Verb == event.Settled {
+			return phrase{w.shortImage(len(list.List()), name, f), named}
+		}
 		return phrase{w.fromTo("image of "+name, f), named}
 	case "env":
 		if len(rest) == 0 || rest[0].Kind == diff.Field {
@@ -90,6 +97,22 @@ func (w *wording) container(e diff.Element, below diff.Path, f event.Field) phra
 		}
 	}
 	return phrase{}
+}
+
+// shortImage has few words for an image: the line of a settled object has more to say. They are
+// "image nginx:1.29 → 1.30" if there is one container, and the image is of the same repository.
+func (w *wording) shortImage(containers int, container string, f event.Field) string {
+	name := "image of " + container
+	if containers == 1 {
+		name = "image"
+	}
+	from, _ := f.From.(string)
+	to, _ := f.To.(string)
+	at := strings.LastIndex(from, ":") + 1
+	if f.Op != event.Replace || f.Hidden || at == 0 || strings.Contains(from[at:], "/") || len(to) <= at || from[:at] != to[:at] {
+		return w.fromTo(name, f)
+	}
+	return name + " " + w.value(from) + " → " + w.value(to[at:])
 }
 
 // data has words for what ConfigMaps and Secrets hold.

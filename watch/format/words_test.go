@@ -41,6 +41,54 @@ func TestWords(t *testing.T) {
 		"a condition's message":      {updated(widgets, replaced("status.conditions[type=Ready].message", "a", "it is broken")), "Ready: it is broken"},
 		"a condition gone":           {updated(widgets, removed("status.conditions[type=Ready]", obj{})), "Ready removed"},
 		"a condition that is bad":    {updated(widgets, added("status.conditions[type=Ready]", obj{"status": "False", "reason": "Broken"})), "Ready False (Broken)"},
+		"an image that cannot be pulled": {with(updated(pods,
+			added("status.conditions[type=ContainersReady]", obj{"type": "ContainersReady", "status": "False", "reason": "ContainersNotReady"}),
+			added("status.conditions[type=Initialized]", obj{"type": "Initialized", "status": "True"}),
+			added("status.conditions[type=PodReadyToStartContainers]", obj{"type": "PodReadyToStartContainers", "status": "True"}),
+			added("status.conditions[type=Ready]", obj{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}),
+			added("status.containerStatuses", list(obj{"name": "web", "state": obj{"waiting": obj{"reason": "ImagePullBackOff"}}})),
+			added("status.hostIP", "10.0.0.1")), func(e *event.Event) { e.Classes = []event.Class{event.Status} }),
+			"web waiting: ImagePullBackOff, Ready False (ContainersNotReady), ContainersReady False (ContainersNotReady), 2 more"},
+		"a Node that is silent": {with(updated(nodes,
+			replaced("status.conditions[type=DiskPressure].status", "False", "Unknown"), replaced("status.conditions[type=MemoryPressure].status", "False", "Unknown"),
+			replaced("status.conditions[type=PIDPressure].status", "False", "Unknown"), replaced("status.conditions[type=Ready].status", "True", "Unknown")), func(e *event.Event) {
+			e.New = obj{"status": obj{"conditions": list(obj{"type": "DiskPressure", "status": "Unknown"}, obj{"type": "MemoryPressure", "status": "Unknown"},
+				obj{"type": "PIDPressure", "status": "Unknown"}, obj{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"})}}
+		}), "Ready True → Unknown (NodeStatusUnknown), DiskPressure False → Unknown, MemoryPressure False → Unknown, 1 more"},
+		"a Pod that becomes ready": {with(updated(pods,
+			replaced("status.conditions[type=ContainersReady].status", "False", "True"), replaced("status.conditions[type=Initialized].status", "False", "True"),
+			replaced("status.conditions[type=PodReadyToStartContainers].status", "False", "True"), replaced("status.conditions[type=Ready].status", "False", "True"),
+			replaced("status.phase", "Pending", "Running")), func(e *event.Event) {
+			e.New = obj{"status": obj{"conditions": list(obj{"type": "Ready", "status": "True"}, obj{"type": "ContainersReady", "status": "True"},
+				obj{"type": "Initialized", "status": "True"}, obj{"type": "PodReadyToStartContainers", "status": "True"})}}
+		}), "Ready False → True, phase Pending → Running, ContainersReady False → True, 2 more"},
+		"the first conditions, the bad one first": {updated(pods, added("status.conditions", list(obj{"type": "Initialized", "status": "True"},
+			obj{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}))), "Ready False (ContainersNotReady), Initialized True"},
+		"what began is in the line of what settled": {with(an(event.Settled, deployments, "n/x", replaced("spec.template.spec.containers[name=web].image", "r.io:5000/web:1.29", "r.io:5000/web:1.30"),
+			replaced("spec.replicas", int64(2), int64(3)), replaced("status.readyReplicas", int64(2), int64(3))), func(e *event.Event) {
+			e.Summary = "14 changes in 1 s, now 3/3 ready"
+			e.New = obj{"spec": obj{"template": obj{"spec": obj{"containers": list(obj{"name": "web"})}}}}
+		}), "image r.io:5000/web:1.29 → 1.30, replicas 2 → 3, 14 changes in 1 s, now 3/3 ready"},
+		"one of two containers settled": {with(an(event.Settled, deployments, "n/x", replaced("spec.template.spec.containers[name=web].image", "a/web:1", "b/web:2")), func(e *event.Event) {
+			e.Summary = "now 3/3 ready"
+			e.New = obj{"spec": obj{"template": obj{"spec": obj{"containers": list(obj{"name": "web"}, obj{"name": "log"})}}}}
+		}), "image of web a/web:1 → b/web:2, now 3/3 ready"},
+		"an image with a digest settled": {with(an(event.Settled, deployments, "n/x", replaced("spec.template.spec.containers[name=web].image", "localhost:5000/web", "localhost:5000/other")), func(e *event.Event) {
+			e.Summary = "now 3/3 ready"
+		}), "image of web localhost:5000/web → localhost:5000/other, now 3/3 ready"},
+		"a summary that says it already": {with(updated(deployments, replaced("spec.replicas", int64(2), int64(3))), func(e *event.Event) { e.Summary = "replicas 2 → 3" }), "replicas 2 → 3"},
+		"what is there, and what is wrong with it": {with(an(event.Existing, pods, "n/x"), func(e *event.Event) {
+			e.New = obj{"spec": obj{"nodeName": "node-1", "containers": list(obj{"image": "nginx:x"})}, "status": obj{"phase": "Pending",
+				"containerStatuses": list(obj{"name": "web", "image": "nginx:x", "state": obj{"waiting": obj{"reason": "ErrImagePull"}}})}}
+		}), "container web ErrImagePull: nginx:x, image nginx:x, on node-1, Pending"},
+		"a healthy Pod that is gone": {with(an(event.Deleted, pods, "n/x"), func(e *event.Event) {
+			e.Old = obj{"metadata": obj{"deletionTimestamp": "2026-03-04T15:04:04Z", "deletionGracePeriodSeconds": int64(0)}, "spec": obj{"nodeName": "node-1"},
+				"status": obj{"phase": "Failed", "containerStatuses": list(obj{"state": obj{"terminated": obj{"exitCode": int64(143), "finishedAt": "2026-03-04T15:04:04Z"}}})}}
+		}), "was Running on node-1"},
+		"a Pod that had failed before it was deleted": {with(an(event.Deleted, pods, "n/x"), func(e *event.Event) {
+			e.Old = obj{"metadata": obj{"deletionTimestamp": "2026-03-04T15:04:34Z", "deletionGracePeriodSeconds": int64(30)},
+				"status": obj{"phase": "Failed", "containerStatuses": list(obj{"state": obj{"terminated": obj{"exitCode": int64(1), "finishedAt": "2026-03-04T15:04:03Z"}}})}}
+		}), "was Failed"},
 		"a heartbeat": {with(updated(nodes, replaced("status.conditions[type=Ready].lastHeartbeatTime", "a", "b")), func(e *event.Event) {
 			e.Classes = []event.Class{event.Heartbeat}
 		}), "heartbeat"},

@@ -6,9 +6,11 @@ package settle
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/trouble"
 )
 
 // mostAuthors is how many authors of merged changes are named.
@@ -31,6 +33,9 @@ func (s *Settler) become(h *hold) *event.Event {
 	if h.last.Verb != event.Deleted {
 		e.Verb = h.first.Verb
 		e.Authors = h.authors
+		if h.moving && len(h.wanted) > 0 { // the others only report how far the object has come
+			e.Authors = h.wanted
+		}
 	}
 	if h.first.Verb == event.Created { // nothing was before
 		e.Fields = nil
@@ -55,10 +60,20 @@ func (h *hold) summarize(e *event.Event) {
 	case e.Verb == event.Deleted:
 	case h.moving && h.atRest:
 		e.Verb = event.Settled
-		e.Summary = changes(h.changes) + took + ", now " + h.state
+		e.Summary = changes(h.changes) + took + ", now " + withTrouble(h.state, "", e)
 	case h.moving:
-		e.Summary = changes(h.changes) + took + ", " + h.state + ", not at rest yet"
+		e.Summary = changes(h.changes) + took + ", " + withTrouble(h.state, ", not at rest yet", e)
 	}
+}
+
+// withTrouble returns how far an object has come, a remark on that, and what is wrong with the
+// object. That says more than the reason that the state ends with.
+func withTrouble(state, remark string, e *event.Event) string {
+	troubles := trouble.Now(e.Kind, e.New)
+	if len(troubles) > 0 {
+		state, _, _ = strings.Cut(state, ": ")
+	}
+	return strings.Join(append([]string{state + remark}, troubles...), "; ")
 }
 
 // since returns when the first change of an event was seen.

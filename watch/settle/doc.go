@@ -23,8 +23,10 @@
 // Some objects say whether they are ready: workloads, Nodes, and custom objects with the usual
 // conditions. Their updates are held while they are on their way there. Once such an object has
 // been at rest for [Options].Settle, one event of verb Settled says what became of it: "12
-// changes in 8 s, now 10/10 ready". After a minute an object that is not at rest is released as
-// an update, in the state that it has then, and again after each further minute.
+// changes in 8 s, now 10/10 ready", and what is still wrong with it (package trouble). Its authors
+// are the managers that changed the desired state, or else all. After a minute an object that is
+// not at rest is released as an update, in the state that it has then, and again after each further
+// minute.
 //
 // # What is never held, and never lost
 //

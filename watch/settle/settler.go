@@ -60,6 +60,7 @@ type hold struct {
 	changes     int // that it stands for
 	missed      bool
 	authors     []event.Author // newest first
+	wanted      []event.Author // of those, the ones that changed the desired state
 
 	began, came time.Time // when the first and the last of them were added
 	moving      bool      // it is held until it is at rest
@@ -196,6 +197,9 @@ func (h *hold) add(e *event.Event, now time.Time) {
 	h.changes += max(e.Merged, 1)
 	h.missed = h.missed || e.Missed
 	h.authors = join(e.Authors, h.authors)
+	if e.Is(event.Content) {
+		h.wanted = join(e.Authors, h.wanted)
+	}
 }
 
 // release ends a hold, and returns the event that it has become.

@@ -200,3 +200,59 @@ func TestMergeIsAskedForWhatChanged(t *testing.T) {
 		t.Errorf("asked %d times, told %+v", asked, e)
 	}
 }
+
+// The line of an object that comes to rest has who wanted the change, and what is wrong with it.
+func TestTheLineOfASettledObject(t *testing.T) {
+	s := New(Options{Settle: 3 * time.Second})
+	deployment := event.Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true}
+	state := func(ready int64, progressing, reason string) map[string]any {
+		conditions := []any{map[string]any{"type": "Progressing", "status": progressing, "reason": reason, "message": "timed out"}}
+		return map[string]any{"spec": map[string]any{"replicas": int64(3)}, "status": map[string]any{
+			"replicas": int64(3), "updatedReplicas": int64(3), "readyReplicas": ready, "availableReplicas": ready, "conditions": conditions,
+		}}
+	}
+	old := state(3, "True", "NewReplicaSetAvailable")
+	now := noon
+	for i, step := range []struct {
+		class   event.Class
+		manager string
+		state   map[string]any
+	}{
+		{event.Content, "kubectl-set", state(2, "True", "ReplicaSetUpdated")},
+		{event.Metadata, "controller", state(1, "True", "ReplicaSetUpdated")},
+		{event.Status, "controller", state(1, "False", "ProgressDeadlineExceeded")},
+	} {
+		now = now.Add(time.Second)
+		told := s.Add(&event.Event{
+			ID: fmt.Sprint(i), Version: fmt.Sprint(i), Time: now, Verb: event.Updated, Kind: deployment, Key: object.Key{Namespace: "n", Name: "web"},
+			Classes: []event.Class{step.class}, Authors: []event.Author{{Manager: step.manager}}, Old: old, New: step.state,
+		}, now)
+		if len(told) > 0 {
+			t.Fatalf("step %d is not held", i)
+		}
+		old = step.state
+	}
+	told := s.Due(now.Add(time.Minute))
+	if len(told) != 1 {
+		t.Fatalf("%d events are told", len(told))
+	}
+	const want = "3 changes in 2 s, now 1/3 ready, past its deadline; Progressing False (ProgressDeadlineExceeded): timed out"
+	if e := told[0]; e.Verb != event.Settled || e.Summary != want || len(e.Authors) != 1 || e.Authors[0].Manager != "kubectl-set" {
+		t.Errorf("%s by %v: %q, want %q", e.Verb, e.Authors, e.Summary, want)
+	}
+}
+
+// A Pod that is not at rest after a minute has what is wrong with it in its line, and not twice.
+func TestTheLineOfAnObjectThatDoesNotComeToRest(t *testing.T) {
+	s := New(Options{Settle: 3 * time.Second})
+	status := map[string]any{"name": "web", "restartCount": int64(2), "state": map[string]any{"waiting": map[string]any{"reason": "CrashLoopBackOff"}}}
+	s.Add(&event.Event{
+		ID: "1", Version: "1", Time: noon, Verb: event.Updated, Kind: event.Kind{Version: "v1", Kind: "Pod", Resource: "pods"}, Key: object.Key{Name: "web"},
+		Classes: []event.Class{event.Status}, New: map[string]any{"status": map[string]any{"phase": "Running", "containerStatuses": []any{status}}},
+	}, noon)
+	told := s.Due(noon.Add(time.Hour))
+	const want = "1 change, Running, 0/1 ready, not at rest yet; container web CrashLoopBackOff: 2 restarts"
+	if len(told) != 1 || told[0].Summary != want {
+		t.Errorf("%+v, want one with %q", told, want)
+	}
+}

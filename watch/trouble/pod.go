@@ -155,6 +155,16 @@ func ofContainer(pod jsontree.Tree, list containerList, status jsontree.Tree) []
 	return []Sign{image, config, crash}
 }
 
+// IsFailing reports whether the state of a container says that it cannot run: it waits for another
+// reason than its start, or has ended with another exit code than 0.
+func IsFailing(state map[string]any) bool {
+	s := jsontree.Tree{Value: state}
+	if s.At("waiting").Value != nil {
+		return !slices.Contains(normalReasons, s.Text("waiting", "reason"))
+	}
+	return s.Number(0, "terminated", "exitCode") != 0
+}
+
 // ended notes how a container ended.
 func (s *Sign) ended(terminated jsontree.Tree) {
 	s.Reason, s.ExitCode = terminated.Text("reason"), terminated.Number(0, "exitCode")
