@@ -138,6 +138,11 @@ test: build kubectl kube-controller-manager ## run all tests of all modules, tho
 	@$(FLAKY) retry -retries $(RETRIES) -report $(BIN)/flaky.txt -- . $(RACE) -p $(PARALLEL) -timeout 20m $(TESTFLAGS) \
 		$(foreach module,$(TESTED),-- $(module) -timeout 20m $(TESTFLAGS))
 
+.PHONY: first-hour
+first-hour: build kubectl ## run the first hour of a new user as a test, and print what the terminals show
+	@status=0; FIRST_HOUR=$(BIN)/first-hour go test -count=1 -run TestTheFirstHour ./cmd/setpoint || status=1; \
+	for terminal in $(BIN)/first-hour/*.txt; do printf '\n=== %s\n' "$$(basename $$terminal)"; cat $$terminal; done; exit $$status
+
 .PHONY: flaky
 flaky: build kubectl ## run the tests of the packages that changed since BASE COUNT times, under load
 	$(build-flaky)

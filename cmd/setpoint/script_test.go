@@ -69,7 +69,24 @@ func setGo(t *testing.T, e *testscript.Env) {
 	e.Setenv("GOWORK", "off")
 }
 
-func runScripts(t *testing.T, dir string) {
+// TestTheFirstHour is what a new user does in the first hour. What the terminals show is
+// written to $FIRST_HOUR, a folder, if there is one.
+func TestTheFirstHour(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a control plane, which -short leaves out")
+	}
+	runScripts(t, "testdata/firsthour", func(e *testscript.Env) error {
+		folder := os.Getenv("FIRST_HOUR")
+		if folder == "" {
+			folder = filepath.Join(e.WorkDir, "transcript")
+		}
+		e.Setenv("HOUR", folder)
+		return os.MkdirAll(folder, 0o750)
+	})
+}
+
+func runScripts(t *testing.T, dir string, more ...func(*testscript.Env) error) {
 	bin, err := filepath.Abs(filepath.Join("..", "..", "bin"))
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +105,11 @@ func runScripts(t *testing.T, dir string) {
 			e.Setenv("FREE", freePort(t))
 			e.Setenv("CHECKOUT", filepath.Dir(bin))
 			setGo(t, e)
+			for _, setup := range more {
+				if err := setup(e); err != nil {
+					return err
+				}
+			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
