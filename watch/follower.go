@@ -241,14 +241,18 @@ func (f *follower) awaitState(ctx context.Context) bool {
 	defer look.Stop()
 	slow := time.NewTimer(listQuiet)
 	defer slow.Stop()
+	said := false
 	for well := time.Now(); ; {
 		select {
 		case <-f.informer.Synced():
+			if said {
+				f.watch.log.Warn("the first list of a kind has ended", "kind", f.kind.String(), "namespace", f.selection.Namespace)
+			}
 			return true
 		case <-ctx.Done():
 			return false
 		case <-slow.C:
-			if f.informer.Trouble() == nil { // the informer logs its errors
+			if said = f.informer.Trouble() == nil; said { // the informer logs its errors
 				f.watch.log.Warn("the first list of a kind has not ended yet; its changes are found when it has", "kind", f.kind.String(), "namespace", f.selection.Namespace, "after", listQuiet)
 			}
 		case <-look.C:

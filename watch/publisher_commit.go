@@ -157,7 +157,7 @@ func (p *publisher) commitAll(ctx context.Context) error {
 		defer cancel()
 	}
 	if err = p.watch.options.Journal.CommitWait(ctx, &p.commit); err == nil {
-		p.watch.log.Info("there is room again", "sink", full.Sink)
+		p.watch.log.Warn("there is room again", "sink", full.Sink)
 	}
 	return err
 }

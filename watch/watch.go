@@ -116,7 +116,7 @@ func (w *Watch) Run(ctx context.Context) error {
 
 // discoverForEver asks the server from time to time which kinds it serves.
 func (w *Watch) discoverForEver(ctx context.Context) error {
-	first, defining, well := true, false, time.Now()
+	first, defining, failing, well := true, false, false, time.Now()
 	for pause := min(250*time.Millisecond, w.patience); ; {
 		served, err := discovery.Ask(ctx, w.host.Client().Discover)
 		switch kinds, ok := w.with(served, err); {
@@ -126,9 +126,16 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 			if w.options.Once && time.Since(well) > w.patience {
 				return &unseenError{what: "finding out which kinds there are", err: err}
 			}
-			w.log.Warn("cannot find out which kinds there are; trying again until it works", "error", err)
+			if !failing {
+				failing = true
+				w.log.Warn("cannot find out which kinds there are; trying again until it works", "error", err)
+			}
 			pause = min(2*pause, discoverEvery)
 		default:
+			if failing {
+				failing = false
+				w.log.Warn("the server says again which kinds there are")
+			}
 			if kinds.Unknown() != nil && first {
 				w.log.Warn("some kinds are not known, since their server is away; they are followed when it is back", "error", err)
 			}
@@ -213,10 +220,11 @@ func (w *Watch) follow(ctx context.Context, kinds discovery.Set, first bool) err
 	w.sure = w.sure || whole
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	places := map[place]client.Served{}
+	places, awaited := map[place]client.Served{}, map[place]bool{}
 	for _, s := range wanted {
 		for _, namespace := range w.namespaces(s.Served) {
-			places[place{s.Group, s.Plural, namespace, s.object}] = s.Served
+			p := place{s.Group, s.Plural, namespace, s.object}
+			places[p], awaited[p] = s.Served, s.awaited
 		}
 	}
 	maps.DeleteFunc(places, func(p place, _ client.Served) bool { // its kind is followed as a whole
@@ -248,7 +256,11 @@ func (w *Watch) follow(ctx context.Context, kinds discovery.Set, first bool) err
 					return err
 				}
 			}
-			w.log.Info("a kind has appeared", "kind", s.Resource.String(), "namespace", p.namespace)
+			level := slog.LevelInfo
+			if awaited[p] { // the log has a warning that it was not served
+				level = slog.LevelWarn
+			}
+			w.log.Log(ctx, level, "a kind has appeared", "kind", s.Resource.String(), "namespace", p.namespace)
 		}
 		delete(w.gone, p)
 		w.followers[p] = w.newFollower(ctx, s.Resource, p, appeared, before)
@@ -272,7 +284,8 @@ func (w *Watch) namespaces(s client.Served) []string {
 // wish is a kind that is wanted, or one object of it.
 type wish struct {
 	client.Served
-	object string
+	object  string
+	awaited bool // it was not served until now
 }
 
 // wanted returns the kinds of the options that are served. Whole says that the discovery was complete.
@@ -289,8 +302,9 @@ func (w *Watch) wanted(served []client.Served, first, whole bool) ([]wish, error
 		kind, object := splitObject(name)
 		s, err := findKind(served, kind)
 		if err == nil {
+			_, awaited := w.waiting[name]
 			delete(w.waiting, name)
-			wanted = append(wanted, wish{s, object})
+			wanted = append(wanted, wish{s, object, awaited})
 			if _, absent := w.cursor.selection(w.absence(name)); !absent {
 				continue
 			}

@@ -73,7 +73,7 @@ func TestAFlagThatIsWrongIsNamedBeforeAnythingIsConnected(t *testing.T) {
 		{"a condition", []string{"--where", "event.verbs == 'x'"}, "--where: "},
 		{"a regular expression", []string{"--where", "event.name.matches('(')"}, "--where: "},
 		{"the beginning both ways", []string{"--initial", "--since-start"}, "--initial and --since-start say the opposite of each other"},
-		{"a log format", []string{"--log-format", "xml"}, "--log-format=xml: want auto, text or json"},
+		{"a log format", []string{"--log-format", "xml"}, "--log-format=xml: want auto, people, text or json"},
 		{"a cursor without a name", []string{"--cursor", ""}, "--cursor: want the name of a file"},
 		{"a cursor in no folder", []string{"--cursor", "/does/not/exist/seen"}, "--cursor=/does/not/exist/seen: its folder cannot be used"},
 		{"a file that is not there", []string{"-f", "/does/not/exist.yaml"}, "--config: open /does/not/exist.yaml"},

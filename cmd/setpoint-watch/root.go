@@ -73,6 +73,7 @@ webhooks, chat and mail.`,
 	r.target.Flags(f)
 	r.answering.Flags(f, 0)
 	r.electing.Flags(f, cli.LeaseDefaults{On: false, Key: defaultLease, Processes: "watches of the same"})
+	r.logging.ForPeople = true
 	r.logging.Flags(f, c)
 	r.complete(c)
 	cli.ExplainFlagErrors(c, flagsOfKubectl)

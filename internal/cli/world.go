@@ -30,6 +30,8 @@ type World struct {
 	Executable     string                                   // path of this program
 	Signals        func() (s <-chan os.Signal, stop func()) // of the wish to end
 	Exit           func(code int)                           // at once
+
+	atEnd []func() // what Run calls when the command has ended
 }
 
 // ThisProcess is the world of this process.
@@ -83,6 +85,9 @@ func (w *World) Run(ctx context.Context, root *cobra.Command, name string, args 
 	root.SetOut(w.Stdout)
 	root.SetErr(w.Stderr)
 	err := root.ExecuteContext(ctx)
+	for _, end := range w.atEnd {
+		end()
+	}
 	var status StatusError
 	switch {
 	case err == nil:

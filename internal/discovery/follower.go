@@ -103,7 +103,7 @@ func (f *Follower) say(err error) {
 		return
 	}
 	if f.trouble = text; err == nil {
-		f.log.Info("all kinds are known again")
+		f.log.Warn("all kinds are known again") // at the level of the trouble
 		return
 	}
 	f.log.Warn("not all kinds are known; those that were known before are still watched", "error", err)

@@ -167,7 +167,7 @@ func TestWaitsDoubleUpToTheLongestAndTheReceiverCanAskForMore(t *testing.T) {
 		if s := b.Status(); s.Retried != 6 || s.Sent != 1 || s.InTrouble() || !s.NextTry.IsZero() {
 			t.Errorf("%+v", s)
 		}
-		if warned := strings.Count(b.log.String(), "level=WARN"); warned != 1 || !strings.Contains(b.log.String(), "works again") {
+		if warned := strings.Count(b.log.String(), "level=WARN"); warned != 2 || !strings.Contains(b.log.String(), `level=WARN msg="the sink works again"`) {
 			t.Error(b.log)
 		}
 	})

@@ -64,7 +64,7 @@ func (r *Runner) taken(items []Item, refused []Refusal) error {
 	}
 	if r.warned {
 		r.warned = false
-		r.o.Log.Info("the sink works again", "after", time.Since(since).Round(time.Millisecond))
+		r.o.Log.Warn("the sink works again", "after", time.Since(since).Round(time.Millisecond))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ type up struct {
 
 // Command returns "setpoint up".
 func Command(w *cli.World) *cobra.Command {
-	u := &up{w: w, gates: gatesFlag{}}
+	u := &up{w: w, gates: gatesFlag{}, log: cli.Logging{ForPeople: true}}
 	c := &cobra.Command{
 		Use:   "up [flags] [-- COMMAND ARG...]",
 		Short: "Run a cluster on this machine",
