@@ -228,6 +228,8 @@ func (s *soakRun) unfollow(name string) {
 
 // restartServer kills the control plane and starts it with the same data and port.
 func (s *soakRun) restartServer(ctx context.Context) error {
-	s.server.Kill()
+	if err := s.server.Kill(); err != nil {
+		return err
+	}
 	return s.startServer(ctx)
 }

@@ -246,7 +246,7 @@ func (s *stage) breakDown() {
 	s.await(p, func(latest, now int) bool { return latest >= p.run && now > news })
 	s.moment(time.Millisecond, 500*time.Millisecond)
 	s.outage[0] = time.Now()
-	s.cluster.Kill()
+	s.cluster.Kill(s.t)
 	s.moment(time.Millisecond, time.Second)
 	s.kill(p)
 	p = s.start()

@@ -20,6 +20,11 @@ import (
 // itself after 20 s.
 const stopGrace = 30 * time.Second
 
+// killGrace is how long a process may take to end after SIGKILL: the kernel ends it within
+// milliseconds unless it waits for a device. Another process that has its output open holds
+// the end back as well.
+const killGrace = 30 * time.Second
+
 // Endpoints is where a control plane that is ready can be reached.
 type Endpoints struct {
 	Kubeconfig string   // path; the administrator's, readable by its owner alone
@@ -36,6 +41,7 @@ type Endpoints struct {
 // concurrent use.
 type Process struct {
 	cmd      *exec.Cmd
+	grace    time.Duration // after SIGKILL
 	lifeline io.Closer
 	tail     *tail
 
@@ -85,6 +91,7 @@ func notStarted(err error) error {
 func launch(o Options) (*Process, error) {
 	p := &Process{
 		cmd:   exec.Command(o.Path, o.args()...), //nolint:noctx // ended by its standard input, so that it can clean up
+		grace: killGrace,
 		tail:  &tail{next: o.Log},
 		ready: make(chan struct{}),
 		done:  make(chan struct{}),
@@ -172,8 +179,7 @@ func (p *Process) Stop() error {
 	select {
 	case <-p.done:
 	case <-timer.C:
-		p.Kill()
-		return fmt.Errorf("stopping the control plane: not done within %s; it was killed", stopGrace)
+		return errors.Join(fmt.Errorf("stopping the control plane: not done within %s; it was killed", stopGrace), p.Kill())
 	}
 	if p.err != nil {
 		return fmt.Errorf("stopping the control plane: %w", p.err)
@@ -181,14 +187,22 @@ func (p *Process) Stop() error {
 	return nil
 }
 
-// Kill ends the process at once, as a crash would, and returns when it has ended.
-// A temporary data directory stays until the next start on this machine.
-func (p *Process) Kill() {
+// Kill ends the process at once, as a crash would, and returns when it has ended, or an
+// error if it has not after half a minute. A temporary data directory stays until the next
+// start on this machine.
+func (p *Process) Kill() error {
 	p.tell()
 	// The group, should the child ever have children. An error means that no process is
 	// left to kill.
 	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL)
-	<-p.done
+	timer := time.NewTimer(p.grace)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("killing the control plane: process %d has not ended within %s, or another process has its output open", p.Pid(), p.grace)
+	}
 }
 
 func (p *Process) tell() {

@@ -6,7 +6,9 @@ package child
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -94,6 +96,40 @@ func TestStartSaysWhyTheChildCouldNot(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A process outside of the group keeps the output open, so the end cannot be seen.
+func TestAKillThatSeesNoEndReturnsAnErrorWithTheProcess(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("there is no setsid, which starts a process outside of the group")
+	}
+	pid := filepath.Join(t.TempDir(), "pid")
+	p, err := Start(t.Context(), Options{Path: pretend(t, `setsid sh -c 'echo $$ >'`+pid+`'; exec sleep 600' &
+while ! [ -s `+pid+` ]; do sleep 0.01; done
+`+isReady+`
+cat`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.grace = 10 * time.Millisecond
+	if err := p.Kill(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d has not ended", p.Pid())) {
+		t.Errorf("killing it: %v", err)
+	}
+	other, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(strings.TrimSpace(string(other)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(number, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.grace = killGrace
+	if err := p.Kill(); err != nil {
+		t.Errorf("killing it with nothing left: %v", err)
+	}
 }
 
 func TestStartThatIsGivenUpLeavesNothingRunning(t *testing.T) {

@@ -178,10 +178,13 @@ func (c *Cluster) Pid() int {
 
 // Kill ends the control plane as a crash would: SIGKILL, nothing is cleaned up. Only one
 // that a test has started by Start may be killed.
-func (c *Cluster) Kill() {
+func (c *Cluster) Kill(t testing.TB) {
+	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.process.Kill()
+	if err := c.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Restart starts the control plane again after Kill, with the same data at the

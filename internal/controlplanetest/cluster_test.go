@@ -32,7 +32,7 @@ func TestAKilledControlPlaneComesBackWithItsDataAtItsAddress(t *testing.T) {
 	cluster := controlplanetest.Start(t, controlplanetest.Options{Restartable: true, Servers: 2})
 	namespace := cluster.Namespace(t)
 	servers := cluster.Servers()
-	cluster.Kill()
+	cluster.Kill(t)
 	namespaces := client.For[*corev1.Namespace](cluster.Client)
 	// The connection that there was breaks first, and may have taken a request.
 	controlplanetest.Eventually(t, "the killed server cannot be reached", func() bool {

@@ -37,7 +37,7 @@ func TestAServerThatIsAwayInTheMiddleOfARolloutIsWaitedFor(t *testing.T) {
 	}
 	w.until(t, "the middle of a rollout", nil, func(_ map[types.UID]*corev1.Pod, changes int) bool { return changes >= begin+30 })
 	said := m.lines.count.Load()
-	cluster.Kill()
+	cluster.Kill(t)
 	select {
 	case <-time.After(outage):
 	case <-m.ended:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,8 @@ func Making[O any, R manager.Runnable](constructor func(controller.Host, O) (R, 
 type Process struct {
 	*manager.Manager
 
+	t     testing.TB
+	parts []string        // the names of its controllers
 	life  context.Context // ends when the process is killed
 	kill  context.CancelCauseFunc
 	stop  context.CancelFunc
@@ -50,7 +53,7 @@ var errKilled = errors.New("the process was killed")
 // if not before. The test fails if one of them has changed an object of the cache.
 func Run(t testing.TB, config *rest.Config, controllers ...Make) *Process {
 	t.Helper()
-	p := &Process{ended: make(chan struct{})}
+	p := &Process{t: t, ended: make(chan struct{})}
 	p.life, p.kill = context.WithCancelCause(context.WithoutCancel(t.Context()))
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &wire{p, next} })
@@ -70,6 +73,7 @@ func Run(t testing.TB, config *rest.Config, controllers ...Make) *Process {
 		if err := p.Add(c); err != nil {
 			t.Fatal(err)
 		}
+		p.parts = append(p.parts, c.Name())
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	p.stop = stop
@@ -90,10 +94,31 @@ func Run(t testing.TB, config *rest.Config, controllers ...Make) *Process {
 	return p
 }
 
-// Stop ends the process as a signal does, and returns when it has ended.
+// stopTime is how long a manager may take to end: it gives up by itself after a quarter of a
+// minute.
+const stopTime = 2 * time.Minute
+
+// Stop ends the process as a signal does, and returns when it has ended. A process that does
+// not end fails the test, whose output then has all goroutines.
 func (p *Process) Stop() {
+	p.t.Helper()
 	p.stop()
-	<-p.ended
+	if !p.endsWithin(stopTime) {
+		_ = pprof.Lookup("goroutine").WriteTo(p.t.Output(), 1) // an aid: the failure says the rest
+		p.t.Fatalf("the manager of %s has not ended within %s", strings.Join(p.parts, ", "), stopTime)
+	}
+}
+
+// endsWithin reports whether the process has ended before a time is over.
+func (p *Process) endsWithin(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // Kill ends the process as a crash does: from now on nothing that it sends arrives,

@@ -243,7 +243,7 @@ func (s *session) kill() {
 		s.command.signal(syscall.SIGKILL)
 	}
 	if process := s.child.Load(); process != nil {
-		process.Kill()
+		_ = process.Kill() // setpoint ends now, whatever becomes of the process
 	}
 }
 
