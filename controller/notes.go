@@ -61,6 +61,11 @@ func (c *Keyed[K]) recordRun(item *workqueue.Item[K], n *notes, outcome runs.Out
 	}
 	if err != nil {
 		ended.Error = withoutValues(err)
+		// A server that cannot call a webhook answers 500, which does not say that it has refused the write.
+		if reason, known := refusal("write", runs.Object{}, err); known && reason.Code == WebhookFailed {
+			reason.Text = "the admission webhook {webhook} cannot be called, so the server refuses a write"
+			ended.Reasons = append(ended.Reasons, reason)
+		}
 	}
 	return runs.Add(c.recorder, item.Key, &ended)
 }
@@ -95,12 +100,15 @@ func (n *notes) Record(write client.Write) {
 func (n *notes) RecordRefused(write client.Write, err error) {
 	var status apierrors.APIStatus
 	if n.writes.loop.recorder != nil && errors.As(err, &status) {
-		n.note(write, int(status.Status().Code))
+		of := n.note(write, int(status.Status().Code))
+		if reason, known := refusal(write.Verb, of, err); known {
+			n.because(reason)
+		}
 	}
 }
 
-// note adds a write to what is recorded of the run.
-func (n *notes) note(write client.Write, code int) {
+// note adds a write to what is recorded of the run, and returns its object.
+func (n *notes) note(write client.Write, code int) runs.Object {
 	c := n.writes.loop
 	w := runs.Write{
 		Verb: write.Verb, Subresource: write.Subresource, Version: string(write.Version), Code: code, Unknown: write.Unknown, Manager: write.Manager,
@@ -113,6 +121,7 @@ func (n *notes) note(write client.Write, code int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.written = append(n.written, w)
+	return w.Object
 }
 
 // changed returns the paths of the fields that a write changed, as far as they are known: those of a patch, and the

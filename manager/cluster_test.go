@@ -71,6 +71,7 @@ func TestInAClusterCertificatesOfItsAuthorityAreBelievedAndItsRolesSayWhoSeesWha
 		{"one of a group that may", "/metrics", caller{cert: ours.sign(t, watcher, nil)}, http.StatusOK, "workqueue_depth"},
 		{"what it may not see", "/debug/controllers", caller{cert: ours.sign(t, watcher, nil)}, http.StatusForbidden, `User "prometheus" cannot get path "/debug/controllers"`},
 		{"one of no group", "/metrics", caller{cert: ours.sign(t, pkix.Name{CommonName: "jane"}, nil)}, http.StatusForbidden, `User "jane" cannot get path`},
+		{"runs that it may not see", "/debug/runs", caller{cert: ours.sign(t, watcher, nil)}, http.StatusForbidden, `User "prometheus" cannot get path "/debug/runs"`},
 		{"an administrator", "/debug/controllers", caller{cert: ours.sign(t, pkix.Name{CommonName: "root", Organization: []string{"system:masters"}}, nil)}, http.StatusOK, "breaking"},
 		{"of another authority", "/metrics", stranger, http.StatusUnauthorized, "signed by unknown authority"},
 		{"of another authority, with a token", "/metrics", caller{stranger.cert, bearer}, http.StatusOK, "workqueue_depth"},

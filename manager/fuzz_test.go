@@ -51,7 +51,7 @@ func fuzzed(t testing.TB, network http.RoundTripper) *Manager {
 func FuzzRequest(f *testing.F) {
 	for _, path := range []string{
 		"/livez", "/healthz?exclude=a&exclude=%zz&verbose", "/readyz/server", "/readyz/%1b", "/metrics", "/debug/controllers?limit=-1",
-		"/debug/informers", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/%2e%2e", "//metrics", "/%6detrics", "*",
+		"/debug/informers", "/debug/runs?kind=a&name=%00&limit=1", "/debug/runs?uid=u&format=json&origins", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/%2e%2e", "//metrics", "/%6detrics", "*",
 	} {
 		for _, header := range []string{"", "Authorization: Bearer x\r\n", "Authorization: Basic \r\n", "X-Remote-User: root\r\n"} {
 			f.Add([]byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + header + "\r\n"))

@@ -20,7 +20,7 @@ func TestTheIndexListsThePaths(t *testing.T) {
 		base := "http://" + l.Addr().String()
 		code, text := ask(t, base+"/", "")
 		lines := strings.Split(strings.TrimSpace(text), "\n")
-		want := 6
+		want := 7
 		if profiling {
 			want++
 		}

@@ -72,6 +72,7 @@ func (m *Manager) addPages(s *serving.Server) {
 	s.Health("/readyz", "whether it works, or could take over at once; ?verbose lists the checks", m.health.Handler("readyz", m.ready()...))
 	s.Page("/metrics", "for Prometheus", m.metrics())
 	s.Page("/debug/controllers", "the keys of each controller, and what fails; ?controller=NAME, ?limit=N", http.HandlerFunc(m.debugControllers))
+	s.Page("/debug/runs", "what controllers did and why; ?controller=NAME, ?key=KEY, ?kind=KIND&name=NAME, ?origins, ?format=json, ?limit=N", http.HandlerFunc(m.debugRuns))
 	s.Page("/debug/informers", "what the informers hold, and what keeps them from being current", http.HandlerFunc(m.debugInformers))
 }
 

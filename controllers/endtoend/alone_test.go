@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/csrapproving"
 	"github.com/setpoint-io/setpoint/controllers/csrcleaner"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
+	"github.com/setpoint-io/setpoint/controllers/disruption"
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
@@ -159,6 +160,9 @@ func labours(t *testing.T) []labour {
 			controller: cronjob.Name, writes: map[string]int{`POST .*/NS/jobs`: 1, `PUT .*/NS/cronjobs/item-[0-9]+/status`: 1},
 			// A CronJob's name has 52 characters at most.
 			item: func(c *cluster, name string) { c.dueCronJob("item" + name[strings.LastIndex(name, "-"):]) },
+		}, {
+			controller: disruption.Name, writes: map[string]int{`PUT .*/NS/poddisruptionbudgets/ITEM/status`: 1},
+			item: yaml(`{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "ITEM"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "ITEM"}}}}`),
 		}, {
 			controller: csrapproving.Name, writes: map[string]int{`PUT .*/certificatesigningrequests/ITEM/approval`: 1},
 			item: func(c *cluster, name string) {

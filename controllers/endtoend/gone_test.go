@@ -27,6 +27,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/csrapproving"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
+	"github.com/setpoint-io/setpoint/controllers/disruption"
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
@@ -380,6 +381,12 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 			name: "Job that has finished", controller: managertest.Making(ttlafterfinished.New, ttlafterfinished.Defaults()),
 			writes: `DELETE .*/NS/jobs/web`, begin: func(c *cluster) {
 				c.finishedJob("web")
+			},
+		}, {
+			name: "status of a PodDisruptionBudget", controller: managertest.Making(disruption.New, disruption.Defaults()),
+			writes: `PUT .*/NS/poddisruptionbudgets/web/status`, begin: func(c *cluster) {
+				c.manifest(fmt.Sprintf(webPod, "nowhere"))
+				c.manifest(`{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}`)
 			},
 		}, {
 			name: "status of a CronJob", controller: managertest.Making(cronjob.New, cronjob.Defaults()),

@@ -27,7 +27,6 @@ func notBuiltIn() []absentController {
 		{names: "cloud-node-lifecycle-controller cloud-node-lifecycle"},
 		{"daemonset-controller daemonset", []object.Resource{inNamespaces("apps", "daemonsets", "DaemonSet")}},
 		{"device-taint-eviction-controller", []object.Resource{withoutNamespace("resource.k8s.io", "devicetaintrules", "DeviceTaintRule")}},
-		{"disruption-controller disruption", []object.Resource{inNamespaces("policy", "poddisruptionbudgets", "PodDisruptionBudget")}},
 		{names: "ephemeral-volume-controller ephemeral-volume"},
 		{"horizontal-pod-autoscaler-controller horizontalpodautoscaling", []object.Resource{
 			{Group: "autoscaling", Version: "v2", Plural: "horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Namespaced: true},

@@ -15,6 +15,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/csrcleaner"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
+	"github.com/setpoint-io/setpoint/controllers/disruption"
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
@@ -47,6 +48,7 @@ func Known() []*controllers.Descriptor {
 		csrcleaner.Descriptor(),
 		csrsigning.Descriptor(),
 		deployment.Descriptor(),
+		disruption.Descriptor(),
 		endpoints.Descriptor(),
 		endpointslice.Descriptor(),
 		endpointslicemirroring.Descriptor(),

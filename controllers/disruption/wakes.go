@@ -1,0 +1,84 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disruption
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/internal/podstate"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// budgetsOfPod adds the budgets that select a Pod. The index answers without a look at the other
+// budgets of the namespace.
+func (r *reconciler) budgetsOfPod(pod cache.Item[*corev1.Pod], add func(object.Key)) {
+	meta := pod.Meta()
+	for key := range r.selecting.Selecting(meta.Namespace, meta.Labels) {
+		add(key)
+	}
+}
+
+// matters chooses the changes of Pods that budgets count: a Pod comes or goes, is selected by
+// others, gets ready or unready, is being deleted, or changes its controller.
+func (r *reconciler) matters(e cache.Event[*corev1.Pod]) bool {
+	if !e.Old.Exists() || !e.New.Exists() {
+		return true
+	}
+	was, is := e.Old.Meta(), e.New.Meta()
+	if was.UID != is.UID || was.Labels != is.Labels || was.Deleting() != is.Deleting() || controllerUID(was) != controllerUID(is) {
+		return true
+	}
+	if !r.selected(is) {
+		return false // and nothing has to be decoded
+	}
+	before, err := e.Old.Object()
+	if err != nil {
+		return true // a run reports it
+	}
+	now, err := e.New.Object()
+	return err != nil || podstate.Ready(before) != podstate.Ready(now)
+}
+
+// selected reports whether any budget selects a Pod.
+func (r *reconciler) selected(pod object.Meta) bool {
+	for range r.selecting.Selecting(pod.Namespace, pod.Labels) {
+		return true
+	}
+	return false
+}
+
+func controllerUID(m object.Meta) string {
+	if ref := m.Controller(); ref != nil {
+		return string(ref.UID)
+	}
+	return ""
+}
+
+// ofTemplate returns a mapping from a controller of Pods to the budgets that select the Pods of
+// its template: a change of its size changes what they expect.
+func ofTemplate[T object.Object](r *reconciler, labelsOf func(T) map[string]string) func(cache.Item[T], func(object.Key)) {
+	return func(item cache.Item[T], add func(object.Key)) {
+		o, err := item.Object()
+		if err != nil {
+			return // the informer reports it
+		}
+		for key := range r.selecting.Selecting(item.Meta().Namespace, object.LabelsOf(labelsOf(o))) {
+			add(key)
+		}
+	}
+}
+
+func labelsOfReplicationController(rc *corev1.ReplicationController) map[string]string {
+	if rc.Spec.Template == nil {
+		return nil
+	}
+	return rc.Spec.Template.Labels
+}
+
+// alone chooses ReplicaSets without a Deployment, whose own size counts.
+func alone(e cache.Event[*appsv1.ReplicaSet]) bool {
+	return e.Item().Meta().Controller() == nil
+}

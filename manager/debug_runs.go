@@ -1,0 +1,248 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/manager/serving"
+	"github.com/setpoint-io/setpoint/runs"
+)
+
+// runsPage is the answer of /debug/runs in JSON.
+type runsPage struct {
+	Stats   runs.Stats  `json:"stats"`
+	Present []runs.Run  `json:"present"` // the last runs of their keys, if they state reasons
+	Runs    []tracedRun `json:"runs"`    // the newest first
+	More    bool        `json:"more"`    // there are more runs than the limit
+}
+
+// tracedRun is a run with what led to it.
+type tracedRun struct {
+	runs.Run
+	Origins []runs.Origin `json:"origins,omitempty"`
+}
+
+// debugRuns answers with the runs of a controller, of a key or of an object: as text for people, or in JSON.
+func (m *Manager) debugRuns(w http.ResponseWriter, r *http.Request) {
+	if m.runs == nil {
+		http.Error(w, "runs are not recorded: the manager was made with a record of 0 bytes", http.StatusNotFound)
+		return
+	}
+	parameters := r.URL.Query()
+	q, err := runsQuery(parameters)
+	if err != nil {
+		http.Error(w, serving.Printable(err.Error()), http.StatusBadRequest)
+		return
+	}
+	loops := []string{""} // all
+	if name := parameters.Get("controller"); name != "" {
+		loops = nil
+		for _, l := range m.named(name) {
+			loops = append(loops, l.Name())
+		}
+		if len(loops) == 0 {
+			http.Error(w, serving.Printable(m.noController(name)), http.StatusNotFound)
+			return
+		}
+	}
+	page := m.findRuns(loops, q, parameters.Has("origins"))
+	if parameters.Get("format") == "json" {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_ = json.NewEncoder(w).Encode(page) // the client may have gone
+		return
+	}
+	serving.WritePage(w, func(to io.Writer) { page.write(to) })
+}
+
+// runsQuery reads what the parameters of a request ask for, apart from the controller.
+func runsQuery(parameters url.Values) (runs.Query, error) {
+	q := runs.Query{Key: parameters.Get("key"), Limit: shownKeys, Object: runs.Object{
+		Group: parameters.Get("group"), Kind: parameters.Get("kind"), Namespace: parameters.Get("namespace"), Name: parameters.Get("name"),
+		UID: types.UID(parameters.Get("uid")),
+	}}
+	if text := parameters.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return q, fmt.Errorf("limit=%q: want a number of runs, at least 1", text)
+		}
+		q.Limit = n
+	}
+	if format := parameters.Get("format"); format != "" && format != "json" && format != "text" {
+		return q, fmt.Errorf("format=%q: want json or text", format)
+	}
+	if o := q.Object; o != (runs.Object{}) && o.UID == "" && (o.Kind == "" || o.Name == "") {
+		return q, errors.New("an object needs kind=KIND and name=NAME, with group=GROUP and namespace=NAMESPACE if it has them, or uid=UID")
+	}
+	return q, nil
+}
+
+// findRuns finds the runs of some loops; "" is all loops.
+func (m *Manager) findRuns(loops []string, q runs.Query, origins bool) runsPage {
+	page := runsPage{Stats: m.runs.Stats(), Present: []runs.Run{}, Runs: []tracedRun{}}
+	for _, q.Controller = range loops {
+		page.Present = append(page.Present, m.runs.Present(q)...)
+		found, more := m.runs.Find(q)
+		page.More = page.More || more
+		for _, run := range found {
+			page.Runs = append(page.Runs, tracedRun{Run: run})
+		}
+	}
+	slices.SortStableFunc(page.Runs, func(a, b tracedRun) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.Number, a.Number))
+	})
+	if len(page.Runs) > q.Limit {
+		page.Runs, page.More = page.Runs[:q.Limit], true
+	}
+	if len(page.Present) > q.Limit {
+		page.Present, page.More = page.Present[:q.Limit], true
+	}
+	for i := range page.Runs {
+		if origins {
+			page.Runs[i].Origins = m.runs.Origins(&page.Runs[i].Run)
+		}
+	}
+	return page
+}
+
+// write writes the page for people.
+func (p *runsPage) write(w io.Writer) {
+	fmt.Fprintf(w, "%d runs recorded; %d of %d bytes in use; ", p.Stats.Runs, p.Stats.Bytes, p.Stats.Limit)
+	if p.Stats.Since.IsZero() {
+		fmt.Fprintf(w, "nothing is missing\n")
+	} else {
+		fmt.Fprintf(w, "runs before %s are missing\n", clock(p.Stats.Since))
+	}
+	if len(p.Present) > 0 {
+		fmt.Fprintf(w, "\nNOT DONE, AND WHY\n")
+	}
+	for i := range p.Present {
+		run := &p.Present[i]
+		for _, reason := range run.Reasons {
+			fmt.Fprintf(w, "%s %s: %s: %s%s\n", run.Controller, firstLine(run.Key), reason.Code, firstLine(reason.String()), nextLook(run))
+		}
+	}
+	fmt.Fprintf(w, "\nRUNS, THE NEWEST FIRST\n")
+	for i := range p.Runs {
+		writeRun(w, &p.Runs[i].Run)
+		writeOrigins(w, p.Runs[i].Origins, "    ")
+	}
+	if p.More {
+		fmt.Fprintf(w, "and more; ?limit=N shows N\n")
+	}
+}
+
+func clock(t time.Time) string { return t.Format("15:04:05.000") }
+
+// nextLook says when a key runs again at the latest.
+func nextLook(run *runs.Run) string {
+	if run.NextLook == nil {
+		return ""
+	}
+	return "; runs again at " + clock(*run.NextLook)
+}
+
+// writeRun writes a run: how it ended in its first line, then why it ran, what it wrote and what it stated.
+func writeRun(w io.Writer, run *runs.Run) {
+	fmt.Fprintf(w, "%s  %s %s: %s after %v, run %d%s%s\n", clock(run.Began), run.Controller, firstLine(run.Key), outcomeOf(run),
+		run.Took.Round(time.Microsecond), run.Number, waited(run), nextLook(run))
+	for _, c := range run.Causes {
+		from := ""
+		if c.From != "" {
+			from = ", before that at " + c.From
+		}
+		fmt.Fprintf(w, "    cause   %s%s\n", firstLine(c.String()), from)
+	}
+	for _, write := range run.Writes {
+		fmt.Fprintf(w, "    write   %s\n", firstLine(writeText(&write)))
+	}
+	if run.MoreWrites > 0 {
+		fmt.Fprintf(w, "    write   and %d more\n", run.MoreWrites)
+	}
+	for _, reason := range run.Reasons {
+		fmt.Fprintf(w, "    reason  %s: %s\n", reason.Code, firstLine(reason.String()))
+	}
+	if run.Runs > 1 {
+		fmt.Fprintf(w, "    and %d more runs that ended alike, the last at %s\n", run.Runs-1, clock(run.Last))
+	}
+}
+
+func outcomeOf(run *runs.Run) string {
+	if run.Error == "" {
+		return string(run.Outcome)
+	}
+	return fmt.Sprintf("%s (%s)", run.Outcome, firstLine(run.Error))
+}
+
+// waited says for what a run waited, leaving out what is not worth a word.
+func waited(run *runs.Run) string {
+	var parts []string
+	for _, part := range []struct {
+		d    time.Duration
+		what string
+	}{
+		{run.Wait.Delay, cmp.Or(map[bool]string{true: "for the rate limit"}[run.Attempt > 0], "for its time")},
+		{run.Wait.Before, "for the run before and its writes"}, {run.Wait.Queue, "in the queue"},
+	} {
+		if part.d >= time.Millisecond {
+			parts = append(parts, fmt.Sprintf("%v %s", part.d.Round(time.Millisecond), part.what))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ", waited " + strings.Join(parts, ", ")
+}
+
+// writeText describes a write in one line.
+func writeText(w *runs.Write) string {
+	text := w.Verb + " " + w.Object.String()
+	if w.Subresource != "" {
+		text += " (" + w.Subresource + ")"
+	}
+	switch {
+	case w.Code != 0:
+		text += fmt.Sprintf(", refused with %d", w.Code)
+	case w.Unknown:
+		text += ", no answer"
+	case w.Version != "":
+		text += " at " + w.Version
+	}
+	if len(w.Fields) > 0 {
+		text += ": " + strings.Join(w.Fields, ", ")
+	}
+	if w.MoreFields > 0 {
+		text += fmt.Sprintf(" and %d more", w.MoreFields)
+	}
+	return text
+}
+
+// writeOrigins writes the chain of causes of a run.
+func writeOrigins(w io.Writer, all []runs.Origin, indent string) {
+	for _, o := range all {
+		if o.Run == nil {
+			fmt.Fprintf(w, "%s└ %s: %s\n", indent, firstLine(o.Cause.String()), o.NotKnown)
+			continue
+		}
+		text := ""
+		if o.Write != nil {
+			text = ": " + writeText(o.Write)
+		}
+		fmt.Fprintf(w, "%s└ %s  %s %s, run %d%s\n", indent, clock(o.Run.Began), o.Run.Controller, firstLine(o.Run.Key), o.Run.Number, firstLine(text))
+		writeOrigins(w, o.Origins, indent+"  ")
+	}
+}
