@@ -34,7 +34,7 @@ type Options struct {
 
 // Run returns the files that follow from the packages and their markers, sorted by path. It
 // writes nothing: see [Write]. If there are mistakes in packages or markers, it returns no
-// files, and an error that is a [Mistakes].
+// files, and an error that is a [SourceErrors].
 func Run(ctx context.Context, o Options) ([]File, error) {
 	if err := o.complete(); err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func TestDefinitionsCopiesAndRightsFollowFromTypesAndMarkers(t *testing.T) {
 		}
 		golden = filepath.Join("testdata", "golden", golden)
 		if *update {
-			if err := os.WriteFile(golden, f.Content, 0o600); err != nil {
+			if err := os.WriteFile(golden, f.Content, 0o600); err != nil { //nolint:gosec // in a folder of the test
 				t.Fatal(err)
 			}
 		}
@@ -80,7 +80,7 @@ func module(t *testing.T, source string) string {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil { //nolint:gosec // in a folder of the test
 		t.Fatal(err)
 	}
 }

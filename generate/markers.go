@@ -25,8 +25,8 @@ var elsewhere = []string{"ac:", "docs-gen:", "scaffold:", "webhook", "webhookcon
 
 // unknownMarkers returns a mistake for each marker that no generator reads. Without it, a
 // misspelt validation would be left out of the definition, and nobody would notice.
-func unknownMarkers(roots []*loader.Package, registry *markers.Registry, positions *token.FileSet) Mistakes {
-	var found Mistakes
+func unknownMarkers(roots []*loader.Package, registry *markers.Registry, positions *token.FileSet) SourceErrors {
+	var found SourceErrors
 	for _, root := range roots {
 		root.NeedSyntax()
 		for _, file := range root.Syntax {

@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// Mistakes is the error of packages or markers that cannot be read. Each names its file, from the
+// SourceErrors is the error of packages or markers that cannot be read. Each names its file, from the
 // folder of the module on, and line and column.
-type Mistakes []packages.Error
+type SourceErrors []packages.Error
 
 // Error returns a line for each mistake.
-func (m Mistakes) Error() string {
+func (m SourceErrors) Error() string {
 	lines := make([]string, len(m))
 	for i, mistake := range m {
 		lines[i] = mistake.Error()
@@ -26,7 +26,7 @@ func (m Mistakes) Error() string {
 }
 
 // in returns the mistakes with paths that begin at a folder, if they are below it.
-func (m Mistakes) in(dir string) Mistakes {
+func (m SourceErrors) in(dir string) SourceErrors {
 	short := slices.Clone(m)
 	for i := range short {
 		short[i].Pos = strings.TrimPrefix(short[i].Pos, dir+string(filepath.Separator))
@@ -38,12 +38,12 @@ func (m Mistakes) in(dir string) Mistakes {
 //
 // A type that is not declared is none: methods that are to be generated do not exist yet.
 // Where a generator needs the type, it reports a mistake of its own.
-func mistakesIn(roots []*loader.Package) Mistakes {
+func mistakesIn(roots []*loader.Package) SourceErrors {
 	raw := make([]*packages.Package, len(roots))
 	for i, root := range roots {
 		raw[i] = root.Package
 	}
-	var found Mistakes
+	var found SourceErrors
 	packages.Visit(raw, nil, func(p *packages.Package) {
 		for _, e := range p.Errors {
 			if e.Kind != packages.TypeError && !slices.Contains(found, e) {
