@@ -98,6 +98,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	p := decide(view{cronJob: cronJob, jobs: jobs, now: r.now(), memory: r.recall(cronJob)})
 	r.remember(req.Key, p.memory)
 	r.record(cronJob, p.events)
+	for _, reason := range p.reasons {
+		controller.Because(ctx, reason)
+	}
 	err = r.apply(ctx, cronJob, &p)
 	return controller.Result{After: p.after}, errors.Join(err, r.writeStatus(ctx, cronJob, p.status))
 }
@@ -182,6 +185,9 @@ func (r *reconciler) existing(ctx context.Context, cronJob *batchv1.CronJob, wan
 	if !metav1.IsControlledBy(job, cronJob) {
 		r.recorder.Warning(cronJob, reasonNotCreated, "Create",
 			"Error creating job: job %s exists, and this CronJob does not control it; delete or rename it", wanted.Name)
+		controller.Because(ctx, controller.Reason{
+			Code: codeNameTaken, Text: "a Job of somebody else has the name {job}", Params: controller.With("job", wanted.Name), Ends: "that Job is deleted",
+		})
 		return nil, nil
 	}
 	return job, nil

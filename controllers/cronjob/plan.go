@@ -9,6 +9,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/controller"
 )
 
 // view is what a decision about a CronJob depends on.
@@ -48,6 +50,8 @@ type plan struct {
 	// after is how long until the next slot. 0 is none.
 	after  time.Duration
 	memory memory
+	// reasons are why no Job starts.
+	reasons []controller.Reason
 }
 
 // pad is added to each wait, for clocks that differ a little.
@@ -60,24 +64,30 @@ func decide(v view) plan {
 	p.follow(v)
 	p.expire(v)
 	if v.cronJob.DeletionTimestamp != nil {
+		p.because(codeDeleted, "the CronJob is being deleted", "")
 		return p // its Jobs go with it
 	}
 	schedule, ok := p.schedule(v)
 	if !ok {
+		p.cannotUse(v)
 		return p
 	}
 	if v.cronJob.Spec.Suspend != nil && *v.cronJob.Spec.Suspend {
 		p.memory.suspended = v.now
+		p.because(codeSuspended, "the CronJob is suspended", "spec.suspend becomes false")
 		return p
 	}
 	anchor := p.anchor(v)
 	latest := schedule.latest(anchor, v.now)
-	if latest.IsZero() {
-		p.wake(v, schedule.next(anchor))
-		return p
+	next := schedule.next(anchor)
+	if !latest.IsZero() {
+		p.start(v, schedule, anchor, latest)
+		next = schedule.next(latest)
 	}
-	p.start(v, schedule, anchor, latest)
-	p.wake(v, schedule.next(latest))
+	p.wake(v, next)
+	if p.slot.IsZero() && len(p.reasons) == 0 {
+		p.because(codeNotDue, "the next Job starts at {time}", "the time comes", "time", local(next))
+	}
 	return p
 }
 
@@ -94,6 +104,7 @@ func (p *plan) start(v view, schedule slots, anchor, slot time.Time) {
 	spec := &v.cronJob.Spec
 	if deadline := spec.StartingDeadlineSeconds; deadline != nil && slot.Add(time.Duration(*deadline)*time.Second).Before(v.now) {
 		p.miss(v, schedule, anchor, slot)
+		p.because(codeTooLate, "the start at {time} is over: startingDeadlineSeconds is {seconds}", "the next start", "time", local(slot), "seconds", *deadline)
 		return
 	}
 	if p.runs(jobName(v.cronJob, slot)) {
@@ -107,6 +118,8 @@ func (p *plan) start(v view, schedule slots, anchor, slot time.Time) {
 				p.normal(reasonAlreadyActive, "Not starting job because prior execution is running and concurrency policy is Forbid")
 			}
 			p.memory.held = slot
+			p.because(codeJobRuns, "the Job {job} still runs, and concurrencyPolicy is Forbid: the start at {time} waits", "the Job ends",
+				"job", p.status.Active[0].Name, "time", local(slot))
 			return
 		}
 	case batchv1.ReplaceConcurrent:

@@ -64,7 +64,7 @@ func running(c *batchv1.CronJob, jobs ...*batchv1.Job) *batchv1.CronJob {
 	return c
 }
 
-func (p *plan) reasons() string {
+func (p *plan) eventReasons() string {
 	var all []string
 	for _, e := range p.events {
 		all = append(all, e.reason)
@@ -124,7 +124,7 @@ func TestTheLatestOfManyMissedSlotsStarts(t *testing.T) {
 	}
 	p.said(t, reasonMissed, "Missed 17519 scheduled times to start a job, from Mon, 02 Mar 2026 11:00:00 +0000 to Wed, 01 Mar 2028 09:00:00 +0000: no controller ran")
 	p.said(t, reasonTooManyMissed, "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
-	if again := decide(view{cronJob: hourly(), now: at(24*365*2, 30), memory: p.memory}); again.reasons() != "" {
+	if again := decide(view{cronJob: hourly(), now: at(24*365*2, 30), memory: p.memory}); again.eventReasons() != "" {
 		t.Errorf("a second run, after the Job could not be created, has the Events %v", again.events)
 	}
 }
@@ -141,12 +141,12 @@ func TestASlotBeyondItsDeadlineIsMissedAndThatIsSaidOnce(t *testing.T) {
 	}
 	p.said(t, reasonMissed, "Missed scheduled time to start a job: Mon, 02 Mar 2026 11:00:00 +0000")
 	p.said(t, reasonMissed, "startingDeadlineSeconds is 60")
-	if again := decide(view{cronJob: c, now: at(1, 3), memory: p.memory}); again.reasons() != "" {
+	if again := decide(view{cronJob: c, now: at(1, 3), memory: p.memory}); again.eventReasons() != "" {
 		t.Errorf("the second run has the Events %v", again.events)
 	}
 	// The next one starts, and nothing more is said of the first.
 	next := decide(view{cronJob: c, now: at(2, 0).Add(pad), memory: p.memory})
-	if !next.slot.Equal(at(2, 0)) || next.reasons() != "" {
+	if !next.slot.Equal(at(2, 0)) || next.eventReasons() != "" {
 		t.Errorf("the next slot is %s, with the Events %v", next.slot, next.events)
 	}
 }
@@ -165,15 +165,15 @@ func TestForbidWaitsForTheRunningJobAndStartsLate(t *testing.T) {
 	first := job(c, at(1, 0), "")
 	running(c, first)
 	p := decide(view{cronJob: c, jobs: []*batchv1.Job{first}, now: at(2, 0).Add(pad)})
-	if !p.slot.IsZero() || p.reasons() != reasonAlreadyActive {
+	if !p.slot.IsZero() || p.eventReasons() != reasonAlreadyActive {
 		t.Fatalf("beside a running Job the slot is %s, with the Events %v", p.slot, p.events)
 	}
 	p = decide(view{cronJob: c, jobs: []*batchv1.Job{first}, now: at(2, 30), memory: p.memory})
-	if p.reasons() != "" {
+	if p.eventReasons() != "" {
 		t.Errorf("a second run for the slot has the Events %v", p.events)
 	}
 	p = decide(view{cronJob: c, jobs: []*batchv1.Job{first}, now: at(3, 0).Add(pad), memory: p.memory})
-	if p.reasons() != reasonAlreadyActive {
+	if p.eventReasons() != reasonAlreadyActive {
 		t.Errorf("the next slot has the Events %v", p.events)
 	}
 	over := job(c, at(1, 0), batchv1.JobComplete)
@@ -201,7 +201,7 @@ func TestReplaceDeletesTheRunningJobs(t *testing.T) {
 func TestASuspendedCronJobStartsNothingAndItsLatestSlotWhenItIsResumed(t *testing.T) {
 	c := hourly(func(c *batchv1.CronJob) { c.Spec.Suspend = new(true) })
 	p := decide(view{cronJob: c, now: at(5, 30)})
-	if !p.slot.IsZero() || p.after != 0 || p.reasons() != "" {
+	if !p.slot.IsZero() || p.after != 0 || p.eventReasons() != "" {
 		t.Fatalf("suspended: slot %s, again after %s, events %v", p.slot, p.after, p.events)
 	}
 	p = decide(view{cronJob: hourly(), now: at(5, 40), memory: p.memory})
@@ -216,11 +216,11 @@ func TestANewScheduleCountsFromItsChange(t *testing.T) {
 	p := decide(view{cronJob: hourly(), now: at(0, 30)})
 	c := hourly(func(c *batchv1.CronJob) { c.Spec.Schedule = "*/10 * * * *" })
 	p = decide(view{cronJob: c, now: at(0, 35), memory: p.memory})
-	if !p.slot.IsZero() || p.after != 5*time.Minute+pad || p.reasons() != "" {
+	if !p.slot.IsZero() || p.after != 5*time.Minute+pad || p.eventReasons() != "" {
 		t.Errorf("after the change: slot %s, again after %s, events %v", p.slot, p.after, p.events)
 	}
 	p = decide(view{cronJob: c, now: at(0, 40).Add(pad), memory: p.memory})
-	if !p.slot.Equal(at(0, 40)) || p.reasons() != "" {
+	if !p.slot.Equal(at(0, 40)) || p.eventReasons() != "" {
 		t.Errorf("the first slot is %s, with the Events %v", p.slot, p.events)
 	}
 }
@@ -233,7 +233,7 @@ func TestMistakesInTheSpecStartNothingAndAreSaid(t *testing.T) {
 		reasonUnsupported + " " + reasonUnparseable: func(c *batchv1.CronJob) { c.Spec.Schedule = "TZ=0" },
 	} {
 		p := decide(view{cronJob: hourly(change), now: at(50, 0)})
-		if !p.slot.IsZero() || p.after != 0 || p.reasons() != want {
+		if !p.slot.IsZero() || p.after != 0 || p.eventReasons() != want {
 			t.Errorf("want %s: slot %s, again after %s, events %v", want, p.slot, p.after, p.events)
 		}
 	}
@@ -245,7 +245,7 @@ func TestAJobWhoseStartIsNotInTheStatusIsNoted(t *testing.T) {
 	c := hourly(func(c *batchv1.CronJob) { c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent })
 	started := job(c, at(1, 0), "")
 	p := decide(view{cronJob: c, jobs: []*batchv1.Job{started}, now: at(1, 5)})
-	if !p.slot.IsZero() || !p.isActive(started.UID) || !p.status.LastScheduleTime.Time.Equal(at(1, 0)) || p.reasons() != "" {
+	if !p.slot.IsZero() || !p.isActive(started.UID) || !p.status.LastScheduleTime.Time.Equal(at(1, 0)) || p.eventReasons() != "" {
 		t.Errorf("slot %s, status %v, events %v", p.slot, p.status, p.events)
 	}
 	foreign := job(c, at(1, 0), "")
@@ -265,7 +265,7 @@ func TestAnActiveJobThatIsGoneLeavesTheStatus(t *testing.T) {
 	c := hourly()
 	running(c, job(c, at(1, 0), ""))
 	p := decide(view{cronJob: c, now: at(1, 5)})
-	if len(p.status.Active) > 0 || p.reasons() != reasonMissing {
+	if len(p.status.Active) > 0 || p.eventReasons() != reasonMissing {
 		t.Errorf("active %v, events %v", p.status.Active, p.events)
 	}
 }
@@ -305,5 +305,36 @@ func TestACronJobThatIsDeletedStartsNothing(t *testing.T) {
 	p := decide(view{cronJob: c, jobs: []*batchv1.Job{over}, now: at(3, 0)})
 	if !p.slot.IsZero() || p.after != 0 || len(p.status.Active) > 0 {
 		t.Errorf("slot %s, again after %s, active %v", p.slot, p.after, p.status.Active)
+	}
+}
+
+func TestACronJobThatStartsNothingSaysWhy(t *testing.T) {
+	with := func(change func(*batchv1.CronJob)) *batchv1.CronJob { return hourly(change) }
+	forbidding := with(func(c *batchv1.CronJob) { c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent })
+	first := job(forbidding, at(1, 0), "")
+	running(forbidding, first)
+	for _, test := range []struct {
+		view view
+		want string
+	}{
+		{view{cronJob: hourly(), now: at(0, 30)}, "NextStartNotDue: the next Job starts at 2026-03-02T11:00:00Z"},
+		{view{cronJob: hourly(), now: at(1, 0).Add(pad)}, ""},
+		{view{cronJob: with(func(c *batchv1.CronJob) { c.Spec.Suspend = new(true) }), now: at(3, 0)}, "Suspended: the CronJob is suspended"},
+		{view{cronJob: with(func(c *batchv1.CronJob) { c.DeletionTimestamp = &metav1.Time{Time: at(1, 0)} }), now: at(3, 0)}, "CronJobIsDeleted: the CronJob is being deleted"},
+		{view{cronJob: with(func(c *batchv1.CronJob) { c.Spec.StartingDeadlineSeconds = new(int64(60)) }), now: at(1, 2)},
+			"StartingDeadlineOver: the start at 2026-03-02T11:00:00Z is over: startingDeadlineSeconds is 60"},
+		{view{cronJob: forbidding, jobs: []*batchv1.Job{first}, now: at(2, 1)},
+			"JobStillRuns: the Job report-29540820 still runs, and concurrencyPolicy is Forbid: the start at 2026-03-02T12:00:00Z waits"},
+		{view{cronJob: with(func(c *batchv1.CronJob) { c.Spec.Schedule = "0 0 31 2 *" }), now: at(1, 0)},
+			"ScheduleCannotBeUsed: the schedule 0 0 31 2 * cannot be used: invalid schedule: 0 0 31 2 * : the schedule names no day that exists"},
+	} {
+		var all []string
+		p := decide(test.view)
+		for _, reason := range p.reasons {
+			all = append(all, reason.Code+": "+reason.Sentence())
+		}
+		if got := strings.Join(all, "\n"); got != test.want {
+			t.Errorf("the reasons are %q, want %q", got, test.want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +106,31 @@ func TestABudgetThatCannotBeComputedAllowsNothingAndRecovers(t *testing.T) {
 	good := statusOf(pdb, limits, census{healthy: 4})
 	if c := good.Conditions[0]; good.DisruptionsAllowed != 2 || c.Reason != policyv1.SufficientPodsReason || c.Message != "" {
 		t.Errorf("after the failure the status is %+v", good)
+	}
+}
+
+func TestABudgetThatAllowsNothingSaysWhy(t *testing.T) {
+	say := func(failure error, s policyv1.PodDisruptionBudgetStatus, c census) string {
+		var all []string
+		for _, reason := range reasonsOf(failure, s, c) {
+			all = append(all, reason.Code+": "+reason.Sentence())
+		}
+		return strings.Join(all, "\n")
+	}
+	status := func(healthy, desired, expected, allowed int32) policyv1.PodDisruptionBudgetStatus {
+		return policyv1.PodDisruptionBudgetStatus{CurrentHealthy: healthy, DesiredHealthy: desired, ExpectedPods: expected, DisruptionsAllowed: allowed}
+	}
+	underWay := census{disrupted: map[string]metav1.Time{"b": {}, "a": {}}, recheck: now.Add(time.Minute)}
+	for _, test := range []struct{ got, want string }{
+		{say(nil, status(3, 2, 4, 1), census{}), ""},
+		{say(nil, status(0, 2, 0, 0), census{}), "NoPodsExpected: the budget expects no Pods"},
+		{say(nil, status(2, 2, 4, 0), census{}), "BudgetUsedUp: the budget allows no eviction: 2 of its Pods are healthy, and 2 must be"},
+		{say(errors.New("no scale"), status(0, 0, 0, 0), census{}), "BudgetCannotBeComputed: the budget allows no eviction, because its numbers cannot be computed: no scale"},
+		{say(nil, status(3, 2, 4, 1), underWay), "EvictionUnderWay: the eviction of a, b was allowed, and the Pods are not being deleted yet: they do not count as healthy until 2026-03-02T10:01:00Z"},
+	} {
+		if test.got != test.want {
+			t.Errorf("the reasons are %q, want %q", test.got, test.want)
+		}
 	}
 }
 

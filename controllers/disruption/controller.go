@@ -120,6 +120,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		// The API server must not allow evictions on numbers that may be wrong.
 		status = failed(pdb, err)
 	}
+	for _, reason := range reasonsOf(err, status, c) {
+		controller.Because(ctx, reason)
+	}
 	if !same(pdb.Status, status) {
 		next := *pdb
 		next.Status = status

@@ -1,0 +1,43 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disruption
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/setpoint-io/setpoint/controller"
+)
+
+// Codes of the reasons why a budget allows no eviction.
+const (
+	codeNotComputed = "BudgetCannotBeComputed"
+	codeNoPods      = "NoPodsExpected"
+	codeUsedUp      = "BudgetUsedUp"
+	codeUnderWay    = "EvictionUnderWay"
+)
+
+// reasonsOf returns why a budget allows no eviction.
+func reasonsOf(failure error, s policyv1.PodDisruptionBudgetStatus, c census) (all []controller.Reason) {
+	add := func(code, text, ends string, params ...any) {
+		all = append(all, controller.Reason{Code: code, Text: text, Params: controller.With(params...), Ends: ends})
+	}
+	switch {
+	case failure != nil:
+		add(codeNotComputed, "the budget allows no eviction, because its numbers cannot be computed: {error}", "the computation succeeds", "error", failure.Error())
+	case s.ExpectedPods == 0:
+		add(codeNoPods, "the budget expects no Pods", "a Pod that it selects is created")
+	case s.DisruptionsAllowed == 0:
+		add(codeUsedUp, "the budget allows no eviction: {healthy} of its Pods are healthy, and {desired} must be", "a Pod becomes ready",
+			"healthy", s.CurrentHealthy, "desired", s.DesiredHealthy)
+	}
+	if len(c.disrupted) > 0 {
+		add(codeUnderWay, "the eviction of {pods} was allowed, and the Pods are not being deleted yet: they do not count as healthy until {time}",
+			"the Pods are deleted", "pods", few(slices.Sorted(maps.Keys(c.disrupted))), "time", c.recheck.UTC().Format(time.RFC3339))
+	}
+	return all
+}
