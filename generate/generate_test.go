@@ -46,7 +46,7 @@ func TestDefinitionsCopiesAndRightsFollowFromTypesAndMarkers(t *testing.T) {
 		}
 		golden = filepath.Join("testdata", "golden", golden)
 		if *update {
-			if err := os.WriteFile(golden, f.Content, 0o600); err != nil { //nolint:gosec // in a folder of the test
+			if err := os.WriteFile(golden, f.Content, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -78,7 +78,7 @@ func TestAnArchiveHoldsCommandsCompletionsPagesAndManifests(t *testing.T) {
 	dir := t.TempDir()
 	got := unpack(t, dir, z)
 	want := []string{
-		"LICENSE", "NOTICE", "bin/setpoint", "bin/setpoint-controlplane", "bin/setpoint-watch", "deploy/pod.yaml", "sbom.spdx.json",
+		"LICENSE", "NOTICE", "bin/setpoint", "bin/setpoint-controlplane", "bin/setpoint-generate", "bin/setpoint-watch", "deploy/pod.yaml", "sbom.spdx.json",
 		"share/bash-completion/completions/setpoint", "share/fish/vendor_completions.d/setpoint.fish",
 		"share/man/man1/setpoint-watch.1", "share/man/man1/setpoint.1", "share/zsh/site-functions/_setpoint",
 	}
@@ -171,7 +171,7 @@ func TestTheMaterialsNameEveryModuleOfTheCommands(t *testing.T) {
 
 func TestOnlyArchivesForLinuxHaveTheControlPlane(t *testing.T) {
 	t.Parallel()
-	without := []string{"setpoint", "setpoint-watch"}
+	without := []string{"setpoint", "setpoint-watch", "setpoint-generate"}
 	with := append(slices.Clone(without), "setpoint-controlplane")
 	for _, test := range []struct {
 		platform platform

@@ -39,6 +39,13 @@ const (
 	controlPlaneModule = "controlplane" // the folder of its module
 )
 
+// The generator is the program that "setpoint generate" becomes. It is in the archives alone:
+// it reads the source of a controller, which no image has.
+const (
+	generator       = "setpoint-generate"
+	generatorModule = "generate" // the folder of its module
+)
+
 // controlPlaneFor reports whether the archive of a platform has the control plane. It is
 // built for Linux, where its tests run.
 func (r *release) controlPlaneFor(p platform) bool {
@@ -51,6 +58,7 @@ func (r *release) programs(p platform) []string {
 	for _, command := range commands {
 		names = append(names, path.Base(command))
 	}
+	names = append(names, generator)
 	if r.controlPlaneFor(p) {
 		names = append(names, controlPlane)
 	}
@@ -74,6 +82,17 @@ func (r *release) compile(ctx context.Context, work string, platforms []platform
 		}
 	}
 	return built, nil
+}
+
+// compileGenerator adds the generator to the commands of each archive.
+func (r *release) compileGenerator(ctx context.Context, built binaries) error {
+	for _, p := range r.archives {
+		fmt.Fprintf(r.out, "building the generator for %s\n", p)
+		if err := compile(ctx, filepath.Join(r.source, generatorModule), built[p], "-s -w", p, "./cmd/"+generator); err != nil {
+			return fmt.Errorf("building the generator for %s: %w", p, err)
+		}
+	}
+	return nil
 }
 
 // compileControlPlane adds the control plane to the commands of each archive that has it.

@@ -16,7 +16,7 @@
 //
 // # The control plane
 //
-// The archives for Linux have setpoint-controlplane beside the two commands, so that
+// The archives for Linux have setpoint-controlplane beside the commands, so that
 // "setpoint up" runs from an unpacked archive and nothing else. That program has 130 MB, and
 // its first build for a platform takes minutes. "make release CONTROLPLANE=" leaves it out.
 // The image never has it, because a cluster has a control plane already.

@@ -110,6 +110,9 @@ func (r *release) build(ctx context.Context, archives bool) (err error) {
 	if err != nil || !archives {
 		return err
 	}
+	if err := r.compileGenerator(ctx, built); err != nil {
+		return err
+	}
 	if err := r.compileControlPlane(ctx, built); err != nil {
 		return err
 	}
