@@ -68,6 +68,7 @@ mistake, nothing is written.`,
 	flags.StringVar(&options.CRDs, "crd-dir", "config/crd", "`folder` for CustomResourceDefinitions, in that of the module")
 	flags.StringVar(&options.Roles, "rbac-dir", "config/rbac", "`folder` for rights, in that of the module")
 	flags.StringVar(&options.RoleName, "role-name", "", "`name` of the ClusterRole; by default the one in role.yaml")
+	flags.BoolP("help", "h", false, "help for generate")
 	flags.BoolVar(&check, "check", false, "write nothing, and fail if a file is out of date")
 	return c
 }

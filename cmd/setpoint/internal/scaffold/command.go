@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -41,7 +42,7 @@ go.mod, and may download modules.`,
 		Example: `  setpoint new example.com/website --group example.com --kind Website
 
   # with a short name for kubectl, and on a checkout of Setpoint
-  setpoint new example.com/backup --group storage.example.com --kind Backup --version v1alpha1 \\
+  setpoint new example.com/backup --group storage.example.com --kind Backup --version v1alpha1 \
     --short-name bk --setpoint-source ~/setpoint`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -126,6 +127,9 @@ func (s *scaffold) next() {
 	}
 	s.say("  go test -short ./...   test it without a cluster\n")
 	s.say("  make test-cluster      test it in a cluster, which \"setpoint up\" starts and stops\n")
+	if _, err := exec.LookPath("setpoint"); err != nil {
+		s.say("\nThe commands there call setpoint, which is not in PATH: add %s to it.\n", filepath.Dir(s.w.Executable))
+	}
 	s.say("\nREADME.md there says how to run it, change it and deploy it.\n")
 }
 
