@@ -20,6 +20,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -297,11 +298,7 @@ func (r *Request) send(ctx context.Context, turns turns) (*http.Response, error)
 		if !again || r.options.noRetries || try == maxRetries || r.writes() && Unanswered(err) {
 			return nil, err
 		}
-		timer := time.NewTimer(wait + jitter(wait))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !pause.For(ctx, wait+jitter(wait)) {
 			return nil, err // what the server said tells more than that time ran out
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -23,10 +24,7 @@ func (c *Keyed[K]) Feed(name string, f func(ctx context.Context, add func(K))) {
 		var task sync.WaitGroup
 		task.Go(func() {
 			for !c.feed(ctx, name, f, add) {
-				select {
-				case <-time.After(time.Second):
-				case <-ctx.Done():
-				}
+				pause.For(ctx, time.Second)
 			}
 		})
 		return func() { cancel(); task.Wait() }, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -138,21 +139,9 @@ func (w *unseenWrite) outcome(ctx context.Context, log *slog.Logger) (now []unse
 			log.Warn("what became of a write cannot be read yet; its key is held back and the server asked again",
 				"waiting", w.String(), "error", err)
 		}
-		if !pause(ctx, wait) {
+		if !pause.For(ctx, wait) {
 			return nil, false
 		}
-	}
-}
-
-// pause returns false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

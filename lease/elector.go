@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/pause"
 )
 
 // Elector stands by for a lease. Acquire is called by one goroutine at a time; Status is
@@ -122,18 +123,8 @@ func (e *Elector) Acquire(ctx context.Context) (*Term, error) {
 			return nil, context.Cause(ctx)
 		case err != nil:
 			e.say("it cannot be had", err)
-			pause(ctx, e.config.Timing.RetryPeriod)
+			pause.For(ctx, e.config.Timing.RetryPeriod)
 		}
-	}
-}
-
-// pause waits for a time, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 
@@ -161,7 +152,7 @@ func (s *standby) try(ctx context.Context) (*Term, error) {
 	case apierrors.IsNotFound(err):
 		// Deleted under its holder, who may not know yet: its time counts on.
 		if left := s.seen.left(s.clock(), s.config.Timing.Duration); left > 0 {
-			pause(ctx, min(left, s.config.Timing.RetryPeriod))
+			pause.For(ctx, min(left, s.config.Timing.RetryPeriod))
 			return nil, nil
 		}
 		l = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.config.Key.Namespace, Name: s.config.Key.Name}}
@@ -208,7 +199,7 @@ func (s *standby) waitUntilFree(ctx context.Context) bool {
 		case c, ok := <-changes:
 			timer.Stop()
 			if !ok {
-				pause(ctx, min(left, s.config.Timing.RetryPeriod))
+				pause.For(ctx, min(left, s.config.Timing.RetryPeriod))
 				return false
 			}
 			s.fine()

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/pause"
 )
 
 // How often a server that does not answer is asked again.
@@ -24,7 +25,7 @@ const (
 // refused is for the controllers to find out.
 func (m *Manager) waitForServer(ctx context.Context) error {
 	said := ""
-	for pause := askFirst; ; pause = min(2*pause, askMost) {
+	for wait := askFirst; ; wait = min(2*wait, askMost) {
 		ask, cancel := context.WithTimeout(ctx, 10*time.Second)
 		_, err := m.client.Request(http.MethodGet).Path("/version").Do(ask)
 		cancel()
@@ -50,11 +51,7 @@ func (m *Manager) waitForServer(ctx context.Context) error {
 			said = advice
 			m.log.Warn("waiting for the server", "reason", advice, "server", m.client.Server(), "error", err)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !pause.For(ctx, wait) {
 			return ctx.Err()
 		}
 	}

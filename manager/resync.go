@@ -7,6 +7,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/setpoint-io/setpoint/internal/pause"
 )
 
 // Resync has each controller that is added look at all its objects again from time to time,
@@ -40,10 +42,5 @@ func (m *Manager) waitToStart(ctx context.Context) {
 	if m.startInterval <= 0 {
 		return
 	}
-	timer := time.NewTimer(upToTwice(m.startInterval))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	pause.For(ctx, upToTwice(m.startInterval))
 }

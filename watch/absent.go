@@ -14,6 +14,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/nearest"
+	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -35,10 +36,7 @@ func (w *Watch) awaitNamespaces(ctx context.Context) {
 				if exists || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 					return
 				}
-				select {
-				case <-time.After(absentPause):
-				case <-ctx.Done():
-				}
+				pause.For(ctx, absentPause)
 			}
 		})
 	}

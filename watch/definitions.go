@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -35,10 +36,7 @@ func (w *Watch) followDefinitions(ctx context.Context) {
 					continue
 				}
 				w.log.Debug("definitions of kinds cannot be watched; new kinds are found a little later", "kind", r.Plural, "error", err)
-				select {
-				case <-time.After(definitionsPause):
-				case <-ctx.Done():
-				}
+				pause.For(ctx, definitionsPause)
 			}
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/journal"
@@ -89,10 +90,7 @@ func (f *follower) replay(ctx context.Context, from, to object.Version) bool {
 			level = slog.LevelWarn
 		}
 		f.watch.log.Log(ctx, level, "reading the steps since the last run again", "kind", f.kind.String(), "since", string(from), "attempt", tries+1, "error", err)
-		select {
-		case <-time.After(replayPause << tries):
-		case <-ctx.Done():
-		}
+		pause.For(ctx, replayPause<<tries)
 	}
 	return true
 }

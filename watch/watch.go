@@ -23,6 +23,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/discovery"
+	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
@@ -117,7 +118,7 @@ func (w *Watch) Run(ctx context.Context) error {
 // discoverForEver asks the server from time to time which kinds it serves.
 func (w *Watch) discoverForEver(ctx context.Context) error {
 	first, defining, failing, well := true, false, false, time.Now()
-	for pause := min(250*time.Millisecond, w.patience); ; {
+	for wait := min(250*time.Millisecond, w.patience); ; {
 		served, err := discovery.Ask(ctx, w.host.Client().Discover)
 		switch kinds, ok := w.with(served, err); {
 		case ctx.Err() != nil:
@@ -130,7 +131,7 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 				failing = true
 				w.log.Warn("cannot find out which kinds there are; trying again until it works", "error", err)
 			}
-			pause = min(2*pause, discoverEvery)
+			wait = min(2*wait, discoverEvery)
 		default:
 			if failing {
 				failing = false
@@ -155,9 +156,7 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 			well = time.Now()
 			continue
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !pause.For(ctx, wait) {
 			return nil
 		}
 	}

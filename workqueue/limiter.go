@@ -110,6 +110,12 @@ func (*TokenBucket[K]) Forget(K) {}
 // NumRequeues returns 0: a bucket does not count by key.
 func (*TokenBucket[K]) NumRequeues(K) int { return 0 }
 
+// Backoff returns the limiter of most controllers of Kubernetes: the delay of a key doubles from
+// base to most, and a [TokenBucket] limits all keys together. 0 is the default of [Exponential].
+func Backoff[K comparable](base, most time.Duration) Limiter[K] {
+	return Joined[K]{&Exponential[K]{Base: base, Max: most}, &TokenBucket[K]{}}
+}
+
 // Joined uses the longest delay of several limiters.
 type Joined[K comparable] []Limiter[K]
 

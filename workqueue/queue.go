@@ -15,9 +15,8 @@ type Options[K comparable] struct {
 	// the life of a process, such as a controller's name.
 	Name string
 
-	// Limiter decides how long a rate limited add waits. Nil is an Exponential and a
-	// TokenBucket, joined, with their default limits. The queue calls the limiter without
-	// holding a lock, from many goroutines at a time.
+	// Limiter decides how long a rate limited add waits. Nil is [Backoff] with its default
+	// limits. The queue calls the limiter without holding a lock, from many goroutines at a time.
 	Limiter Limiter[K]
 
 	// Fair returns the group of a key, usually its namespace. Workers then get keys of one
@@ -80,7 +79,7 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		failures: make(map[K]int),
 	}
 	if q.limiter == nil {
-		q.limiter = Joined[K]{&Exponential[K]{}, &TokenBucket[K]{}}
+		q.limiter = Backoff[K](0, 0)
 	}
 	q.cond.L = &q.mu
 	q.ready.init(opts.AgeStep, opts.Fair != nil)

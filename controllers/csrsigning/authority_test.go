@@ -102,7 +102,7 @@ func TestWhatIsNoAuthorityIsRefusedAndTheKeyIsNotInTheError(t *testing.T) {
 		"the key in its place":       {pair{good.key, good.key}, "no certificate"},
 		"a certificate that is cut":  {pair{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}), good.key}, "x509"},
 		"two certificates":           {pair{slices.Concat(good.certificate, other.certificate), good.key}, "more than one"},
-		"no authority's certificate": {leaf, "not one of an authority"},
+		"no authority's certificate": {leaf, "not that of a certificate authority"},
 		"no key":                     {pair{good.certificate, nil}, "no private key"},
 		"a key that is cut":          {pair{good.certificate, good.key[:len(good.key)/2]}, "no private key"},
 		"an encrypted key":           {pair{good.certificate, pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")})}, "encrypted"},

@@ -83,9 +83,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	return controller.New(Name, r.reconcile,
 		controller.For(r.requests, predicate.Stays),
 		controller.Workers(o.Workers),
-		controller.RateLimit(workqueue.Joined[object.Key]{
-			&workqueue.Exponential[object.Key]{Base: firstRetry}, &workqueue.TokenBucket[object.Key]{},
-		}),
+		controller.RateLimit(workqueue.Backoff[object.Key](firstRetry, 0)),
 	), nil
 }
 

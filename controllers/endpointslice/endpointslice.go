@@ -104,9 +104,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.owned.Wakes, predicate.Later)),
 		controller.Watches(r.nodes, r.balancedServices, predicate.Later, r.sharesChange),
 		controller.Workers(o.Workers),
-		controller.RateLimit(workqueue.Joined[object.Key]{
-			&workqueue.Exponential[object.Key]{Base: retryBase, Max: retryMax}, &workqueue.TokenBucket[object.Key]{},
-		}),
+		controller.RateLimit(workqueue.Backoff[object.Key](retryBase, retryMax)),
 	), nil
 }
 

@@ -92,9 +92,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.services, controller.SameKey, selectorCameOrWent)),
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.owned.Wakes)),
 		controller.Workers(o.Workers),
-		controller.RateLimit(workqueue.Joined[object.Key]{
-			&workqueue.Exponential[object.Key]{Base: retryBase, Max: retryMax}, &workqueue.TokenBucket[object.Key]{},
-		}),
+		controller.RateLimit(workqueue.Backoff[object.Key](retryBase, retryMax)),
 	), nil
 }
 

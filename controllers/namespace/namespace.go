@@ -86,10 +86,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 // retries tries again sooner than the default: at least once a minute.
 // Source: k8s.io/kubernetes/pkg/controller/namespace, nsControllerRateLimiter.
 func retries() workqueue.Limiter[object.Key] {
-	return workqueue.Joined[object.Key]{
-		&workqueue.Exponential[object.Key]{Base: 5 * time.Millisecond, Max: time.Minute},
-		&workqueue.TokenBucket[object.Key]{PerSecond: 10, Burst: 100},
-	}
+	return workqueue.Backoff[object.Key](5*time.Millisecond, time.Minute)
 }
 
 // begins lets the events through with which the deletion of a namespace becomes

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/pause"
 )
 
 // Follower discovers which kinds a server serves, again and again. Make one with
@@ -43,13 +44,11 @@ func (f *Follower) Soon() {
 // First discovers until enough returns true for the kinds that were found. It returns false
 // if ctx ended first.
 func (f *Follower) First(ctx context.Context, enough func(context.Context, Set) bool) bool {
-	for pause := f.soon; ; pause = min(2*pause, f.every) {
+	for wait := f.soon; ; wait = min(2*wait, f.every) {
 		if set, ok := f.look(ctx); ok && enough(ctx, set) {
 			return true
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !pause.For(ctx, wait) {
 			return false
 		}
 	}

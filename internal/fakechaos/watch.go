@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/wire"
 )
 
@@ -198,12 +199,7 @@ func (n *watching) mishap() func(frame) error {
 
 // wait returns early when the request ends.
 func (n *watching) wait(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-n.request.Context().Done():
-	}
+	pause.For(n.request.Context(), d)
 }
 
 func (n *watching) send(frames ...frame) error {

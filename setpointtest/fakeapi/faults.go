@@ -9,6 +9,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/internal/pause"
 )
 
 // Faults is what goes wrong on demand: with the requests for one resource, or with all.
@@ -187,13 +189,7 @@ func (f *Faults) take(q *Request, fits func(*planned) bool) *planned {
 
 // wait returns early when the request ends.
 func wait(q *Request, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-q.HTTP.Context().Done():
+	if d > 0 {
+		pause.For(q.HTTP.Context(), d)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/setpoint-io/setpoint/internal/pause"
 )
 
 // RunnerOptions are what a Runner works with.
@@ -197,12 +199,7 @@ func (r *Runner) pause(ctx context.Context, wait time.Duration) {
 		return
 	}
 	r.nextTry(time.Now().Add(wait))
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	pause.For(ctx, wait)
 	r.nextTry(time.Time{})
 }
 
