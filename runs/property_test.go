@@ -133,7 +133,7 @@ func randomHistory(t *testing.T, random *rand.Rand, size int) {
 	h := &history{Rand: random, queue: workqueue.New(workqueue.Options[object.Key]{}), now: time.Unix(1_700_000_000, 0)}
 	var model naive
 	loops := map[string]*runs.Loop{"a": record.Loop("a", "", "Pod"), "b": record.Loop("b", "", "Pod")}
-	const history = 8000
+	const history = 4000
 	for i := range history {
 		controller, key := []string{"a", "b"}[h.IntN(2)], object.Key{Namespace: "ns", Name: fmt.Sprint("k", h.IntN(40))}
 		e := h.run(key)
@@ -179,7 +179,7 @@ func compare(t *testing.T, record *runs.Record, model *naive) {
 	}
 	// A run that ended like one that was dropped begins a new entry, of which the list does not know.
 	for n := range byNumber {
-		if !known[n] && since.IsZero() {
+		if !known[n] && since.IsZero() && !idle(byNumber[n]) {
 			t.Fatalf("run %d is not in the list", n)
 		}
 	}

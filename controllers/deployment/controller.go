@@ -109,6 +109,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil {
 		return controller.Result{}, controller.Terminal(err)
 	}
+	for _, reason := range p.reasons {
+		controller.Because(ctx, reason)
+	}
 	if r.omitTerminating {
 		p.status.TerminatingReplicas = nil
 	}

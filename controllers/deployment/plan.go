@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/podlimits"
 )
 
@@ -38,6 +39,7 @@ type plan struct {
 	status   appsv1.DeploymentStatus
 	revision string // of the Deployment; written with the status
 	events   []event
+	reasons  []controller.Reason // why the Deployment is not complete
 	// after is when to look again though nothing has changed; 0 is never.
 	after time.Duration
 }
@@ -90,6 +92,7 @@ func decide(v view) (plan, error) {
 		return plan{}, err
 	}
 	p.plan.after = p.untilDeadline()
+	p.plan.reasons = p.reasons()
 	return p.plan, nil
 }
 

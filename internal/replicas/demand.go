@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/object"
@@ -77,6 +78,9 @@ func (k *keeper) keep(ctx context.Context, d demand) (state, error) {
 	var failed *failure
 	if !d.deleting() {
 		mine, failed = k.scale(ctx, snapshot, &d, mine)
+	}
+	for _, reason := range reasons(mine.active) {
+		controller.Because(ctx, reason)
 	}
 	now := k.now()
 	counted, next := count(mine, d.Template.Labels, d.MinReady, now)

@@ -48,7 +48,7 @@ func owner(m object.Meta, kind object.Resource) object.Key {
 
 // matters chooses the changes of Pods for which these controllers run: of labels,
 // managing controller, and, where there is one, of deletion, whether it has ended,
-// readiness. What only ranks Pods is read when they are ranked.
+// readiness, and whether the scheduler finds a node, which is a reason of the owner. What only ranks Pods is read when they are ranked.
 func matters(e cache.Event[*corev1.Pod]) bool {
 	if e.Kind != cache.Updated || !sameClaim(e.Old.Meta(), e.New.Meta()) {
 		return true
@@ -69,6 +69,9 @@ func matters(e cache.Event[*corev1.Pod]) bool {
 	}
 	sinceBefore, readyBefore := podstate.ReadySince(before)
 	sinceAfter, readyAfter := podstate.ReadySince(after)
+	if nodeFound(before, after) {
+		return true
+	}
 	return podstate.Ended(before) != podstate.Ended(after) || readyBefore != readyAfter || readyAfter && !sinceBefore.Equal(sinceAfter)
 }
 
