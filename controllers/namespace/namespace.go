@@ -185,6 +185,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	} else if err != nil {
 		return controller.Result{}, fmt.Errorf("writing the conditions of namespace %s: %w", req.Key.Name, err)
 	}
+	for _, reason := range found.reasons(ns) {
+		controller.Because(ctx, reason)
+	}
 	r.vigils.begin(ctx, req.Key, found.left)
 	if err := found.err(); err != nil {
 		return controller.Result{}, fmt.Errorf("deleting the content of namespace %s: %w", req.Key.Name, err)

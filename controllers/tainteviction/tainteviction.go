@@ -167,6 +167,8 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, nil
 	}
 	if left := deadline.Sub(now); left > 0 {
+		controller.Because(ctx, controller.Reason{Code: "TaintTolerated", Text: "the Pod tolerates the taints of node {node} until {time}",
+			Params: controller.With("node", pod.Spec.NodeName, "time", deadline.UTC().Format(time.RFC3339)), Ends: "that time, or a change of the taints or the tolerations"})
 		return controller.Result{After: left}, nil
 	}
 	return controller.Result{}, r.evict(ctx, pod)

@@ -69,6 +69,10 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, err
 	}
 	left, wanted, err := r.look(job)
+	if err == nil && wanted && left > 0 {
+		controller.Because(ctx, controller.Reason{Code: "JobNotExpired", Text: "the Job has finished, and is kept for {seconds} s (ttlSecondsAfterFinished)",
+			Params: controller.With("seconds", *job.Spec.TTLSecondsAfterFinished), Ends: "its time has come, or is changed"})
+	}
 	if err != nil || !wanted || left > 0 {
 		return controller.Result{After: left}, err
 	}

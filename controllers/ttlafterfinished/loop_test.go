@@ -19,8 +19,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
@@ -31,6 +33,8 @@ type cluster struct {
 	*fakeapi.Resource
 	t   *testing.T
 	log strings.Builder
+
+	runs *runs.Record // of the manager that was started last
 
 	mu      sync.Mutex
 	deletes []metav1.DeleteOptions
@@ -80,6 +84,7 @@ func (c *cluster) start() (stop func()) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	c.runs = mgr.Runs()
 	ttl, err := New(mgr, Defaults())
 	if err != nil {
 		c.t.Fatal(err)
@@ -140,6 +145,10 @@ func TestAJobGoesWhenItsTimeHasComeAndNotBefore(t *testing.T) {
 		c.add("at-once", 0, 0)
 		pass(0)
 		c.want("at once", "team-a/day", "team-a/hour")
+		want := "JobNotExpired: the Job has finished, and is kept for 3600 s (ttlSecondsAfterFinished) (until its time has come, or is changed)"
+		if got := managertest.ReasonsOf(c.runs, "team-a/hour"); len(got) != 1 || got[0] != want {
+			t.Errorf("the reasons of the Job are %q, want %q", got, want)
+		}
 		pass(time.Hour - time.Second)
 		c.want("a second before the hour", "team-a/day", "team-a/hour")
 		pass(time.Second)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/runs"
 )
 
 // Make makes a controller on a manager.
@@ -179,4 +180,17 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.process.mu.Unlock()
 	}
 	return response, err
+}
+
+// Reasons returns the present reasons for a key, each as its code and its sentence, from the record of the manager.
+func (p *Process) Reasons(key string) []string { return ReasonsOf(p.Runs(), key) }
+
+// ReasonsOf is as Process.Reasons, from a record.
+func ReasonsOf(record *runs.Record, key string) (all []string) {
+	for _, run := range record.Present(runs.Query{Key: key}) {
+		for _, reason := range run.Reasons {
+			all = append(all, reason.Code+": "+reason.String())
+		}
+	}
+	return all
 }
