@@ -132,6 +132,7 @@
 // reconcile that gets its Pod, decoded and its own. For reconciles that write, an
 // annotation by a merge patch, there is a real API server; how late these are counts
 // from the request of the change, and is mostly the server's time.
+// With --record it compares the loop with the same loop without a record of its runs.
 //
 // # Informers
 //

@@ -29,6 +29,8 @@ type loopBench struct {
 	turns   int
 	workers int
 	verbose bool
+	record  bool
+	peer    string // the side to compare with
 
 	results map[string][]readings // by case and side
 }
@@ -50,8 +52,13 @@ func runLoop(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.turns, "turns", 5, "turns of each side")
 	flags.IntVar(&b.workers, "workers", 1, "workers of each controller")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
+	flags.BoolVar(&b.record, "record", false, "compare with the same loop without a record of its runs, instead of controller-runtime")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	b.peer = controllerRuntimeSide
+	if b.record {
+		b.peer = unrecordedSide
 	}
 	if b.events < 1 || b.events > b.objects || b.paced < 1 || b.paced > b.objects || b.rate < 1 || b.turns < 1 || b.workers < 1 || b.writes < 0 {
 		return fmt.Errorf("measuring loops: --objects %d, --events %d, --paced %d, --rate %d, --writes %d, --turns %d, --workers %d: "+
@@ -74,7 +81,7 @@ func runLoop(ctx context.Context, args []string, out io.Writer) (err error) {
 	printMachine(out)
 	fmt.Fprintf(out, "# controller-runtime %s; %d turns, medians; %d worker(s); %d Pods\n",
 		moduleVersion("sigs.k8s.io/controller-runtime"), b.turns, b.workers, b.objects)
-	sides := []string{setpointSide, controllerRuntimeSide}
+	sides := []string{setpointSide, b.peer}
 	for range b.turns {
 		for _, side := range sides {
 			if err := b.play(ctx, t, side); err != nil {
@@ -145,8 +152,17 @@ func (b *loopBench) print(out io.Writer) {
 			}
 			return column
 		}
-		m := measure{name: name, unit: unit, aim: a, ours: column(setpointSide), theirs: column(controllerRuntimeSide)}
+		m := measure{name: name, unit: unit, aim: a, ours: column(setpointSide), theirs: column(b.peer)}
 		m.print(out, b.verbose)
+	}
+	if b.record {
+		line("loop", "noop-cpu-per-reconcile", "µs", "cpu", aim{most: 1.02})
+		line("loop", "noop-reconciles-per-second", "", "rate", aim{})
+		line("loop", "reading-cpu-per-reconcile", "µs", "cpu-reading", aim{})
+		if b.writes > 0 {
+			line("loop-write", "writing-cpu-per-reconcile", "µs", "cpu", aim{})
+		}
+		return
 	}
 	line("loop", "noop-reconciles-per-second", "", "rate", aim{least: 3})
 	line("loop", "noop-cpu-per-reconcile", "µs", "cpu", aim{})

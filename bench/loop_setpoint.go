@@ -15,7 +15,11 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
 )
+
+// unrecordedSide is the loop of Setpoint without a record of its runs.
+const unrecordedSide = "setpoint-unrecorded"
 
 // setpointObjects are read from an informer.
 type setpointObjects[T object.Object] struct {
@@ -42,14 +46,22 @@ func newSetpointLoop[T object.Object](s *sideSpec, config *rest.Config, work loo
 	l := &loop{}
 	factory := cache.NewFactory(c, slog.New(slog.DiscardHandler))
 	objects := setpointObjects[T]{cache.Informer[T](factory), client.For[T](c)}
+	options := []controller.Option{controller.For(objects.SharedInformer), controller.Workers(s.Workers),
+		controller.Log(slog.New(slog.DiscardHandler))}
+	if s.Side == setpointSide { // as in a manager
+		record, err := runs.New(runs.DefaultBytes)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, controller.Runs(record))
+	}
 	loop := controller.New("bench", func(ctx context.Context, request controller.Request) (controller.Result, error) {
 		err := work(ctx, request.Key, objects)
 		if err != nil {
 			l.fail(err)
 		}
 		return controller.Result{}, err
-	}, controller.For(objects.SharedInformer), controller.Workers(s.Workers),
-		controller.Log(slog.New(slog.DiscardHandler)))
+	}, options...)
 	l.run = func(ctx context.Context) error {
 		// The informers run longer than their readers.
 		informing, stop := context.WithCancel(context.WithoutCancel(ctx))

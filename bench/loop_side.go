@@ -297,10 +297,11 @@ func newLoop(s *sideSpec, config *rest.Config, work loopWork) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
+	ours := s.Side == setpointSide || s.Side == unrecordedSide
 	switch {
-	case s.Side == setpointSide && k == podKind:
+	case ours && k == podKind:
 		return newSetpointLoop[*corev1.Pod](s, config, work)
-	case s.Side == setpointSide && k == configMapKind:
+	case ours && k == configMapKind:
 		return newSetpointLoop[*corev1.ConfigMap](s, config, work)
 	case s.Side == controllerRuntimeSide && k == podKind:
 		return newControllerRuntimeLoop[corev1.Pod](s, config, work)

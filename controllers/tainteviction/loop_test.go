@@ -142,11 +142,15 @@ func TestAPodGoesWhenItsTimeIsUpAndNotBefore(t *testing.T) {
 		c.addPod("for-ever", "n1", tolerate("gone", forever))
 		c.addPod("minute", "n1", tolerate("gone", 60))
 		c.addPod("pending", "")
-		c.start()
+		process := c.start()
 		pass(time.Hour)
 		c.want("without a taint", "at-once", "elsewhere", "for-ever", "minute", "pending")
 		c.taint("n1", taint("gone"))
 		c.want("at once", "elsewhere", "for-ever", "minute", "pending")
+		reasons := process.Reasons("shop/minute")
+		if want := "TaintTolerated: the Pod tolerates the taints of node n1 until "; len(reasons) != 1 || !strings.HasPrefix(reasons[0], want) {
+			t.Errorf("the reasons of the Pod are %q, want %q and a time", reasons, want)
+		}
 		pass(time.Minute - time.Second)
 		c.want("a second before the minute", "elsewhere", "for-ever", "minute", "pending")
 		pass(time.Second)
