@@ -68,7 +68,7 @@ func (p *publisher) observe(what *report, now time.Time) []*event.Event {
 		before = what.signs.now
 	}
 	news := p.troubles.tracker.Observe(o, e.UID, before, what.signs.now, now)
-	what.seen.UID, what.seen.Version = e.UID, e.Version // without a cursor nobody else needs them
+	what.seen.UID, what.seen.Version = e.UID, e.Version // a report has them only if there is a cursor
 	what.seen.Trouble = p.troubles.keep(o, what.follower, what.seen)
 	return eventsOf(what.follower.observer, e, news)
 }
@@ -160,7 +160,7 @@ func (p *publisher) observeDue(now time.Time) {
 			p.troubles.tracker.Postpone(o, now.Add(stateAgain))
 			continue
 		}
-		change.Authors = nil // nobody has written anything
+		change.Authors = nil // time has passed, and no manager has written
 		signs := trouble.Of(o.Kind, change.New)
 		news := p.troubles.tracker.Observe(o, change.UID, signs, signs, now)
 		place.seen.Trouble = p.troubles.keep(o, place.follower, place.seen)

@@ -27,7 +27,7 @@ that are defined later are picked up. A kind that may not be read is said once a
 again; the others go on.
 
 Heartbeats, and changes of nothing but the status, are left out unless --show asks for
-them. What is wrong with an object is told all the same, once, and so is its end:
+them. What is wrong with an object is reported all the same, once, and so is its end:
 containers that crash or cannot start, Pods without a Node, Nodes that are not ready,
 conditions that failed. Values of Secrets are never shown, only that they changed.
 

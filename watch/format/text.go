@@ -22,6 +22,8 @@ const (
 	widestValue = 60
 	// leastWords is how many columns the change has at least, however narrow the line is.
 	leastWords = 40
+	// leastBegan is how many columns there must be for what began merged changes.
+	leastBegan = 15
 )
 
 // columns are the widths of the columns. They grow with the texts in them.
@@ -56,10 +58,22 @@ func (w *Writer) text(e *event.Event) {
 	w.buffer.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// fit shortens the words for an event: first the values in them, then the whole.
+// fit shortens the words for an event: first the values in them, then the whole. Of merged changes,
+// what became of the object is kept rather than what began them.
 func fit(e *event.Event, said string, left int) string {
 	for columns := widestValue / 2; columns >= 15 && width(said) > left; columns -= 5 {
 		said = words(e, columns)
+	}
+	if width(said) <= left {
+		return said
+	}
+	summary := clean(e.Summary)
+	began, merged := strings.CutSuffix(said, ", "+summary)
+	if room := left - width(", "+summary); summary != "" && merged {
+		if room < leastBegan {
+			return cut(summary, left)
+		}
+		return cut(began, room) + ", " + summary
 	}
 	return cut(said, left)
 }

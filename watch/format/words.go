@@ -150,7 +150,8 @@ func (w *wording) last() []string {
 }
 
 // phase returns the phase of a Pod that is gone. The containers of a Pod that is deleted are told to
-// end, and then it is Failed or Succeeded for a moment: it was Running until then.
+// end, and then it is Failed or Succeeded for a moment: until then it was Running, or Pending if no
+// container had started.
 func (w *wording) phase() string {
 	o := w.object
 	phase := w.text(o, "status", "phase")
@@ -160,16 +161,20 @@ func (w *wording) phase() string {
 	}
 	asked := until.Add(-time.Duration(o.Number(0, "metadata", "deletionGracePeriodSeconds")) * time.Second)
 	statuses := o.List("status", "containerStatuses")
+	before := "Pending"
 	for _, c := range statuses {
 		finished, err := time.Parse(time.RFC3339, c.Text("state", "terminated", "finishedAt"))
 		if err != nil || finished.Before(asked) {
 			return phase
 		}
+		if c.Text("state", "terminated", "startedAt") != "" {
+			before = "Running"
+		}
 	}
 	if len(statuses) == 0 {
 		return phase
 	}
-	return "Running"
+	return before
 }
 
 // images returns "image a" or "images a b" of the containers of a Pod.

@@ -72,7 +72,7 @@ func (w *wording) container(list jsontree.Tree, e diff.Element, below diff.Path,
 	}
 	switch rest := below[1:]; below[0].Name {
 	case "image":
-		if w.e.Verb == event.Settled {
+		if w.e.Summary != "" {
 			return phrase{w.shortImage(len(list.List()), name, f), named}
 		}
 		return phrase{w.fromTo("image of "+name, f), named}
@@ -99,7 +99,7 @@ func (w *wording) container(list jsontree.Tree, e diff.Element, below diff.Path,
 	return phrase{}
 }
 
-// shortImage has few words for an image: the line of a settled object has more to say. They are
+// shortImage has few words for an image: the line of merged changes has more to say. They are
 // "image nginx:1.29 → 1.30" if there is one container, and the image is of the same repository.
 func (w *wording) shortImage(containers int, container string, f event.Field) string {
 	name := "image of " + container

@@ -83,8 +83,12 @@ func TestWords(t *testing.T) {
 		}), "container web ErrImagePull: nginx:x, image nginx:x, on node-1, Pending"},
 		"a healthy Pod that is gone": {with(an(event.Deleted, pods, "n/x"), func(e *event.Event) {
 			e.Old = obj{"metadata": obj{"deletionTimestamp": "2026-03-04T15:04:04Z", "deletionGracePeriodSeconds": int64(0)}, "spec": obj{"nodeName": "node-1"},
-				"status": obj{"phase": "Failed", "containerStatuses": list(obj{"state": obj{"terminated": obj{"exitCode": int64(143), "finishedAt": "2026-03-04T15:04:04Z"}}})}}
+				"status": obj{"phase": "Failed", "containerStatuses": list(obj{"state": obj{"terminated": obj{"exitCode": int64(143), "startedAt": "2026-03-04T12:00:00Z", "finishedAt": "2026-03-04T15:04:04Z"}}})}}
 		}), "was Running on node-1"},
+		"a Pod that is gone and never ran": {with(an(event.Deleted, pods, "n/x"), func(e *event.Event) {
+			e.Old = obj{"metadata": obj{"deletionTimestamp": "2026-03-04T15:04:04Z", "deletionGracePeriodSeconds": int64(0)},
+				"status": obj{"phase": "Failed", "containerStatuses": list(obj{"state": obj{"terminated": obj{"exitCode": int64(137), "reason": "ContainerStatusUnknown", "startedAt": nil, "finishedAt": "2026-03-04T15:04:04Z"}}})}}
+		}), "was Pending"},
 		"a Pod that had failed before it was deleted": {with(an(event.Deleted, pods, "n/x"), func(e *event.Event) {
 			e.Old = obj{"metadata": obj{"deletionTimestamp": "2026-03-04T15:04:34Z", "deletionGracePeriodSeconds": int64(30)},
 				"status": obj{"phase": "Failed", "containerStatuses": list(obj{"state": obj{"terminated": obj{"exitCode": int64(1), "finishedAt": "2026-03-04T15:04:03Z"}}})}}

@@ -244,3 +244,20 @@ func BenchmarkText(b *testing.B) {
 		}
 	}
 }
+
+// On a narrow terminal the state of a settled object stays, and what began it becomes shorter.
+func TestAMergedChangeThatIsTooLong(t *testing.T) {
+	e := an(event.Settled, deployments, "n/x", replaced("spec.template.spec.containers[name=web].image", "registry.example.com/shop/web:1.29", "registry.example.com/shop/web:1.30"))
+	e.Summary = "14 changes in 1 s, now 3/3 ready"
+	for columns, want := range map[int]string{
+		200: "image of web registry.example.com/shop/web:1.29 → 1.30, 14 changes in 1 s, now 3/3 ready",
+		80:  "image of web registry.exa…hop/web:1.29 → 1.30, 14 changes in 1 s, now 3/3 ready",
+		60:  "image of web registr…eb:1…, 14 changes in 1 s, now 3/3 ready",
+		40:  "14 changes in 1 s, now 3/3 ready",
+		20:  "14 changes in 1 s,…",
+	} {
+		if got := fit(e, Words(e), columns); got != want || width(got) > columns {
+			t.Errorf("in %d columns %q, want %q", columns, got, want)
+		}
+	}
+}

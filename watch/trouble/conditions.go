@@ -160,7 +160,7 @@ func conditionSigns(o jsontree.Tree, rules []rule) []Sign {
 		}
 		s.health = r.health(s.Status, s.Reason)
 		if s.health == bad && r.young > 0 && isYoung(o, c) {
-			s.patience = r.young
+			s.patience, s.young = r.young, true
 		}
 		if s.health == bad && isStale(o) {
 			s.health = unclear

@@ -20,7 +20,7 @@ type kept struct {
 	Reason   string `json:"reason,omitempty"`
 	Since    int64  `json:"since"`
 	Good     int64  `json:"good,omitempty"`
-	Told     int    `json:"told,omitempty"`
+	Reported     int    `json:"reported,omitempty"`
 	Restarts int64  `json:"restarts,omitempty"`
 	Before   int64  `json:"before,omitempty"`
 	Patience int64  `json:"patience,omitempty"`
@@ -39,7 +39,7 @@ func (t *Tracker) Encode(o Object) string {
 	all := make([]kept, len(entry.episodes))
 	for i, e := range entry.episodes {
 		all[i] = kept{
-			Name: clip(e.Name, 400), Reason: clip(e.Reason, 400), Since: e.Since.Unix(), Told: e.Told, Restarts: e.Restarts, Before: e.Before,
+			Name: clip(e.Name, 400), Reason: clip(e.Reason, 400), Since: e.Since.Unix(), Reported: e.Reported, Restarts: e.Restarts, Before: e.Before,
 			Patience: int64(e.Patience / time.Second), Quiet: int64(e.Quiet / time.Second), Unclear: e.unclear, Minor: e.minor,
 		}
 		if !e.Good.IsZero() {
@@ -55,7 +55,7 @@ func (t *Tracker) Encode(o Object) string {
 }
 
 // Restore notes the episodes of an object that were encoded, unless it has some already. A text that
-// Encode did not return is ignored: what goes on is told again.
+// Encode did not return is ignored: what goes on is reported again.
 func (t *Tracker) Restore(o Object, uid types.UID, encoded string, now time.Time) {
 	if encoded == "" || t.objects[o] != nil {
 		return
@@ -67,7 +67,7 @@ func (t *Tracker) Restore(o Object, uid types.UID, encoded string, now time.Time
 	entry := &tracked{object: o, uid: uid, index: -1}
 	for _, k := range all {
 		e := episode{
-			Name: k.Name, Reason: k.Reason, Since: past(k.Since, now), Told: k.Told, Restarts: k.Restarts, Before: k.Before,
+			Name: k.Name, Reason: k.Reason, Since: past(k.Since, now), Reported: k.Reported, Restarts: k.Restarts, Before: k.Before,
 			Patience: within(k.Patience, slow), Quiet: within(k.Quiet, longRun), unclear: k.Unclear, minor: k.Minor,
 		}
 		if k.Good != 0 {

@@ -16,12 +16,13 @@ type episode struct {
 	Reason string    // the last one
 	Since  time.Time // when it began
 	Good   time.Time // since when it has been good; zero while it is not
-	Told   int       // the grade of the sign that was told; 0 for none
+	Reported   int       // the grade of the sign that was reported; 0 for none
 
 	Restarts int64 // of the container, so far
 	Before   int64 // those before the episode
 
-	Patience, Quiet time.Duration // of the newest sign
+	Patience time.Duration // of the first sign
+	Quiet    time.Duration // of the newest sign
 
 	unclear bool // the newest state does not say
 	minor   bool
@@ -34,11 +35,14 @@ func begin(s, before *Sign, now time.Time) (e episode, begins bool) {
 	if s.health != bad && !restarted {
 		return episode{}, false
 	}
-	e = episode{Name: s.Name, Since: now, Restarts: s.Restarts, Before: s.Restarts, Reason: s.Reason}
+	e = episode{Name: s.Name, Since: now, Restarts: s.Restarts, Before: s.Restarts, Reason: s.Reason, Patience: s.patience}
 	if before != nil {
 		e.Before = before.Restarts
-		if before.health == bad && s.patience == 0 { // it was bad before anybody watched
-			e.Told = before.grade
+		if before.health == good && s.young {
+			e.Patience = 0
+		}
+		if before.health == bad && s.patience == 0 { // it was bad before the watch began
+			e.Reported = before.grade
 		}
 	}
 	e.note(s, now)
@@ -47,7 +51,7 @@ func begin(s, before *Sign, now time.Time) (e episode, begins bool) {
 
 // note brings the episode up to date with a sign.
 func (e *episode) note(s *Sign, now time.Time) {
-	e.Patience, e.Quiet, e.minor, e.unclear = s.patience, s.quiet, s.minor, s.health == unclear
+	e.Quiet, e.minor, e.unclear = s.quiet, s.minor, s.health == unclear
 	switch s.health {
 	case bad:
 		e.Reason, e.Good = s.Reason, time.Time{}
@@ -65,26 +69,26 @@ func (e *episode) note(s *Sign, now time.Time) {
 // never. Major says that the object has an episode that is not minor.
 func (e *episode) due(major bool) time.Time {
 	switch {
-	case e.unclear, e.minor && major && e.Told == 0:
+	case e.unclear, e.minor && major && e.Reported == 0:
 	case !e.Good.IsZero():
 		return e.Good.Add(e.Quiet)
-	case e.Told == 0:
+	case e.Reported == 0:
 		return e.Since.Add(e.Patience)
 	}
 	return time.Time{}
 }
 
-// isWorse reports whether a sign is to be told. Major says that the object has an episode that is
+// isWorse reports whether a sign is to be reported. Major says that the object has an episode that is
 // not minor: the patience with a minor one begins when that is over.
 func (e *episode) isWorse(s *Sign, now time.Time, major bool) bool {
-	if s.minor && major && e.Told == 0 {
+	if s.minor && major && e.Reported == 0 {
 		e.Since = now
 		return false
 	}
 	if s.health == good {
-		return e.Told == 0 // a container that was restarted between two states
+		return e.Reported == 0 // a container that was restarted between two states
 	}
-	return s.health == bad && e.Told < s.grade && !now.Before(e.Since.Add(s.patience))
+	return s.health == bad && e.Reported < s.grade && !now.Before(e.Since.Add(e.Patience))
 }
 
 // isOver reports whether the episode has ended.
@@ -92,7 +96,7 @@ func (e *episode) isOver(now time.Time) bool {
 	return !e.Good.IsZero() && !now.Before(e.Good.Add(e.Quiet))
 }
 
-// begun is the note of an episode that is told.
+// begun is the note of an episode that is reported.
 func (e *episode) begun(s *Sign) Note {
 	return Note{
 		Trouble: event.Trouble{

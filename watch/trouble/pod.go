@@ -12,7 +12,7 @@ import (
 )
 
 // ofPod returns the signs of a Pod. Of one that is being deleted only its disruption counts: its
-// containers end because they are told to.
+// containers end because they are reported to.
 func ofPod(o jsontree.Tree) []Sign {
 	signs := []Sign{disruption(o), failure(o)}
 	if o.Text("metadata", "deletionTimestamp") != "" {
@@ -59,7 +59,7 @@ func failure(o jsontree.Tree) Sign {
 }
 
 // scheduling is a Pod for which the scheduler finds no Node. One that waits for its scheduling gates
-// is as somebody wants it.
+// is as its owner wants it.
 func scheduling(o jsontree.Tree) Sign {
 	c := o.Named("type", "PodScheduled", "status", "conditions")
 	s := Sign{Name: "scheduling", Reason: c.Text("reason"), Message: c.Text("message"), sort: ofScheduling, grade: 1, patience: soon, node: o.Text("spec", "nodeName")}
@@ -187,8 +187,8 @@ func lasted(terminated jsontree.Tree) time.Duration {
 	return to.Sub(from)
 }
 
-// restarts reports whether a container is started again although it ended well: its end is not
-// what anybody wants then.
+// restarts reports whether a container is started again although it ended well: such a container
+// is meant to run for ever.
 func restarts(pod jsontree.Tree, list containerList, name string) bool {
 	if isDone(pod) || list.about == "ephemeral container" {
 		return false

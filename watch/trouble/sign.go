@@ -38,13 +38,15 @@ type Sign struct {
 
 	sort   sort
 	health health
-	// grade is how bad it is. An episode is told again when it gets worse.
+	// grade is how bad it is. An episode is reported again when it gets worse.
 	grade int
-	// patience is how long it must be bad before it is told.
+	// patience is how long it must be bad before it is reported.
 	patience time.Duration
+	// young says that the patience is for an object that has not been well yet.
+	young bool
 	// quiet is how long it must be good before it is over.
 	quiet time.Duration
-	// minor says that it follows from others: it is not told while another is told.
+	// minor says that it follows from others: it is not reported while another is reported.
 	minor bool
 	// node is the Node of a Pod.
 	node string

@@ -23,7 +23,7 @@ type Object struct {
 	Key  object.Key
 }
 
-// News is what is to be told of an object now.
+// News is what is to be reported of an object now.
 type News struct {
 	// Begun are the troubles that have begun, or have become worse.
 	Begun []Note
@@ -37,7 +37,7 @@ type Note struct {
 	Text string
 }
 
-// Tracker has the episodes of objects: what is wrong with each, since when, and whether it was told.
+// Tracker has the episodes of objects: what is wrong with each, since when, and whether it was reported.
 // It has no clock: its caller passes the time, which must not go back. It is not safe for
 // concurrent use.
 type Tracker struct {
@@ -66,8 +66,8 @@ func (t *Tracker) Len() int { return len(t.objects) }
 // Has reports whether an object is tracked: something is wrong with it, or was a moment ago.
 func (t *Tracker) Has(o Object) bool { return t.objects[o] != nil }
 
-// Observe notes the signs of an object's state, and returns what is to be told. Before are the signs
-// of the state before, if it is known: what was bad there already counts as told. The same state may
+// Observe notes the signs of an object's state, and returns what is to be reported. Before are the signs
+// of the state before, if it is known: what was bad there already counts as reported. The same state may
 // be observed several times: after [Tracker.Due] it must be, since time has passed.
 func (t *Tracker) Observe(o Object, uid types.UID, before, signs []Sign, now time.Time) News {
 	entry := t.objects[o]
@@ -118,7 +118,7 @@ func (t *Tracker) Postpone(o Object, until time.Time) {
 }
 
 // keep keeps an object while it has episodes. Where there are too many objects, an arbitrary one is
-// forgotten for it: its trouble is told again if it goes on, and its end is not.
+// forgotten for it: its trouble is reported again if it goes on, and its end is not.
 func (t *Tracker) keep(entry *tracked) {
 	if len(entry.episodes) == 0 {
 		if entry.index >= 0 {
@@ -183,10 +183,10 @@ func (entry *tracked) observe(before, signs []Sign, now time.Time) News {
 		e := &entry.episodes[at]
 		switch {
 		case e.isWorse(s, now, major):
-			e.Told = s.grade
+			e.Reported = s.grade
 			news.Begun = append(news.Begun, e.begun(s))
 		case e.isOver(now):
-			if e.Told > 0 {
+			if e.Reported > 0 {
 				news.Over = append(news.Over, e.over(s))
 			}
 			entry.episodes = slices.Delete(entry.episodes, at, at+1)
@@ -216,7 +216,7 @@ func (entry *tracked) note(s, before *Sign, now time.Time) {
 	}
 	e := &entry.episodes[at]
 	e.note(s, now)
-	if e.Told == 0 && s.health == good && e.Restarts == s.Restarts { // it was never told, and is no more
+	if e.Reported == 0 && s.health == good && e.Restarts == s.Restarts { // it was never reported, and is no more
 		entry.episodes = slices.Delete(entry.episodes, at, at+1)
 	}
 }

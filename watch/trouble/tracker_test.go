@@ -41,6 +41,31 @@ var states = map[string]string{
 	"pulled":   `{"spec":{"nodeName":"node-1"},"status":{"conditions":[{"type":"Ready","status":"False","reason":"ContainersNotReady"}],"containerStatuses":[{"name":"web","image":"i","state":{"running":{}}}]}}`,
 }
 
+// A Node that joins is not ready for a while. One that was ready and is no more is told at once,
+// however young it is.
+func TestANodeThatIsYoung(t *testing.T) {
+	node := func(ready, since string) []Sign {
+		return Of(kind("Node"), parse(t, `{"metadata":{"creationTimestamp":"2026-03-04T12:00:00Z"},"status":{"conditions":[{"type":"Ready","status":"`+ready+`","lastTransitionTime":"`+since+`"}]}}`))
+	}
+	joins := node("False", "2026-03-04T12:00:00Z")
+	ready, silent := node("True", "2026-03-04T12:00:10Z"), node("Unknown", "2026-03-04T12:01:00Z")
+	o := Object{Kind: kind("Node"), Key: object.Key{Name: "node-1"}}
+	tracker, now := New(), noon
+	for i, step := range []struct {
+		before, now []Sign
+		after       time.Duration
+		want        int // begun
+	}{
+		{nil, joins, 0, 0}, {joins, joins, 119 * time.Second, 0}, {joins, joins, time.Second, 1},
+		{joins, ready, 0, 0}, {ready, ready, time.Minute, 0}, {ready, silent, 0, 1}, {silent, silent, time.Hour, 0},
+	} {
+		now = now.Add(step.after)
+		if news := tracker.Observe(o, "u", step.before, step.now, now); len(news.Begun) != step.want {
+			t.Errorf("step %d: %d troubles have begun, want %d", i, len(news.Begun), step.want)
+		}
+	}
+}
+
 // teller drives a Tracker, and notes what is told and when.
 type teller struct {
 	t       interface{ Fatalf(string, ...any) }
@@ -253,7 +278,7 @@ func FuzzRestore(f *testing.F) {
 	tracker := New()
 	tracker.Observe(pod("a"), "u", nil, Of(kind("Pod"), parse(f, states["loop1"])), noon)
 	f.Add(tracker.Encode(pod("a")))
-	f.Add(`[{"name":"condition Ready","since":9223372036854775807,"good":-9223372036854775808,"told":-1,"patience":-5,"quiet":9223372036854775807}]`)
+	f.Add(`[{"name":"condition Ready","since":9223372036854775807,"good":-9223372036854775808,"reported":-1,"patience":-5,"quiet":9223372036854775807}]`)
 	f.Add(`[{"name":"scheduling","since":1,"minor":true,"unclear":true},{"name":"scheduling","since":1}]`)
 	f.Fuzz(func(t *testing.T, encoded string) {
 		for _, state := range []string{"running", "loop1", "nowhere", "unready"} {
