@@ -20,7 +20,7 @@ type kept struct {
 	Reason   string `json:"reason,omitempty"`
 	Since    int64  `json:"since"`
 	Good     int64  `json:"good,omitempty"`
-	Reported     int    `json:"reported,omitempty"`
+	Reported int    `json:"reported,omitempty"`
 	Restarts int64  `json:"restarts,omitempty"`
 	Before   int64  `json:"before,omitempty"`
 	Patience int64  `json:"patience,omitempty"`

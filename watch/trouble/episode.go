@@ -12,11 +12,11 @@ import (
 // episode is the time during which one thing is wrong with an object. It goes on while the thing is
 // good for moments only.
 type episode struct {
-	Name   string
-	Reason string    // the last one
-	Since  time.Time // when it began
-	Good   time.Time // since when it has been good; zero while it is not
-	Reported   int       // the grade of the sign that was reported; 0 for none
+	Name     string
+	Reason   string    // the last one
+	Since    time.Time // when it began
+	Good     time.Time // since when it has been good; zero while it is not
+	Reported int       // the grade of the sign that was reported; 0 for none
 
 	Restarts int64 // of the container, so far
 	Before   int64 // those before the episode
