@@ -25,7 +25,7 @@ func Run(t testing.TB, r interface{ Run(context.Context) error }) {
 			err = errors.New("it ended before the test")
 		}
 		if err != nil {
-			t.Errorf("running a %T: %v", r, err) // at once: the test may wait for what it does not do
+			t.Errorf("running a %T: %v", r, err) // at once, since the test may be waiting for r
 		}
 	}()
 	t.Cleanup(func() {

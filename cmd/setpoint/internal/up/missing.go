@@ -128,7 +128,7 @@ func ofTheCluster(k registry.Kind, o *metav1.PartialObjectMetadata) bool {
 	return false
 }
 
-// lineWidth is the width of a terminal that nobody has widened.
+// lineWidth is the usual width of a terminal, in columns.
 const lineWidth = 80
 
 // describeMissing returns the kinds as the start of "setpoint up" shows them: a paragraph for
