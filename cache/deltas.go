@@ -12,43 +12,41 @@ import (
 // delta is a change that waits for a handler.
 type delta struct {
 	key     object.Key
-	old     *entry // what the handler knows; nil: nothing
-	new     *entry // what is true; nil: the object is gone
-	last    *entry // where new is nil: the last state seen
+	old     *entry // the state that the handler had last; nil: none
+	new     *entry // the newest state; nil: the object was deleted
+	last    *entry // of a deleted object: the last state of the store
 	initial bool
 	stale   bool
 	resync  bool
 	step    bool // it counts towards the limit
-	brief   bool // the object came and went, both of which are told
+	brief   bool // the object was created and deleted, and the handler is notified of both
 
 	before, after *delta
 }
 
-// deltas is the queue before one handler. It holds one delta an object, in the
-// order in which the objects first changed; later changes are merged into the
-// delta that waits.
+// deltas is the queue of one handler. It holds one delta for each object, in the order in
+// which the objects first changed. A later change is merged into the delta that waits.
 //
-// A handler that is to be told of every step has nothing merged until limit changes wait.
-// Then either the informer waits before it reads on (holdUp), or what comes from there on is
-// merged, until half of those have been handled: the queue is over its limit. An object that
-// comes and goes meanwhile is kept, as far as limit allows, and lost says that steps were
-// merged.
+// For a handler of every step, nothing is merged until limit changes wait. Then either the
+// informer waits before it reads on (holdUp), or the queue is over its limit: further changes
+// are merged until half of those that wait have been handled. Up to limit objects that are
+// created and deleted meanwhile are kept. lost reports that steps were merged.
 type deltas struct {
 	limit   int // 0: changes are merged
 	holdUp  bool
 	mu      sync.Mutex
 	count   int
-	waiting map[object.Key]*delta // what is merged into: the last delta of its key, if that may be
-	most    int                   // that waiting has held
+	waiting map[object.Key]*delta // the last delta of each key, if changes may be merged into it
+	most    int                   // how many keys waiting has held
 	ring    delta                 // sentinel: ring.after is the first, ring.before the last
 	closed  bool
 	wake    chan struct{} // has room for one
 	room    chan struct{} // closed when there is room again; nil while there is
 	merged  uint64
 
-	steps  int // that wait, the objects of a first state and resyncs excepted
+	steps  int // deltas that wait, without those of the first state and of resyncs
 	over   bool
-	briefs int // objects that came and went, among what waits
+	briefs int // deltas that wait of objects that were created and deleted
 	lost   bool
 }
 
@@ -61,9 +59,9 @@ func newDeltas(limit int) *deltas {
 	return d
 }
 
-// push adds a change. dropped reports whether an initial item went with it
-// unseen: an object that came and went is not told of. over reports whether the queue is
-// over its limit since now.
+// push adds a change. dropped reports whether the change removed an object of the first state
+// from the queue: the handler is not notified of an object that was created and deleted. over
+// reports whether this change has brought the queue over its limit.
 func (d *deltas) push(n *delta) (dropped, over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -112,12 +110,11 @@ func (d *deltas) merges(n *delta) bool {
 	return d.over
 }
 
-// merge makes one change of one that waits and another of the same object.
+// merge adds a change to one of the same object that waits.
 func (d *deltas) merge(w, n *delta) (dropped bool) {
 	d.merged++
 	w.new, w.last, w.stale = n.new, n.last, n.stale
-	// A real change outweighs a resync that waits, and a resync adds nothing
-	// to a change that waits.
+	// A change and a resync together are a change.
 	w.resync = w.resync && n.resync
 	d.lost = d.lost || d.limit > 0 && !n.resync
 	if w.brief {
@@ -147,19 +144,20 @@ func (d *deltas) unlink(n *delta) {
 	if n.brief {
 		d.briefs--
 	}
-	// A map keeps the room of the most that it ever held: after a first state 80
-	// bytes for each object, for as long as the handler is there.
+	// A map keeps its memory when keys are deleted: after a first state that is 80 bytes for
+	// each object, for as long as the handler exists.
 	if d.most = max(d.most, d.count+1); d.count == 0 && d.most > waitingKept {
 		d.waiting, d.most = map[object.Key]*delta{}, 0
 	}
-	// Half empty, so that informer and handler do not take turns at each change.
+	// The informer goes on when the queue is half empty. With room for one change only,
+	// informer and handler would wait for each other at each change.
 	if d.room != nil && d.count <= d.limit/2 {
 		close(d.room)
 		d.room = nil
 	}
 	if d.over && d.steps <= d.limit/2 {
 		d.over = false
-		clear(d.waiting) // nothing is merged into what waits any more
+		clear(d.waiting) // no change is merged into those that wait
 	}
 	n.before.after, n.after.before = n.after, n.before
 	n.before, n.after = nil, nil
@@ -188,7 +186,7 @@ func (d *deltas) pop() *delta {
 	return first
 }
 
-// close lets go of what waits and takes nothing more.
+// close removes all changes and takes no more.
 func (d *deltas) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -209,7 +207,7 @@ func (d *deltas) full() <-chan struct{} {
 	return d.room
 }
 
-// kind says what happened, from what is known to what is true.
+// kind returns what happened between the state that the handler had and the newest one.
 func (d *delta) kind() EventKind {
 	switch {
 	case d.new == nil:

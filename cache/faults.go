@@ -34,7 +34,7 @@ type fault struct {
 	uid      types.UID
 	encoding wire.Encoding
 	raw      []byte
-	said     bool // the log names it
+	said     bool // a line of the log names it
 }
 
 const (
@@ -64,7 +64,7 @@ func (i *informer) faultOf(f *frame) *fault {
 	return n
 }
 
-// setFault notes or forgets (nil) that an object cannot be used. It is called with mu held.
+// setFault sets the fault of an object, or removes it for nil. mu is held.
 func (i *informer) setFault(namespace, name []byte, n *fault) {
 	if n == nil && len(i.faults) == 0 {
 		return // nearly always
@@ -80,8 +80,8 @@ func (i *informer) setFault(namespace, name []byte, n *fault) {
 	delete(i.faults, key)
 }
 
-// putFaulty is put for an object that cannot be used. The state of another object under its
-// name is not its last good one: that object is gone.
+// putFaulty is put for an object that cannot be used. If the store has another object of that
+// name, with another UID, that object no longer exists.
 func (i *informer) putFaulty(f *frame, version object.Version) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -94,7 +94,7 @@ func (i *informer) putFaulty(f *frame, version object.Version) {
 	}
 	edit.commit(version)
 	if gone != nil {
-		i.tell(delta{key: gone.key(), old: gone, last: gone, stale: true})
+		i.notify(delta{key: gone.key(), old: gone, last: gone, stale: true})
 	}
 	i.seen(version)
 }
@@ -110,8 +110,8 @@ func (i *informer) addFaulty(f *frame) {
 	}
 }
 
-// retryFaults tries the transform again from time to time until ctx ends: it may depend on
-// more than the object.
+// retryFaults tries the transform again from time to time until ctx ends: a transform may
+// depend on more than the object.
 func (i *informer) retryFaults(ctx context.Context) {
 	ticker := time.NewTicker(faultsAgain)
 	defer ticker.Stop()
@@ -144,7 +144,7 @@ func (i *informer) retryFault(before *fault) {
 	current := i.faults[before.Key] == before && !i.relist.open
 	i.mu.Unlock()
 	if !current {
-		return // something newer has come, or is about to
+		return // a newer state has come, or a relist brings one
 	}
 	n, err := i.archive.entry(&f)
 	if err != nil {
@@ -165,7 +165,7 @@ func (i *informer) shownFaults() (some []Fault, all int) {
 	return some[:min(len(some), faultsShown)], len(some)
 }
 
-// faultsError is the trouble of an informer that some objects cannot be used for.
+// faultsError returns the trouble of an informer with objects that cannot be used, or nil.
 func (i *informer) faultsError() error {
 	some, all := i.shownFaults()
 	if all == 0 {

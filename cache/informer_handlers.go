@@ -69,9 +69,8 @@ func (i *informer) resync(r *Registration) {
 	})
 }
 
-// tell delivers a change to the handlers. It is called with mu held, after the store has
-// changed.
-func (i *informer) tell(d delta) {
+// notify adds a change to the queues of the handlers, after the store has changed. mu is held.
+func (i *informer) notify(d delta) {
 	if d.new == nil || d.new.deleting() || (d.old != nil && d.old.identity() != d.new.identity()) {
 		for _, done := range i.gone[d.key] {
 			close(done)

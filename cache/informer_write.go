@@ -45,7 +45,7 @@ func (i *informer) keep(n *entry, version object.Version) {
 	edit.commit(version)
 	namespace, name := n.names()
 	i.setFault(namespace, name, nil)
-	i.tell(delta{key: n.key(), old: old, new: n})
+	i.notify(delta{key: n.key(), old: old, new: n})
 	i.seen(version)
 }
 
@@ -79,7 +79,7 @@ func (i *informer) remove(f *frame, version object.Version) error {
 	edit.commit(version)
 	i.archive.drop(old)
 	i.setFault(f.head.Namespace, f.head.Name, nil)
-	i.tell(delta{key: last.key(), old: old, last: last, stale: f.fault != nil})
+	i.notify(delta{key: last.key(), old: old, last: last, stale: f.fault != nil})
 	i.seen(version)
 	return nil
 }

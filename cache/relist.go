@@ -9,18 +9,18 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// relist is a whole state in the making, beside the one that readers see. What did
-// not change is marked where it stands and takes no memory twice; only new and changed
-// objects are kept until the state is whole.
+// relist is a whole state that is being read, beside the one that readers see. An object
+// that has not changed is marked in the store and takes no second place in memory; relist
+// keeps new and changed objects only.
 type relist struct {
-	number   uint32 // of this relist: the mark of what has been seen
-	restored bool   // a version alone does not say what an object is
+	number   uint32 // of this relist: the mark of the objects that are in the state
+	restored bool   // two states of an object may have the same version
 	changed  trie[*entry]
 	faults   map[object.Key]*fault // objects of the state that cannot be used
-	open     bool                  // the state is in the making
+	open     bool                  // the state is not whole yet
 }
 
-// changedBy is the owner of the tries of changed entries, which nobody else sees.
+// changedBy is the owner of the tries of changed entries. No reader sees them.
 const changedBy = 1
 
 // begin implements sink.
@@ -30,8 +30,8 @@ func (i *informer) begin(restored bool) {
 	i.relist = relist{number: i.relist.number + 1, restored: restored, faults: map[object.Key]*fault{}, open: true}
 }
 
-// add implements sink. A list is what is true, also where a server was set back to
-// an older state: only what is the very same is passed over.
+// add implements sink. The list is right also after the server was restored to an older
+// state, so add skips an object only if the store has the same state of it.
 func (i *informer) add(f *frame) error {
 	i.writing.Lock()
 	defer i.writing.Unlock()
@@ -55,7 +55,7 @@ func (i *informer) add(f *frame) error {
 	return nil
 }
 
-// omit implements sink: an object of the state in the making is gone again.
+// omit implements sink: an object was deleted after the state began.
 func (i *informer) omit(f *frame) {
 	i.writing.Lock()
 	defer i.writing.Unlock()
@@ -86,7 +86,7 @@ func (i *informer) abandon() {
 	i.relist.changed, i.relist.open = trie[*entry]{}, false
 }
 
-// whole implements sink: what was not added is gone.
+// whole implements sink: objects that were not added no longer exist.
 func (i *informer) whole(version object.Version) {
 	i.writing.Lock()
 	defer i.writing.Unlock()
@@ -96,7 +96,7 @@ func (i *informer) whole(version object.Version) {
 	i.relist.changed, i.relist.open = trie[*entry]{}, false
 	i.faults = i.relist.faults
 
-	var removed, told []delta
+	var removed, stored []delta
 	edit := i.store.begin()
 	i.store.current.Load().all(func(e *entry) bool {
 		if e.mark == i.relist.number {
@@ -111,30 +111,30 @@ func (i *informer) whole(version object.Version) {
 		return true
 	})
 	initial := !i.isSynced.Load()
-	telling := len(i.handlers) > 0 || len(i.gone) > 0
+	notifies := len(i.handlers) > 0 || len(i.gone) > 0
 	changed.all(func(n *entry) bool {
 		old := edit.put(n)
 		if old != nil {
 			i.archive.drop(old)
 		}
-		if telling {
-			told = append(told, delta{key: n.key(), old: old, new: n, initial: initial})
+		if notifies {
+			stored = append(stored, delta{key: n.key(), old: old, new: n, initial: initial})
 		}
 		return true
 	})
 	i.rewrite(edit)
-	// Where a server was set back to an older state, the version goes back with it:
-	// what came after is not seen any more, and will not have been when it comes again.
+	// After a restore the version goes back with the server. Later versions no longer count
+	// as seen.
 	edit.to(version)
 	i.versions.set(version)
 	edit.commit(version)
-	// Deletions first: a handler that counts never counts two objects where one
-	// took the place of the other.
+	// Deletions come first: a handler that counts objects never counts two where one has
+	// replaced the other.
 	for _, d := range removed {
-		i.tell(d)
+		i.notify(d)
 	}
-	for _, d := range told {
-		i.tell(d)
+	for _, d := range stored {
+		i.notify(d)
 	}
 	if initial {
 		i.isSynced.Store(true)

@@ -14,8 +14,8 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// state is one version of the store. It never changes; it shares with the versions
-// before it what they have in common.
+// state is one version of the store. It never changes, and shares with older versions the
+// parts that are the same.
 type state struct {
 	version object.Version
 	// complete is the version up to which no change can be missing: see Snapshot.Complete.
@@ -26,15 +26,14 @@ type state struct {
 	numbers  map[any]int // of the indexes that users add, by their identity
 }
 
-// group is the objects that have something in common: their namespace, or a value in
-// an index.
+// group is the objects of one namespace, or of one value in an index.
 type group struct {
 	owner   uint64 // the edit that may still change it
 	value   string
 	members trie[*entry]
 }
 
-//nolint:unparam // the names of what a trie holds have two parts
+//nolint:unparam // the names of the elements of a trie have two parts
 func (g *group) names() (value, _ []byte) { return bytesOf(g.value), nil }
 
 func (g *group) called(value, _ []byte) bool { return g.value == string(value) }
@@ -50,7 +49,8 @@ func (t groups) find(value string) trie[*entry] {
 	return trie[*entry]{}
 }
 
-// own returns the group of a value, made or copied so that the edit may change it.
+// own returns the group of a value that the edit may change. It creates the group, or copies
+// it if an older state shares it.
 func (t *groups) own(edit uint64, value string) *group {
 	g, ok := t.get(maphash.String(seed, value), bytesOf(value), nil)
 	if ok && g.owner == edit {
@@ -80,7 +80,7 @@ func (t *groups) drop(edit uint64, value string, namespace, name []byte) (old *e
 	}
 	g = t.own(edit, value)
 	old, _ = g.members.remove(edit, hash, namespace, name)
-	if g.members.len == 0 { // an empty group is no group
+	if g.members.len == 0 {
 		t.remove(edit, maphash.String(seed, value), bytesOf(value), nil)
 	}
 	return old
@@ -119,9 +119,8 @@ func (s *state) since(before *state, each func(was, is *entry) bool) {
 	})
 }
 
-// relations is the index that every store has, by what stands in the metadata: the
-// UIDs of an object's owners, and for those without managing controller the place of
-// orphans of their namespace.
+// relations is the index that every store has. Its values are the UIDs of an object's owners
+// and, for an object without a managing controller, the orphans of its namespace.
 const relations = 0
 
 func orphansOf(namespace string) string { return "orphans/" + namespace }
@@ -140,12 +139,12 @@ func (f *family) relate() {
 	f.relations = slices.Clip(f.relations)
 }
 
-// indexFunc returns the values under which an entry is found. An error is reported by
-// who calls the store, and the entry stands in no value of the index.
+// indexFunc returns the values under which an entry is found. The store reports an error, and
+// the entry then has no value in the index.
 type indexFunc func(*entry) ([]string, error)
 
-// placement is where an entry stands in an index that a user added. It is kept rather
-// than found out again, which could take a decode.
+// placement is a value of an entry in an index that a user added. It is stored, since the
+// index function may have to decode the object.
 type placement struct {
 	index int
 	value string
@@ -168,8 +167,8 @@ func newStore(report func(error)) *store {
 	return s
 }
 
-// addIndex adds an index, over the objects that are there already too, unless there is one
-// of that identity.
+// addIndex adds an index, which has all objects of the store, unless there is one of that
+// identity.
 func (s *store) addIndex(id any, f indexFunc) {
 	edit := s.begin()
 	if _, there := edit.numbers[id]; there {
@@ -193,8 +192,8 @@ func (s *store) addIndex(id any, f indexFunc) {
 	edit.commit(edit.version)
 }
 
-// values calls an index function. One that panics is an error like any other: the
-// writer must go on.
+// values calls an index function. A panic is an error like any other, since the informer must
+// go on.
 func (s *store) values(f indexFunc, e *entry) (values []string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -210,8 +209,8 @@ func (s *store) values(f indexFunc, e *entry) (values []string) {
 	return values
 }
 
-// edit is a change of the store in the making. The store's lock is held from begin to
-// commit.
+// edit is a change of the store before its commit. The store's lock is held from begin to
+// commit or abandon.
 type edit struct {
 	state
 	store *store
@@ -226,11 +225,11 @@ func (s *store) begin() *edit {
 	return e
 }
 
-// to sets the version, also back, at which the state is complete.
+// to sets the version at which the state is complete. It may be an older one.
 func (e *edit) to(version object.Version) { e.version, e.complete = version, version }
 
-// commit publishes the change at a version; a version never moves back. There may be more
-// changes at that version, and none at the one before it.
+// commit publishes the change at a version. An older version changes nothing. More changes may
+// follow at that version, and none at the one before it.
 func (e *edit) commit(version object.Version) {
 	if version.Compare(e.version) > 0 {
 		e.version, e.complete = version, e.version
@@ -270,8 +269,7 @@ func (e *edit) put(n *entry) (old *entry) {
 	return old
 }
 
-// rewrite puts an entry in the place of another that is the same state of the same
-// object, where it stood.
+// rewrite replaces an entry by another one of the same state of the same object.
 func (e *edit) rewrite(old, n *entry) {
 	e.spaces.add(e.id, n.family.namespace, n)
 	for _, value := range n.family.relations {
@@ -283,7 +281,7 @@ func (e *edit) rewrite(old, n *entry) {
 	}
 }
 
-// placements yields where the entry stands in indexes that users added.
+// placements yields the entry's values in indexes that users added.
 func (e *entry) placements(yield func(placement) bool) {
 	if e.index == nil {
 		return
@@ -307,7 +305,7 @@ func (e *edit) remove(namespace, name []byte) (old *entry) {
 	return old
 }
 
-// unrelate takes an entry out of its relations, but for those in except.
+// unrelate removes an entry from its relations, without those in except.
 func (e *edit) unrelate(old *entry, except []string) {
 	for _, value := range old.family.relations {
 		if !slices.Contains(except, value) {
@@ -319,7 +317,7 @@ func (e *edit) unrelate(old *entry, except []string) {
 func (e *edit) place(n *entry, p placement) {
 	g := e.indexes[p.index].own(e.id, p.value)
 	g.members.put(e.id, n, bytesOf(n.family.namespace), bytesOf(n.nameText()))
-	p.value = g.value // one copy of the text
+	p.value = g.value // all entries share the text
 	if n.index == nil {
 		n.index = new([]placement) // most kinds have no such index
 	}

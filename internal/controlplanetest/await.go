@@ -17,8 +17,8 @@ import (
 // Patience is how long Await waits.
 const Patience = setpointtest.Patience
 
-// Await waits until an object is as it should be, as an informer of p sees it, and
-// returns it. The factory of p must be running.
+// Await waits until holds returns true for an object in an informer of p, and returns the
+// object. The factory of p must be running.
 func Await[T object.Object](t testing.TB, p cache.Provider, key object.Key, what string, holds func(T) bool) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
@@ -59,7 +59,7 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	})
 }
 
-// AwaitFile waits until there is a file: what it stands for is so then.
+// AwaitFile waits until a file exists, such as one that a process writes when it is ready.
 func AwaitFile(t testing.TB, what, path string) {
 	t.Helper()
 	setpointtest.Eventually(t, what, func() error { _, err := os.Stat(path); return err })

@@ -19,7 +19,7 @@ func need(t testing.TB) {
 	}
 }
 
-// variables are where make says that it has built the binaries.
+// variables are the environment variables by which make names the binaries.
 var variables = map[string]string{
 	"setpoint":                "SETPOINT_BIN",
 	"setpoint-controlplane":   "SETPOINT_CONTROLPLANE_BIN",

@@ -68,7 +68,7 @@ func (b *borrowed) end(passed bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
 	if err := b.before.restore(ctx, b.cluster.Client); err != nil {
-		// The tests are none the worse for it.
+		// The result of the tests stands: the lender starts another one.
 		return b.loan.Discard(program() + ": " + err.Error())
 	}
 	return b.loan.Return()

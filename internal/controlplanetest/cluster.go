@@ -20,7 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/child"
 )
 
-// startTimeout is for machines that are busy with other tests.
+// startTimeout bounds a start, on a machine that is busy with other tests as well.
 const startTimeout = 2 * time.Minute
 
 // Options configure the control plane to start. The zero value is one API server without
@@ -39,21 +39,21 @@ type Options struct {
 	// Cluster.Restart. Such a cluster writes with fsync, and so is slower.
 	Restartable bool
 
-	// Bare leaves nodes tainted and namespaces without their default
-	// ServiceAccount, for tests of the controllers that see to them.
+	// Bare leaves nodes tainted and namespaces without their default ServiceAccount, for
+	// tests of the controllers that remove the one and create the other.
 	Bare bool
 }
 
 // Cluster is a control plane for tests. Its methods are safe for concurrent use.
 type Cluster struct {
-	// Config connects as administrator. It stays valid over a restart. It must
-	// not be changed, but copied.
+	// Config connects as administrator, also after a restart. Callers copy it before they
+	// change it.
 	Config *rest.Config
 
-	// Kubeconfig is a file that says the same, and stays where it is.
+	// Kubeconfig is the path of a kubeconfig file for the same access.
 	Kubeconfig string
 
-	// Client is made of Config.
+	// Client uses Config.
 	Client *client.Client
 
 	options Options
@@ -115,7 +115,7 @@ func start(ctx context.Context, dir string, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// prepare makes a control plane that runs ready for tests.
+// prepare connects to a control plane that runs, and removes the taints of its nodes.
 func (c *Cluster) prepare(ctx context.Context) error {
 	if err := c.connect(); err != nil || c.options.Bare {
 		return err
@@ -134,8 +134,8 @@ func (c *Cluster) launch(ctx context.Context) error {
 	return nil
 }
 
-// connect copies the kubeconfig, because the control plane removes its own when
-// it stops, and a client that rereads it should go on trying.
+// connect copies the kubeconfig. The control plane removes its own when it stops, and a client
+// that reads it again must not fail meanwhile.
 func (c *Cluster) connect() error {
 	text, err := os.ReadFile(c.endpoints.Kubeconfig)
 	if err != nil {
@@ -176,8 +176,8 @@ func (c *Cluster) Pid() int {
 	return c.pid
 }
 
-// Kill ends the control plane as a crash would: SIGKILL, nothing is cleaned up. Only one
-// that a test has started by Start may be killed.
+// Kill ends the control plane by SIGKILL, without any clean-up, as a crash does. A test may
+// kill only a control plane of its own, from Start.
 func (c *Cluster) Kill(t testing.TB) {
 	t.Helper()
 	c.mu.Lock()

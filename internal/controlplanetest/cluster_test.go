@@ -34,7 +34,7 @@ func TestAKilledControlPlaneComesBackWithItsDataAtItsAddress(t *testing.T) {
 	servers := cluster.Servers()
 	cluster.Kill(t)
 	namespaces := client.For[*corev1.Namespace](cluster.Client)
-	// The connection that there was breaks first, and may have taken a request.
+	// The first request may fail: the connection to the old process breaks under it.
 	controlplanetest.Eventually(t, "the killed server cannot be reached", func() bool {
 		_, err := namespaces.Get(t.Context(), object.Key{Name: namespace})
 		if err == nil {

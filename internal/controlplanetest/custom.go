@@ -20,9 +20,9 @@ var Definitions = object.Resource{
 	Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition",
 }
 
-// Define has the server serve a custom kind in some versions, of which the last is
-// stored; in the one of r where none are named. It waits until it does. Defining a kind
-// again changes its versions.
+// Define creates the definition of a custom kind with some versions, or with that of r for
+// none, and waits until the server serves it. The server stores objects in the last version.
+// A second call for a kind changes its versions.
 func (c *Cluster) Define(t testing.TB, r object.Resource, versions ...string) {
 	t.Helper()
 	if len(versions) == 0 {
@@ -54,10 +54,10 @@ func (c *Cluster) Define(t testing.TB, r object.Resource, versions ...string) {
 	}
 }
 
-// Undefine takes a custom kind back, with all its objects, and waits until the server
-// knows nothing of it. For a moment the server still treats a definition that is gone as
-// one that is being deleted. If it were created again in that moment, its objects would
-// be refused. It may be called when the test has ended, by its clean-up.
+// Undefine deletes a custom kind with all its objects, and waits until the server has
+// forgotten it. For a moment the server still treats a deleted definition as one that is
+// being deleted, and would refuse the objects of a new definition of that name. A clean-up
+// may call it after the test has ended.
 func (c *Cluster) Undefine(t testing.TB, r object.Resource) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -75,7 +75,8 @@ func (c *Cluster) Undefine(t testing.TB, r object.Resource) {
 	Eventually(t, r.String()+" is not served", func() bool { return !c.serves(t, r) })
 }
 
-// AwaitServed waits until a kind can be listed: a moment after its definition says so.
+// AwaitServed waits until a kind can be listed, which is a moment after its definition is
+// established.
 func (c *Cluster) AwaitServed(t testing.TB, r object.Resource) {
 	t.Helper()
 	Eventually(t, r.APIVersion()+" "+r.Plural+" is served", func() bool { return c.serves(t, r) })
@@ -91,8 +92,8 @@ func (c *Cluster) serves(t testing.TB, r object.Resource) bool {
 	return err == nil
 }
 
-// CustomVersions are versions as a definition of a custom kind has them. All are
-// served, and the last is the one that is stored. They let every field be.
+// CustomVersions returns the versions of a definition of a custom kind. The server serves all
+// of them, stores the last one, and accepts every field.
 func CustomVersions(names ...string) []map[string]any {
 	var all []map[string]any
 	for i, name := range names {

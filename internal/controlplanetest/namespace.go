@@ -4,11 +4,9 @@
 package controlplanetest
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,14 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/object"
 )
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// Namespace makes a namespace for a test, named after it, and unless the cluster
-// is Bare the ServiceAccount without which no Pod is admitted. It is not removed:
-// that is the work of a controller, and the cluster goes as a whole.
+// Namespace creates a namespace for a test, with a name like the test's. Unless the cluster is
+// Bare, it also creates the default ServiceAccount, without which no Pod is admitted. The
+// namespace stays until the cluster ends or is given back: to empty one is the work of a
+// controller.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	namespaces := client.For[*corev1.Namespace](c.Client)
@@ -34,7 +32,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 		name = fmt.Sprintf("%.50s-%05x", test, rand.IntN(1<<20))
 		_, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		if apierrors.IsAlreadyExists(err) {
-			continue // a test that makes 40 of them meets one in a thousand times
+			continue // the name is taken: once in a thousand runs of a test with 40 namespaces
 		}
 		if err != nil {
 			t.Fatalf("making a namespace for the test: %v", err)
@@ -50,32 +48,4 @@ func (c *Cluster) Namespace(t testing.TB) string {
 		t.Fatalf("making the default ServiceAccount of %s: %v", name, err)
 	}
 	return name
-}
-
-// untaint makes the nodes schedulable. They are born with the taint not-ready,
-// which no server and no kubelet lifts.
-func (c *Cluster) untaint(ctx context.Context) error {
-	nodes := client.For[*corev1.Node](c.Client)
-	for i := range c.options.Nodes {
-		key := object.Key{Name: fmt.Sprintf("node-%d", i)}
-		for {
-			node, err := nodes.Get(ctx, key)
-			if err != nil {
-				return fmt.Errorf("freeing %s of its taints: %w", key.Name, err)
-			}
-			node = node.DeepCopy()
-			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-				return t.Key == corev1.TaintNodeNotReady
-			})
-			_, err = nodes.Update(ctx, node)
-			if apierrors.IsConflict(err) {
-				continue // a heartbeat came between
-			}
-			if err != nil {
-				return fmt.Errorf("freeing %s of its taints: %w", key.Name, err)
-			}
-			break
-		}
-	}
-	return nil
 }

@@ -11,9 +11,9 @@ import (
 	"strconv"
 )
 
-// Ports that a restart must find free again are taken from a range from which no kernel
-// gives ports to programs that listen on any port: Linux gives 32768 and above, other
-// systems 49152 and above.
+// A restart needs the same ports again. They are below the range from which a kernel gives
+// ports to programs that listen on any port: 32768 and above on Linux, 49152 and above on
+// other systems.
 const (
 	firstPort = 20000
 	lastPort  = 32000

@@ -62,8 +62,8 @@ func record(ctx context.Context, c *client.Client) (pristine, error) {
 	return all, all.looksPast(ctx, c)
 }
 
-// looksPast takes what changes by itself out of the states: simulated machines beat, and
-// the server renews its Lease.
+// looksPast leaves out of the states what changes without a test: the simulated kubelets write
+// the status of their nodes, and the server renews its Lease.
 func (p pristine) looksPast(ctx context.Context, c *client.Client) error {
 	nodes, _, err := client.For[*corev1.Node](c).List(ctx, client.Selection{})
 	if err != nil {
@@ -88,8 +88,8 @@ func (p pristine) looksPast(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// restore deletes whatever has come since, and returns an error if the cluster is not as
-// it was then. An object that was there before is not changed back.
+// restore deletes the objects that were created since, and returns an error if an older object
+// has changed or is gone. It does not change such an object back.
 func (p pristine) restore(ctx context.Context, c *client.Client) error {
 	for {
 		now, err := record(ctx, c)
@@ -109,8 +109,7 @@ func (p pristine) restore(ctx context.Context, c *client.Client) error {
 	}
 }
 
-// unchanged returns an error that names an object which was there and is not, or has
-// changed.
+// unchanged returns an error that names an older object which has changed or is gone.
 func (p pristine) unchanged(now pristine) error {
 	for uid, was := range p {
 		is, ok := now[uid]
@@ -126,7 +125,7 @@ func (p pristine) unchanged(now pristine) error {
 
 // remove deletes objects, whatever finalizers keep them. A namespace is deleted with what
 // is in it, and finalized when it is empty: no controller that would do it may be running.
-// old are namespaces that stay, and that others may write to.
+// old are the namespaces that stay; the server itself writes to some of them.
 func (p pristine) remove(ctx context.Context, c *client.Client, old map[string]bool) error {
 	inhabited := map[string]bool{}
 	for _, t := range p {
@@ -154,7 +153,7 @@ func (p pristine) remove(ctx context.Context, c *client.Client, old map[string]b
 	return nil
 }
 
-// namespaces are the names of those that are among the objects.
+// namespaces returns the names of the Namespaces among the objects.
 func (p pristine) namespaces() map[string]bool {
 	names := map[string]bool{}
 	for _, t := range p {
@@ -171,12 +170,12 @@ type collection struct {
 	namespace string
 }
 
-// atOnce waits for no kubelet.
+// atOnce are the options of a deletion that does not wait for a kubelet.
 var atOnce = []client.DeleteOption{client.GracePeriod(0), client.Propagation(metav1.DeletePropagationBackground)}
 
 func (t thing) isNamespace() bool { return t.resource.Group == "" && t.resource.Plural == "namespaces" }
 
-// release takes the finalizers away.
+// release removes the finalizers of an object.
 func (t thing) release(ctx context.Context, c *client.Client) error {
 	if t.isNamespace() {
 		body, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": t.key.Name}})

@@ -20,7 +20,7 @@ import (
 
 var shared = Shared{Options: Options{Nodes: 3}}
 
-// SharedCluster is for the tests outside of the package.
+// SharedCluster is the cluster of the tests in package controlplanetest_test.
 var SharedCluster = &shared
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
@@ -123,7 +123,7 @@ func TestAClusterInWhichAnObjectOfItsOwnWasChangedOrDeletedIsNotAsItWas(t *testi
 			}
 		})
 	}
-	// The node as it was, for those who use the cluster next.
+	// The next test gets the node as it was.
 	if _, err := nodes.Patch(t.Context(), object.Key{Name: "node-1"}, patch(map[string]any{"a": nil})); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/setpoint-io/setpoint/setpointtest"
 )
 
-// Restricted is that of package setpointtest, for all servers of the cluster.
+// Restricted returns the configuration of a user who has only some rights, as
+// setpointtest.Restricted does, once all servers of the cluster know the rights.
 func (c *Cluster) Restricted(t testing.TB, rules []rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
 	config := setpointtest.Restricted(t, c.Config, rules)
@@ -22,14 +23,14 @@ func (c *Cluster) Restricted(t testing.TB, rules []rbacv1.PolicyRule) *rest.Conf
 	return config
 }
 
-// AwaitRights waits until the authorizers of all servers have seen that who config
-// connects as has these rights, all of which one binding to one role gives.
+// AwaitRights waits until all servers allow the user of config what the rules name. One
+// binding to one role must give all of these rights.
 func (c *Cluster) AwaitRights(t testing.TB, config *rest.Config, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	c.AwaitRightsIn(t, config, "", rules)
 }
 
-// AwaitRightsIn is AwaitRights for rights that hold in one namespace.
+// AwaitRightsIn is AwaitRights for rights in one namespace.
 func (c *Cluster) AwaitRightsIn(t testing.TB, config *rest.Config, namespace string, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	for _, server := range c.Servers() {
@@ -39,8 +40,8 @@ func (c *Cluster) AwaitRightsIn(t testing.TB, config *rest.Config, namespace str
 	}
 }
 
-// RestrictedIn is Restricted with rights that hold in single namespaces, which are the
-// keys of rules. They end with the namespaces.
+// RestrictedIn is Restricted with rights in single namespaces, which are the keys of rules.
+// Role and binding are deleted with their namespace.
 func (c *Cluster) RestrictedIn(t testing.TB, rules map[string][]rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
 	config := c.Restricted(t, nil)

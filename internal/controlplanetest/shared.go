@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// Shared is the control plane of all tests of a package, and of no other package at the
-// same time. The first test that gets it borrows it from the lender of the run, or starts
-// it where there is none.
+// Shared is the control plane of all tests of a package; no other package has it at the same
+// time. The first call of Get borrows it from the lender of the run, or starts it if there is
+// no lender.
 type Shared struct {
 	Options Options
 
@@ -65,7 +65,7 @@ func (s *Shared) Get(t testing.TB) *Cluster {
 	t.Helper()
 	need(t)
 	s.once.Do(func() {
-		// It outlives the test that happens to be the first.
+		// The control plane goes on after the first test.
 		s.err = s.get(context.WithoutCancel(t.Context()))
 	})
 	if s.err != nil {

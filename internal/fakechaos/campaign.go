@@ -13,19 +13,19 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Candidate is a cache that a campaign is held against.
+// Candidate is a cache that a campaign tests.
 type Candidate interface {
-	// Version is up to which version the cache says it has come.
+	// Version returns the version that the cache says it has.
 	Version() string
-	// Contents is what it holds.
+	// Contents returns the objects of the cache.
 	Contents() map[object.Key]Content
-	// Observers are those of the handlers there are.
+	// Observers returns the observers of the handlers that there are now.
 	Observers() []*Observer
-	// Disturb is called every now and then while the server rages: to add
-	// handlers, and to take them away.
+	// Disturb is called from time to time while the server rages. It adds and removes
+	// handlers.
 	Disturb(r *rand.Rand) error
-	// Quiet is called with true when the faults stop, and with false when they
-	// begin again: handlers that would never come to rest rest in between.
+	// Quiet is called with true when the faults stop, and with false when they begin again.
+	// Handlers that never come to rest by themselves pause in between.
 	Quiet(yes bool)
 }
 
@@ -35,16 +35,16 @@ type Content struct {
 	Digest func() (uint64, error)
 }
 
-// Pace is how a campaign goes.
+// Pace is how long a campaign is.
 type Pace struct {
 	Events int // changes in all
 	Round  int // changes from one quiet point to the next; 0 is 1000
 	Seed   uint64
 }
 
-// convergeWithin is how long a client has, in calm, to come to hold what is true. A
-// client that pauses for half a minute between tries, and has to wait some seconds by the
-// last answer of the rage, needs less.
+// convergeWithin is how long a client has to reach the state of the server once the faults
+// stop. A client that pauses for half a minute between tries, and waits the seconds that the
+// last faulty answer asked for, needs less.
 const convergeWithin = 5 * time.Minute
 
 // Report is what a campaign found.
@@ -55,7 +55,7 @@ type Report struct {
 	Told        int // events that handlers received
 	Snapshots   int // that were checked
 	QuietPoints int
-	Equal       int             // quiet points at which the cache held what is true
+	Equal       int             // quiet points at which the cache had the state of the server
 	Stored      []time.Duration // from the end of the faults until the cache did
 	Converge    []time.Duration // and until all its handlers had received it
 	Lasted      time.Duration
@@ -63,8 +63,8 @@ type Report struct {
 	Texts       []string // the first breaches
 }
 
-// Run holds a candidate, which must be running, against a server. It is for a
-// testing/synctest bubble: it waits for minutes, many times.
+// Run tests a candidate, which must be running, with a server. It needs a testing/synctest
+// bubble: it waits for minutes, many times.
 func Run(s *Server, j *Judge, c Candidate, pace Pace) (Report, error) {
 	if pace.Round == 0 {
 		pace.Round = 1000
@@ -83,7 +83,7 @@ func Run(s *Server, j *Judge, c Candidate, pace Pace) (Report, error) {
 			report.Equal++
 			report.Stored, report.Converge = append(report.Stored, stored), append(report.Converge, told)
 		}
-		// Some clients are given the time to forget that they were in trouble.
+		// In some of the pauses the backoff of a client is reset.
 		time.Sleep(time.Duration(random.IntN(180)) * time.Second)
 		s.mu.Lock()
 		s.model.settle()
@@ -100,7 +100,7 @@ func Run(s *Server, j *Judge, c Candidate, pace Pace) (Report, error) {
 	return report, nil
 }
 
-// round rages for a number of changes and is calm then.
+// round makes a number of changes while the server rages, and ends with a calm server.
 func (s *Server) round(changes int, random *rand.Rand, c Candidate) (made int, err error) {
 	s.dice.rage(true)
 	c.Quiet(false)
@@ -150,8 +150,8 @@ func (s *Server) round(changes int, random *rand.Rand, c Candidate) (made int, e
 	return made, nil
 }
 
-// converge waits until the candidate holds what is true, and judges it. It returns
-// how long that took the cache, and all its handlers; 0 if it never was.
+// converge waits until the candidate has the state of the server, and judges it. It returns how
+// long that took the cache and all its handlers, or 0 if they did not reach that state.
 func (s *Server) converge(j *Judge, c Candidate) (stored, told time.Duration) {
 	s.mu.Lock()
 	version, truth, objects := text(s.model.version), seen(s.model.objects), s.model.objects
@@ -175,9 +175,8 @@ func (s *Server) converge(j *Judge, c Candidate) (stored, told time.Duration) {
 		}
 		return stored > 0 && !slices.ContainsFunc(c.Observers(), func(o *Observer) bool { return !o.is(truth) })
 	}
-	// Time stands still in a bubble while anything can go on, so a look between
-	// two of its steps is enough; there is nothing that a candidate could signal
-	// which would not have to be trusted.
+	// In a bubble, time passes only when all goroutines wait, so a look every tenth of a
+	// second is enough. A signal of the candidate would have to be trusted.
 	for {
 		time.Sleep(100 * time.Millisecond)
 		if rests() || time.Since(began) > convergeWithin {

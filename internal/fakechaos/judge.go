@@ -11,7 +11,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// Breach is a promise of a cache that was broken.
+// Breach is a guarantee of a cache that was broken.
 type Breach string
 
 // The breaches.
@@ -33,18 +33,18 @@ const (
 	Disorder Breach = "events out of order"
 	// Unsound: a snapshot was not the state at its version.
 	Unsound Breach = "unsound snapshot"
-	// Unbounded: more waited for a handler than there are objects.
+	// Unbounded: more changes waited for a handler than there are objects.
 	Unbounded Breach = "backlog unbounded"
 )
 
-// Breaches are all of them.
+// Breaches are all breaches.
 var Breaches = []Breach{NotEqual, NotTold, MissedDeletion, WentBack, Confused, Disorder, Unsound, Unbounded}
 
-// described is how many breaches of a sort are described; all are counted.
+// described is how many breaches of each sort the report describes. It counts all.
 const described = 3
 
-// Judge holds what a cache says against what is true. It is safe for concurrent
-// use.
+// Judge compares a cache and the events of its handlers with the model of the server. It is
+// safe for concurrent use.
 type Judge struct {
 	server *Server
 
@@ -58,7 +58,7 @@ type Judge struct {
 // NewJudge returns a judge of the clients of a server.
 func NewJudge(s *Server) *Judge { return &Judge{server: s, counts: map[Breach]int{}} }
 
-// Breach notes a broken promise.
+// Breach notes a breach.
 func (j *Judge) Breach(b Breach, format string, args ...any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -68,8 +68,7 @@ func (j *Judge) Breach(b Breach, format string, args ...any) {
 	}
 }
 
-// Snapshot checks what was read from a cache that says it is the state at a
-// version.
+// Snapshot compares a snapshot of a cache with the model's state at its version.
 func (j *Judge) Snapshot(version string, contents map[object.Key]Seen) {
 	j.mu.Lock()
 	j.snapshots++
@@ -90,7 +89,7 @@ func (j *Judge) Snapshot(version string, contents map[object.Key]Seen) {
 	}
 }
 
-// seen is what the world should see of a state.
+// seen returns UID and version of each object of a state.
 func seen(state map[object.Key]*stored) map[object.Key]Seen {
 	all := make(map[object.Key]Seen, len(state))
 	for key, o := range state {
@@ -99,7 +98,7 @@ func seen(state map[object.Key]*stored) map[object.Key]Seen {
 	return all
 }
 
-// difference names one object that two see differently.
+// difference counts the objects in which two states differ, and names one.
 func difference(want, have map[object.Key]Seen) string {
 	count, example := 0, ""
 	note := func(key object.Key) {
@@ -153,7 +152,7 @@ func (o *Observer) breach(b Breach, key object.Key, before Seen, what string, no
 	o.judge.Breach(b, "handler %s received %s as %v, and then %s %v", o.Name, key, before, what, now)
 }
 
-// Added is called where an object is new to the handler.
+// Added is called when the handler gets an object that it did not have.
 func (o *Observer) Added(key object.Key, now Seen) {
 	switch before := o.take(key, now); {
 	case before == Seen{}:
@@ -164,8 +163,7 @@ func (o *Observer) Added(key object.Key, now Seen) {
 	}
 }
 
-// Updated is called where an object changed, or nothing did and the handler is
-// reminded.
+// Updated is called for an update and for a resync.
 func (o *Observer) Updated(key object.Key, old, now Seen) {
 	before := o.take(key, now)
 	switch {
@@ -178,15 +176,15 @@ func (o *Observer) Updated(key object.Key, old, now Seen) {
 	}
 }
 
-// Replaced is called where another object took the name.
+// Replaced is called when another object has the name.
 func (o *Observer) Replaced(key object.Key, old, now Seen) {
 	if before := o.take(key, now); before != old || old.UID == now.UID {
 		o.breach(Disorder, key, before, "of a replacement", old, now)
 	}
 }
 
-// Deleted is called where an object is gone. last may be newer than what the handler
-// knew.
+// Deleted is called when an object was deleted. last may be newer than the state that the
+// handler had.
 func (o *Observer) Deleted(key object.Key, last Seen) {
 	if before := o.take(key, Seen{}); before.UID != last.UID {
 		o.breach(Disorder, key, before, "of the end of", last)
@@ -199,15 +197,15 @@ func (j *Judge) goesBack(key object.Key, before, after Seen) bool {
 	return j.server.model.goesBack(key, before, after)
 }
 
-// is reports whether the handler knows what is true.
+// is reports whether the handler has the state of the server.
 func (o *Observer) is(truth map[object.Key]Seen) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Equal(o.known, truth)
 }
 
-// judgeAtRest records what a handler has not received when all is quiet, and reports
-// whether that is nothing.
+// judgeAtRest records each object of which the handler has another state than the server at a
+// quiet point, and reports whether there is none.
 func (o *Observer) judgeAtRest(truth map[object.Key]Seen) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -220,7 +218,7 @@ func (o *Observer) judgeAtRest(truth map[object.Key]Seen) bool {
 		}
 	}
 	o.judge.Breach(NotTold, "handler %s: %s", o.Name, difference(truth, o.known))
-	// One mistake is counted once, not at each quiet point from here on.
+	// A mistake is counted once, and not again at later quiet points.
 	o.known = maps.Clone(truth)
 	return false
 }

@@ -60,12 +60,10 @@ func (k *Kind) collection() string {
 	return "/apis/" + k.Resource.APIVersion() + "/" + k.Resource.Plural
 }
 
-// began is the creation time of all objects: it says nothing, and whole seconds
-// look the same in both encodings.
+// began is the creation time of all objects. Whole seconds are the same in both encodings.
 var began = metav1.NewTime(time.Unix(1_700_000_000, 0).UTC())
 
-// next returns what an object becomes by a change. before is nil for one that is
-// made.
+// next returns the next state of an object. before is nil for a new one.
 func (k *Kind) next(before *stored, key object.Key, r *rand.Rand) object.Object {
 	var o object.Object
 	if before != nil {
@@ -95,9 +93,8 @@ func (k *Kind) next(before *stored, key object.Key, r *rand.Rand) object.Object 
 	return o
 }
 
-// Digest is what an object holds, in a few bytes, the same for each decoder and
-// encoding. What a cache may leave out is left out: managedFields, and the
-// kind, which typed objects do not carry.
+// Digest returns a hash of an object that is the same for each decoder and encoding. It leaves
+// out what a cache may leave out: managedFields, and the kind, which typed objects lack.
 func Digest(o object.Object) (uint64, error) {
 	o = o.DeepCopyObject().(object.Object)
 	o.SetManagedFields(nil)

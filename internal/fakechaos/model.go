@@ -72,7 +72,7 @@ func (c *change) apply(state map[object.Key]*stored) {
 	}
 }
 
-// holds reports whether an object was ever seen so in a history.
+// holds reports whether an object was ever in that state in a history.
 func (h *history) holds(key object.Key, s Seen) bool {
 	if o := h.base[key]; o != nil && o.seen == s {
 		return true
@@ -80,8 +80,8 @@ func (h *history) holds(key object.Key, s Seen) bool {
 	return slices.ContainsFunc(h.log, func(c change) bool { return c.key == key && c.object.seen == s })
 }
 
-// model makes the changes, through the server, and keeps what is true. It is guarded by
-// the lock of a [Server].
+// model makes changes through the server and keeps the state that they lead to. The lock of a
+// [Server] guards it.
 type model struct {
 	kind    Kind
 	api     *fakeapi.Resource
@@ -214,7 +214,7 @@ func (m *model) goesBack(key object.Key, before, after Seen) bool {
 
 func text(version int64) string { return strconv.FormatInt(version, 10) }
 
-// number reads a version; what is none is none that this server made.
+// number parses a version. It returns -1 for a text that is no version.
 func number(text string) int64 {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// watching is the answer to a watch. fakeapi writes it, one event a Write; what goes wrong
-// in between goes wrong here.
+// watching is the answer to a watch, between fakeapi and the client. fakeapi writes each event
+// by one Write, and watching adds the faults.
 type watching struct {
 	http.ResponseWriter
 	server   *Server
@@ -26,7 +26,7 @@ type watching struct {
 
 	state  bool    // it is sending the state
 	owes   bool    // the client waits for the bookmark that ends the state
-	silent bool    // which is not sent while the server rages
+	silent bool    // that bookmark is not sent while the server rages
 	endsIn int     // events of the state until the watch ends; below zero it does not
 	stands int64   // the version up to which it has sent, once it has sent something
 	sent   []frame // the last changes
@@ -86,7 +86,7 @@ func (n *watching) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pass sends an event, or does what goes wrong instead.
+// pass sends an event, or a fault in its place.
 func (n *watching) pass(f frame) error {
 	switch {
 	case f.kind == wire.Error:
@@ -126,7 +126,7 @@ func (n *watching) mark(f frame) error {
 	return n.send(f)
 }
 
-// makeGood sends the bookmark that is owed, once the server is calm.
+// makeGood sends the bookmark that the client waits for, once the server is calm.
 func (n *watching) makeGood() error {
 	if !n.owes || !n.server.dice.calm() {
 		return nil
@@ -162,8 +162,8 @@ func (n *watching) again() []frame {
 	return n.sent[n.server.dice.number(len(n.sent)):]
 }
 
-// mishap returns what goes wrong before a change is sent, if anything. Its error ends the
-// watch.
+// mishap returns the events of a fault before a change is sent, if there is one. An error ends
+// the watch.
 func (n *watching) mishap() func(frame) error {
 	d := n.server.dice
 	last := func(f frame) error { return errors.Join(n.send(f), errEnded) }
