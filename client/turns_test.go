@@ -42,7 +42,9 @@ func TestRequestsTakeTurnsAndStreamsDoNot(t *testing.T) {
 		now.Add(-1)
 		return nil
 	})
-	one := func(method string) *client.Request { return c.Request(method).Resource(pods).Key(object.KeyOf(pod("a"))) }
+	one := func(method string) *client.Request {
+		return c.Request(method).Resource(pods).Key(object.KeyOf(pod("a")))
+	}
 	var tasks sync.WaitGroup
 	for range 300 {
 		tasks.Go(func() {

@@ -64,7 +64,7 @@ func Await[T object.Object](t testing.TB, c *client.Client, key object.Key, what
 			return err
 		}
 		if last = o; !holds(o) {
-			return lastSeen{o}
+			return unfitError{o}
 		}
 		return nil
 	})
@@ -82,16 +82,16 @@ func AwaitGone[T object.Object](t testing.TB, c *client.Client, key object.Key) 
 		case err != nil:
 			return err
 		}
-		return lastSeen{o}
+		return unfitError{o}
 	})
 }
 
-// lastSeen is the error of a wait that sees an object which is not as it should be. A wait
+// unfitError is the error of a wait that sees an object which is not as it should be. A wait
 // sees it again and again, and writes it out at most once.
-type lastSeen struct{ object object.Object }
+type unfitError struct{ object object.Object }
 
 // Error shows the object as YAML, without managedFields.
-func (l lastSeen) Error() string {
+func (l unfitError) Error() string {
 	o := l.object.DeepCopyObject().(object.Object)
 	o.SetManagedFields(nil)
 	text, err := yaml.Marshal(o)

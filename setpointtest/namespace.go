@@ -68,7 +68,7 @@ func (e *Environment) remove(ctx context.Context, namespace *corev1.Namespace) e
 				return err
 			}
 		}
-		return lastSeen{now}
+		return unfitError{now}
 	})
 }
 

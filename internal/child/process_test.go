@@ -158,7 +158,9 @@ echo $! >`+pid+`
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Kill()
+	if err := p.Kill(); err != nil {
+		t.Error(err)
+	}
 	if err := p.Err(); err != nil {
 		t.Errorf("it was killed by us, and its end is %v", err)
 	}

@@ -162,8 +162,8 @@ func (n *watching) again() []frame {
 	return n.sent[n.server.dice.number(len(n.sent)):]
 }
 
-// mishap returns the events of a fault before a change is sent, if there is one. An error ends
-// the watch.
+// mishap returns a fault that precedes the next change, or nil for none. The error of the fault
+// ends the watch.
 func (n *watching) mishap() func(frame) error {
 	d := n.server.dice
 	last := func(f frame) error { return errors.Join(n.send(f), errEnded) }
