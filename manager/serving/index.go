@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -17,7 +18,7 @@ type row struct{ path, about string }
 func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
 	rows := s.rows
 	if s.options.Profiling {
-		rows = append(rows[:len(rows):len(rows)], row{profilesPath, "profiles of the process, for go tool pprof"})
+		rows = append(slices.Clip(rows), row{profilesPath, "profiles of the process, for go tool pprof"})
 	}
 	WritePage(w, func(page io.Writer) {
 		table := tabwriter.NewWriter(page, 0, 8, 2, ' ', 0)
