@@ -54,6 +54,9 @@ func TestTheWriteOfOneControllerIsTheCauseOfAnother(t *testing.T) {
 			}
 			pod = pod.DeepCopy()
 			pod.Labels = map[string]string{"a": "b"}
+			// The paths of an update are known while the informer shows the state that it was made from.
+			b.line.to().Faults.HoldWatches(true)
+			defer b.line.to().Faults.HoldWatches(false)
 			_, err = client.For[*corev1.Pod](b.client).Update(ctx, pod, client.FieldManager("writer"))
 			return controller.Result{}, err
 		}, controller.For(b.pods), controller.Runs(record), quiet()))

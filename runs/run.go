@@ -107,7 +107,8 @@ type Write struct {
 	// Manager is the field manager, if the write named one.
 	Manager string `json:"manager,omitempty"`
 	// Fields has the paths of the fields that the write changed, such as "spec.replicas". For a patch they are
-	// the fields that it names. Paths into Secrets end at the field that has the values.
+	// the fields that it names. They are not known of an update if the informer showed its result before the answer
+	// of the server arrived. Paths into Secrets end at the field that has the values.
 	Fields []string `json:"fields,omitempty"`
 	// MoreFields counts the paths that the record did not keep.
 	MoreFields int `json:"moreFields,omitempty"`
