@@ -47,8 +47,8 @@ func timed(f func() error) (l lap, err error) {
 	return l, err
 }
 
-// measureCache measures one informer over the life of a cache: it is filled,
-// changes come, and somebody reads.
+// measureCache measures one informer over the life of a cache: it is filled, changes
+// come, and a reader reads.
 func measureCache(ctx context.Context, s *sideSpec) (_ readings, err error) {
 	from, err := s.server()
 	if err != nil {
@@ -107,8 +107,8 @@ func sortedKeys(i informer) []object.Key {
 	return keys
 }
 
-// Warm objects are a thousand that somebody holds, as a reconciler holds those
-// that it is at work on.
+// Warm objects are a thousand that a reader holds, as a reconciler holds those that it
+// works on.
 const (
 	warmObjects = 1000
 	warmRounds  = 300

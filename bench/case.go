@@ -255,7 +255,7 @@ func (s *scene) work(ctx context.Context, f func() error) (l lap, err error) {
 	return l, err
 }
 
-// createPods makes Pods that nobody runs.
+// createPods creates Pods that no node runs.
 func (s *scene) createPods(ctx context.Context, n int, pod func(i int) *corev1.Pod) error {
 	return s.each(ctx, n, func(ctx context.Context, i int) error {
 		_, err := s.plain.CoreV1().Pods("default").Create(ctx, pod(i), metav1.CreateOptions{})

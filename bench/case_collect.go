@@ -61,7 +61,7 @@ func measureCollect(ctx context.Context, s *scene) (readings, error) {
 	return readings{"wall": l.wall, "cpu": l.cpu, "rate": float64(s.size) / l.wall, "memory": memory}, err
 }
 
-// measurePlainDelete measures how fast the server deletes Pods that nobody watches.
+// measurePlainDelete measures how fast the server deletes Pods that no client watches.
 func measurePlainDelete(ctx context.Context, s *scene) (readings, error) {
 	if _, err := s.createOwned(ctx); err != nil {
 		return nil, err

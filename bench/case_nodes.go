@@ -86,9 +86,9 @@ func measureNodes(ctx context.Context, s *scene) (readings, error) {
 	return found, err
 }
 
-// lastRenewal returns when the last of the Nodes that fail gave its last sign of life.
-// Nodes that were made together beat together: counted from when they were told to fail,
-// the time would be that until the next beat, which is chance, and not of a controller.
+// lastRenewal returns the time of the last heartbeat of the Nodes that fail. Nodes that
+// were made together beat together: counted from when they were told to fail, the time
+// would be that until the next beat, which is chance, and not of a controller.
 func (s *scene) lastRenewal(ctx context.Context, failing int) (time.Time, error) {
 	leases, err := s.plain.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // podsCase is the memory of a manager with all controllers and many Pods, which
 // several of these look at and nothing has to be done about.
 var podsCase = scaleCase{
-	what:        "memory of a manager with all controllers beside Pods of nobody's",
+	what:        "memory of a manager with all controllers beside Pods without owners",
 	size:        20_000,
 	controllers: allControllers,
 	signs:       true,

@@ -49,7 +49,7 @@ func measureServices(ctx context.Context, s *scene) (readings, error) {
 			name := func(i int) string { return fmt.Sprintf("%s-%d", step.name, i) }
 			err := s.createPods(ctx, servicePods, func(i int) *corev1.Pod {
 				return &corev1.Pod{
-					ObjectMeta: metav1.ObjectMeta{Name: name(i), Labels: map[string]string{"app": "nobody-asks-for-this"}},
+					ObjectMeta: metav1.ObjectMeta{Name: name(i), Labels: map[string]string{"app": "unselected"}},
 					Spec:       template(nil).Spec,
 				}
 			})

@@ -54,23 +54,23 @@
 // # Watches
 //
 // "watch" has 100,000 Pods of the corpus on a real API server, each created and then
-// reported as running, which nobody schedules. Then there are 500 writes a second, of Pods
-// chosen by a seed: nine in ten are updates of an image and of an annotation, one in
+// reported as running, which no scheduler binds. Then there are 500 writes a second, of
+// Pods chosen by a seed: nine in ten are updates of an image and of an annotation, one in
 // twenty a creation, one in twenty a deletion, which is two changes: the server marks a
 // Pod before it is gone. bin/setpoint-watch and the way of kubewatch on the newest
 // client-go (peers/clientgo/kubewatch), each a process of its own, print a line of JSON
-// for each, which this process reads. The figures that begin with "watch" are of both
-// told of the same writes at the same time; with "alone", of one after the other on the
-// same cluster; with "cursor", of Setpoint alone with --cursor, held against the peer
-// alone, which has nothing of the kind.
+// for each, which this process reads. The figures that begin with "watch" are of both told
+// of the same writes at the same time; with "alone", of one after the other on the same
+// cluster; with "cursor", of Setpoint alone with --cursor, held against the peer alone,
+// which has nothing of the kind.
 //
 // Lag is from just before the request of a write until its line has been read: most of it
-// is the server's time, which is printed as well. A change that was accepted and of which
-// no line came is lost; changes told twice, out of order or that nobody made are counted.
-// Synced means that a change is told of, which is tried every quarter of a second. Memory
-// is resident, at rest: the peak holds what garbage there was. The heap is what a
-// collection leaves. What the lines say differs: Setpoint's have old and new value of each
-// field and who wrote it, kubewatch's that there was a change.
+// is the server's time, which is printed as well. A change that was accepted and has no
+// line is lost. Changes that are printed twice, out of order or without having been made
+// are counted. Synced means that a change is told of, which is tried every quarter of a
+// second. Memory is resident, at rest: the peak holds what garbage there was. The heap is
+// what a collection leaves. What the lines say differs: Setpoint's have old and new value
+// of each field and who wrote it, kubewatch's that there was a change.
 //
 // # Soaks
 //
@@ -143,22 +143,21 @@
 // change; that Setpoint's would merge changes for a handler that is behind is not
 // used. client-go's feature gates are as they come.
 //
-// The objects are a corpus that looks like a cluster and is the same each time
-// (corpus.go and its neighbours): Pods of ReplicaSets, Nodes, ConfigMaps that people
-// wrote, a custom resource, which travels as JSON, and ConfigMaps of random bytes,
-// which do not compress. They are encoded once, onto a tape (tape.go), and a server
-// plays that to all (replay.go): in a real one's frames, but with nothing to
-// compute, uncompressed, and without TLS. Each side runs in a process of its own,
-// so that its heap and its CPU time are nobody else's. The server is in the parent
-// process, and its CPU time does not count; but it takes its part of a small
-// machine, and rates by the clock are of both together.
+// The objects are a corpus that looks like a cluster and is the same each time (corpus.go
+// and its neighbours): Pods of ReplicaSets, Nodes, ConfigMaps that people wrote, a custom
+// resource, which travels as JSON, and ConfigMaps of random bytes, which do not compress.
+// They are encoded once, onto a tape (tape.go), and a server plays that to all
+// (replay.go): in a real one's frames, but with nothing to compute, uncompressed, and
+// without TLS. Each side runs in a process of its own, so that its heap and its CPU time
+// are its own. The server is in the parent process, and its CPU time does not count; but
+// it takes its part of a small machine, and rates by the clock are of both together.
 //
-// Heaps are what two collections leave, less what there was before the informer
-// started, and nothing is decoded in them but by the side that holds decoded
-// objects. The CPU of the first sync is that of the whole process from the start of
-// the informer until its handler has been told of everything. Reads are of objects
-// that somebody holds (warm), or that nobody has asked for since the last
-// collection (cold), which for client-go is the same.
+// Heaps are what two collections leave, less what there was before the informer started,
+// and nothing is decoded in them but by the side that holds decoded objects. The CPU of
+// the first sync is that of the whole process from the start of the informer until its
+// handler has been told of everything. Reads are of objects that a reader holds (warm),
+// or that were not read since the last collection (cold), which for client-go is the
+// same.
 //
 // # What is equal where readers and a writer meet
 //

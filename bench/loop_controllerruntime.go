@@ -46,8 +46,8 @@ func (o controllerRuntimeObjects[T, P]) patch(ctx context.Context, key object.Ke
 	return o.client.Patch(ctx, which, crclient.RawPatch(types.MergePatchType, body))
 }
 
-// newControllerRuntimeLoop makes a controller as controller-runtime's builder does,
-// with its defaults, but for its server of metrics and its log.
+// newControllerRuntimeLoop makes a controller as controller-runtime's builder does, with
+// its defaults, except its server of metrics and its log.
 func newControllerRuntimeLoop[T any, P kubeObject[T]](s *sideSpec, config *rest.Config, work loopWork) (*loop, error) {
 	k, err := kindNamed(s.Kind)
 	if err != nil {

@@ -46,7 +46,7 @@ func measureLoop(ctx context.Context, s *sideSpec) (_ readings, err error) {
 	}
 	var runs atomic.Int64
 	var reads atomic.Bool
-	seen := make([]atomic.Int64, s.Objects) // when each was looked at last
+	seen := make([]atomic.Int64, s.Objects) // when each was reconciled last
 	l, err := newLoop(s, from.config, func(ctx context.Context, key object.Key, o loopObjects) error {
 		if reads.Load() {
 			if _, err := o.get(ctx, key); err != nil {

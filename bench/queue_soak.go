@@ -105,7 +105,8 @@ func soakWorker(q soakedQueue, l *soakLedger, items bool) {
 	}
 }
 
-// soakAdder makes so many adds, half of them of keys that nobody adds a second time.
+// soakAdder makes a number of adds, half of them of keys that are not added a second
+// time.
 func soakAdder(ctx context.Context, q soakedQueue, l *soakLedger, r *rand.Rand, adds int) {
 	for adds > 0 && ctx.Err() == nil {
 		how := workqueue.Add{Priority: workqueue.Priority(r.IntN(256) - 128)}

@@ -75,8 +75,8 @@ func (r *replay) change(changes int) {
 	r.moved.Broadcast()
 }
 
-// expire makes changes that nobody is told of, and ends all watches: what was
-// before is forgotten. It returns the version of the last change.
+// expire makes changes without events, and ends all watches: what was before is
+// forgotten. It returns the version of the last change.
 func (r *replay) expire(changes int) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,7 +30,7 @@ type soakDifference struct {
 
 func (d soakDifference) none() bool { return d.missing+d.extra+d.wrong == 0 }
 
-// soakCompare holds what somebody has against what the server has.
+// soakCompare compares what a side has with what the server has.
 func soakCompare(who string, server, has map[object.Key]soakState) soakDifference {
 	d := soakDifference{who: who, objects: len(server)}
 	note := func(count *int, what string, key object.Key) {

@@ -126,7 +126,7 @@ func (s *soakRun) try(ctx context.Context, step soakStep) error {
 	case handOver:
 		return s.handOver(ctx)
 	}
-	return fmt.Errorf("%w: nobody knows how to %s", errSoak, step.action)
+	return fmt.Errorf("%w: there is no action %s", errSoak, step.action)
 }
 
 func (s *soakRun) patch(ctx context.Context, key object.Key, change map[string]any) error {
@@ -204,7 +204,7 @@ func (s *soakRun) followKind(name string, kind object.Resource) error {
 	return nil
 }
 
-// addInformer follows some of the Pods, as nobody else does.
+// addInformer follows some of the Pods, with a selection of its own.
 func (s *soakRun) addInformer(step soakStep) error {
 	if s.passing[step.name] != nil {
 		return nil

@@ -15,9 +15,9 @@ import (
 	"syscall"
 )
 
-// tape holds the encoded objects of a kind, made once and played to everybody.
-// It is a file that is mapped into memory: however large, it is in nobody's heap
-// and no garbage collector looks at it, and processes share it.
+// tape holds the encoded objects of a kind, made once and played to all sides. It is a
+// file that is mapped into memory: however large, it is in no heap, no garbage collector
+// scans it, and processes share it.
 type tape struct {
 	kind    *kind
 	data    []byte

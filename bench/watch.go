@@ -168,7 +168,8 @@ func (b *watchBench) turn(ctx context.Context, out io.Writer, turn int) (err err
 	return nil
 }
 
-// makeReadyPod makes a Pod that is changed until a side tells of it, and by nobody else.
+// makeReadyPod creates a Pod that is changed until a side reports it, and by no other
+// writer.
 func (s *scene) makeReadyPod(ctx context.Context) (*corev1.Pod, error) {
 	const name = "ready"
 	if err := s.makeNamespace(ctx, name); err != nil {

@@ -58,7 +58,7 @@ type account struct {
 	newest  map[string]int // the order of the newest change told of each object
 	twice   int            // told of again
 	back    int            // told of after a later change of the same object
-	unasked int            // nobody wrote that
+	unasked int            // no writer wrote that
 	moved   time.Time      // when a line came last
 }
 
@@ -178,7 +178,7 @@ func (l *ledger) report(side string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.sides[side]
-	text := fmt.Sprintf("%d changes told, %d lost, %d told twice, %d after a later one of the same Pod, %d that nobody wrote",
+	text := fmt.Sprintf("%d changes reported, %d lost, %d reported twice, %d after a later one of the same Pod, %d that were never written",
 		len(a.lags), total(lost), a.twice, a.back, a.unasked)
 	if len(lost) == 0 {
 		return text

@@ -28,17 +28,17 @@ const (
 	deletedOfHundred = 5
 )
 
-// podWriter is who writes Pods, but for their status, as managedFields have it.
+// podWriter is the field manager that writes Pods, except their status.
 const podWriter = "kube-controller-manager"
 
 // flock are the Pods of a cluster that changes. Its methods are safe for concurrent use.
 type flock struct {
 	mu   sync.Mutex
-	free []int // numbers in the corpus; nobody writes to these just now
+	free []int // numbers in the corpus; no writer writes to these just now
 	next int   // number of the Pod that is created next
 }
 
-// take takes a Pod at random, which nobody else is given until it is put back: changes of
+// take takes a Pod at random, which no other caller gets until it is put back: changes of
 // one object come one after the other.
 func (f *flock) take(dice *rand.Rand) (pod int, found bool) {
 	f.mu.Lock()
@@ -67,13 +67,13 @@ func (f *flock) another() int {
 	return f.next - 1
 }
 
-// planned makes of a Pod of the corpus what somebody creates: for a scheduler that there is
-// not, with the account that every namespace has.
+// planned makes of a Pod of the corpus one that a client creates: for a scheduler that does
+// not exist, with the account that every namespace has.
 func planned(p *corev1.Pod) *corev1.Pod {
 	p.ObjectMeta = metav1.ObjectMeta{
 		Name: p.Name, Namespace: p.Namespace, Labels: p.Labels, Annotations: p.Annotations, OwnerReferences: p.OwnerReferences,
 	}
-	p.Spec.SchedulerName = "nobody"
+	p.Spec.SchedulerName = "none"
 	p.Spec.ServiceAccountName, p.Spec.DeprecatedServiceAccount = "default", ""
 	p.Status = corev1.PodStatus{}
 	return p

@@ -39,7 +39,7 @@ type watcher struct {
 	read  chan struct{} // closed when its output has ended
 
 	lines, bytes atomic.Int64
-	ledger       atomic.Pointer[ledger] // nil: nobody counts
+	ledger       atomic.Pointer[ledger] // nil: not counted
 
 	mu    sync.Mutex
 	wrong error // a line that cannot be read
@@ -212,7 +212,7 @@ func heapOf(text string) (float64, error) {
 	return 0, errors.New("reading the size of a heap: no HeapAlloc in its profile")
 }
 
-// freePort is a port on which nobody listens just now.
+// freePort is a port on which no process listens just now.
 func freePort() (int, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")

@@ -135,16 +135,16 @@ func TestLedgerTellsWhatWasLostTwiceAndOutOfOrder(t *testing.T) {
 		}
 	}
 	for side, want := range map[string]string{
-		"good": "5 changes told, 0 lost, 0 told twice, 0 after a later one of the same Pod, 0 that nobody wrote",
-		"bad":  "2 changes told, 3 lost, 0 told twice, 1 after a later one of the same Pod, 1 that nobody wrote; lost were 1 created, 1 deleted, 1 marked",
+		"good": "5 changes reported, 0 lost, 0 reported twice, 0 after a later one of the same Pod, 0 that were never written",
+		"bad":  "2 changes reported, 3 lost, 0 reported twice, 1 after a later one of the same Pod, 1 that were never written; lost were 1 created, 1 deleted, 1 marked",
 	} {
 		if got := l.report(side); got != want {
 			t.Errorf("%s: %q, want %q", side, got, want)
 		}
 	}
 	l.tell("good", writes[0], at(200))
-	if got := l.report("good"); !strings.Contains(got, ", 1 told twice,") {
-		t.Errorf("%q, want one told twice", got)
+	if got := l.report("good"); !strings.Contains(got, ", 1 reported twice,") {
+		t.Errorf("%q, want one reported twice", got)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestWritesThatFailAreCountedAndTheFirstIsKept(t *testing.T) {
 func TestPodsArePlannedAsTheyAreCreated(t *testing.T) {
 	whole := pod(3)
 	p := planned(whole)
-	if p.UID != "" || p.ResourceVersion != "" || len(p.ManagedFields) != 0 || p.Status.Phase != "" || p.Spec.SchedulerName != "nobody" {
+	if p.UID != "" || p.ResourceVersion != "" || len(p.ManagedFields) != 0 || p.Status.Phase != "" || p.Spec.SchedulerName != "none" {
 		t.Errorf("%v is not as somebody creates it", p)
 	}
 	if p.Name == "" || p.Namespace == "" || len(p.Labels) == 0 || len(p.Spec.Containers) != 2 {

@@ -45,8 +45,8 @@ type archive struct {
 	rest, packed, kin []byte // reused
 }
 
-// digest tells families apart. It is long enough that two of them never meet in one:
-// 128 bits of a hash whose seeds nobody knows.
+// digest tells families apart. It is long enough that two of them never meet in one: 128
+// bits of a hash with secret seeds.
 type digest [2]uint64
 
 var seed2 = maphash.MakeSeed()
@@ -69,7 +69,7 @@ func (a *archive) entry(f *frame) (*entry, error) {
 		return nil, fmt.Errorf("the object has no name")
 	}
 	// What cannot be compared cannot be told from what is older.
-	version := unsafe.String(unsafe.SliceData(h.ResourceVersion), len(h.ResourceVersion)) //nolint:gosec // nobody keeps it
+	version := unsafe.String(unsafe.SliceData(h.ResourceVersion), len(h.ResourceVersion)) //nolint:gosec // no reader keeps it
 	if _, err := object.ParseVersion(version); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (a *archive) write(e *entry, form *form, body, name, uid, version []byte) {
 	}
 	text := make([]byte, 0, len(name)+len(uid)+len(version)+len(body))
 	text = append(append(append(append(text, name...), uid...), version...), body...)
-	e.text = unsafe.String(unsafe.SliceData(text), len(text)) //nolint:gosec // nobody else has the bytes
+	e.text = unsafe.String(unsafe.SliceData(text), len(text)) //nolint:gosec // no other entry has the bytes
 }
 
 // holds reports whether an entry is what a frame has, to the last byte.

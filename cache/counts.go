@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// counts is what an informer says of itself. It is written by the reflector and read
-// by anybody.
+// counts is what an informer says of itself. It is written by the reflector and read by
+// any goroutine.
 type counts struct {
 	events atomic.Uint64
 	rate   meter        // of events

@@ -118,7 +118,7 @@ func caller() string {
 			return fmt.Sprintf("%s (%s:%d)", frame.Function, frame.File, frame.Line)
 		}
 		if !more {
-			return "somebody unknown"
+			return "an unknown caller"
 		}
 	}
 }

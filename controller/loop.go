@@ -137,8 +137,8 @@ type refusals struct {
 	said map[string]time.Time
 }
 
-// A missing right is said again after a while: somebody may have thought it
-// mended.
+// A missing right is logged again after a while: an administrator may believe that it was
+// granted.
 const refusalRepeat = 10 * time.Minute
 
 // maxRefusals bounds what is remembered; the texts name namespaces.

@@ -24,8 +24,8 @@ const (
 	askAfter  = 5 * time.Second
 	askSeldom = time.Minute
 
-	// boundOfWait is when a key is let go though a write has not appeared.
-	// Source: k8s.io/kubernetes/pkg/controller, ExpectationsTimeout.
+	// boundOfWait is when a key is released though a write has not appeared. Source:
+	// k8s.io/kubernetes/pkg/controller, ExpectationsTimeout.
 	boundOfWait = 5 * time.Minute
 )
 
@@ -38,8 +38,8 @@ type writes struct {
 	all []unseenWrite
 }
 
-// Record implements client.Recorder. A delete by name alone is one of the object that
-// is shown under it: another may have taken the name before anybody looks again.
+// Record implements client.Recorder. A delete by name alone is one of the object that is
+// shown under it: another may have taken the name before the next read.
 func (w *writes) Record(write client.Write) {
 	answered := write.Object
 	write.Object, write.Patch = nil, nil // they are the caller's
@@ -98,9 +98,9 @@ type ownWrites[K comparable] struct {
 
 	mu      sync.Mutex
 	waiting map[K]string
-	// overdue are the writes of keys that were let go at the bound. They are waited
-	// for again after the run that follows: what could not be seen for minutes costs
-	// one run in each bound that knows of it, and not one run after the other.
+	// overdue are the writes of keys that were released at the bound. They are waited for
+	// again after the run that follows: what could not be seen for minutes costs one run
+	// in each bound that knows of it, and not one run after the other.
 	overdue map[K][]unseenWrite
 }
 
@@ -147,8 +147,8 @@ func shows(informer cache.Handle, write client.Write) bool {
 	return write.Resource.Group == group && write.Resource.Kind == kind && informer.Reaches(write.Key.Namespace)
 }
 
-// sameServer reports whether two clients speak with one server. A version of one means
-// nothing to the other.
+// sameServer reports whether two clients use one server. A version of one means nothing
+// to the other.
 func sameServer(a, b *client.Client) bool {
 	return a == nil || b == nil || a == b || a.Server() == b.Server()
 }

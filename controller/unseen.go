@@ -17,9 +17,9 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// unseenWrite is a write that an informer has not seen. It is one of three: open, of
-// which nobody knows what it did; a delete, seen when the object is gone, begins to
-// go, or has been replaced; or a version, seen when the informer has reached it.
+// unseenWrite is a write that an informer has not seen. It is one of three: open, whose
+// outcome is not known; a delete, seen when the object is gone, begins to go, or has been
+// replaced; or a version, seen when the informer has reached it.
 type unseenWrite struct {
 	client.Write
 	informer cache.Handle

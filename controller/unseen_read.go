@@ -16,8 +16,8 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// read gets the object's metadata from the server. That it is not there is believed of an
-// answer that says so of this object, and of no other 404: a proxy without a server behind
+// read gets the object's metadata from the server. An object counts as absent if the
+// answer names this object, and not after any other 404: a proxy without a server behind
 // it answers with one too, and so does a server that does not serve the kind. Credentials
 // that may write need not have the right to get, so without it the object is listed.
 func (w *unseenWrite) read(ctx context.Context) (m object.Meta, exists bool, err error) {

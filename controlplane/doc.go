@@ -40,8 +40,8 @@ with the configuration that ControlPlane.NodeServing returns. The Service
 # Who may connect
 
 The API servers listen on loopback, unless Options.BindAddress says otherwise,
-and accept only who RBAC lets in. AdminConfig and the kubeconfig speak for a
-member of system:masters, UserConfig for anybody else. etcd listens on a unix
+and RBAC decides about requests. AdminConfig and the kubeconfig are for a
+member of system:masters, UserConfig is for other users. etcd listens on a unix
 socket in a directory of mode 0700, and on no port. All files have mode 0600.
 
 # Several API servers
@@ -78,11 +78,11 @@ to start. The directory holds
 
 The directory must belong to the user who starts the control plane, be no symbolic link
 of another user, and so must its files and the directories above it, or else they belong
-to root; where everybody may write to one of those above, it must be sticky, as /tmp is.
+to root; if every user may write to one of those above, it must be sticky, as /tmp is.
 A directory that group or others may write to is accepted while it is empty, and closed.
 Anything else is refused with ErrUntrustedDataDir: keys in it may be known to another
 user, and a link in it may lead to files of this one. Temporary directories that a killed
-process left are removed if they belong to this user and nobody else may enter them.
+process left are removed if they belong to this user and no other user may enter them.
 
 Authorities are valid for ten years, all other certificates for one year from the
 start that made them. Keys are ECDSA P-256.

@@ -86,8 +86,8 @@ func released(l *coordinationv1.Lease, now instant, word string) *coordinationv1
 		}
 		l.Annotations[wordAnnotation] = word
 	}
-	nobody, second, at := "", int32(1), metav1.NewMicroTime(now.wall)
-	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.AcquireTime, l.Spec.RenewTime = &nobody, &second, &at, &at
+	none, second, at := "", int32(1), metav1.NewMicroTime(now.wall)
+	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.AcquireTime, l.Spec.RenewTime = &none, &second, &at, &at
 	return l
 }
 

@@ -109,7 +109,7 @@ func (m *Manager) writeProcess(w io.Writer) {
 		return
 	}
 	s := m.elector.Status()
-	fmt.Fprintf(w, "lease %s: this is %s, the holder is %s (term %d)\n", m.election.Key, firstLine(s.Identity), firstLine(orNobody(s.Holder)), s.Transitions)
+	fmt.Fprintf(w, "lease %s: this is %s, the holder is %s (term %d)\n", m.election.Key, firstLine(s.Identity), firstLine(orNone(s.Holder)), s.Transitions)
 	if term := m.fence.term.Load(); term != nil {
 		if err := term.Certain(); err != nil {
 			fmt.Fprintf(w, "writes are held back: %s\n", firstLine(err.Error()))
@@ -133,9 +133,9 @@ func (m *Manager) state() string {
 	return "stopping"
 }
 
-func orNobody(holder string) string {
+func orNone(holder string) string {
 	if holder == "" {
-		return "nobody"
+		return "none"
 	}
 	return holder
 }

@@ -10,14 +10,14 @@
 //	...
 //	return mgr.Run(ctx)
 //
-// [Manager.Run] waits for the server, starts the informers, and starts each
-// controller as soon as the informers that it reads have a first state. A
-// controller whose informers cannot be read, because a right is missing or a kind
-// is not served, holds up nobody else: the log says once what is missing, and the
-// controller starts when it is there.
+// [Manager.Run] waits for the server, starts the informers, and starts each controller as
+// soon as the informers that it reads have a first state. A controller whose informers
+// cannot be read, because a right is missing or a kind is not served, delays no other
+// controller: the log names once what is missing, and the controller starts when it is
+// there.
 //
-// All controllers work with the manager's credentials, but for those that are built on the
-// host that [Manager.As] returns, which write and record events with their own.
+// All controllers work with the manager's credentials, except those on the host that
+// [Manager.As] returns, which write and record events with their own.
 //
 // # Leading
 //

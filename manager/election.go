@@ -20,8 +20,8 @@ import (
 // error; a supervisor begins anew.
 func LeaderElection(c lease.Config) Option { return func(m *Manager) { m.election = &c } }
 
-// KeepLease has a manager that stops leave its lease to expire. By default it lets go of it,
-// so that nobody waits for a process that is gone.
+// KeepLease has a manager that stops leave its lease to expire. By default it releases the
+// lease, so that no process waits for one that is gone.
 func KeepLease() Option { return func(m *Manager) { m.keepLease = true } }
 
 // elect stands by until this process holds the lease, if there is one to hold. From then
@@ -34,7 +34,7 @@ func (m *Manager) elect(s *stop) (term context.Context, release func(), left err
 	m.phase.Store("standing by")
 	var t *lease.Term
 	if left := s.do(parts, always("standing by for the lease"), func() { t, _ = m.elector.Acquire(s.ctx) }, func() {
-		if t != nil { // nobody has worked in that term
+		if t != nil { // no controller has worked in that term
 			m.release(s, t, "")
 		}
 	}); left != nil || t == nil {
@@ -45,7 +45,7 @@ func (m *Manager) elect(s *stop) (term context.Context, release func(), left err
 	return t.Context(), func() { m.release(s, t, m.written.String()) }, nil
 }
 
-// release ends a term and lets go of the lease, with a word for the next holder.
+// release ends a term and releases the lease, with a word for the next holder.
 func (m *Manager) release(s *stop, t *lease.Term, word string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 3*s.share()/2)
 	defer cancel()

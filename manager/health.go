@@ -44,8 +44,8 @@ func (m *Manager) checkServer() error {
 	return nil
 }
 
-// checkInformers fails while informers wait for their first state. Those that something
-// keeps from it hold up nobody, as their controllers do not; /debug/informers tells.
+// checkInformers fails while informers wait for their first state. Informers that cannot
+// sync delay no other controller; /debug/informers shows them.
 func (m *Manager) checkInformers() error {
 	var waiting []string
 	for _, s := range m.factory.Status() {

@@ -59,6 +59,6 @@
 // checkout of Setpoint builds both, into its folder bin. They are looked for at
 // $SETPOINT_BIN, in a folder bin beside the test or above it, up to the root of its
 // module, and in PATH. A test without them fails, and says so: a test that is skipped
-// because something is missing is a test that nobody runs. With -short, tests that need a
-// cluster are skipped.
+// because something is missing is never run. With -short, tests that need a cluster are
+// skipped.
 package setpointtest

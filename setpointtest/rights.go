@@ -49,10 +49,10 @@ func Restricted(t testing.TB, config *rest.Config, rules []rbacv1.PolicyRule) *r
 	}
 	t.Cleanup(func() { remove(t, bindings, object.KeyOf(role)) })
 
-	somebody := rest.CopyConfig(config)
-	somebody.Impersonate = rest.ImpersonationConfig{UserName: role.Name}
-	AwaitRights(t, somebody, "", rules)
-	return somebody
+	restricted := rest.CopyConfig(config)
+	restricted.Impersonate = rest.ImpersonationConfig{UserName: role.Name}
+	AwaitRights(t, restricted, "", rules)
+	return restricted
 }
 
 // remove deletes what a test has made outside of its namespace. That the cluster is gone by

@@ -47,7 +47,7 @@ func (r *runCommand) complete(c *cobra.Command) {
 // sortsOfChanges are the values of --show that add something.
 func sortsOfChanges(context.Context) ([]string, error) {
 	return []string{
-		string(event.Status) + "\twhat somebody reports, such as a Pod that becomes ready",
+		string(event.Status) + "\twhat a controller or a kubelet reports, such as a Pod that becomes ready",
 		string(event.Heartbeat) + "\tsomebody says that he is alive: leases, times of conditions",
 		string(event.Version) + "\tnothing that can be seen but the resourceVersion",
 	}, nil

@@ -50,11 +50,11 @@ func (j *job) Run(ctx context.Context) error {
 func (j *job) limit(server string, elected bool) *time.Timer {
 	why := fmt.Sprintf("the server %s could not be reached", server)
 	if elected {
-		why += ", or somebody else held the lease"
+		why += ", or another process held the lease"
 	}
 	return time.AfterFunc(onceWaits, func() {
 		if !j.begun.Load() {
-			j.end(fmt.Errorf("nothing was looked at: for %s %s", onceWaits, why))
+			j.end(fmt.Errorf("nothing was compared: for %s %s", onceWaits, why))
 		}
 	})
 }
@@ -75,7 +75,7 @@ func (r *runCommand) outcome(ctx context.Context, j *job, err error) error {
 		r.changed = true
 		return cli.StatusError(somethingChanged)
 	case stopped && !j.done.Load():
-		return errors.New("stopped before everything had been looked at")
+		return errors.New("stopped before everything was compared")
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ webhooks, chat and mail.`,
   # several kinds in two namespaces, field by field
   setpoint watch deployments,services -n team-a -n team-b -o diff
 
-  # Deployments that somebody scales
+  # Deployments that are scaled
   setpoint watch deploy --where 'event.verb == "updated" && old.spec.replicas != new.spec.replicas'
 
   # every kind that there is, for a program

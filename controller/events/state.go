@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// recorderState decides what becomes of an event: written, counted in one that
-// was written before, or dropped. It is used by one goroutine, reads no clock and
-// speaks with nobody.
+// recorderState decides what becomes of an event: written, counted in one that was
+// written before, or dropped. It is used by one goroutine, reads no clock and sends no
+// requests.
 type recorderState struct {
 	similar map[string]*similarity
 	objects map[string]*allowance

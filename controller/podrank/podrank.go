@@ -43,7 +43,7 @@ type Options struct {
 // times that are about the same, the order is not transitive, upstream's is not either;
 // sorting then still gives an order that holds for most pairs.
 //
-// Pods that have ended are not ranked by it: they are missed by nobody.
+// Pods that have ended are not ranked by it: they serve no clients.
 //
 // Source of the order: k8s.io/kubernetes/pkg/controller, ActivePodsWithRanks.
 func New(o Options) owned.Rank[*corev1.Pod] {

@@ -25,7 +25,7 @@
 // # Which revision is the newest
 //
 // [History.Ensure] returns the revision whose data equal those of the object. The newest one
-// stays as it is. An older one gets the next number, which makes it the newest: somebody has
+// stays as it is. An older one gets the next number, which makes it the newest: a user has
 // rolled back. If there is none, Ensure creates one.
 //
 // Kubernetes changes how it writes a template from one version to another. A StatefulSet's

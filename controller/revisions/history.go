@@ -115,8 +115,8 @@ func (h *History) create(ctx context.Context, s State, number int64, collisions 
 	}
 }
 
-// mayBeOf reports whether a revision is the owner's, or nobody's, so that the owner will
-// adopt it.
+// mayBeOf reports whether a revision is the owner's, or has no owner, so that the owner
+// will adopt it.
 func mayBeOf(r *appsv1.ControllerRevision, owner object.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(r)
 	return ref == nil || ref.UID == owner.GetUID()

@@ -44,5 +44,5 @@
 //   - A schedule of several slots a minute stops after a Job whose name exists. Here the next
 //     minute starts one, and an Event says that only one Job a minute starts.
 //   - It misses the days that have no midnight, such as the first day of summer time in Chile.
-//   - An Event says that the name of a Job is taken by a Job of somebody else.
+//   - An Event reports that another owner's Job has the name of a Job.
 package cronjob

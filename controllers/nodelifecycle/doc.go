@@ -29,9 +29,9 @@
 //
 // All Nodes are checked every second ([Options] has this and all other figures), and when
 // the grace period of one is over. A heartbeat in the Node's status, or a renewal of its
-// Lease, is a sign of life at the time at which it is noticed here; the clocks of Nodes
-// count for nothing. After 50 s without one the Node is silent, after 60 s if it has never
-// posted a status.
+// Lease, counts from the time at which it is noticed here; the clocks of Nodes are not
+// used. After 50 s without one the Node is silent, after 60 s if it has never posted a
+// status.
 //
 // A watch of Leases that lags makes every Node seem silent. Before a Node is turned Unknown
 // its Lease is therefore read from the server. If that is another version than the one in
@@ -88,8 +88,8 @@
 //     those once that it sees for the first time.
 //   - The time of a start-up begins when the Node is first seen, not with its
 //     creation timestamp, which is of another clock.
-//   - A silent Node is noticed some 1.2 s late at most. Upstream looks every 5 s, both for
-//     its last sign of life and for its absence.
+//   - A silent Node is noticed some 1.2 s late at most. Upstream checks every 5 s, both
+//     for its last heartbeat and for its absence.
 //   - When the time ends in which every zone was down, no grace period starts again:
 //     upstream's would help only a Node that is silent and not Unknown yet.
 //   - What is granted at a rate is done until it succeeds, and a grant that failed at

@@ -69,13 +69,13 @@ type health struct {
 	posted    bool
 	heartbeat time.Time
 	renewed   time.Time
-	// alive is when the last sign of life arrived, by the local clock: the clocks of
-	// nodes differ.
+	// alive is when the last heartbeat arrived, by the local clock: the clocks of nodes
+	// differ.
 	alive time.Time
 	// attended is when its run was last requested because it is silent and not Unknown.
 	attended time.Time
-	// confirmed: since the last sign of life the server's Lease was found to be as silent
-	// as the cache's.
+	// confirmed: since the last heartbeat the server's Lease was found to be as silent as
+	// the cache's.
 	confirmed bool
 	// down is since when the node is not ready, zero while it is.
 	down time.Time
@@ -97,11 +97,11 @@ func (h *health) look(s sighting, now time.Time) {
 	h.posted, h.heartbeat, h.renewed = s.ready != "", s.heartbeat, s.renewed
 }
 
-// lives notes a sign of life.
+// lives records a heartbeat.
 func (h *health) lives(now time.Time) { h.alive, h.confirmed = now, false }
 
-// silentIn returns how long the node may still be without a sign of life. It is silent
-// where nothing is left.
+// silentIn returns how long the node may still be without a heartbeat. It is silent where
+// nothing is left.
 func (h *health) silentIn(o Options, now time.Time) time.Duration {
 	grace := o.NodeMonitorGracePeriod
 	if !h.posted {

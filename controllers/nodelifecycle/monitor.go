@@ -226,8 +226,8 @@ func (m *monitor) grant(f *findings) {
 	}
 }
 
-// on returns the verdict on a node, with what is seen of it now: a sign of life may
-// have come since the last look.
+// on returns the verdict on a node, with what is seen of it now: a heartbeat may have
+// come since the last check.
 func (m *monitor) on(s sighting, now time.Time) verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()

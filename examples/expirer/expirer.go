@@ -33,7 +33,7 @@ func newExpirer(h controller.Host) *controller.Controller {
 		left, expires, err := timeLeft(m, time.Now())
 		switch {
 		case err != nil:
-			return controller.Result{}, controller.Terminal(err) // until somebody changes it
+			return controller.Result{}, controller.Terminal(err) // until a user changes it
 		case !expires:
 			return controller.Result{}, nil
 		case left > 0:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,18 +109,31 @@ func TestRegistryHostsAreFound(t *testing.T) {
 	}
 }
 
-func TestSubjectsWithoutNamesAreFound(t *testing.T) {
+func TestPhrasesThatNoSentenceHasAreFound(t *testing.T) {
 	dir := t.TempDir()
-	text := "# Who may read\n\nWho " + "reads it pays. It is made for " + "who asks; it says who changed it.\n" + "Who" + "ever writes waits.\n"
-	if err := os.WriteFile(filepath.Join(dir, "notes.md"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	text := "# Who may read\n\nWho " + "reads it pays. It is made for " + "who asks; it says who changed it.\n" + "Who" + "ever writes waits.\n" +
+		"Any" + "body may read.\nIt lets go " + "of the lease.\nA kind is served no " + "more.\nThe body is read.\n"
+	for _, name := range []string{"notes.md", "notes_test.go", "CHANGELOG.md"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	found, err := houserules.Words(dir, []string{"notes.md"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(found) != 2 || !strings.HasPrefix(found[0], "notes.md:3: ") || !strings.HasPrefix(found[1], "notes.md:4: ") {
-		t.Errorf("found %q, want lines 3 and 4", found)
+	for file, lines := range map[string][]int{"notes.md": {3, 4, 5, 6, 7}, "notes_test.go": {3, 4}, "CHANGELOG.md": nil} {
+		found, err := houserules.Words(dir, []string{file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, line := range found {
+			number, err := strconv.Atoi(strings.Split(line, ":")[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, number)
+		}
+		if !slices.Equal(got, lines) {
+			t.Errorf("%s: found %q, want lines %d", file, found, lines)
+		}
 	}
 }
 

@@ -80,7 +80,7 @@ func (c *certificates) byCertificate(chain []*x509.Certificate) (*user, error) {
 	}
 	leaf := chain[0]
 	if leaf.Subject.CommonName == "" {
-		return nil, errors.New("it names nobody: its common name is empty")
+		return nil, errors.New("it names no user: its common name is empty")
 	}
 	uid, err := uidOf(leaf)
 	if err != nil {

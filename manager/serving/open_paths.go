@@ -25,7 +25,7 @@ func checkOpen(paths []string) error {
 	return nil
 }
 
-// open reports whether everybody may see a path.
+// open reports whether a path needs no rights.
 func open(paths []string, path string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
 		if prefix, ok := strings.CutSuffix(p, "*"); ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// state is an object at one version. It never changes, but for its encodings, which are
+// state is an object at one version. It never changes, except its encodings, which are
 // made when a client first reads them.
 type state struct {
 	object  *unstructured.Unstructured

@@ -114,7 +114,7 @@ func TestEachMistakeHasAPlaceAndAnAdvice(t *testing.T) {
 		{"misspelt sort", "sinks: [{name: a, wbhook: {}}]", `w.yaml:2:19: sinks[0]: there is no key "wbhook" here; did you mean "webhook"? There are name, terminal, file, webhook, kubernetesEvents, mail, delivery`},
 		{"a sort that is gone", "sinks: [{name: a, notify: {urlFrom: {env: X}}}]", `w.yaml:2:19: sinks[0]: there is no key "notify" any more; write webhook with a body for a chat service, or mail, as docs/watch-sinks.md says`},
 		{"secret in two places", "sinks: [{name: a, webhook: {urlFrom: {file: x, env: y}}}]", `w.yaml:2:38: sinks[0].webhook.urlFrom: names a file and an environment variable: set file or env, not both`},
-		{"route to nowhere", "routes: [{match: {}}]", `w.yaml:2:10: routes[0]: a route leads to sinks; name them, as in "sinks: […]", or write "sinks: []" to tell nobody of what it matches`},
+		{"route to nowhere", "routes: [{match: {}}]", `w.yaml:2:10: routes[0]: a route leads to sinks; name them, as in "sinks: […]", or write "sinks: []" to drop what it matches`},
 		{"sink that is not there", aSink + "routes: [{sinks: [b]}]", `w.yaml:5:19: routes[0].sinks[0]: there is no sink "b"; there is only "a"`},
 		{"no sinks at all", "routes: [{sinks: [b]}]", `w.yaml:2:19: routes[0].sinks[0]: there is no sink "b", nor any other; write it under sinks`},
 		{"end that goes on", aSink + "routes: [{sinks: [], continue: true}, {sinks: [a]}]", `w.yaml:5:32: routes[0].continue: a route without sinks that continues does nothing; take continue out, and what it matches ends here`},

@@ -149,7 +149,7 @@ func (c *Config) unmatched() string {
 	case slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Match.empty() }):
 		return ""
 	}
-	return "what no route matches is told to nobody"
+	return "an event that no route matches goes to no sink"
 }
 
 // routesTo returns what the routes to a sink match, in words.

@@ -241,7 +241,7 @@ func addressOf(listen string) (netip.AddrPort, error) {
 	}
 	at, err := netip.ParseAddrPort(listen)
 	if err == nil && at.Port() == 0 {
-		err = errors.New("port 0 is none that anybody finds")
+		err = errors.New("port 0 is not a fixed port; name one")
 	}
 	return at, err
 }

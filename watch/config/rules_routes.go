@@ -58,7 +58,7 @@ func (r *rules) leads(path string, route *Route, names []string) {
 	at := join(path, "sinks")
 	switch {
 	case r.nodes[at] == nil && !r.spoilt(at):
-		r.wrong(path, "a route leads to sinks; name them, as in \"sinks: [%s]\", or write \"sinks: []\" to tell nobody of what it matches", exampleSink(names))
+		r.wrong(path, "a route leads to sinks; name them, as in \"sinks: [%s]\", or write \"sinks: []\" to drop what it matches", exampleSink(names))
 		return
 	case len(route.Sinks) == 0 && route.Continue:
 		r.wrong(join(path, "continue"), "a route without sinks that continues does nothing; take continue out, and what it matches ends here")

@@ -24,7 +24,7 @@
 //
 // # Terminals
 //
-// Anybody who may write objects chooses the texts in them, and a terminal obeys control
+// Every user who may write objects chooses the texts in them, and a terminal obeys control
 // characters. So no form writes any: text and diff show them as \x1b or \u202e, JSON and YAML
 // have escapes that programs read back. The only control characters are the colours, if Options
 // ask for them.
@@ -34,9 +34,9 @@
 // # What exists already
 //
 // The words for a change are half of this package: kubectl and its libraries print objects, and
-// nothing prints the difference of two in a phrase. They are one file for each part of an object
-// (words_metadata.go, words_spec.go, words_status.go). The YAML encoder is go.yaml.in/yaml/v3;
-// it refuses objects as deep as an API server takes them, which yaml_node.go mends. Libraries for
-// diffs of texts take time with the square of a text or more, without a bound, and anybody may
-// write a ConfigMap of a megabyte; here the table has one ([diff.Common]).
+// nothing prints the difference of two in a phrase. They are one file for each part of an
+// object (words_metadata.go, words_spec.go, words_status.go). The YAML encoder is
+// go.yaml.in/yaml/v3; it refuses objects as deep as an API server takes them, which
+// yaml_node.go mends. Libraries for diffs of texts take time with the square of a text or more,
+// without a bound, and a ConfigMap may have a megabyte; here the table has one ([diff.Common]).
 package format

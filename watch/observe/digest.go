@@ -24,10 +24,10 @@ type Digest [16]byte
 
 func (d *Digest) halves() (content, status []byte) { return d[:len(d)/2], d[len(d)/2:] }
 
-// DigestOf returns the digest of an object, which is a JSON tree with its apiVersion and
-// kind. Each half is the first quarter of an HMAC-SHA256 of a canonical encoding: objects that
-// package diff calls equal have equal digests. The key is kept with the digests and like
-// them; without it, nobody can find out a short secret by trying.
+// DigestOf returns the digest of an object, which is a JSON tree with its apiVersion and kind.
+// Each half is the first quarter of an HMAC-SHA256 of a canonical encoding: objects that
+// package diff calls equal have equal digests. The key is kept with the digests and like them;
+// without it, a short secret cannot be found out by trying.
 func DigestOf(object map[string]any, key []byte) Digest {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)

@@ -19,9 +19,10 @@
 //
 // The values of Secrets are always hidden, and further values by [Rule]. A text such as
 // "(hidden 3f9a1c)" replaces a hidden value. The tag changes with the value, so a reader sees
-// that the value changed. It is made with a key, the object's UID and the path, so nobody can
-// try values against it, or find the same value elsewhere by it. Comparisons are between the
-// real values. Everything in an event comes from trees in which they are replaced.
+// that the value changed. It is made with a key, the object's UID and the path, so values
+// cannot be tried against it, and the same value is not recognized elsewhere. Comparisons are
+// between the real values. Everything in an event comes from trees in which they are
+// replaced.
 //
 // A hidden value also hides the copies of the object that deploying programs keep in
 // annotations. Where an object does not have the shape that a rule expects, more is hidden, not
@@ -32,8 +33,8 @@
 // # Digests
 //
 // A cursor keeps a [Digest] of each object, 16 bytes, by which it notices later whether, and in
-// which respect, the object changed. It is made with a key: the digest of a short secret
-// would give the secret away to anybody who tries all values.
+// which respect, the object changed. It is made with a key: the digest of a short secret would
+// reveal the secret to an attacker who tries all values.
 //
 // The encoding that is digested is our own (digest.go), and part of what a cursor's file means:
 // another encoding would make every object look changed after an upgrade.

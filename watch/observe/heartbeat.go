@@ -11,7 +11,8 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 )
 
-// beats is a tree of the heartbeats of a kind: fields that say only that somebody is alive.
+// beats is a tree of the heartbeats of a kind: fields that show only that a component is
+// alive.
 type beats struct {
 	fields map[string]*beats
 	each   *beats // every element of a list

@@ -29,7 +29,7 @@ var (
 )
 
 const (
-	// longest is how many bytes a condition may have: more than anybody writes by hand.
+	// longest is how many bytes a condition may have: more than users write by hand.
 	longest = 8 << 10
 	// costLimit is what one evaluation may cost, in CEL's units, of which reading a field is
 	// one. It is a twentieth of what Kubernetes grants an expression of a policy, because

@@ -194,8 +194,8 @@ func (c *controller) setFinalizers(ctx context.Context, service *corev1.Service,
 	return c.server.Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 }
 
-// conclude writes down how it went, and hands on what decides when the Service is
-// looked at again.
+// conclude writes the result into the status, and returns what decides when the Service
+// is reconciled again.
 func (c *controller) conclude(ctx context.Context, service *corev1.Service, address string, failure error) error {
 	now := service.DeepCopy()
 	describe(now, address, failure, time.Now())

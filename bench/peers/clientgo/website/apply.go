@@ -26,7 +26,7 @@ type object interface {
 	runtime.Object
 }
 
-// apply makes the fields that are set in o true, unless it is somebody else's.
+// apply applies the fields that are set in o, unless the object has another owner.
 func apply[T object](ctx context.Context, server owned[T], site *Website, o T) (T, error) {
 	var none T
 	there, err := server.Get(ctx, o.GetName(), metav1.GetOptions{})

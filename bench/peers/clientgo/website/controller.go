@@ -211,7 +211,7 @@ func (c *controller) serve(ctx context.Context, site *Website) error {
 	return c.hosts.set(site, service.Spec.ClusterIP)
 }
 
-// describe sets the condition that says how it goes, for the spec that was looked at.
+// describe sets the condition Ready, for the spec that was reconciled.
 func describe(site *Website, err error) {
 	status, reason := metav1.ConditionTrue, "Serving"
 	message := fmt.Sprintf("%d of %d replicas are available", site.Status.Available, site.Spec.Replicas)

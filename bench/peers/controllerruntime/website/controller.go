@@ -98,8 +98,8 @@ func (r *reconciler) serve(ctx context.Context, site *Website) error {
 	return r.hosts.set(site, service.Spec.ClusterIP)
 }
 
-// apply makes the fields that are set in o true, unless it is somebody else's, and
-// leaves in o what there is then.
+// apply applies the fields that are set in o, unless the object has another owner, and
+// leaves the result in o.
 func (r *reconciler) apply(ctx context.Context, site *Website, o client.Object) error {
 	kind, err := apiutil.GVKForObject(o, r.Scheme())
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *reconciler) apply(ctx context.Context, site *Website, o client.Object) 
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(config.Object, o)
 }
 
-// describe sets the condition that says how it goes, for the spec that was looked at.
+// describe sets the condition Ready, for the spec that was reconciled.
 func describe(site *Website, err error) {
 	status, reason := metav1.ConditionTrue, "Serving"
 	message := fmt.Sprintf("%d of %d replicas are available", site.Status.Available, site.Spec.Replicas)

@@ -21,7 +21,7 @@ type Website struct {
 	Status WebsiteStatus `json:"status,omitzero"`
 }
 
-// WebsiteSpec is what somebody wants.
+// WebsiteSpec is the desired state.
 type WebsiteSpec struct {
 	Host     string `json:"host"`
 	Page     string `json:"page"`
