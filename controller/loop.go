@@ -50,9 +50,9 @@ func (c *Keyed[K]) run(ctx context.Context, item workqueue.Item[K]) {
 	result, err := c.call(runCtx, &run.notes, req)
 	outcome, next := c.after(ctx, req, result, err)
 	place := c.recordRun(&item, &run.notes, outcome, err, next)
-	// The key is done when the informers have seen what was written. Until then
-	// the queue merges whatever is added for it and hands it to nobody; the
-	// worker is free for other keys.
+	// The key is done when the informers have seen what was written. Until then the queue
+	// merges whatever is added for it and hands it to no worker; the worker is free for
+	// other keys.
 	c.own.settle(ctx, item.Key, run.writes.take(), place)
 }
 

@@ -29,11 +29,12 @@ const (
 	WebhookFailed = "WebhookFailed"
 )
 
-// refusal returns the reason that the error of a write to an object gives, if it is one of those that go on until
-// somebody else acts.
-// Source of the words: k8s.io/apiserver/pkg/admission/plugin/resourcequota (checkRequest),
-// k8s.io/kubernetes/plugin/pkg/admission/serviceaccount (Admit), k8s.io/apiserver/pkg/admission/plugin/webhook/errors
-// (ToStatusErr, ErrCallingWebhook), k8s.io/apiserver/pkg/admission/plugin/policy/validating.
+// refusal returns the reason that the error of a write to an object gives, if it is one of
+// those that go on until another client acts. Source of the words:
+// k8s.io/apiserver/pkg/admission/plugin/resourcequota (checkRequest),
+// k8s.io/kubernetes/plugin/pkg/admission/serviceaccount (Admit),
+// k8s.io/apiserver/pkg/admission/plugin/webhook/errors (ToStatusErr, ErrCallingWebhook),
+// k8s.io/apiserver/pkg/admission/plugin/policy/validating.
 func refusal(verb string, of runs.Object, err error) (Reason, bool) {
 	text := err.Error()
 	does := []any{"verb", verb, "object", of.String()}

@@ -30,7 +30,7 @@ type asked struct {
 }
 
 // Serve makes the manager serve pages on a listener while it runs: /healthz, /livez and /readyz,
-// with a path below them for each check, for everybody; /metrics, /debug/controllers and
+// with a path below them for each check, for every client; /metrics, /debug/controllers and
 // /debug/informers for users with the right. Package serving says how users are known. Config,
 // ClientOptions and Log of the options are the manager's unless they are given. Run closes the
 // listener.

@@ -34,7 +34,7 @@ func Apart(config *rest.Config) *rest.Config {
 // OneByOne returns a configuration with which each request has a connection to itself while
 // it is under way (HTTP/1.1). A request that times out closes its connection, and the next
 // dials: a connection that lost its other end without a word costs one renewal of a lease,
-// where a connection with HTTP/2 would be used for as long as nobody notices.
+// where a connection with HTTP/2 would be used until the loss is noticed.
 func OneByOne(config *rest.Config) *rest.Config {
 	if config == nil || config.Transport != nil {
 		return config

@@ -105,7 +105,7 @@ func (o *Options) inCertDir(address net.Addr) error {
 	if err := os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600); err != nil {
 		return err
 	}
-	if err := os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}), 0o644); err != nil { //nolint:gosec // it is shown to everybody
+	if err := os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}), 0o644); err != nil { //nolint:gosec // every client gets it
 		return err
 	}
 	o.CertFile, o.KeyFile = certFile, keyFile

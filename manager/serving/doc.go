@@ -1,9 +1,9 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serving serves pages about a process: health for everybody, and metrics, debug pages
-// and profiles for the users of a cluster who have the right to see them. A manager uses it by
-// manager.Serve. A program without one uses it so:
+// Package serving serves pages about a process: health for every client, and metrics, debug
+// pages and profiles for the users of a cluster who have the right to see them. A manager uses
+// it by manager.Serve. A program without one uses it so:
 //
 //	server, err := serving.New(listener, serving.Options{Config: config})
 //	server.Health("/livez", "whether a restart would help", serving.NewHealth(nil).Handler("livez", checks...))

@@ -43,7 +43,7 @@ type failing struct {
 }
 
 // isNews reports whether a failure is to be logged: another one than the last, and not at
-// once after it. Anybody may ask for the checks.
+// once after it. The checks need no rights.
 func (h *Health) isNews(name, why string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,9 +59,9 @@ func (h *Health) isNews(name, why string) bool {
 
 // Handler answers as Kubernetes components do: "ok", or each check in a line of its own if one
 // fails or ?verbose asks for it. ?exclude=NAME leaves one out. The path value "check", which
-// [Server.Health] sets, is the name of the only check that is wanted. The reason of a failure is
-// in the log: everybody may see this page. name is that of the page.
-// Source: k8s.io/apiserver/pkg/server/healthz.
+// [Server.Health] sets, is the name of the only check that is wanted. The reason of a failure
+// is in the log: this page needs no rights. name is that of the page. Source:
+// k8s.io/apiserver/pkg/server/healthz.
 func (h *Health) Handler(name string, checks ...Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		chosen := checks

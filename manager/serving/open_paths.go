@@ -37,12 +37,12 @@ func open(paths []string, path string) bool {
 
 // guards returns what decides who may see pages of health, and all other pages.
 func (s *Server) guards() (health, rest func(http.Handler) http.Handler) {
-	everybody := func(h http.Handler) http.Handler { return h }
+	unguarded := func(h http.Handler) http.Handler { return h }
 	switch {
 	case s.options.Plain:
-		return everybody, everybody
+		return unguarded, unguarded
 	case s.options.OpenPaths == nil:
-		return everybody, s.access.guard
+		return unguarded, s.access.guard
 	}
 	but := func(h http.Handler) http.Handler {
 		guarded := s.access.guard(h)

@@ -35,7 +35,7 @@ type Options struct {
 	TLS TLS
 	// Profiling adds /debug/pprof/.
 	Profiling bool
-	// OpenPaths are the paths that everybody may see; a star at the end stands for any rest.
+	// OpenPaths are the paths that need no rights; a star at the end stands for any rest.
 	// nil is the pages of health, with all below them. It is ignored where Plain is set.
 	OpenPaths []string
 	// Authentication says how the server knows users that send no token. It is ignored where

@@ -107,7 +107,7 @@ func (s *Server) encryption() (*tls.Config, error) {
 	return config, o.TLS.into(config)
 }
 
-// Health adds a page that everybody may see, unless [Options.OpenPaths] says otherwise, and one
+// Health adds a page that needs no rights, unless [Options.OpenPaths] says otherwise, and one
 // below it for each check: see [Health.Handler]. about is its line in the index. Two pages of
 // one path are a panic, as in [http.ServeMux].
 func (s *Server) Health(path, about string, h http.Handler) {
