@@ -24,7 +24,7 @@ const kubebuilder = "kubebuilder:"
 var elsewhere = []string{"ac:", "docs-gen:", "scaffold:", "webhook", "webhookconfiguration"}
 
 // unknownMarkers returns a mistake for each marker that no generator reads. Without it, a
-// misspelt validation would be left out of the definition, and nobody would notice.
+// misspelt validation would be left out of the definition without notice.
 func unknownMarkers(roots []*loader.Package, registry *markers.Registry, positions *token.FileSet) SourceErrors {
 	var found SourceErrors
 	for _, root := range roots {
