@@ -186,7 +186,7 @@ func (r *reconciler) existing(ctx context.Context, cronJob *batchv1.CronJob, wan
 		r.recorder.Warning(cronJob, reasonNotCreated, "Create",
 			"Error creating job: job %s exists, and this CronJob does not control it; delete or rename it", wanted.Name)
 		controller.Because(ctx, controller.Reason{
-			Code: codeNameTaken, Text: "a Job of somebody else has the name {job}", Params: controller.With("job", wanted.Name), Ends: "that Job is deleted",
+			Code: codeNameTaken, Text: "a Job of another client has the name {job}", Params: controller.With("job", wanted.Name), Ends: "that Job is deleted",
 		})
 		return nil, nil
 	}
