@@ -27,7 +27,7 @@ type Timing struct {
 	RetryPeriod time.Duration
 }
 
-// With DefaultTiming, another process leads within ten seconds of a crash. The timing of
+// DefaultTiming lets another process lead within ten seconds of a crash. The timing of
 // kube-controller-manager, 15 s, 10 s and 2 s, aims at twenty: there, a process that
 // stands by polls every two seconds instead of watching. The server may be away for as
 // long as RenewDeadline, less the time since the last renewal, before the holder gives up.
