@@ -32,7 +32,7 @@ const (
 )
 
 func watchCommand(w *cli.World) *cobra.Command {
-	return handOver(w, "watch [KIND,KIND...]", "Tell what changes in a cluster, and who changed it", program{
+	return handOver(w, "watch [KIND,KIND...]", "Print what changes in a cluster, and who changed it", program{
 		command: "watch", name: watchProgram, install: "github.com/setpoint-io/setpoint/cmd/setpoint-watch",
 	})
 }
