@@ -46,12 +46,14 @@ type Watch struct {
 	// patience is how long a Watch with Once waits for a server or a sink.
 	patience time.Duration
 
+	following sync.Mutex      // held while the followers are changed; guards sure and waiting
+	sure      bool            // a discovery found out everything
+	waiting   map[string]bool // names of kinds that are not served, and whether the journal knows that
+
 	mu        sync.Mutex
 	followers map[place]*follower
 	gone      map[place]*legacy // of kinds that are not served any more
 	kinds     discovery.Set     // as of the last discovery
-	sure      bool              // there was one that found out everything
-	waiting   map[string]bool   // names of kinds that are not served, and whether the journal knows that
 	defined   chan struct{}     // holds a signal when a kind has been defined
 	soon      time.Duration     // the pause before the next discovery after that; 0: there is none
 	outside   outside           // the kinds without namespaces that are left out
@@ -148,7 +150,7 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 				close(w.found)
 				w.awaitNamespaces(ctx)
 			}
-			if !defining && (w.options.All || len(w.waiting) > 0) {
+			if !defining && w.awaitsKinds() {
 				defining = true
 				w.followDefinitions(ctx)
 			}
@@ -160,6 +162,13 @@ func (w *Watch) discoverForEver(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// awaitsKinds reports whether kinds may appear that are to be followed.
+func (w *Watch) awaitsKinds() bool {
+	w.following.Lock()
+	defer w.following.Unlock()
+	return w.options.All || len(w.waiting) > 0
 }
 
 // with returns the kinds after a discovery.
@@ -199,7 +208,7 @@ func (w *Watch) awaitLook(ctx context.Context) {
 		}
 		next = next.Add(discoverEvery)
 		troubled := slices.ContainsFunc(w.all(), func(f *follower) bool { return f.informer.Trouble() != nil })
-		if w.options.All || len(w.waiting) > 0 || troubled || time.Since(begun) >= discoverSeldom {
+		if w.awaitsKinds() || troubled || time.Since(begun) >= discoverSeldom {
 			return
 		}
 	}
@@ -208,6 +217,8 @@ func (w *Watch) awaitLook(ctx context.Context) {
 // follow begins to follow the kinds that are wanted, and ends it for those that the
 // server does not serve any more. Kinds of which the discovery found out nothing stay.
 func (w *Watch) follow(ctx context.Context, kinds discovery.Set, first bool) error {
+	w.following.Lock()
+	defer w.following.Unlock()
 	whole := kinds.Unknown() == nil
 	wanted, err := w.wanted(kinds.Served(), first, whole)
 	if err != nil {

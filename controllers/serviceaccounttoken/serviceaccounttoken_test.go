@@ -399,7 +399,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		"-1 workers":                      {Workers: -1},
-		"there is no private key":         {Workers: 1},
+		"a private key to sign tokens with is missing":         {Workers: 1},
 		"neither an RSA nor an ECDSA key": {Workers: 1, PrivateKey: []byte("open-sesame")},
 	} {
 		if _, err := New(mgr, o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame") {

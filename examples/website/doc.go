@@ -24,6 +24,6 @@
 //	  - controller.go is the loop.
 //	  - crd.yaml and rbac.yaml are for the server.
 //
-// It has 241 lines of code, where the same program has 401 on client-go and 314 on
+// It has 243 lines of code, where the same program has 401 on client-go and 314 on
 // controller-runtime.
 package main

@@ -27,8 +27,14 @@ func printPackage(w io.Writer, p *packageRun) {
 		return
 	}
 	var all strings.Builder // one write: other packages are printed at the same time
-	for _, name := range p.names(failedOrNoResult) {
+	failed := p.names(failedOrNoResult)
+	for _, name := range failed {
 		all.WriteString(p.outputOf(name))
+	}
+	if len(failed) == 0 && len(p.tests) > 0 {
+		// The process failed after its tests. What it printed then counts as output of the last test.
+		last := p.tests[len(p.tests)-1]
+		fmt.Fprintf(&all, "no test failed; the last output, with that of %s, is\n%s", last.name, strings.Join(p.latest, ""))
 	}
 	all.WriteString(p.output.String())
 	fmt.Fprint(w, all.String())

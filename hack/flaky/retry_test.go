@@ -387,3 +387,16 @@ func TestTheTestsOfModulesRunAtTheSameTime(t *testing.T) {
 		}
 	}
 }
+
+// A process can fail after its tests, for example in TestMain. What it says then is shown.
+func TestAPackageThatFailsWithoutAFailedTestShowsItsLastOutput(t *testing.T) {
+	p := newPackageRun("example.com/a")
+	if err := readEvents(strings.NewReader(stream(t, "example.com/a", "fail", map[string]string{"TestOne": "pass"})), p.add); err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	printPackage(&shown, p)
+	if want := "no test failed; the last output, with that of TestOne, is\n--- PASS: TestOne (0.00s)\n    the second run of TestOne\nFAIL\n"; shown.String() != want {
+		t.Errorf("it shows %q, want %q", shown.String(), want)
+	}
+}

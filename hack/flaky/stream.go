@@ -66,8 +66,12 @@ type packageRun struct {
 	failedBuild bool
 	tests       []*testRun // in the order in which they started
 	output      strings.Builder
+	latest      []string // the last outputs of tests
 	byName      map[string]*testRun
 }
+
+// shownLatest is how many of the last outputs of tests are kept.
+const shownLatest = 40
 
 func newPackageRun(name string) *packageRun {
 	return &packageRun{name: name, byName: map[string]*testRun{}}
@@ -93,6 +97,7 @@ func (p *packageRun) add(e event) {
 	switch e.Action {
 	case "output":
 		t.output.WriteString(e.Output)
+		p.latest = append(p.latest[max(0, len(p.latest)+1-shownLatest):], e.Output)
 	case "pause":
 		t.paused = true
 	case "cont":
