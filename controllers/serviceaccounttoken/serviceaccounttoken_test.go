@@ -398,9 +398,9 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]Options{
-		"-1 workers":                      {Workers: -1},
-		"a private key to sign tokens with is missing":         {Workers: 1},
-		"neither an RSA nor an ECDSA key": {Workers: 1, PrivateKey: []byte("open-sesame")},
+		"-1 workers": {Workers: -1},
+		"a private key to sign tokens with is missing": {Workers: 1},
+		"neither an RSA nor an ECDSA key":              {Workers: 1, PrivateKey: []byte("open-sesame")},
 	} {
 		if _, err := New(mgr, o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("New = %v, want an error that says %q", err, want)
