@@ -13,6 +13,9 @@ import (
 // A phrase is one that no sentence has. The patterns are spelled so that they do not find
 // themselves.
 type phrase struct {
+	// sign is in each line that the pattern matches. Most lines do not have it, and the search for
+	// it costs little: before, the patterns were two thirds of the profile of this package's tests.
+	sign    string
 	pattern *regexp.Regexp
 	instead string // what to write
 	// tests is set if the tests keep the rule too. They have objects and users without a
@@ -25,22 +28,22 @@ var phrases = []phrase{
 	// language is another one stumbles over them, and does not learn which part of the
 	// program is meant. A question in a heading is none.
 	{
-		regexp.MustCompile(`[Ww]hoe[v]er\b|(?:^|[.:;] |^\s*(?://|-|//\s+-)\s*)Who [a-z]|\b(?:by|for|from|of|than|to|with) who [a-z]`),
+		"ho", regexp.MustCompile(`[Ww]hoe[v]er\b|(?:^|[.:;] |^\s*(?://|-|//\s+-)\s*)Who [a-z]|\b(?:by|for|from|of|than|to|with) who [a-z]`),
 		"name the part of the program or the person that is meant", true,
 	},
 	// Persons without a role. A controller, a client, a user and an administrator have
 	// one; "no client" and "another process" are as short.
 	{
-		regexp.MustCompile(`\b(?:[Nn]o|[Ss]ome|[Aa]ny|[Ee]very)bod[y]\b`),
+		"bo" + "dy", regexp.MustCompile(`\b(?:[Nn]o|[Ss]ome|[Aa]ny|[Ee]very)bod[y]\b`),
 		"name the role: a client, a user, another process, no controller", false,
 	},
 	// What a program does with a lease, a key or a finalizer has a verb of its own.
 	{
-		regexp.MustCompile(`(?i)\blet(?:s|ting)? g[o] of\b`),
+		"g" + "o of", regexp.MustCompile(`\b[Ll]et(?:s|ting)? g[o] of\b`),
 		"write release, remove or drop", false,
 	},
 	{
-		regexp.MustCompile(`(?i)\bserved no mor[e]\b|\bwatched o[n] in\b`),
+		"ed ", regexp.MustCompile(`\b[Ss]erved no mor[e]\b|\b[Ww]atched o[n] in\b`),
 		"write no longer served, or still watched", false,
 	},
 }
@@ -56,6 +59,9 @@ func Words(root string, files []string) (found []string, err error) {
 		eachLine(text, func(number int, line []byte) {
 			for _, p := range phrases {
 				if test && !p.tests {
+					continue
+				}
+				if !bytes.Contains(line, []byte(p.sign)) {
 					continue
 				}
 				if match := p.pattern.Find(line); match != nil {
