@@ -45,8 +45,8 @@ func (p *plan) warn(reason, format string, args ...any) {
 	p.events = append(p.events, event{warning: true, reason: reason, message: fmt.Sprintf(format, args...)})
 }
 
-// miss tells that the slots after the anchor, up to and including the last one, start no Job.
-// Each slot is told once.
+// miss records that the slots after the anchor, up to and including the last one, start no Job.
+// Each slot is in one Event.
 //
 // kube-controller-manager has an Event for this, and never sends it: it looks for slots within
 // the deadline alone.

@@ -4,11 +4,8 @@
 package cronjob
 
 import (
-	"context"
-	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -53,29 +50,9 @@ func newCluster(t *testing.T) *cluster {
 // start runs the controller. stop ends it.
 func (c *cluster) start() (stop func()) {
 	c.t.Helper()
-	mgr, err := manager.New(c.api.Config(), manager.Log(slog.New(slog.NewTextHandler(c.t.Output(), nil))))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	controller, err := New(mgr, Defaults())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := mgr.Add(controller); err != nil {
-		c.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(c.t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			c.t.Error(err)
-		}
-	})
-	c.t.Cleanup(stop)
+	p := managertest.Run(c.t, c.api.Config(), managertest.Making(New, Defaults()))
 	synctest.Wait()
-	return stop
+	return p.Stop
 }
 
 // create creates a CronJob with a schedule, as a user would.

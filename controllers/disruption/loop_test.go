@@ -4,9 +4,7 @@
 package disruption
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -26,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -66,26 +64,7 @@ func newCluster(t *testing.T) *cluster {
 
 func (c *cluster) start() {
 	c.t.Helper()
-	mgr, err := manager.New(c.api.Config(), manager.Log(slog.New(slog.NewTextHandler(c.t.Output(), nil))))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	made, err := New(mgr, Defaults())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := mgr.Add(made); err != nil {
-		c.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(c.t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Run(ctx) }()
-	c.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			c.t.Error(err)
-		}
-	})
+	managertest.Run(c.t, c.api.Config(), managertest.Making(New, Defaults()))
 	synctest.Wait()
 }
 
