@@ -18,6 +18,18 @@ import (
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
+// A function that decides without a client returns the Events of its decision, and the controller
+// records them with Recorder.Record when the decision is carried out.
+func ExampleList() {
+	var planned events.List
+	planned.Normal("ScalingReplicaSet", "Reconcile", "Scaled up replica set %s from %d to %d", "web-1", 0, 3)
+	for _, e := range planned {
+		fmt.Printf("%s: %s\n", e.Reason, e.Note)
+	}
+	// Output:
+	// ScalingReplicaSet: Scaled up replica set web-1 from 0 to 3
+}
+
 // An Event about a Pod: what the controller did, for users who run kubectl describe.
 func Example() {
 	kind := object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}

@@ -100,15 +100,15 @@ func Rights() rbacv1.PolicyRule {
 // that is only metadata needs its TypeMeta. An event about an object of an unknown kind is
 // dropped, and the first one is logged.
 func (r *Recorder) Normal(about object.Object, reason, action, format string, args ...any) {
-	r.record(about, corev1.EventTypeNormal, reason, action, format, args)
+	r.record(about, corev1.EventTypeNormal, reason, action, fmt.Sprintf(format, args...))
 }
 
 // Warning records an event of type Warning. All else is as for Normal.
 func (r *Recorder) Warning(about object.Object, reason, action, format string, args ...any) {
-	r.record(about, corev1.EventTypeWarning, reason, action, format, args)
+	r.record(about, corev1.EventTypeWarning, reason, action, fmt.Sprintf(format, args...))
 }
 
-func (r *Recorder) record(about object.Object, typ, reason, action, format string, args []any) {
+func (r *Recorder) record(about object.Object, typ, reason, action, note string) {
 	kind, err := r.client.KindOf(about)
 	if err != nil {
 		r.dropped.Add(1)
@@ -117,13 +117,12 @@ func (r *Recorder) record(about object.Object, typ, reason, action, format strin
 		})
 		return
 	}
-	note := cutNote(fmt.Sprintf(format, args...))
 	e := &event{
 		about: corev1.ObjectReference{
 			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: about.GetNamespace(), Name: about.GetName(),
 			UID: about.GetUID(), ResourceVersion: about.GetResourceVersion(),
 		},
-		kind: typ, reason: reason, action: action, note: note, at: time.Now(),
+		kind: typ, reason: reason, action: action, note: cutNote(note), at: time.Now(),
 	}
 	select {
 	case r.queue <- e:

@@ -4,9 +4,11 @@
 package events_test
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -88,6 +90,30 @@ func TestEventsAreWrittenCountedAndCutBetweenCharacters(t *testing.T) {
 		}
 		if dropped != 1 { // the third is counted with the fourth
 			t.Errorf("%d dropped", dropped)
+		}
+	})
+}
+
+func TestPlannedEventsAreRecordedInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var planned events.List
+		planned.Warning("FailedCreate", "Create", "no %s", "quota")
+		planned.Normal("Scaled", "Scale", "from %d to %d", 1, 2)
+		if want := (events.Planned{Reason: "Scaled", Action: "Scale", Note: "from 1 to 2"}); planned[1] != want {
+			t.Errorf("planned %+v, want %+v", planned[1], want)
+		}
+		all, dropped := record(t, nil, time.Minute, func(r *events.Recorder) {
+			r.Record(pod("web"), planned...)
+			r.Record(pod("web"))
+		})
+		slices.SortFunc(all, func(a, b *eventsv1.Event) int { return cmp.Compare(a.ResourceVersion, b.ResourceVersion) })
+		var have []string
+		for _, e := range all {
+			have = append(have, strings.Join([]string{e.Type, e.Reason, e.Action, e.Note, e.Regarding.Name}, "|"))
+		}
+		want := []string{"Warning|FailedCreate|Create|no quota|web", "Normal|Scaled|Scale|from 1 to 2|web"}
+		if !slices.Equal(have, want) || dropped != 0 {
+			t.Errorf("recorded %q, %d dropped; want %q", have, dropped, want)
 		}
 	})
 }

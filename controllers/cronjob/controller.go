@@ -97,7 +97,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	}
 	p := decide(view{cronJob: cronJob, jobs: jobs, now: r.now(), memory: r.recall(cronJob)})
 	r.remember(req.Key, p.memory)
-	r.record(cronJob, p.events)
+	r.recorder.Record(cronJob, p.events...)
 	for _, reason := range p.reasons {
 		controller.Because(ctx, reason)
 	}
@@ -213,16 +213,6 @@ func (r *reconciler) writeStatus(ctx context.Context, cronJob *batchv1.CronJob, 
 		return nil // it was deleted meanwhile
 	}
 	return err
-}
-
-func (r *reconciler) record(cronJob *batchv1.CronJob, events []event) {
-	for _, e := range events {
-		if e.warning {
-			r.recorder.Warning(cronJob, e.reason, "Reconcile", "%s", e.message)
-		} else {
-			r.recorder.Normal(cronJob, e.reason, "Reconcile", "%s", e.message)
-		}
-	}
 }
 
 // recall returns what the controller remembers of a CronJob. Another one of the name is new.

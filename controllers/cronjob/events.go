@@ -6,6 +6,8 @@ package cronjob
 import (
 	"fmt"
 	"time"
+
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 // Reasons of Events.
@@ -27,23 +29,13 @@ const (
 	reasonUnsupported     = "UnsupportedSchedule"
 )
 
+// actionReconcile is the action of the Events that are decided on before the writes of a run.
+// The Events about a Job that is created or deleted have actions of their own.
+const actionReconcile = "Reconcile"
+
 // tooMany is how many missed slots are worth a warning about clocks.
 // Source: k8s.io/kubernetes/pkg/controller/cronjob, mostRecentScheduleTime.
 const tooMany = 100
-
-// event is an Event about a CronJob.
-type event struct {
-	warning         bool
-	reason, message string
-}
-
-func (p *plan) normal(reason, format string, args ...any) {
-	p.events = append(p.events, event{reason: reason, message: fmt.Sprintf(format, args...)})
-}
-
-func (p *plan) warn(reason, format string, args ...any) {
-	p.events = append(p.events, event{warning: true, reason: reason, message: fmt.Sprintf(format, args...)})
-}
 
 // miss records that the slots after the anchor, up to and including the last one, start no Job.
 // Each slot is in one Event.
@@ -63,9 +55,10 @@ func (p *plan) miss(v view, schedule slots, anchor, last time.Time) {
 	if n > 1 {
 		text = fmt.Sprintf("Missed %d scheduled times to start a job, from %s to %s", n, clock(first), clock(last))
 	}
-	p.events = append(p.events, event{warning: !expected, reason: reasonMissed, message: text + ": " + why})
+	p.events = append(p.events, events.Planned{Warning: !expected, Reason: reasonMissed, Action: actionReconcile, Note: text + ": " + why})
 	if n > tooMany {
-		p.warn(reasonTooManyMissed, "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
+		p.events.Warning(reasonTooManyMissed, actionReconcile,
+			"too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
 	}
 	p.memory.told = last
 }

@@ -26,10 +26,10 @@ func (p *plan) follow(v view) {
 		p.recover(v, job)
 		switch ended := finished(job); {
 		case ended == "" && !p.isActive(job.UID) && job.DeletionTimestamp == nil:
-			p.warn(reasonUnexpected, "Saw a job that the controller did not create or forgot: %s", job.Name)
+			p.events.Warning(reasonUnexpected, actionReconcile, "Saw a job that the controller did not create or forgot: %s", job.Name)
 		case ended != "" && p.isActive(job.UID):
 			p.inactive(job.UID)
-			p.normal(reasonCompleted, "Saw completed job: %s, condition: %v", job.Name, ended)
+			p.events.Normal(reasonCompleted, actionReconcile, "Saw completed job: %s, condition: %v", job.Name, ended)
 		}
 		if at := job.Status.CompletionTime; finished(job) == batchv1.JobComplete && at != nil &&
 			(p.status.LastSuccessfulTime == nil || at.After(p.status.LastSuccessfulTime.Time)) {
@@ -39,7 +39,7 @@ func (p *plan) follow(v view) {
 	for _, ref := range slices.Clone(p.status.Active) {
 		if !there[ref.UID] {
 			p.inactive(ref.UID)
-			p.normal(reasonMissing, "Active job went missing: %v", ref.Name)
+			p.events.Normal(reasonMissing, actionReconcile, "Active job went missing: %v", ref.Name)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 // view is what a decision about a CronJob depends on.
@@ -40,7 +41,7 @@ type memory struct {
 // plan is what is to be done about a CronJob.
 type plan struct {
 	status batchv1.CronJobStatus
-	events []event
+	events events.List
 	// expired are finished Jobs beyond the limits of the history.
 	expired []*batchv1.Job
 	// replace are running Jobs that make place for a new one.
@@ -115,7 +116,7 @@ func (p *plan) start(v view, schedule slots, anchor, slot time.Time) {
 	case batchv1.ForbidConcurrent:
 		if len(p.status.Active) > 0 {
 			if !p.memory.held.Equal(slot) {
-				p.normal(reasonAlreadyActive, "Not starting job because prior execution is running and concurrency policy is Forbid")
+				p.events.Normal(reasonAlreadyActive, actionReconcile, "Not starting job because prior execution is running and concurrency policy is Forbid")
 			}
 			p.memory.held = slot
 			p.because(codeJobRuns, "the Job {job} still runs, and concurrencyPolicy is Forbid: the start at {time} waits", "the Job ends",
@@ -143,25 +144,25 @@ func (p *plan) schedule(v view) (slots, bool) {
 	if spec.TimeZone != nil {
 		zone = *spec.TimeZone
 		if _, err := time.LoadLocation(zone); err != nil {
-			p.warn(reasonUnknownTimeZone, "invalid timeZone: %q: %s", zone, err)
+			p.events.Warning(reasonUnknownTimeZone, actionReconcile, "invalid timeZone: %q: %s", zone, err)
 			return nil, false
 		}
 	}
 	if namesZone(spec.Schedule) {
-		p.warn(reasonUnsupported, "CRON_TZ or TZ used in schedule %q is not officially supported, "+
+		p.events.Warning(reasonUnsupported, actionReconcile, "CRON_TZ or TZ used in schedule %q is not officially supported, "+
 			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details", spec.Schedule)
 	}
 	s, err := parse(spec.Schedule, zone)
 	switch {
 	case errors.Is(err, errNever):
-		p.warn(reasonInvalid, "invalid schedule: %s : %s", spec.Schedule, err)
+		p.events.Warning(reasonInvalid, actionReconcile, "invalid schedule: %s : %s", spec.Schedule, err)
 		return nil, false
 	case err != nil:
-		p.warn(reasonUnparseable, "unparseable schedule: %q : %s", spec.Schedule, err)
+		p.events.Warning(reasonUnparseable, actionReconcile, "unparseable schedule: %q : %s", spec.Schedule, err)
 		return nil, false
 	}
 	if e, ok := s.(every); ok && time.Duration(e) < time.Minute {
-		p.warn(reasonUnsupported, "the schedule %q has several start times a minute, and a Job's name has only the minute: "+
+		p.events.Warning(reasonUnsupported, actionReconcile, "the schedule %q has several start times a minute, and a Job's name has only the minute: "+
 			"only one Job a minute starts", spec.Schedule)
 	}
 	text := spec.Schedule + " " + zone

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 var began = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC) // a Monday
@@ -67,7 +69,7 @@ func running(c *batchv1.CronJob, jobs ...*batchv1.Job) *batchv1.CronJob {
 func (p *plan) eventReasons() string {
 	var all []string
 	for _, e := range p.events {
-		all = append(all, e.reason)
+		all = append(all, e.Reason)
 	}
 	return strings.Join(all, " ")
 }
@@ -75,7 +77,7 @@ func (p *plan) eventReasons() string {
 func (p *plan) said(t *testing.T, reason, text string) {
 	t.Helper()
 	for _, e := range p.events {
-		if e.reason == reason && strings.Contains(e.message, text) {
+		if e.Reason == reason && strings.Contains(e.Note, text) {
 			return
 		}
 	}
@@ -183,7 +185,7 @@ func TestForbidWaitsForTheRunningJobAndStartsLate(t *testing.T) {
 	}
 	p.said(t, reasonCompleted, "Saw completed job: report-29540820, condition: Complete")
 	p.said(t, reasonMissed, "Missed scheduled time to start a job: Mon, 02 Mar 2026 12:00:00 +0000: a Job was still running, and concurrencyPolicy is Forbid")
-	if slices.ContainsFunc(p.events, func(e event) bool { return e.warning }) {
+	if slices.ContainsFunc(p.events, func(e events.Planned) bool { return e.Warning }) {
 		t.Errorf("what the user asked for is a warning: %v", p.events)
 	}
 }

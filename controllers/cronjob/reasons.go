@@ -28,7 +28,7 @@ func (p *plan) because(code, text, ends string, params ...any) {
 // cannotUse adds that the schedule or its time zone is wrong. An Event has the error.
 func (p *plan) cannotUse(v view) {
 	p.because(codeBadSchedule, "the schedule {schedule} cannot be used: {event}", "spec.schedule or spec.timeZone changes",
-		"schedule", v.cronJob.Spec.Schedule, "event", p.events[len(p.events)-1].message)
+		"schedule", v.cronJob.Spec.Schedule, "event", p.events[len(p.events)-1].Note)
 }
 
 // local writes a slot as people of the CronJob's time zone know it.

@@ -10,6 +10,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 func TestRevisionIsOneMoreThanTheHighest(t *testing.T) {
@@ -111,14 +113,14 @@ func TestRollbackByAnnotation(t *testing.T) {
 		name, to string
 		sets     func(*appsv1.Deployment) []*appsv1.ReplicaSet
 		image    string
-		event    event
+		event    events.Planned
 	}{
-		{"to a revision", "1", nil, "web:1", event{false, reasonRollback, `Rolled back deployment "web" to revision 1`}},
-		{"to the one before", "0", nil, "web:2", event{false, reasonRollback, `Rolled back deployment "web" to revision 2`}},
-		{"to the current one", "3", nil, "web:3", event{true, reasonRollbackUnchanged, `The rollback revision contains the same template as current deployment "web"`}},
-		{"to one that is unknown", "9", nil, "web:3", event{true, reasonRollbackUnknown, "Unable to find the revision to rollback to."}},
+		{"to a revision", "1", nil, "web:1", events.Planned{Reason: reasonRollback, Action: actionReconcile, Note: `Rolled back deployment "web" to revision 1`}},
+		{"to the one before", "0", nil, "web:2", events.Planned{Reason: reasonRollback, Action: actionReconcile, Note: `Rolled back deployment "web" to revision 2`}},
+		{"to the current one", "3", nil, "web:3", events.Planned{Warning: true, Reason: reasonRollbackUnchanged, Action: actionReconcile, Note: `The rollback revision contains the same template as current deployment "web"`}},
+		{"to one that is unknown", "9", nil, "web:3", events.Planned{Warning: true, Reason: reasonRollbackUnknown, Action: actionReconcile, Note: "Unable to find the revision to rollback to."}},
 		{"to the one before the only one", "0", func(d *appsv1.Deployment) []*appsv1.ReplicaSet { return []*appsv1.ReplicaSet{set(d, 3, 3)} },
-			"web:3", event{true, reasonRollbackUnknown, "Unable to find last revision."}},
+			"web:3", events.Planned{Warning: true, Reason: reasonRollbackUnknown, Action: actionReconcile, Note: "Unable to find last revision."}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := rollingTo(deployment(3), 3)

@@ -29,7 +29,7 @@ func (r *reconciler) apply(ctx context.Context, d *appsv1.Deployment, p plan, no
 		if err != nil {
 			return fmt.Errorf("rolling back: %w", err)
 		}
-		r.tell(d, p.events)
+		r.recorder.Record(d, p.events...)
 		return nil
 	}
 	if p.create != nil {
@@ -39,7 +39,7 @@ func (r *reconciler) apply(ctx context.Context, d *appsv1.Deployment, p plan, no
 		}
 	}
 	err := r.change(ctx, d, p)
-	r.tell(d, p.events)
+	r.recorder.Record(d, p.events...)
 	return errors.Join(err, r.writeStatus(ctx, d, p.status, p.revision))
 }
 
@@ -50,7 +50,7 @@ func (r *reconciler) create(ctx context.Context, d *appsv1.Deployment, p plan, n
 	switch {
 	case err == nil:
 		if replicas := size(p.create); replicas > 0 {
-			r.tell(d, []event{scaled(p.create, 0, replicas)})
+			r.recorder.Record(d, scaled(p.create, 0, replicas))
 		}
 		return true, nil
 	case apierrors.IsAlreadyExists(err):
@@ -61,7 +61,7 @@ func (r *reconciler) create(ctx context.Context, d *appsv1.Deployment, p plan, n
 		return false, nil
 	}
 	failure := notCreated(p.create.Name, err)
-	r.tell(d, []event{failure})
+	r.recorder.Record(d, failure)
 	status := withoutCreation(d, p.status, failure, now)
 	return false, errors.Join(fmt.Errorf("creating ReplicaSet %s: %w", p.create.Name, err),
 		r.writeStatus(ctx, d, status, d.Annotations[revisionAnnotation]))
@@ -101,7 +101,7 @@ func (r *reconciler) change(ctx context.Context, d *appsv1.Deployment, p plan) e
 			return fmt.Errorf("changing ReplicaSet %s: %w", c.set.Name, err)
 		}
 		if before := size(c.set); c.replicas != before {
-			r.tell(d, []event{scaled(c.set, before, c.replicas)})
+			r.recorder.Record(d, scaled(c.set, before, c.replicas))
 		}
 	}
 	for _, set := range p.remove {
@@ -157,14 +157,4 @@ func (r *reconciler) writeStatus(ctx context.Context, d *appsv1.Deployment, stat
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	return nil
-}
-
-func (r *reconciler) tell(d *appsv1.Deployment, events []event) {
-	for _, e := range events {
-		if e.warning {
-			r.recorder.Warning(d, e.reason, "Reconcile", "%s", e.message)
-		} else {
-			r.recorder.Normal(d, e.reason, "Reconcile", "%s", e.message)
-		}
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controller/podlimits"
 )
 
@@ -38,7 +39,7 @@ type plan struct {
 	remove   []*appsv1.ReplicaSet
 	status   appsv1.DeploymentStatus
 	revision string // of the Deployment; written with the status
-	events   []event
+	events   events.List
 	reasons  []controller.Reason // why the Deployment is not complete
 	// after is when to look again though nothing has changed; 0 is never.
 	after time.Duration
@@ -52,20 +53,19 @@ type change struct {
 	annotations     map[string]string // those that differ
 }
 
+// actionReconcile is the action of all Events about Deployments.
+const actionReconcile = "Reconcile"
+
 // scaled is the event about a new size.
-func scaled(set *appsv1.ReplicaSet, from, to int32) event {
+func scaled(set *appsv1.ReplicaSet, from, to int32) events.Planned {
 	direction := "up"
 	if to < from {
 		direction = "down"
 	}
-	return event{reason: "ScalingReplicaSet", message: fmt.Sprintf("Scaled %s replica set %s from %d to %d", direction, set.Name, from, to)}
-}
-
-// event is an Event for the users of the Deployment.
-type event struct {
-	warning bool
-	reason  string
-	message string
+	return events.Planned{
+		Reason: "ScalingReplicaSet", Action: actionReconcile,
+		Note: fmt.Sprintf("Scaled %s replica set %s from %d to %d", direction, set.Name, from, to),
+	}
 }
 
 // planner makes a plan. It lives for one decision.
@@ -102,8 +102,7 @@ func decide(v view) (plan, error) {
 func selectingAll(d *appsv1.Deployment) plan {
 	p := plan{status: *d.Status.DeepCopy(), revision: d.Annotations[revisionAnnotation]}
 	p.status.ObservedGeneration = d.Generation
-	p.events = []event{{warning: true, reason: "SelectingAll",
-		message: "This deployment is selecting all pods. A non-empty selector is required."}}
+	p.events.Warning("SelectingAll", actionReconcile, "This deployment is selecting all pods. A non-empty selector is required.")
 	return p
 }
 
@@ -224,10 +223,6 @@ func (p *planner) mark(set *appsv1.ReplicaSet) {
 	if annotations := sized(set, p.Limits); len(annotations) > 0 {
 		maps.Copy(p.change(set).annotations, annotations)
 	}
-}
-
-func (p *planner) tell(warning bool, reason, message string) {
-	p.plan.events = append(p.plan.events, event{warning: warning, reason: reason, message: message})
 }
 
 // forget removes old sets beyond the history limit, the lowest revisions first.

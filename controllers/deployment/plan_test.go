@@ -114,10 +114,10 @@ func TestScaledSetsCarryTheSizeOfTheDeployment(t *testing.T) {
 			t.Errorf("annotations of the %s set = %v", what, annotations)
 		}
 	}
-	if got := scaled(p.create, 0, 5).message; got != "Scaled up replica set "+p.create.Name+" from 0 to 5" {
+	if got := scaled(p.create, 0, 5).Note; got != "Scaled up replica set "+p.create.Name+" from 0 to 5" {
 		t.Errorf("event = %q", got)
 	}
-	if got := scaled(p.changes[0].set, 20, 15).message; got != "Scaled down replica set "+p.changes[0].set.Name+" from 20 to 15" {
+	if got := scaled(p.changes[0].set, 20, 15).Note; got != "Scaled down replica set "+p.changes[0].set.Name+" from 20 to 15" {
 		t.Errorf("event = %q", got)
 	}
 }

@@ -4,7 +4,6 @@
 package deployment
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -47,24 +46,25 @@ func (p *planner) rollback(revision int64) {
 	p.plan.rollback = d
 	if revision == 0 {
 		if revision = previousRevision(p.sets()); revision == 0 {
-			p.tell(true, reasonRollbackUnknown, "Unable to find last revision.")
+			p.plan.events.Warning(reasonRollbackUnknown, actionReconcile, "Unable to find last revision.")
 			return
 		}
 	}
 	sets := p.sets()
 	at := slices.IndexFunc(sets, func(set *appsv1.ReplicaSet) bool { return revisionOf(set) == revision })
 	if at < 0 {
-		p.tell(true, reasonRollbackUnknown, "Unable to find the revision to rollback to.")
+		p.plan.events.Warning(reasonRollbackUnknown, actionReconcile, "Unable to find the revision to rollback to.")
 		return
 	}
 	switch target := sets[at]; {
 	case sameTemplate(&target.Spec.Template, &d.Spec.Template):
-		p.tell(true, reasonRollbackUnchanged, fmt.Sprintf("The rollback revision contains the same template as current deployment %q", d.Name))
+		p.plan.events.Warning(reasonRollbackUnchanged, actionReconcile,
+			"The rollback revision contains the same template as current deployment %q", d.Name)
 	default:
 		d.Spec.Template = *target.Spec.Template.DeepCopy()
 		d.Spec.Template.Labels = withoutHash(d.Spec.Template.Labels)
 		d.Annotations = restored(d, target)
-		p.tell(false, reasonRollback, fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, revision))
+		p.plan.events.Normal(reasonRollback, actionReconcile, "Rolled back deployment %q to revision %d", d.Name, revision)
 	}
 }
 

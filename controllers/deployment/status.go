@@ -10,6 +10,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 // count fills the status from what the sets say, and the Available condition.
@@ -153,14 +155,17 @@ func (p *planner) untilDeadline() time.Duration {
 }
 
 // notCreated is the condition that the current set could not be created.
-func notCreated(name string, err error) event {
-	return event{warning: true, reason: reasonNotCreated, message: fmt.Sprintf("Failed to create new replica set %q: %v", name, err)}
+func notCreated(name string, err error) events.Planned {
+	return events.Planned{
+		Warning: true, Reason: reasonNotCreated, Action: actionReconcile,
+		Note: fmt.Sprintf("Failed to create new replica set %q: %v", name, err),
+	}
 }
 
 // withoutCreation returns a planned status as it is after the creation that was
 // planned has failed. It is the same for each try, so that a failure that lasts is
 // written once.
-func withoutCreation(d *appsv1.Deployment, planned appsv1.DeploymentStatus, failure event, now time.Time) appsv1.DeploymentStatus {
+func withoutCreation(d *appsv1.Deployment, planned appsv1.DeploymentStatus, failure events.Planned, now time.Time) appsv1.DeploymentStatus {
 	s := *planned.DeepCopy()
 	if !hasDeadline(d) {
 		return s
@@ -169,6 +174,6 @@ func withoutCreation(d *appsv1.Deployment, planned appsv1.DeploymentStatus, fail
 	if before := condition(&d.Status, appsv1.DeploymentProgressing); before != nil {
 		s.Conditions = append(s.Conditions, *before)
 	}
-	setCondition(&s, newCondition(now, appsv1.DeploymentProgressing, corev1.ConditionFalse, failure.reason, failure.message))
+	setCondition(&s, newCondition(now, appsv1.DeploymentProgressing, corev1.ConditionFalse, failure.Reason, failure.Note))
 	return s
 }

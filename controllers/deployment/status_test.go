@@ -248,7 +248,7 @@ func TestEmptySelectorTakesNothing(t *testing.T) {
 	d := deployment(2)
 	d.Generation = 3
 	p := selectingAll(d)
-	if len(p.events) != 1 || p.events[0].reason != "SelectingAll" || !p.events[0].warning || p.create != nil || p.status.ObservedGeneration != 3 {
+	if len(p.events) != 1 || p.events[0].Reason != "SelectingAll" || !p.events[0].Warning || p.create != nil || p.status.ObservedGeneration != 3 {
 		t.Errorf("plan = %+v", p)
 	}
 }

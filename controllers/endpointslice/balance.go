@@ -123,6 +123,16 @@ func zonesOf(weights []weight) *zones {
 	return z
 }
 
+// Reasons of Events about sharing.
+// Source: k8s.io/endpointslice/topologycache, EventBuilder.
+const (
+	reasonHintsDisabled = "TopologyAwareHintsDisabled"
+	reasonHintsEnabled  = "TopologyAwareHintsEnabled"
+)
+
+// actionUpdate is the action of all Events about Services.
+const actionUpdate = "UpdateEndpointSlices"
+
 // balance remembers which Services have their endpoints shared out, for Events when that
 // begins and ends. The zero balance is none.
 type balance struct {
@@ -138,23 +148,23 @@ func (b *balance) forget(key object.Key) {
 
 // tell returns the Events of a run with these notes: none for a Service that does not
 // request sharing.
-func (b *balance) tell(key object.Key, notes []note) []report {
+func (b *balance) tell(key object.Key, notes []note) events.List {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before, now := b.done[key], false
-	var all []report
+	var all events.List
 	for _, n := range notes {
 		if n.disabled != "" {
-			all = append(all, report{warning: true, reason: "TopologyAwareHintsDisabled", text: n.disabled, family: n.family})
+			all.Warning(reasonHintsDisabled, actionUpdate, "%s, addressType: %s", n.disabled, n.family)
 			continue
 		}
 		now = true
 		if !before {
-			all = append(all, report{reason: "TopologyAwareHintsEnabled", text: "Topology Aware Hints has been enabled", family: n.family})
+			all.Normal(reasonHintsEnabled, actionUpdate, "Topology Aware Hints has been enabled, addressType: %s", n.family)
 		}
 	}
 	if before && len(notes) == 0 {
-		all = append(all, report{warning: true, reason: "TopologyAwareHintsDisabled", text: "Topology Aware Hints has been disabled"})
+		all.Warning(reasonHintsDisabled, actionUpdate, "Topology Aware Hints has been disabled")
 	}
 	if now && !before {
 		if b.done == nil {
@@ -165,24 +175,4 @@ func (b *balance) tell(key object.Key, notes []note) []report {
 		delete(b.done, key)
 	}
 	return all
-}
-
-// report is an event about a Service.
-type report struct {
-	warning bool
-	reason  string
-	text    string
-	family  corev1.IPFamily // "" for all
-}
-
-func (r report) record(events *events.Recorder, service *corev1.Service) {
-	text := r.text
-	if r.family != "" {
-		text += ", addressType: " + string(r.family)
-	}
-	if r.warning {
-		events.Warning(service, r.reason, "UpdateEndpointSlices", "%s", text)
-		return
-	}
-	events.Normal(service, r.reason, "UpdateEndpointSlices", "%s", text)
 }

@@ -141,7 +141,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	err = r.service(ctx, service)
 	// A conflict is not reported: the next run reads the newer state.
 	if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
-		r.events.Warning(service, "FailedToUpdateEndpointSlices", "UpdateEndpointSlices",
+		r.events.Warning(service, "FailedToUpdateEndpointSlices", actionUpdate,
 			"Error updating Endpoint Slices for Service %s: %v", req.Key, err)
 	}
 	return controller.Result{}, err
@@ -167,9 +167,7 @@ func (r *reconciler) service(ctx context.Context, service *corev1.Service) error
 	if err := changes.Write(ctx, r.slices.Server()); err != nil {
 		return errors.Join(err, lost)
 	}
-	for _, n := range r.balance.tell(key, notes) {
-		n.record(r.events, service)
-	}
+	r.events.Record(service, r.balance.tell(key, notes)...)
 	if lost == nil {
 		written()
 	}

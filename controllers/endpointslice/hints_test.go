@@ -187,13 +187,13 @@ func TestSharingOutOverRandomZones(t *testing.T) {
 	})
 }
 
-func TestWhatIsToldOfSharingOut(t *testing.T) {
+func TestEventsAboutSharing(t *testing.T) {
 	var b balance
 	key := object.Key{Namespace: "shop", Name: "web"}
 	told := func(notes ...note) string {
 		var all []string
-		for _, r := range b.tell(key, notes) {
-			all = append(all, fmt.Sprint(r.reason, " ", r.family))
+		for _, e := range b.tell(key, notes) {
+			all = append(all, e.Reason+": "+e.Note)
 		}
 		return strings.Join(all, "; ")
 	}
@@ -202,15 +202,15 @@ func TestWhatIsToldOfSharingOut(t *testing.T) {
 		notes []note
 		want  string
 	}{
-		{"not asked for", nil, ""},
-		{"not possible", []note{{"IPv4", tooLittleKnown}}, "TopologyAwareHintsDisabled IPv4"},
-		{"possible", []note{{"IPv4", ""}}, "TopologyAwareHintsEnabled IPv4"},
+		{"not requested", nil, ""},
+		{"not possible", []note{{"IPv4", tooLittleKnown}}, "TopologyAwareHintsDisabled: " + tooLittleKnown + ", addressType: IPv4"},
+		{"possible", []note{{"IPv4", ""}}, "TopologyAwareHintsEnabled: Topology Aware Hints has been enabled, addressType: IPv4"},
 		{"still", []note{{"IPv4", ""}}, ""},
-		{"given up", nil, "TopologyAwareHintsDisabled "},
+		{"given up", nil, "TopologyAwareHintsDisabled: Topology Aware Hints has been disabled"},
 		{"for good", nil, ""},
 	} {
 		if have := told(step.notes...); have != step.want {
-			t.Errorf("%s: told %q, want %q", step.name, have, step.want)
+			t.Errorf("%s: the Events are %q, want %q", step.name, have, step.want)
 		}
 	}
 }
