@@ -41,6 +41,9 @@ The module is written into a folder of its name. "go mod tidy" then completes
 go.mod, and may download modules.`,
 		Example: `  setpoint new example.com/website --group example.com --kind Website
 
+  # a kind whose objects belong to no namespace
+  setpoint new example.com/team --group example.com --kind Team --cluster-scoped
+
   # with a short name for kubectl, and on a checkout of Setpoint
   setpoint new example.com/backup --group storage.example.com --kind Backup --version v1alpha1 \
     --short-name bk --setpoint-source ~/setpoint`,
@@ -62,6 +65,7 @@ go.mod, and may download modules.`,
 	flags.StringVar(&s.Version, "version", "v1", "`version` of the API")
 	flags.StringVar(&s.Plural, "plural", "", "`name` of the kind in URLs; by default the plural of the kind")
 	flags.StringVar(&s.ShortName, "short-name", "", "short `name` for kubectl; none by default")
+	flags.BoolVar(&s.ClusterScoped, "cluster-scoped", false, "objects of the kind belong to no namespace")
 	flags.StringVar(&s.dir, "dir", "", "`folder` to write to; by default the last element of the module path")
 	flags.StringVar(&s.version, "setpoint-version", "", "`version` of Setpoint to build on; by default that of this program")
 	flags.StringVar(&s.source, "setpoint-source", "", "`folder` of a checkout of Setpoint to build on")

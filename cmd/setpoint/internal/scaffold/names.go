@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"path"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode"
@@ -27,6 +28,9 @@ type names struct {
 	Plural    string // "crontabs"
 	ShortName string // "ct", or empty
 
+	ClusterScoped bool // its objects belong to no namespace
+
+	Scope     string // of the CustomResourceDefinition, "Namespaced"
 	Singular  string // "crontab"
 	Name      string // "crontab-controller"
 	Namespace string // "crontab-system"
@@ -35,6 +39,7 @@ type names struct {
 	Variables string // "cronTabs"
 	Receiver  string // "cronTabReconciler"
 
+	Go      string // version of Go that the image is built with, "1.26.0"
 	Require string // version of the library
 	Source  string // folder of the library, as go.mod writes it; empty: none
 }
@@ -48,6 +53,11 @@ func (n *names) derive() error {
 	if err := n.check(); err != nil {
 		return err
 	}
+	n.Scope = "Namespaced"
+	if n.ClusterScoped {
+		n.Scope = "Cluster"
+	}
+	n.Go = goVersion(runtime.Version())
 	n.Singular = strings.ToLower(n.Kind)
 	n.Name = n.Singular + "-controller"
 	n.Namespace = n.Singular + "-system"
@@ -126,6 +136,23 @@ func protected(group string) bool {
 	return false
 }
 
+// oldestGo is the oldest version of Go that the library can be built with.
+const oldestGo = "1.26.0"
+
+// OldestGo returns the version in the module's go.mod.
+func (n *names) OldestGo() string { return oldestGo }
+
+var goReleases = regexp.MustCompile(`^go([0-9]+\.[0-9]+\.[0-9]+)( |$)`)
+
+// goVersion returns the version of Go that images are built with: that which built this program, as
+// runtime.Version returns it, or else the oldest one that serves. Each is a tag of the image golang.
+func goVersion(ours string) string {
+	if match := goReleases.FindStringSubmatch(ours); match != nil {
+		return match[1]
+	}
+	return oldestGo
+}
+
 var majors = regexp.MustCompile(`^v[0-9]+$`)
 
 // folderOf returns the folder of a module: the last element of its path that is no version.
@@ -161,8 +188,8 @@ func pluralVariable(variable, plural string) string {
 
 // inTemplates are the names that the templates use themselves.
 var inTemplates = []string{
-	"api", "apierrors", "applied", "c", "cache", "changed", "client", "cluster", "configMap", "configMaps", "context",
-	"controller", "controllers", "corev1", "create", "ctx", "ended", "err", "errors", "events", "fakeapi", "file", "get",
+	"api", "apierrors", "applied", "c", "cache", "changed", "client", "cluster", "configMap", "configMapKey", "configMaps", "context",
+	"controller", "controllers", "corev1", "create", "created", "ctx", "ended", "err", "errors", "events", "fakeapi", "file", "get",
 	"greeting", "h", "have", "inCluster", "inMemory", "key", "label", "m", "message", "meta", "metav1", "mgr", "name",
 	"namespace", "next", "o", "object", "os", "owned", "r", "rbacv1", "reason", "reconcile", "recorder", "req", "rights",
 	"role", "server", "serving", "setpointtest", "slog", "status", "stop", "synctest", "t", "test", "testing", "time", "value", "yaml",

@@ -47,6 +47,16 @@ func TestTheFolderIsNamedAfterTheModule(t *testing.T) {
 	}
 }
 
+func TestTheImageIsBuiltWithAReleaseOfGo(t *testing.T) {
+	for ours, want := range map[string]string{
+		"go1.26.8": "1.26.8", "go1.26.8 X:nodwarf5": "1.26.8", "go1.27rc1": oldestGo, "devel go1.27-0123abc": oldestGo, "": oldestGo,
+	} {
+		if version := goVersion(ours); version != want {
+			t.Errorf("built with %q, the image is built with %s, want %s", ours, version, want)
+		}
+	}
+}
+
 func TestOnlyVersionsThatCanBeDownloadedAreReleased(t *testing.T) {
 	for version, want := range map[string]bool{
 		"v0.1.0": true, "v1.2.3-rc.1": true, "v0.0.0-20261122120000-0123456789ab": true,
