@@ -14,6 +14,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/csrapproving"
 	"github.com/setpoint-io/setpoint/controllers/csrcleaner"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
+	"github.com/setpoint-io/setpoint/controllers/daemonset"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
 	"github.com/setpoint-io/setpoint/controllers/disruption"
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
@@ -47,6 +48,7 @@ func Known() []*controllers.Descriptor {
 		csrapproving.Descriptor(),
 		csrcleaner.Descriptor(),
 		csrsigning.Descriptor(),
+		daemonset.Descriptor(),
 		deployment.Descriptor(),
 		disruption.Descriptor(),
 		endpoints.Descriptor(),
