@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/csrapproving"
 	"github.com/setpoint-io/setpoint/controllers/csrcleaner"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
+	"github.com/setpoint-io/setpoint/controllers/daemonset"
 	"github.com/setpoint-io/setpoint/controllers/disruption"
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
@@ -88,6 +89,12 @@ func labours(t *testing.T) []labour {
 			controller: replicationcontroller.Name, writes: map[string]int{`POST .*/NS/pods`: 2},
 			item: yaml(`{"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "ITEM"},
 				"spec": {"replicas": 2, "selector": {"app": "ITEM"}, "template": ` + template + `}}`),
+		}, {
+			controller: daemonset.Name, writes: map[string]int{`POST .*/NS/pods`: 2, `POST .*/NS/controllerrevisions`: 1},
+			item: yaml(`{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "ITEM"}, "spec": {"selector": {"matchLabels": {"app": "ITEM"}},
+				"template": {"metadata": {"labels": {"app": "ITEM"}}, "spec": {"containers": [{"name": "main", "image": "web"}], "affinity": {"nodeAffinity": {
+					"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [
+						{"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-0", "node-1"]}]}]}}}}}}}`),
 		}, {
 			controller: endpointslice.Name, writes: map[string]int{`POST .*/NS/endpointslices`: 1}, item: yaml(service),
 		}, {

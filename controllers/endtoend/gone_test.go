@@ -26,6 +26,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/cronjob"
 	"github.com/setpoint-io/setpoint/controllers/csrapproving"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
+	"github.com/setpoint-io/setpoint/controllers/daemonset"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
 	"github.com/setpoint-io/setpoint/controllers/disruption"
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
@@ -142,6 +143,10 @@ func (c *cluster) status(name, patch string) {
 
 const webPod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"app": "web"}},
 	"spec": {"nodeName": "%s", "containers": [{"name": "main", "image": "web"}]}}`
+
+// webDaemonSet has Pods on one node.
+const webDaemonSet = `{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}},
+	"template": {"metadata": {"labels": {"app": "web"}}, "spec": {"nodeSelector": {"kubernetes.io/hostname": "node-0"}, "containers": [{"name": "main", "image": "web"}]}}}}`
 
 const isRunning = `{"status": {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}], "conditions": [{"type": "Ready", "status": "True"}]}}`
 
@@ -388,6 +393,18 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 				c.manifest(fmt.Sprintf(webPod, "nowhere"))
 				c.manifest(`{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}`)
 			},
+		}, {
+			name: "status of a DaemonSet", controller: managertest.Making(daemonset.New, daemonset.Defaults()),
+			writes: `PUT .*/NS/daemonsets/web/status`, begin: func(c *cluster) {
+				c.manifest(webDaemonSet)
+			},
+		}, {
+			name: "Pod of a DaemonSet that is replaced", controller: managertest.Making(daemonset.New, daemonset.Defaults()),
+			writes: `DELETE .*/NS/pods/web-`, begin: func(c *cluster) {
+				c.manifest(webDaemonSet)
+				c.eventually(c.count("pods", 1))
+			},
+			change: func(c *cluster) { c.kubectl("set", "image", "daemonset/web", "main=web:2") },
 		}, {
 			name: "status of a CronJob", controller: managertest.Making(cronjob.New, cronjob.Defaults()),
 			writes: `PUT .*/NS/cronjobs/web/status`, begin: func(c *cluster) { c.dueCronJob("web") },

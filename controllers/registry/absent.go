@@ -25,7 +25,6 @@ type absentController struct {
 func notBuiltIn() []absentController {
 	all := []absentController{
 		{names: "cloud-node-lifecycle-controller cloud-node-lifecycle"},
-		{"daemonset-controller daemonset", []object.Resource{inNamespaces("apps", "daemonsets", "DaemonSet")}},
 		{"device-taint-eviction-controller", []object.Resource{withoutNamespace("resource.k8s.io", "devicetaintrules", "DeviceTaintRule")}},
 		{names: "ephemeral-volume-controller ephemeral-volume"},
 		{"horizontal-pod-autoscaler-controller horizontalpodautoscaling", []object.Resource{
