@@ -131,7 +131,7 @@ func (r *Record) deleted(o Object, before time.Time) (run Run, write int, found 
 func (r *Record) before(run *Run) (before Run, found bool) {
 	for _, other := range r.find(Query{Controller: run.Controller, Key: run.Key, Object: run.Object}) {
 		if other.Number < run.Number && (!found || before.Number < other.Number) {
-			before, found = other, true
+			before, found = other.Run, true
 		}
 	}
 	return before, found

@@ -98,6 +98,7 @@ func (d *decoder) reasons() (all []Reason) {
 		}
 		r.Ends = d.text()
 		r.Until = d.object()
+		r.About = d.object()
 		all = append(all, r)
 	}
 	return all

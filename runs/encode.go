@@ -55,6 +55,7 @@ type encoder struct {
 func (e *encoder) entry(i *index, of *entry, run *Ended, most int) {
 	e.terms = append(e.terms[:0], term(of.hash))
 	e.writeTerms(i, of, run.Writes, most)
+	e.reasonTerms(i, run.Reasons)
 	var fixed [headerSize]byte
 	fixed[atOutcome] = indexOf(run.Outcome)
 	binary.LittleEndian.PutUint16(fixed[atPostings:], uint16(len(e.terms)))
@@ -114,6 +115,10 @@ func (e *encoder) object(group, kind string, key object.Key, uid string) {
 	e.word(key.Namespace)
 	e.text(key.Name)
 	e.uid(uid)
+}
+
+func (e *encoder) objectOf(o *Object) {
+	e.object(o.Group, o.Kind, object.Key{Namespace: o.Namespace, Name: o.Name}, string(o.UID))
 }
 
 // uid writes a UID. API servers make random UUIDs, which take 16 bytes.
@@ -211,7 +216,8 @@ func (e *encoder) reasons(all []Reason) {
 			e.text(p.Value)
 		}
 		e.text(r.Ends)
-		e.object(r.Until.Group, r.Until.Kind, object.Key{Namespace: r.Until.Namespace, Name: r.Until.Name}, string(r.Until.UID))
+		e.objectOf(&r.Until)
+		e.objectOf(&r.About)
 	}
 }
 
@@ -233,7 +239,7 @@ func (e *encoder) writes(all []Write, most int) {
 
 func (e *encoder) write(w *Write) {
 	e.word(w.Verb)
-	e.object(w.Object.Group, w.Object.Kind, object.Key{Namespace: w.Object.Namespace, Name: w.Object.Name}, string(w.Object.UID))
+	e.objectOf(&w.Object)
 	e.word(w.Subresource)
 	e.version(w.Version)
 	e.uint(uint64(max(w.Code, 0)))

@@ -77,6 +77,7 @@ func (i *index) reasons(h uint64, all []Reason) uint64 {
 		for _, p := range all[k].Params {
 			h = i.text(h, p.Value)
 		}
+		h = i.text(i.key(h, all[k].About.Ref().Key), string(all[k].About.UID))
 	}
 	return h
 }
@@ -98,6 +99,15 @@ func (e *encoder) writeTerms(i *index, of *entry, all []Write, most int) {
 		}
 		if v := number(w.Version); v != 0 {
 			e.terms = append(e.terms, i.version(w.Object.Group, w.Object.Kind, v))
+		}
+	}
+}
+
+// reasonTerms adds the terms of the objects that reasons are about.
+func (e *encoder) reasonTerms(i *index, all []Reason) {
+	for k := range all[:min(len(all), mostReasons)] {
+		if about := &all[k].About; *about != (Object{}) {
+			e.terms = append(e.terms, i.object(about.Group, about.Kind, about.Ref().Key))
 		}
 	}
 }

@@ -94,6 +94,9 @@ func (h *history) run(key object.Key) *runs.Ended {
 	case 1:
 		e.Reasons = []runs.Reason{{Code: "Waits", Text: "waits for {n}", Params: []runs.Param{{Name: "n", Value: fmt.Sprint(h.IntN(2))}},
 			Until: runs.Object{Kind: "Node", Name: "n", UID: "not-a-uuid"}}}
+		if h.IntN(2) == 0 {
+			e.Reasons[0].About = runs.Object{Kind: "Job", Namespace: "ns", Name: fmt.Sprint("j", h.IntN(5)), UID: "0c9a4c0e-5a3e-4f57-9d8f-1f2e3d4c5b6a"}
+		}
 	case 2, 3:
 		for range 1 + h.IntN(5) {
 			e.Writes = append(e.Writes, runs.Write{Verb: "patch", Subresource: "status", Version: h.version(), Manager: "m", Fields: []string{"spec.a", "status"},
@@ -216,12 +219,43 @@ func compareQueries(t *testing.T, record *runs.Record, all []runs.Run) {
 			t.Fatalf("the newest runs of key %s are %d, want those of %d", name, got, want)
 		}
 	}
+	comparePresent(t, record, all)
 	for i := range all {
 		for k, w := range all[i].Writes {
 			run, at, ok := record.Wrote(w.Object, w.Version)
 			if !ok || run.Number != all[i].Number || at != k {
 				t.Fatalf("version %s was written by run %d (%v), want %d", w.Version, run.Number, ok, all[i].Number)
 			}
+		}
+	}
+}
+
+// comparePresent compares what is stated about a key, and about an object that is no key, with a look at all runs.
+func comparePresent(t *testing.T, record *runs.Record, all []runs.Run) {
+	t.Helper()
+	last := map[string]*runs.Run{} // by loop and key
+	for i := range all {
+		r := &all[i]
+		if before := last[r.Controller+r.Key]; before == nil || r.Last.After(before.Last) {
+			last[r.Controller+r.Key] = r
+		}
+	}
+	for _, o := range []runs.Object{{}, {Kind: "Pod", Namespace: "ns", Name: "k3"}, {Kind: "Job", Namespace: "ns", Name: "j2"}} {
+		var want []string
+		for _, r := range last {
+			ofKey := o == runs.Object{} || r.Object == o
+			if len(r.Reasons) > 0 && (ofKey || r.Reasons[0].About.Name == o.Name) {
+				want = append(want, fmt.Sprint(r.Number, r.Reasons))
+			}
+		}
+		var got []string
+		for _, r := range record.Present(runs.Query{Object: o}) {
+			got = append(got, fmt.Sprint(r.Number, r.Reasons))
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("present about %v are\n%q, want\n%q", o, got, want)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 type Query struct {
 	Controller string // the name of the loop
 	Key        string // the text of the key, as Run.Key has it
-	// Object chooses the runs whose key stands for the object, and those that wrote it. It needs a kind and a name, or
-	// a UID. With both, runs of another object of that name are left out.
+	// Object chooses the runs whose key stands for the object, those that wrote it, and those that stated a reason about
+	// it. It needs a kind and a name, or a UID. With both, runs of another object of that name are left out.
 	Object Object
 	// Limit is how many runs are returned at most; 0 is 100.
 	Limit int
@@ -31,7 +31,9 @@ func (r *Record) Find(q Query) (found []Run, more bool) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	found = r.find(q)
+	for _, run := range r.find(q) {
+		found = append(found, run.Run)
+	}
 	slices.SortStableFunc(found, func(a, b Run) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.Number, a.Number))
 	})
@@ -41,15 +43,21 @@ func (r *Record) Find(q Query) (found []Run, more bool) {
 	return found, more
 }
 
+// foundRun is a run as a query finds it, with the hash of its loop and key.
+type foundRun struct {
+	Run
+	hash uint64
+}
+
 // find returns all runs that a query chooses, in no order.
-func (r *Record) find(q Query) (found []Run) {
+func (r *Record) find(q Query) (found []foundRun) {
 	known := map[uint64]bool{} // an entry may be found by its key and by a write
 	for _, in := range [...]*ring{r.kept, r.idle} {
 		entries, words := r.entries(in, q)
 		for _, entry := range entries {
 			if run, err := decode(entry, words); err == nil && q.chooses(&run) && !known[run.Number] {
 				known[run.Number] = true
-				found = append(found, run)
+				found = append(found, foundRun{run, header(entry).key()})
 			}
 		}
 	}
@@ -61,17 +69,18 @@ func (q *Query) chooses(run *Run) bool {
 	switch {
 	case q.Controller != "" && run.Controller != q.Controller, q.Key != "" && run.Key != q.Key:
 		return false
-	case q.Object == (Object{}):
+	case q.Object == (Object{}), q.choosesKey(run):
 		return true
 	}
-	if run.Object.Kind != "" {
-		own := run.Object
-		own.UID = run.uid()
-		if q.Object.chooses(own) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(run.Writes, func(w Write) bool { return q.Object.chooses(w.Object) })
+	return slices.ContainsFunc(run.Writes, func(w Write) bool { return q.Object.chooses(w.Object) }) ||
+		slices.ContainsFunc(run.Reasons, func(r Reason) bool { return r.About != Object{} && q.Object.chooses(r.About) })
+}
+
+// choosesKey reports whether the key of a run stands for the object of a query.
+func (q *Query) choosesKey(run *Run) bool {
+	own := run.Object
+	own.UID = run.uid()
+	return own.Kind != "" && q.Object.chooses(own)
 }
 
 // chooses reports whether an object of a query is the given one. A UID alone chooses as well.
@@ -104,7 +113,7 @@ func (r *Record) entries(in *ring, q Query) (entries [][]byte, words []string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// The keys of the loops over its kind, and writes of any loop.
+	// The keys of the loops over its kind, and writes and reasons of any loop.
 	for _, l := range r.loops {
 		if l.group == q.Object.Group && l.kind == q.Object.Kind {
 			entries = r.appendWith(entries, in, term(r.index.key(l.hash, q.Object.Ref().Key)))
@@ -155,26 +164,39 @@ func (r *Record) appendEntry(entries [][]byte, in *ring, b []byte) [][]byte {
 }
 
 // Present returns the runs that are the last ones of their loops and keys and state reasons, of those that a query
-// chooses: why the object is not as it should be, as far as controllers have said so. Limit does not count.
+// chooses: why the object is not as it should be, as far as controllers have said so. Of a run whose key does not stand
+// for the object, it returns the reasons about the object. Limit does not count.
 func (r *Record) Present(q Query) []Run {
-	type loopKey struct{ controller, key string }
-	last := map[loopKey]Run{}
-	for _, run := range r.find(q) {
-		k := loopKey{run.Controller, run.Key}
-		if before, known := last[k]; !known || !run.Last.Before(before.Last) {
-			last[k] = run
-		}
-	}
 	var present []Run
-	for _, run := range last {
-		if len(run.Reasons) > 0 {
-			present = append(present, run)
+	for _, run := range r.find(q) {
+		if q.Object != (Object{}) && !q.choosesKey(&run.Run) {
+			run.Reasons = slices.DeleteFunc(run.Reasons, func(of Reason) bool { return of.About == (Object{}) || !q.Object.chooses(of.About) })
+		}
+		if len(run.Reasons) > 0 && r.isLast(&run) {
+			present = append(present, run.Run)
 		}
 	}
 	slices.SortFunc(present, func(a, b Run) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key))
 	})
 	return present
+}
+
+// isLast reports whether no newer run of the loop and key of a run is recorded.
+func (r *Record) isLast(run *foundRun) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, in := range [...]*ring{r.kept, r.idle} {
+		at, found := newest(in, run.hash)
+		if !found {
+			continue
+		}
+		h := header(in.at(at))
+		if cmp.Or(cmp.Compare(h.last(), run.Last.UnixNano()), cmp.Compare(h.uint64(atNumber), run.Number)) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Stats are figures of a record.

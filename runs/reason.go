@@ -19,6 +19,9 @@ type Reason struct {
 	Ends string `json:"ends,omitempty"`
 	// Until is the object whose change would end the wait; zero if there is none, or not a single one.
 	Until Object `json:"until"`
+	// About is the object that the reason is about, if the key of the run does not stand for it: keys of a loop may be
+	// UIDs, or stand for a whole cluster. A query for the object finds the run.
+	About Object `json:"about"`
 }
 
 // Param is a parameter of a Reason.
@@ -60,13 +63,17 @@ func (r Reason) param(name string) (value string, known bool) {
 	return "", false
 }
 
-// String returns the sentence, and what would end the wait.
+// String returns the object that the reason is about, the sentence, and what would end the wait.
 func (r Reason) String() string {
+	text := r.Sentence()
+	if r.About != (Object{}) {
+		text = r.About.String() + ": " + text
+	}
 	switch {
 	case r.Ends != "":
-		return r.Sentence() + " (until " + r.Ends + ")"
+		return text + " (until " + r.Ends + ")"
 	case r.Until != (Object{}):
-		return r.Sentence() + " (until " + r.Until.String() + " changes)"
+		return text + " (until " + r.Until.String() + " changes)"
 	}
-	return r.Sentence()
+	return text
 }
