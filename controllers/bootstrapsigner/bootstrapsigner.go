@@ -61,6 +61,12 @@ func New(h controller.Host) (*controller.Controller, error) {
 	), nil
 }
 
+// Codes of the reasons why the ConfigMap is not signed.
+const (
+	codeNothing = "NothingToSign"
+	codeNoToken = "NoSigningToken"
+)
+
 type reconciler struct {
 	tokens     cache.SharedInformer[*corev1.Secret]
 	configMaps cache.SharedInformer[*corev1.ConfigMap]
@@ -77,11 +83,19 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	}
 	content, there := configMap.Data[kubeconfigKey]
 	if !there {
+		controller.Because(ctx, controller.Reason{
+			Code: codeNothing, Text: "the ConfigMap has no {key}, so there is nothing to sign", Params: controller.With("key", kubeconfigKey), Ends: "it has one",
+		})
 		return controller.Result{}, nil
 	}
 	tokens, next, err := r.signing(time.Now())
 	if err != nil {
 		return controller.Result{}, err
+	}
+	if len(tokens) == 0 {
+		controller.Because(ctx, controller.Reason{
+			Code: codeNoToken, Text: "no bootstrap token may sign", Ends: "a token that may sign is created, or changed so that it may",
+		})
 	}
 	data := signed(configMap.Data, content, tokens)
 	if maps.Equal(data, configMap.Data) {

@@ -14,6 +14,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
 )
 
 // Name is the controller's name, and that of the field manager it writes as.
@@ -58,6 +59,9 @@ func isSum(item cache.Item[*rbacv1.ClusterRole]) ([]string, error) {
 	}
 	return []string{""}, nil
 }
+
+// codeNoRules is the code of the reason why a role that is a sum has no rules.
+const codeNoRules = "NothingToAggregate"
 
 type reconciler struct {
 	roles cache.SharedInformer[*rbacv1.ClusterRole]
@@ -117,6 +121,12 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		parts = append(parts, part)
 	}
 	rules := union(role.Name, parts)
+	if len(rules) == 0 {
+		controller.Because(ctx, controller.Reason{
+			Code: codeNoRules, Text: "no ClusterRole with rules matches the aggregationRule", Ends: "one does",
+			About: runs.Object{Group: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name, UID: role.UID},
+		})
+	}
 	if same(rules, role.Rules) {
 		return controller.Result{}, nil
 	}

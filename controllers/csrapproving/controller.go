@@ -107,6 +107,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		}
 		return controller.Result{}, nil
 	}
+	controller.Because(ctx, undecided(csr, ways))
 	if len(ways) > 0 {
 		return controller.Result{After: askAgain(time.Since(csr.CreationTimestamp.Time))}, nil
 	}

@@ -25,6 +25,9 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "certificatesigningrequest-cleaner-controller"
 
+// codeKept is the code of the reason why a request is not deleted.
+const codeKept = "RequestNotExpired"
+
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
 	// Workers is how many requests are worked on at a time.
@@ -74,6 +77,10 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, nil
 	}
 	if left := time.Until(at); left >= 0 {
+		controller.Because(ctx, controller.Reason{
+			Code: codeKept, Text: "the request is kept until {time}", Params: controller.With("time", at.UTC().Format(time.RFC3339)),
+			Ends: "that time, or a change of its conditions",
+		})
 		return controller.Result{After: left + 1}, nil // after it, not at it
 	}
 	err = r.requests.Delete(ctx, object.KeyOf(csr), client.IfUID(csr.UID), client.IfVersion(item.Meta().Version))

@@ -125,6 +125,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	}
 	source := r.authorities[csr.Spec.SignerName]
 	if source == nil || !waits(csr) {
+		r.because(ctx, csr)
 		return controller.Result{}, nil
 	}
 	csr = csr.DeepCopy()

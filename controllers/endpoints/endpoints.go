@@ -98,6 +98,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, err
 	}
 	if !serviceendpoints.Selects(service) {
+		serviceendpoints.BecauseUnselected(ctx, service)
 		return controller.Result{}, nil
 	}
 	return controller.Result{}, r.service(ctx, service)
@@ -128,6 +129,7 @@ func (r *reconciler) service(ctx context.Context, service *corev1.Service) error
 	if err != nil {
 		return err
 	}
+	serviceendpoints.BecauseOfPods(ctx, service, pods)
 	trigger, written := r.triggers.Next(service, pods)
 	existing, err := r.endpoints.Get(key)
 	found := !apierrors.IsNotFound(err)

@@ -136,6 +136,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, err
 	}
 	if !serviceendpoints.Selects(service) {
+		serviceendpoints.BecauseUnselected(ctx, service)
 		return controller.Result{}, nil
 	}
 	err = r.service(ctx, service)
@@ -153,6 +154,7 @@ func (r *reconciler) service(ctx context.Context, service *corev1.Service) error
 	if err != nil {
 		return err
 	}
+	serviceendpoints.BecauseOfPods(ctx, service, pods)
 	existing, err := r.owned.Of(key)
 	if err != nil {
 		return err

@@ -123,7 +123,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil {
 		return controller.Result{}, err
 	}
-	endpoints, err := r.mirrored(req.Key)
+	endpoints, err := r.mirrored(ctx, req.Key)
 	if err != nil {
 		return controller.Result{}, err
 	}
@@ -139,19 +139,41 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 // mirrored returns the Endpoints of that name, or nil if there are none or they are not
 // mirrored. Endpoints are not mirrored if they are a lock, if a label excludes them, if
 // they have no Service, or if their Service has a selector, and so slices of its own.
-func (r *reconciler) mirrored(key object.Key) (*corev1.Endpoints, error) {
-	item := r.endpoints.Snapshot().Get(key)
-	if !item.Exists() || item.Meta().Labels.Get(discoveryv1.LabelSkipMirror) == "true" || !without(r.services.Snapshot().Get(key)) {
+func (r *reconciler) mirrored(ctx context.Context, key object.Key) (*corev1.Endpoints, error) {
+	item, service := r.endpoints.Snapshot().Get(key), r.services.Snapshot().Get(key)
+	switch {
+	case !item.Exists():
 		return nil, nil //nolint:nilnil // there is no error without Endpoints, and no other error
+	case item.Meta().Labels.Get(discoveryv1.LabelSkipMirror) == "true":
+		because(ctx, codeExcluded, "the label {label} excludes the Endpoints from mirroring", "the label is removed", "label", discoveryv1.LabelSkipMirror)
+		return nil, nil //nolint:nilnil // as above
+	case !service.Exists():
+		because(ctx, codeNoService, "the Endpoints have no Service of their name", "the Service is created")
+		return nil, nil //nolint:nilnil // as above
+	case !without(service): // as most are: endpointslice-controller writes their slices
+		return nil, nil //nolint:nilnil // as above
 	}
 	endpoints, err := item.Object()
 	if err != nil {
 		return nil, err
 	}
 	if _, lock := endpoints.Annotations[serviceendpoints.LeaderElection]; lock {
+		because(ctx, codeLock, "the Endpoints are a lock of leader election", "")
 		return nil, nil //nolint:nilnil // as above
 	}
 	return endpoints, nil
+}
+
+// Codes of the reasons why Endpoints are not mirrored.
+const (
+	codeExcluded  = "MirroringExcluded"
+	codeNoService = "NoService"
+	codeLock      = "EndpointsAreALock"
+)
+
+// because states why Endpoints are not mirrored.
+func because(ctx context.Context, code, text, ends string, params ...any) {
+	controller.Because(ctx, controller.Reason{Code: code, Text: text, Params: controller.With(params...), Ends: ends})
 }
 
 // tell records what could not be mirrored.

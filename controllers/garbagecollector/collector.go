@@ -92,6 +92,7 @@ func (c *collector) look(ctx context.Context, uid types.UID) (controller.Result,
 	case v.state.has(foreground) && len(circle) > 0:
 		return controller.Result{}, c.unblock(ctx, v.target, circle)
 	case v.state.has(deleting):
+		c.becauseDeleting(ctx, v)
 		return controller.Result{}, nil
 	}
 	return controller.Result{}, c.consider(ctx, v.target, v.hasDependents)

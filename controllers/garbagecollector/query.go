@@ -31,6 +31,35 @@ func (g *graph) view(uid types.UID) (view, bool) {
 	return v, true
 }
 
+// namedBy is a way in which an owner is named, with one of the objects that name it so.
+type namedBy struct {
+	reference
+	dependent target
+}
+
+// mostUnverified is how many dependents unverified returns: a reader needs examples, and an owner may have thousands.
+const mostUnverified = 8
+
+// unverified returns dependents of an owner that no informer has shown and that may exist.
+func (g *graph) unverified(owner types.UID) (all []namedBy) {
+	n := g.nodes[owner]
+	if n == nil || n.state != 0 {
+		return nil
+	}
+	for _, c := range n.claims {
+		if c.absent {
+			continue
+		}
+		for _, dependent := range c.dependents {
+			if len(all) == mostUnverified {
+				return all
+			}
+			all = append(all, namedBy{c.reference, dependent.target()})
+		}
+	}
+	return all
+}
+
 // blocked reports whether dependents block the deletion of n in the foreground. An object
 // whose reference names n wrongly does not depend on it.
 func (n *node) blocked() bool {
@@ -40,6 +69,25 @@ func (n *node) blocked() bool {
 		}
 	}
 	return false
+}
+
+// blocking returns the dependents that block the deletion of a node in the foreground.
+func (g *graph) blocking(uid types.UID) (all []target) {
+	n := g.nodes[uid]
+	if n == nil {
+		return nil
+	}
+	for _, c := range n.claims {
+		if c.blocking == 0 || !n.is(&c.reference) {
+			continue
+		}
+		for _, dependent := range c.dependents {
+			if e := dependent.edgeTo(c); e != nil && e.blocking {
+				all = append(all, dependent.target())
+			}
+		}
+	}
+	return all
 }
 
 // verdict is what is known of the object that a reference names.

@@ -51,6 +51,7 @@ func (c *collector) verify(ctx context.Context, uid types.UID, claims []referenc
 	if len(errs) > 0 || !open {
 		return controller.Result{}, errors.Join(errs...)
 	}
+	c.becauseUnknown(ctx, uid)
 	c.mu.Lock()
 	times := c.graph.ask(uid)
 	c.mu.Unlock()

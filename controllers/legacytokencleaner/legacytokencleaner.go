@@ -22,6 +22,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
 )
 
 // Name is the controller's name.
@@ -106,6 +107,10 @@ func (r *reconciler) reconcile(ctx context.Context, _ controller.RequestOf[token
 		return controller.Result{}, fmt.Errorf("finding out since when uses of tokens are noted: %w", err)
 	}
 	if now.Before(since.Add(r.period)) {
+		controller.Because(ctx, controller.Reason{
+			Code: codeTooEarly, Text: "the API server notes the uses of tokens since {since}, and a token counts as unused after {period}",
+			Params: controller.With("since", since.Format(time.RFC3339), "period", r.period), Ends: "that time has passed",
+		})
 		return controller.Result{}, nil
 	}
 	mounts := mounts{pods: r.pods.Snapshot(), known: map[string]map[string]bool{}}
@@ -151,6 +156,9 @@ func (r *reconciler) token(ctx context.Context, secret cache.Item[*corev1.Secret
 		return err
 	}
 	if mounted, err := mounts.has(meta.Key); err != nil || mounted {
+		if mounted {
+			r.because(ctx, meta, codeMounted, "the token is unused, and a Pod mounts it", "no Pod mounts it")
+		}
 		return err
 	}
 	switch next(meta, now, r.period) {
@@ -159,8 +167,22 @@ func (r *reconciler) token(ctx context.Context, secret cache.Item[*corev1.Secret
 	case remove:
 		return r.remove(ctx, meta)
 	case leave:
+		r.because(ctx, meta, codeMarked, "the token was made invalid a short time ago, and is deleted later", "the clean-up period has passed, or the label is removed")
 	}
 	return nil
+}
+
+// Codes of the reasons why a token is not made invalid or not deleted.
+const (
+	codeTooEarly = "UsesNotNotedLongEnough"
+	codeMounted  = "TokenIsMounted"
+	codeMarked   = "InvalidTokenIsKept"
+)
+
+// because states a reason about one token.
+func (r *reconciler) because(ctx context.Context, secret object.Meta, code, text, ends string) {
+	controller.Because(ctx, controller.Reason{Code: code, Text: text, Ends: ends,
+		About: runs.Object{Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID}})
 }
 
 // generated reports whether the token was made automatically: its account names the

@@ -248,6 +248,21 @@ func (m *monitor) confirm(name string, uid types.UID) {
 	}
 }
 
+// evictions returns the state of a zone, and how many of its nodes a second get a NoExecute taint. While no node of
+// the cluster is ready, the zone is down and the rate 0.
+func (m *monitor) evictions(of string) (state zoneState, rate float64, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	z := m.zones[of]
+	switch {
+	case m.seemsDown:
+		return zoneDown, 0, true
+	case z == nil:
+		return zoneNormal, 0, false
+	}
+	return z.state, z.limit.rate, true
+}
+
 // mode returns what may be done about the NoExecute taints of a node.
 func (m *monitor) mode(name string) noExecute {
 	m.mu.Lock()

@@ -241,6 +241,7 @@ func (r *reconciler) node(ctx context.Context, key object.Key) error {
 	}
 	if err == nil {
 		// A node that may be silent does not delay what is done in any case.
+		r.because(ctx, node, verdict.noExecute)
 		err = errors.Join(r.setTaintsAndLabels(ctx, node, verdict.noExecute, now), doubt)
 	}
 	if apierrors.IsNotFound(err) {

@@ -172,7 +172,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 func (r *reconciler) look(ctx context.Context, _ controller.RequestOf[allPods]) (controller.Result, error) {
 	pods, nodes := r.pods.Snapshot(), r.nodes.Snapshot()
 	chosen, err := r.tooMany(pods)
-	gone := r.goneNodes(ctx, pods, nodes, time.Now())
+	now := time.Now()
+	gone := r.goneNodes(ctx, pods, nodes, now)
+	r.quarantine.because(ctx, now)
 	r.mu.Lock()
 	r.surplus, r.gone = map[types.UID]bool{}, gone
 	for _, pod := range chosen {

@@ -25,6 +25,9 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "token-cleaner-controller"
 
+// codeKept is the code of the reason why a token is not deleted.
+const codeKept = "TokenNotExpired"
+
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
 	// Workers is how many tokens are worked on at a time.
@@ -68,6 +71,12 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, err
 	}
 	left, ends := bootstraptoken.Left(secret, time.Now())
+	if ends && left > 0 {
+		controller.Because(ctx, controller.Reason{
+			Code: codeKept, Text: "the token expires at {time}", Params: controller.With("time", time.Now().Add(left).Round(time.Second).UTC().Format(time.RFC3339)),
+			Ends: "that time, or a change of the expiration",
+		})
+	}
 	if !ends || left > 0 {
 		return controller.Result{After: left}, nil
 	}
