@@ -50,6 +50,7 @@ type command struct {
 	idle        idleFlags
 	metrics     metricsFlags
 	process     processFlags
+	record      recordFlag
 	migrate     leaderMigration
 	format      logFormat
 	encrypt     servingFlags
@@ -99,7 +100,7 @@ func (m *command) flags(c *cobra.Command) {
 	m.answer.Flags(c.Flags(), securePort)
 	m.log.Flags(c.Flags(), c)
 	for _, flags := range []interface{ flags(*pflag.FlagSet) }{
-		&m.known, &m.encrypt, &m.tune, &m.limit, &m.much, &m.file, &m.process, &m.migrate, &m.format, &m.metrics, &m.idle,
+		&m.known, &m.encrypt, &m.tune, &m.limit, &m.much, &m.file, &m.process, &m.record, &m.migrate, &m.format, &m.metrics, &m.idle,
 	} {
 		flags.flags(c.Flags())
 	}
@@ -178,7 +179,7 @@ func (m *command) build(ctx context.Context, chosen []*controllers.Descriptor, l
 	}
 	m.process.profile(m.answer.Profiles())
 	sayIdle(log, &m.idle, &m.tune, m.choice, m.contentType, m.metrics.idle()...)
-	options = slices.Concat(options, serving, m.process.options(), m.metrics.options())
+	options = slices.Concat(options, serving, m.process.options(), m.record.options(), m.metrics.options())
 	return newManager(config, running(ours), cluster, hosts, log, options...)
 }
 
