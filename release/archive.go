@@ -77,6 +77,9 @@ func (r *release) common(ctx context.Context, work string, built binaries) (tree
 		if err != nil {
 			return nil, err
 		}
+		if err := r.compileGenerator(ctx, more, []platform{host}); err != nil {
+			return nil, err
+		}
 		built[host] = more[host]
 	}
 	t := tree{}

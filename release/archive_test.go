@@ -80,7 +80,7 @@ func TestAnArchiveHoldsCommandsCompletionsPagesAndManifests(t *testing.T) {
 	want := []string{
 		"LICENSE", "NOTICE", "bin/setpoint", "bin/setpoint-controlplane", "bin/setpoint-generate", "bin/setpoint-watch", "deploy/pod.yaml", "sbom.spdx.json",
 		"share/bash-completion/completions/setpoint", "share/fish/vendor_completions.d/setpoint.fish",
-		"share/man/man1/setpoint-watch.1", "share/man/man1/setpoint.1", "share/zsh/site-functions/_setpoint",
+		"share/man/man1/setpoint-generate.1", "share/man/man1/setpoint-watch.1", "share/man/man1/setpoint.1", "share/zsh/site-functions/_setpoint",
 	}
 	for i := range want {
 		want[i] = name + "/" + want[i]

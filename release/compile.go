@@ -84,9 +84,9 @@ func (r *release) compile(ctx context.Context, work string, platforms []platform
 	return built, nil
 }
 
-// compileGenerator adds the generator to the commands of each archive.
-func (r *release) compileGenerator(ctx context.Context, built binaries) error {
-	for _, p := range r.archives {
+// compileGenerator adds the generator to the commands of platforms.
+func (r *release) compileGenerator(ctx context.Context, built binaries, platforms []platform) error {
+	for _, p := range platforms {
 		fmt.Fprintf(r.out, "building the generator for %s\n", p)
 		if err := compile(ctx, filepath.Join(r.source, generatorModule), built[p], "-s -w", p, "./cmd/"+generator); err != nil {
 			return fmt.Errorf("building the generator for %s: %w", p, err)

@@ -110,7 +110,7 @@ func (r *release) build(ctx context.Context, archives bool) (err error) {
 	if err != nil || !archives {
 		return err
 	}
-	if err := r.compileGenerator(ctx, built); err != nil {
+	if err := r.compileGenerator(ctx, built, r.archives); err != nil {
 		return err
 	}
 	if err := r.compileControlPlane(ctx, built); err != nil {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -34,22 +35,26 @@ type flagDescribed struct {
 	Usage     string `json:"usage"`
 }
 
-// manual is the man pages of the commands in a folder, by the name of the file. "setpoint
-// watch" is a program of its own, whose description takes the place of the one that
-// setpoint has.
+// handedOver are the programs that commands of setpoint become. Each describes its command better
+// than setpoint does, which does not know its flags.
+var handedOver = []string{"setpoint-watch", generator}
+
+// manual is the man pages of the commands in a folder, by the name of the file.
 func (r *release) manual(ctx context.Context, bin string) (map[string][]byte, error) {
 	root, err := describe(ctx, filepath.Join(bin, "setpoint"))
 	if err != nil {
 		return nil, err
 	}
-	watch, err := describe(ctx, filepath.Join(bin, "setpoint-watch"))
-	if err != nil {
-		return nil, err
-	}
-	for i, c := range root.Commands {
-		if c.Name == watch.Name {
-			root.Commands[i] = watch
+	for _, program := range handedOver {
+		own, err := describe(ctx, filepath.Join(bin, program))
+		if err != nil {
+			return nil, err
 		}
+		i := slices.IndexFunc(root.Commands, func(c described) bool { return c.Name == own.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("%s describes the command %q, which setpoint does not have", program, own.Name)
+		}
+		root.Commands[i] = own
 	}
 	pages := map[string][]byte{}
 	r.addPages(pages, root, nil)

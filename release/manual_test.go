@@ -5,6 +5,8 @@ package main
 
 import (
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,7 +27,7 @@ func TestEachCommandHasAPageWithAllItsFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := 0
-	for _, program := range []string{"setpoint", "setpoint-watch"} {
+	for _, program := range []string{"setpoint", "setpoint-watch", "setpoint-generate"} {
 		root, err := describe(t.Context(), filepath.Join(bin, program))
 		if err != nil {
 			t.Fatal(err)
@@ -37,7 +39,7 @@ func TestEachCommandHasAPageWithAllItsFlags(t *testing.T) {
 			}
 			for _, f := range d.Flags {
 				flags++
-				if program == "setpoint" && d.Name == "setpoint watch" {
+				if program == "setpoint" && (d.Name == "setpoint watch" || d.Name == "setpoint generate") {
 					continue // the page is that of the other program
 				}
 				if !strings.Contains(page, bold("--"+f.Name)) {
@@ -49,11 +51,62 @@ func TestEachCommandHasAPageWithAllItsFlags(t *testing.T) {
 	if flags < 100 {
 		t.Errorf("the commands have %d flags, want those of the manager and of the watch", flags)
 	}
-	for _, name := range []string{"setpoint.1", "setpoint-manager.1", "setpoint-manager-rbac.1", "setpoint-up.1", "setpoint-watch.1", "setpoint-watch-check.1"} {
-		if pages[name] == nil {
-			t.Errorf("%s is missing", name)
+}
+
+func TestEachCommandThatTheHelpListsHasAPage(t *testing.T) {
+	t.Parallel()
+	bin := built(t)[host]
+	pages, err := testRelease(t).manual(t.Context(), bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		program, prefix string
+		help            []string
+		among           []string // commands that the list must have, so that it is one
+	}{
+		{"setpoint", "setpoint", []string{"help"}, []string{"up", "manager", "watch", "new", "generate", "version", "completion"}},
+		{"setpoint", "setpoint-manager", []string{"manager", "--help"}, []string{"rbac"}},
+		{"setpoint-watch", "setpoint-watch", []string{"--help"}, []string{"check", "manifests"}},
+	} {
+		help, err := output(t.Context(), filepath.Join(bin, c.program), c.help...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed := listedIn(string(help))
+		for _, command := range c.among {
+			if !slices.Contains(listed, command) {
+				t.Errorf("the help of %s lists %q, without %s", c.prefix, listed, command)
+			}
+		}
+		for _, command := range listed {
+			// The page of setpoint-help(1) would say what setpoint(1) does.
+			if page := c.prefix + "-" + command + ".1"; command != "help" && pages[page] == nil {
+				t.Errorf("the help of %s lists %s, and there is no page %s", c.prefix, command, page)
+			}
 		}
 	}
+	for name, page := range pages {
+		for _, other := range regexp.MustCompile(`\\fB([a-z\\-]+)\\fR\(1\)`).FindAllStringSubmatch(string(page), -1) {
+			if file := strings.ReplaceAll(other[1], `\-`, "-") + ".1"; pages[file] == nil {
+				t.Errorf("%s refers to %s, and there is no such page", name, file)
+			}
+		}
+	}
+}
+
+// listedIn returns the commands in a help text: the first word of each line below "Available
+// Commands:", up to an empty line.
+func listedIn(help string) []string {
+	_, list, _ := strings.Cut(help, "Available Commands:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	var commands []string
+	for line := range strings.Lines(list) {
+		if words := strings.Fields(line); len(words) > 0 {
+			commands = append(commands, words[0])
+		}
+	}
+	return commands
 }
 
 func TestAPageShowsTextsAsTheyAre(t *testing.T) {

@@ -24,6 +24,7 @@ type program struct {
 	command string // "watch"
 	name    string // "setpoint-watch"
 	install string // import path
+	version string // of this program, and so of that one
 }
 
 const (
@@ -31,20 +32,21 @@ const (
 	generateProgram = "setpoint-generate"
 )
 
-func watchCommand(w *cli.World) *cobra.Command {
-	return handOver(w, "watch [KIND,KIND...]", "Print what changes in a cluster, and who changed it", program{
+func watchCommand(w *cli.World, version string) *cobra.Command {
+	return handOver(w, version, "watch [KIND,KIND...]", "Print what changes in a cluster, and who changed it", program{
 		command: "watch", name: watchProgram, install: "github.com/setpoint-io/setpoint/cmd/setpoint-watch",
 	})
 }
 
-func generateCommand(w *cli.World) *cobra.Command {
-	return handOver(w, "generate [PACKAGE...]", "Write definitions, DeepCopy methods and rights from types and markers", program{
+func generateCommand(w *cli.World, version string) *cobra.Command {
+	return handOver(w, version, "generate [PACKAGE...]", "Write definitions, DeepCopy methods and rights from types and markers", program{
 		command: "generate", name: generateProgram, install: "github.com/setpoint-io/setpoint/generate/cmd/setpoint-generate",
 	})
 }
 
-// handOver returns a command that becomes another program.
-func handOver(w *cli.World, use, short string, p program) *cobra.Command {
+// handOver returns a command that becomes another program. version is that of this program.
+func handOver(w *cli.World, version, use, short string, p program) *cobra.Command {
+	p.version = cli.WhatThisIs(version).Version
 	become := func(args []string) error {
 		path, err := p.find(w)
 		if err != nil {
@@ -77,11 +79,24 @@ func handOver(w *cli.World, use, short string, p program) *cobra.Command {
 func (p program) find(w *cli.World) (string, error) {
 	path, err := w.FindProgram(p.name)
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("\"setpoint %s\" is the program %s, which is neither in %s nor in PATH: "+
-			"\"go install %s@latest\" installs it, and \"make build\" in a checkout of Setpoint builds it beside this one",
-			p.command, p.name, filepath.Dir(w.Executable), p.install)
+		return "", fmt.Errorf("\"setpoint %s\" is the program %s, which is neither in %s nor in PATH: run %s",
+			p.command, p.name, filepath.Dir(w.Executable), p.howToGet(w.Executable))
 	}
 	return path, err
+}
+
+// howToGet returns the command that puts the program where this one finds it: the checkout of
+// this program builds it, or else the go command installs it, in the version of this program if
+// that is a release.
+func (p program) howToGet(executable string) string {
+	if checkout := cli.Checkout(executable); checkout != "" {
+		return fmt.Sprintf("\"make %s\" in %s", p.name, checkout)
+	}
+	version := "latest"
+	if cli.Released(p.version) {
+		version = p.version
+	}
+	return fmt.Sprintf("\"go install %s@%s\", and have the folder that it installs to, by default ~/go/bin, in PATH", p.install, version)
 }
 
 // complete asks the program how a command line can go on, in the way in which a shell asks

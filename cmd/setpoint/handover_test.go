@@ -40,7 +40,7 @@ func TestWatchSaysWhereItsProgramWasLookedForAndHowToGetIt(t *testing.T) {
 		said := w.Stderr.(*bytes.Buffer).String()
 		for _, want := range []string{
 			"setpoint-watch, which is neither in " + filepath.Dir(w.Executable) + " nor in PATH",
-			"go install github.com/setpoint-io/setpoint/cmd/setpoint-watch@latest", "make build",
+			"run \"go install github.com/setpoint-io/setpoint/cmd/setpoint-watch@latest\"",
 		} {
 			if !strings.Contains(said, want) {
 				t.Errorf("%q: %s, want %q", args, said, want)
@@ -49,12 +49,27 @@ func TestWatchSaysWhereItsProgramWasLookedForAndHowToGetIt(t *testing.T) {
 	}
 }
 
-func TestGenerateSaysHowToGetItsProgram(t *testing.T) {
-	w := besideScript(t, "")
-	run(t.Context(), w, []string{"generate"})
-	want := "go install github.com/setpoint-io/setpoint/generate/cmd/setpoint-generate@latest"
-	if said := w.Stderr.(*bytes.Buffer).String(); !strings.Contains(said, want) {
-		t.Errorf("%s, want %q", said, want)
+func TestTheCommandThatGetsAProgramFitsTheOneThatNeedsIt(t *testing.T) {
+	const install = "github.com/setpoint-io/setpoint/generate/cmd/setpoint-generate"
+	checkout := t.TempDir()
+	if err := os.WriteFile(filepath.Join(checkout, "go.mod"), []byte("module "+cli.ModulePath+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ version, executable, want string }{
+		"a release":                 {"v0.3.0", "/usr/bin/setpoint", "go install " + install + "@v0.3.0"},
+		"a build of a commit":       {"v0.3.0-4-g0123abc", "/usr/bin/setpoint", "go install " + install + "@latest"},
+		"a build in a checkout":     {"v0.3.0-4-g0123abc", filepath.Join(checkout, "bin", "setpoint"), "\"make setpoint-generate\" in " + checkout},
+		"a release, in a checkout":  {"v0.3.0", filepath.Join(checkout, "bin", "setpoint"), "\"make setpoint-generate\" in " + checkout},
+		"a build without a version": {"", "/usr/bin/setpoint", "go install " + install + "@latest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := besideScript(t, "")
+			w.Executable = c.executable
+			w.Run(t.Context(), generateCommand(w, c.version), "setpoint", nil)
+			if said := w.Stderr.(*bytes.Buffer).String(); !strings.Contains(said, c.want) {
+				t.Errorf("%s, want %q", said, c.want)
+			}
+		})
 	}
 }
 

@@ -42,7 +42,7 @@ starts on this machine, or against any cluster that you have a kubeconfig of.`,
   # a controller of your own
   setpoint new example.com/website --group example.com --kind Website`,
 	}
-	root.AddCommand(up.Command(w), manage.Command(w, version), watchCommand(w), scaffold.Command(w, version), generateCommand(w), versionCommand(w))
+	root.AddCommand(up.Command(w), manage.Command(w, version), watchCommand(w, version), scaffold.Command(w, version), generateCommand(w, version), versionCommand(w))
 	if len(args) > 0 && args[0] == "manager" {
 		args = manage.JoinLevels(args)
 	}

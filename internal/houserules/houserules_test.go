@@ -89,6 +89,12 @@ func TestRootModuleIsLightAndInstallable(t *testing.T) {
 	keep(t, found, err)
 }
 
+// Only users of the library inherit a graph, and no module requires the generator.
+func TestTheGeneratorIsInstallable(t *testing.T) {
+	found, err := houserules.Installable(t.Context(), filepath.Join(root, "generate"))
+	keep(t, found, err)
+}
+
 func TestDependenciesHaveReasons(t *testing.T) {
 	modules, err := filepath.Glob(filepath.Join(root, "*", "go.mod"))
 	if err != nil {

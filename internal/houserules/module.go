@@ -14,10 +14,9 @@ import (
 // heavy are modules that only the control-plane module may depend on.
 var heavy = []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/v3", "k8s.io/apiserver"}
 
-// Module holds that the module in dir can be installed by path and version,
-// which the go command refuses for one with replace or exclude directives, and
-// that its users do not inherit the graph of a whole Kubernetes.
-func Module(ctx context.Context, dir string) ([]string, error) {
+// Installable holds that the commands of the module in dir can be installed by path and version,
+// which the go command refuses for a module with replace or exclude directives.
+func Installable(ctx context.Context, dir string) ([]string, error) {
 	text, err := run(ctx, dir, "mod", "edit", "-json")
 	if err != nil {
 		return nil, err
@@ -35,6 +34,16 @@ func Module(ctx context.Context, dir string) ([]string, error) {
 	}
 	for _, exclude := range file.Exclude {
 		found = append(found, fmt.Sprintf("go.mod: excludes %s, and so go install refuses the module", exclude.Path))
+	}
+	return found, nil
+}
+
+// Module holds that the module in dir is [Installable], and that its users do not inherit the
+// graph of a whole Kubernetes.
+func Module(ctx context.Context, dir string) ([]string, error) {
+	found, err := Installable(ctx, dir)
+	if err != nil {
+		return nil, err
 	}
 	modules, err := run(ctx, dir, "list", "-m", "all")
 	if err != nil {

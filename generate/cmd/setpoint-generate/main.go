@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -20,12 +21,21 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command(os.Stderr).ExecuteContext(ctx)
+	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "setpoint generate:", err)
 		os.Exit(1)
 	}
+}
+
+func run(ctx context.Context, args []string) error {
+	c := command(os.Stderr)
+	if slices.Equal(args, []string{describeName}) {
+		return describe(c, os.Stdout)
+	}
+	c.SetArgs(args)
+	return c.ExecuteContext(ctx)
 }
 
 // errStale is the error of --check.
@@ -37,8 +47,9 @@ func command(say io.Writer) *cobra.Command {
 		check   bool
 	)
 	c := &cobra.Command{
-		Use:   "setpoint generate [PACKAGE...]",
-		Short: "Write definitions, DeepCopy methods and rights from types and markers",
+		Use:         "setpoint-generate [PACKAGE...]",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "setpoint generate"},
+		Short:       "Write definitions, DeepCopy methods and rights from types and markers",
 		Long: `Write what follows from the types of an API and from the markers beside them:
 
   config/crd/GROUP_PLURAL.yaml   a CustomResourceDefinition for each kind

@@ -13,5 +13,5 @@ func main() {
 		_, _ = os.Stdout.WriteString("script of " + version + " for " + os.Args[2] + "\n")
 		return
 	}
-	_, _ = os.Stdout.WriteString(`{"name":"setpoint","usage":"setpoint","short":"Small","long":"Small.","commands":[{"name":"setpoint watch","short":"elsewhere"}]}`)
+	_, _ = os.Stdout.WriteString(`{"name":"setpoint","usage":"setpoint","short":"Small","long":"Small.","commands":[{"name":"setpoint watch","short":"elsewhere"},{"name":"setpoint generate","short":"elsewhere"}]}`)
 }

@@ -4,4 +4,8 @@
 // Setpoint-generate stands in for the real program in tests.
 package main
 
-func main() {}
+import "os"
+
+func main() {
+	_, _ = os.Stdout.WriteString(`{"name":"setpoint generate","usage":"setpoint generate","short":"Generate","long":"Generate."}`)
+}
