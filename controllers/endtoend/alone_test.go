@@ -113,9 +113,9 @@ func labours(t *testing.T) []labour {
 			controller: namespace.Name, writes: map[string]int{`PUT /api/v1/namespaces/ITEM/finalize`: 1, `DELETE .*/namespaces/ITEM/configmaps`: 1},
 			item: func(c *cluster, name string) {
 				yaml(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ITEM"}}`)(c, name)
-				if _, err := c.Kubectl("create", "configmap", "a", "--namespace", name); err != nil {
-					c.t.Fatal(err)
-				}
+				within := *c
+				within.namespace = name
+				within.manifest(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}`)
 				if err := c.remove("namespace", name); err != nil {
 					c.t.Fatal(err)
 				}
@@ -226,12 +226,6 @@ func labours(t *testing.T) []labour {
 func (c *cluster) boundPod(name, node string) {
 	c.t.Helper()
 	c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q}, "spec": {"nodeName": %q, "containers": [{"name": "main", "image": "web"}]}}`, name, node))
-}
-
-// remove deletes an object at once, and does not wait until it is gone.
-func (c *cluster) remove(kind, name string) error {
-	_, err := c.try("delete", kind, name, "--wait=false")
-	return err
 }
 
 // elsewhere names the tests of the controllers that have one of their own for what

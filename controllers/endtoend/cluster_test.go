@@ -4,7 +4,6 @@
 package endtoend_test
 
 import (
-	"encoding/json"
 	"os"
 	"testing"
 	"time"
@@ -91,16 +90,6 @@ func (c *cluster) try(args ...string) (string, error) {
 func (c *cluster) rolledOut(name string) {
 	c.t.Helper()
 	c.kubectl("rollout", "status", "deployment/"+name, "--timeout", patience.String())
-}
-
-// read gets what kubectl shows as JSON.
-func read[T any](c *cluster, args ...string) T {
-	c.t.Helper()
-	var o T
-	if err := json.Unmarshal([]byte(c.kubectl(append(append([]string{"get"}, args...), "--output", "json")...)), &o); err != nil {
-		c.t.Fatal(err)
-	}
-	return o
 }
 
 // eventually waits until f returns "". What it returns before says what is

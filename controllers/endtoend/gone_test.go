@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -124,22 +123,6 @@ func (r *reaper) count() int {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// manifest creates objects from YAML in the namespace of the test.
-func (c *cluster) manifest(text string) {
-	c.t.Helper()
-	path := filepath.Join(c.t.TempDir(), "manifest.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
-	c.kubectl("apply", "--server-side", "--filename", path)
-}
-
-// status writes the status of an object.
-func (c *cluster) status(name, patch string) {
-	c.t.Helper()
-	c.kubectl("patch", name, "--subresource", "status", "--type", "merge", "--patch", patch)
-}
 
 const webPod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"app": "web"}},
 	"spec": {"nodeName": "%s", "containers": [{"name": "main", "image": "web"}]}}`
