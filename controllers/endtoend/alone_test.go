@@ -258,66 +258,85 @@ func TestNoControllerIsLeftOutOfTheTestsOfKilledProcesses(t *testing.T) {
 // is killed after its first write, the second after its second, and so on, each before it
 // hears of that write.
 func TestAControllerAloneUnderItsManifestThatIsKilledAfterItsWritesMakesEachOfThemOnce(t *testing.T) {
-	const items, kills = 12, 4
+	t.Parallel() // beside the tests that have control planes of their own
+	// The controllers act on all namespaces, so most of them have to run one after the other.
+	// The namespace controller begins its work 5 s after it has seen a deletion, in each of its
+	// lives, and acts on nothing that the others need.
+	var inTurn, beside []labour
 	for _, l := range labours(t) {
-		t.Run(l.controller, func(t *testing.T) {
-			c := &cluster{Cluster: shared.Get(t), t: t}
-			c.namespace = c.Namespace(t)
-			chosen, err := registry.Select(registry.Known(), []string{l.controller})
-			if err != nil {
-				t.Fatal(err)
-			}
-			alone := managertest.NewAlone(t, c.Cluster, l.controller, chosen[0].Rights()[""], l.flags...)
-			if l.prepare != nil {
-				l.prepare(c)
-			}
-			for i := range items {
-				l.item(c, fmt.Sprintf("%s-%d", c.namespace, i))
-			}
-			patterns := l.patterns(c)
-			// missing says what is yet to be written for so many items.
-			missing := func(items int) string {
-				for pattern, n := range patterns {
-					if have := count(alone.Writes(), pattern); have < n*items {
-						return fmt.Sprintf("%d of %d: %s", have, n*items, pattern)
-					}
-				}
-				return ""
-			}
-			for killed := 1; killed <= kills && missing(items) != ""; killed++ {
-				alone.Start(killed)
-				c.eventually(func() string { // that one, or what was under way with it, may have been the last
-					select {
-					case <-alone.Ended():
-						return ""
-					default:
-						return missing(items)
-					}
-				})
-				alone.Kill()
-			}
-			l.item(c, fmt.Sprintf("%s-%d", c.namespace, items))
-			alone.Start(0)
-			c.eventually(func() string { return missing(items + 1) })
-			alone.Kill()
-
-			for pattern, n := range patterns {
-				if have := count(alone.Writes(), pattern); have != n*(items+1) {
-					t.Errorf("%d writes, want %d: %s", have, n*(items+1), pattern)
-				}
-			}
-			for _, write := range alone.Writes() {
-				if write.Idle {
-					t.Errorf("%s %s changed nothing", write.Method, write.Path)
-				}
-				if write.Blind {
-					t.Errorf("%s %s does not say of which UID", write.Method, write.Path)
-				}
-			}
-			if log := alone.Log(); strings.Contains(log, "forbidden") || strings.Contains(log, "lack a right") || strings.Contains(log, "level=ERROR") {
-				t.Errorf("it lacks something: %s", log)
+		if l.controller == namespace.Name {
+			beside = append(beside, l)
+		} else {
+			inTurn = append(inTurn, l)
+		}
+	}
+	for name, lane := range map[string][]labour{"in turn": inTurn, "beside": beside} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, l := range lane {
+				t.Run(l.controller, l.killedAfterItsWrites)
 			}
 		})
+	}
+}
+
+func (l *labour) killedAfterItsWrites(t *testing.T) {
+	const items, kills = 12, 4
+	c := &cluster{Cluster: shared.Get(t), t: t}
+	c.namespace = c.Namespace(t)
+	chosen, err := registry.Select(registry.Known(), []string{l.controller})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := managertest.NewAlone(t, c.Cluster, l.controller, chosen[0].Rights()[""], l.flags...)
+	if l.prepare != nil {
+		l.prepare(c)
+	}
+	for i := range items {
+		l.item(c, fmt.Sprintf("%s-%d", c.namespace, i))
+	}
+	patterns := l.patterns(c)
+	// missing says what is yet to be written for so many items.
+	missing := func(items int) string {
+		for pattern, n := range patterns {
+			if have := count(alone.Writes(), pattern); have < n*items {
+				return fmt.Sprintf("%d of %d: %s", have, n*items, pattern)
+			}
+		}
+		return ""
+	}
+	for killed := 1; killed <= kills && missing(items) != ""; killed++ {
+		alone.Start(killed)
+		c.eventually(func() string { // that one, or what was under way with it, may have been the last
+			select {
+			case <-alone.Ended():
+				return ""
+			default:
+				return missing(items)
+			}
+		})
+		alone.Kill()
+	}
+	l.item(c, fmt.Sprintf("%s-%d", c.namespace, items))
+	alone.Start(0)
+	c.eventually(func() string { return missing(items + 1) })
+	alone.Kill()
+
+	for pattern, n := range patterns {
+		if have := count(alone.Writes(), pattern); have != n*(items+1) {
+			t.Errorf("%d writes, want %d: %s", have, n*(items+1), pattern)
+		}
+	}
+	for _, write := range alone.Writes() {
+		if write.Idle {
+			t.Errorf("%s %s changed nothing", write.Method, write.Path)
+		}
+		if write.Blind {
+			t.Errorf("%s %s does not say of which UID", write.Method, write.Path)
+		}
+	}
+	if log := alone.Log(); strings.Contains(log, "forbidden") || strings.Contains(log, "lack a right") || strings.Contains(log, "level=ERROR") {
+		t.Errorf("it lacks something: %s", log)
 	}
 }
 
