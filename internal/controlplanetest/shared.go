@@ -6,6 +6,7 @@ package controlplanetest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -32,11 +33,19 @@ type Shared struct {
 // and several of them run at once.
 const garbage = 400
 
+// parallel is how many parallel tests of a package run at the same time, unless -parallel says
+// otherwise. They wait for a server most of their time; go test has as many as there are CPUs.
+const parallel = "8"
+
 // Main runs the tests, stops or returns the control plane if there is one, and returns
 // the exit status. TestMain calls it.
 func (s *Shared) Main(m *testing.M) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)
+	}
+	if err := flag.Set("test.parallel", parallel); err != nil { // the command line is read after it
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	status := m.Run()
 	if err := s.end(status == 0); err != nil {
