@@ -16,7 +16,7 @@ import (
 func TestAManagerKilledAtRandomPointsOfRolloutsNeitherLosesNorAddsAPod(t *testing.T) {
 	const kills = 10
 	random := choices(t)
-	cluster := shared.Get(t)
+	cluster := onShared(t)
 	r := deploy(t, cluster, cluster.Namespace(t))
 	w := watchPods(t, cluster.Client, r.key.Namespace)
 	m := manage(t, cluster)

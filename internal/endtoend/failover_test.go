@@ -183,6 +183,7 @@ func until(t *testing.T, what string, f func() bool) {
 }
 
 func TestOfTwoManagersOneWritesAndTheOtherFollowsWhateverBecomesOfIt(t *testing.T) {
+	cluster := onShared(t)
 	for _, test := range []struct {
 		name string
 		end  func(t *testing.T, leader, other *candidate, l *ledger, calm *sync.Mutex)
@@ -214,7 +215,6 @@ func TestOfTwoManagersOneWritesAndTheOtherFollowsWhateverBecomesOfIt(t *testing.
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			cluster := shared.Get(t)
 			namespace := cluster.Namespace(t)
 			l := &ledger{}
 			leader := elect(t, cluster, l, namespace, "first")

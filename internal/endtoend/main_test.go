@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,19 @@ import (
 var shared = controlplanetest.Shared{Options: controlplanetest.Options{Nodes: 3}}
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+// inTurn is held by the test that runs managers in the shared control plane.
+var inTurn sync.Mutex
+
+// onShared returns the shared control plane. A manager acts on all namespaces, so tests have it
+// one after the other, beside the test that has a control plane of its own.
+func onShared(t *testing.T) *controlplanetest.Cluster {
+	t.Helper()
+	t.Parallel()
+	inTurn.Lock()
+	t.Cleanup(inTurn.Unlock) // after the managers have ended
+	return shared.Get(t)
+}
 
 // patience is how long a test waits for something that takes milliseconds on an
 // idle machine.

@@ -7,13 +7,15 @@ import (
 	"bytes"
 	"io"
 	"os/exec"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 )
 
-// managerProcess is a running "setpoint manager".
+// managerProcess is a running "setpoint manager" or kube-controller-manager.
 type managerProcess struct {
 	cmd   *exec.Cmd
 	lines *lineCounter
@@ -25,16 +27,19 @@ type managerProcess struct {
 // the latest.
 func manage(t *testing.T, cluster *controlplanetest.Cluster) *managerProcess {
 	t.Helper()
-	binary, err := controlplanetest.Binary("setpoint")
+	// One at a time, and no wait after each that is killed.
+	return startManager(t, "setpoint", "manager", "--kubeconfig", cluster.Kubeconfig, "--log-format", "text", "--secure-port", "0", "--leader-elect=false")
+}
+
+// startManager starts one of the binaries of managers, and kills it with the test at the
+// latest.
+func startManager(t *testing.T, binary string, args ...string) *managerProcess {
+	t.Helper()
+	path, err := controlplanetest.Binary(binary)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &managerProcess{
-		cmd: exec.Command(binary, "manager", "--kubeconfig", cluster.Kubeconfig, "--log-format", "text",
-			"--secure-port", "0", "--leader-elect=false"), // one at a time, and no wait after each that is killed
-		lines: &lineCounter{next: t.Output()},
-		ended: make(chan struct{}),
-	}
+	m := &managerProcess{cmd: exec.Command(path, args...), lines: &lineCounter{next: t.Output()}, ended: make(chan struct{})}
 	m.cmd.Stderr = m.lines
 	if err := m.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -47,19 +52,38 @@ func manage(t *testing.T, cluster *controlplanetest.Cluster) *managerProcess {
 	return m
 }
 
+// stop sends SIGTERM and waits for the end.
+func (m *managerProcess) stop() {
+	_ = m.cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended
+	<-m.ended
+}
+
 // kill sends SIGKILL and waits for the end.
 func (m *managerProcess) kill() {
 	_ = m.cmd.Process.Kill() // an error means that it has ended
 	<-m.ended
 }
 
-// lineCounter counts lines of a log on their way.
+// lineCounter keeps and counts the lines of a log on their way.
 type lineCounter struct {
 	next  io.Writer
 	count atomic.Int64
+
+	mu   sync.Mutex
+	text bytes.Buffer
 }
 
 func (c *lineCounter) Write(b []byte) (int, error) {
 	c.count.Add(int64(bytes.Count(b, []byte("\n"))))
+	c.mu.Lock()
+	c.text.Write(b)
+	c.mu.Unlock()
 	return c.next.Write(b)
+}
+
+// say reports whether the log contains a text.
+func (c *lineCounter) say(text string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return bytes.Contains(c.text.Bytes(), []byte(text))
 }

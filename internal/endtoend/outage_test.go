@@ -7,9 +7,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 )
 
@@ -22,20 +19,14 @@ const outage = 20 * time.Second
 // the runs that it cut short. One that logged each retry would say thousands.
 const maxOutageLines = 100
 
-func TestAServerThatIsAwayInTheMiddleOfARolloutIsWaitedFor(t *testing.T) {
-	cluster := controlplanetest.Start(t, controlplanetest.Options{Nodes: 3, Restartable: true})
-	r := deploy(t, cluster, cluster.Namespace(t))
-	w := watchPods(t, cluster.Client, r.key.Namespace)
+func TestAServerThatIsAwayInTheMiddleOfAllWorksIsWaitedFor(t *testing.T) {
+	t.Parallel() // it has a control plane of its own
+	cluster := controlplanetest.Start(t, controlplanetest.Options{Nodes: nodes, Restartable: true})
+	s := newSite(t, cluster)
 	m := manage(t, cluster)
-	r.converged(w)
-	w.holds(inBounds)
+	s.done()
 
-	r.next()
-	begin, err := w.seen()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.until(t, "the middle of a rollout", nil, func(_ map[types.UID]*corev1.Pod, changes int) bool { return changes >= begin+30 })
+	s.middle()
 	said := m.lines.count.Load()
 	cluster.Kill(t)
 	select {
@@ -47,8 +38,8 @@ func TestAServerThatIsAwayInTheMiddleOfARolloutIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	back := time.Now()
-	r.converged(w)
-	t.Logf("rolled out %s after the server was back", time.Since(back).Round(10*time.Millisecond))
+	s.done()
+	t.Logf("all works were done %s after the server was back", time.Since(back).Round(10*time.Millisecond))
 
 	select {
 	case <-m.ended:
@@ -57,8 +48,5 @@ func TestAServerThatIsAwayInTheMiddleOfARolloutIsWaitedFor(t *testing.T) {
 	}
 	if lines := m.lines.count.Load() - said; lines > maxOutageLines {
 		t.Errorf("the manager logged %d lines about one outage, at most %d are useful", lines, maxOutageLines)
-	}
-	if _, err := w.seen(); err != nil {
-		t.Error(err)
 	}
 }

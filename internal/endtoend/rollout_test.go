@@ -148,17 +148,14 @@ func (r *rollout) converged(w *podWatch) {
 		}
 		r.t.Fatalf("not rolled out after %s: %+v", patience, d.Status)
 	}
-	w.until(r.t, "exactly the wanted Pods", nil, func(pods map[types.UID]*corev1.Pod, _ int) bool {
-		owners := map[types.UID]bool{}
-		for _, pod := range pods {
-			owner := metav1.GetControllerOf(pod)
-			if owner == nil || !ready(pod) || !alive(pod) || pod.Spec.Containers[0].Image != r.image() {
-				return false
-			}
-			owners[owner.UID] = true
-		}
-		return len(pods) == replicas && len(owners) == 1
-	})
+	w.until(r.t, "exactly the wanted Pods", nil, func(pods map[types.UID]*corev1.Pod, _ int) bool { return r.wrong(pods) == "" })
+	r.checkSets()
+}
+
+// checkSets fails the test unless each release has one ReplicaSet, and the newest one has all
+// Pods.
+func (r *rollout) checkSets() {
+	r.t.Helper()
 	sets, _, err := client.For[*appsv1.ReplicaSet](r.cluster.Client).List(r.t.Context(), client.Selection{Namespace: r.key.Namespace})
 	if err != nil {
 		r.t.Fatal(err)
@@ -181,4 +178,21 @@ func (r *rollout) converged(w *podWatch) {
 	if images[r.image()] == "" {
 		r.t.Errorf("there is no ReplicaSet of %s: %v", r.image(), images)
 	}
+}
+
+// wrong says in what the Pods are not those that are wanted: as many ready Pods of the newest
+// release as there are replicas, all of one ReplicaSet.
+func (r *rollout) wrong(pods map[types.UID]*corev1.Pod) string {
+	owners := map[types.UID]bool{}
+	for _, pod := range pods {
+		owner := metav1.GetControllerOf(pod)
+		if owner == nil || !ready(pod) || !alive(pod) || pod.Spec.Containers[0].Image != r.image() {
+			return fmt.Sprintf("Pod %s is not a ready one of %s", pod.Name, r.image())
+		}
+		owners[owner.UID] = true
+	}
+	if len(pods) != replicas || len(owners) != 1 {
+		return fmt.Sprintf("%d Pods of %d ReplicaSets", len(pods), len(owners))
+	}
+	return ""
 }

@@ -177,3 +177,17 @@ func (w *podWatch) seen() (changes int, broken error) {
 	}
 	return w.changes, w.broken
 }
+
+// count returns how many changes were seen.
+func (w *podWatch) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changes
+}
+
+// now returns the Pods as they were seen last.
+func (w *podWatch) now() map[types.UID]*corev1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.pods)
+}
