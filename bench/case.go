@@ -50,6 +50,7 @@ type caseLine struct {
 // scaleCases are the cases by name. The default, "deployments", is none of them.
 var scaleCases = map[string]scaleCase{
 	"services": servicesCase, "gc": collectCase, "namespace": namespaceCase, "nodes": nodesCase, "pods20000": podsCase,
+	"daemonsets": daemonSetsCase, "disruption": disruptionCase, "jobs": jobsCase, "statefulsets": statefulSetsCase,
 }
 
 func scaleCaseNamed(name string) (scaleCase, error) {

@@ -18,7 +18,7 @@ func TestManagerSaysWhatIsWrongWithItsCase(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--case", "gadgets"}, `no case "gadgets" of managers; there are deployments, gc, namespace, nodes, pods20000, services`},
+		{[]string{"--case", "gadgets"}, `no case "gadgets" of managers; there are deployments, daemonsets, disruption, gc, jobs, namespace, nodes, pods20000, services, statefulsets`},
 		{[]string{"--case", "gc", "--size", "-1"}, "--size -1"},
 		{[]string{"--case", "gc", "--turns", "0"}, "--turns 0"},
 		{[]string{"--case", "gc", "--clients", "0"}, "--clients 0"},
@@ -127,5 +127,14 @@ func TestConditionsAndTaintsOfNodes(t *testing.T) {
 	}
 	if !unreachable(n) {
 		t.Errorf("%v does not count as unreachable", n.Spec.Taints)
+	}
+}
+
+func TestSizesOfCasesThatAreTooSmallLeaveSomethingToMeasure(t *testing.T) {
+	if n := smallJobs(1); n != 1 {
+		t.Errorf("%d small Jobs, want 1", n)
+	}
+	if n := (&scene{size: 1}).budgets(); n != 1 {
+		t.Errorf("%d budgets, want 1", n)
 	}
 }

@@ -14,6 +14,7 @@
 //	go run . soak --for 30m
 //	go run . manager
 //	go run . manager --case services|gc|namespace|nodes|pods20000
+//	go run . manager --case jobs|statefulsets|daemonsets|disruption
 //
 // Each measure is one line:
 //
@@ -39,6 +40,14 @@
 //	namespace  10,000 objects of 20 kinds, from the deletion of their namespace until that is gone
 //	nodes      1,000 simulated Nodes: their heartbeats, and 300 of them that fall silent at once
 //	pods20000  memory with all controllers that Setpoint has, and 20,000 Pods
+//
+//	jobs          an indexed Job of 10,000 completions, 500 at a time, and then 1,000 Jobs of one
+//	statefulsets  200 Parallel StatefulSets of 10 Pods, and then 200 OrderedReady ones
+//	daemonsets    20 DaemonSets on 500 Nodes, and then the rolling update of one
+//	disruption    500 budgets with 20,000 Pods, which become unready, and every second one ready again
+//
+// In these four a Pod has no node: as soon as it is created, a client writes that it is ready or
+// has succeeded, as its kubelet would.
 //
 // --size makes them smaller or larger. Where the server may be what is slow, plain
 // clients that delete the same objects one by one are measured on the same server.
