@@ -41,7 +41,11 @@ type Claim[T object.Object] struct {
 	// Live reads the owner from the server. Of calls it once, before the first adoption. If
 	// the owner has another UID or a deletion timestamp, the error is ErrOwnerGone: the
 	// informer may not have seen yet that the owner is gone.
-	Live    func(context.Context) (object.Object, error)
+	Live func(context.Context) (object.Object, error)
+	// Finalizer is added to objects in the same patch that adopts them, and removed in the patch
+	// that releases them. Empty is none.
+	Finalizer string
+
 	checked bool
 	refused error
 }
@@ -103,25 +107,43 @@ func (c *Claim[T]) adopt(ctx context.Context, m object.Meta) error {
 		return fmt.Errorf("adopting %s: %w", m.Key, c.refused)
 	}
 	ref := By(c.Owner, c.Kind)
-	if err := c.change(ctx, m, []any{ref}, append(slices.Clone(m.OwnerReferences), ref)); err != nil {
+	metadata := change{
+		one: []any{ref}, all: append(slices.Clone(m.OwnerReferences), ref),
+		directive: "finalizers", finalizers: append(c.otherFinalizers(m), c.Finalizer),
+	}
+	if err := c.patch(ctx, m, metadata); err != nil {
 		return fmt.Errorf("adopting %s: %w", m.Key, err)
 	}
 	return nil
 }
 
-// change changes the owner references of an object. A strategic merge patch names the one
-// reference that changes. Servers take those of built-in kinds alone, so for other kinds a
-// merge patch sends all references. Another object under the name is a conflict; for a merge
-// patch, so is an object that has changed.
-func (c *Claim[T]) change(ctx context.Context, m object.Meta, one []any, all []metav1.OwnerReference) error {
+// change is what a patch changes of an object: its owner references, and its finalizers.
+type change struct {
+	one        []any                   // the reference that changes, for a strategic merge patch
+	all        []metav1.OwnerReference // all references, for a merge patch
+	directive  string                  // what a strategic merge patch does with the finalizer
+	finalizers []string                // all finalizers, for a merge patch
+}
+
+// patch sends a change. A strategic merge patch names the one reference and the one finalizer
+// that change. Servers take those of built-in kinds alone, so for other kinds a merge patch sends
+// all of them. Another object under the name is a conflict; for a merge patch, so is an object
+// that has changed.
+func (c *Claim[T]) patch(ctx context.Context, m object.Meta, to change) error {
 	resource, err := c.Server.Resource(ctx)
 	if err != nil {
 		return err
 	}
-	metadata := map[string]any{"uid": m.UID, "ownerReferences": one}
+	metadata := map[string]any{"uid": m.UID, "ownerReferences": to.one}
+	if c.Finalizer != "" {
+		metadata[to.directive] = []string{c.Finalizer}
+	}
 	encode := client.StrategicPatch
 	if !client.Builtin(resource.GroupVersionKind().GroupKind()) {
-		metadata["ownerReferences"], metadata["resourceVersion"] = all, m.Version
+		metadata = map[string]any{"uid": m.UID, "ownerReferences": to.all, "resourceVersion": m.Version}
+		if c.Finalizer != "" {
+			metadata["finalizers"] = to.finalizers
+		}
 		encode = client.MergePatch
 	}
 	patch, err := encode(map[string]any{"metadata": metadata})
@@ -130,6 +152,11 @@ func (c *Claim[T]) change(ctx context.Context, m object.Meta, one []any, all []m
 	}
 	_, err = c.Server.Patch(ctx, m.Key, patch)
 	return err
+}
+
+// otherFinalizers returns the finalizers of an object without that of the claim.
+func (c *Claim[T]) otherFinalizers(m object.Meta) []string {
+	return slices.DeleteFunc(slices.Clone(m.Finalizers), func(name string) bool { return name == c.Finalizer })
 }
 
 func (c *Claim[T]) mayAdopt(ctx context.Context) error {
@@ -150,8 +177,10 @@ func (c *Claim[T]) mayAdopt(ctx context.Context) error {
 // release takes the owner's reference out of an object.
 func (c *Claim[T]) release(ctx context.Context, m object.Meta) error {
 	mine := func(ref metav1.OwnerReference) bool { return ref.UID == c.Owner.GetUID() }
-	err := c.change(ctx, m, []any{map[string]any{"$patch": "delete", "uid": c.Owner.GetUID()}},
-		slices.DeleteFunc(slices.Clone(m.OwnerReferences), mine))
+	err := c.patch(ctx, m, change{
+		one: []any{map[string]any{"$patch": "delete", "uid": c.Owner.GetUID()}}, all: slices.DeleteFunc(slices.Clone(m.OwnerReferences), mine),
+		directive: "$deleteFromPrimitiveList/finalizers", finalizers: c.otherFinalizers(m),
+	})
 	switch {
 	case err == nil, client.Absent(err):
 		return nil

@@ -1,0 +1,201 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/podwriter"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// errUnseen is the error of a run that would count Pods twice.
+var errUnseen = errors.New("the caches do not show the controller's own writes yet")
+
+// errChanged is the error of a status that was made from an older state of the Job.
+var errChanged = errors.New("the Job has changed since it was read")
+
+// reconcile takes the next step of one Job.
+func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	if len(req.Unseen) > 0 {
+		return controller.Result{}, errUnseen
+	}
+	job, err := r.jobs.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		r.forget(req.Key)
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if ok, err := r.isWork(ctx, job); !ok || err != nil {
+		return controller.Result{}, err
+	}
+	if wait := r.memories.pause(job, r.now(), r.options.Batch); wait > 0 {
+		return controller.Result{After: wait}, nil
+	}
+	pods, settled, err := r.claim(ctx, job)
+	if err != nil || !settled {
+		return controller.Result{}, err
+	}
+	return r.step(ctx, job, pods)
+}
+
+// isWork reports whether there is anything to do about a Job, and says why not.
+func (r *reconciler) isWork(ctx context.Context, job *batchv1.Job) (bool, error) {
+	switch {
+	case isOthers(job):
+		r.forget(object.KeyOf(job))
+		controller.Because(ctx, reason(codeManaged, "the controller {name} manages the Job, by spec.managedBy", "", "name", *job.Spec.ManagedBy))
+	case finished(job) != nil:
+		r.forget(object.KeyOf(job))
+		controller.Because(ctx, reason(codeFinished, "the Job has ended: {condition}", "", "condition", finished(job).Type))
+		return false, r.freeOf(ctx, job.UID, job.Namespace)
+	case !knowsMode(job):
+		r.recorder.Warning(job, reasonUnknownMode, "Reconcile", "Skipped Job sync because completion mode is unknown")
+		controller.Because(ctx, reason(codeUnknownMode, "the completion mode {mode} is not known to this controller", "", "mode", *job.Spec.CompletionMode))
+	default:
+		return true, nil
+	}
+	return false, nil
+}
+
+// step creates and deletes Pods, counts those that have ended, and writes the status.
+func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod) (controller.Result, error) {
+	before, err := r.backoffOf(job)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	p := decide(view{job: job, pods: pods, now: r.now(), backoff: before, options: r.options})
+	failed := r.apply(ctx, job, p)
+	p.account()
+	if len(p.strip) > 0 {
+		// The status has the Pods before they lose their finalizers: a process that is killed
+		// in between neither forgets them nor counts them twice.
+		if job, err = r.flush(ctx, job, p); err != nil {
+			return again(err, failed)
+		}
+	}
+	stripped, err := r.strip(ctx, p.strip)
+	failed = errors.Join(failed, err)
+	p.settle(stripped)
+	for _, reason := range p.reasons {
+		controller.Because(ctx, reason)
+	}
+	if job, err = r.flush(ctx, job, p); err != nil {
+		return again(err, failed)
+	}
+	r.memories.remember(job, p.nextBackoff, r.now(), p.more)
+	if p.more {
+		p.wake(time.Second)
+	}
+	return controller.Result{After: p.after}, failed
+}
+
+// again returns how a run ends whose status was not written. After a conflict nothing has failed:
+// the cache will show the change that it comes from.
+func again(err, failed error) (controller.Result, error) {
+	switch {
+	case failed != nil:
+		return controller.Result{}, errors.Join(failed, err)
+	case errors.Is(err, errChanged):
+		return controller.Result{Again: true}, nil
+	case apierrors.IsNotFound(err):
+		return controller.Result{}, nil // the Job is gone
+	}
+	return controller.Result{}, err
+}
+
+// apply creates and deletes the Pods of a plan. It notes in the plan what was done.
+func (r *reconciler) apply(ctx context.Context, job *batchv1.Job, p *plan) error {
+	owner := podwriter.Owner{Object: job, Kind: jobs}
+	if len(p.create) > 0 {
+		snapshot := r.pods.Snapshot()
+		made, err := r.writer.Create(ctx, owner, newPods(owner, job, p), func(name string) bool {
+			return snapshot.Get(object.Key{Namespace: job.Namespace, Name: name}).Exists()
+		})
+		p.created(len(made))
+		return err
+	}
+	writer, victims := r.writer, p.stop
+	if len(p.remove) > 0 {
+		writer, victims = r.remover, p.remove
+	}
+	if len(victims) == 0 {
+		return nil
+	}
+	deleted, err := writer.Delete(ctx, owner, victims)
+	var gone []*corev1.Pod
+	for i, pod := range victims {
+		if deleted[i] {
+			gone = append(gone, pod)
+		}
+	}
+	p.deleted(gone)
+	if len(p.remove) > 0 {
+		p.untracked(gone)
+	}
+	p.incomplete = len(gone) < len(victims)
+	if apierrors.IsConflict(err) {
+		return nil // a Pod has changed meanwhile, and the next run decides about it again
+	}
+	return err
+}
+
+// flush writes the status of a plan if it has changed, then records the Events of the plan, and
+// returns the Job as it is then.
+func (r *reconciler) flush(ctx context.Context, job *batchv1.Job, p *plan) (*batchv1.Job, error) {
+	next := *job
+	next.Status = *p.status.DeepCopy()
+	if !equality.Semantic.DeepEqual(job.Status, next.Status) {
+		written, err := r.jobs.UpdateStatus(ctx, &next)
+		switch {
+		case apierrors.IsConflict(err):
+			return job, errChanged
+		case err != nil:
+			return job, fmt.Errorf("writing the status of Job %s: %w", object.KeyOf(job), err)
+		}
+		next.ObjectMeta = written.ObjectMeta
+	}
+	for _, e := range p.events {
+		if e.warning {
+			r.recorder.Warning(job, e.reason, "Reconcile", "%s", e.message)
+		} else {
+			r.recorder.Normal(job, e.reason, "Reconcile", "%s", e.message)
+		}
+	}
+	p.events = nil
+	return &next, nil
+}
+
+// backoffOf returns the backoff of a Job. After a start of the process it comes from the Pods that
+// still exist: see [recovered].
+func (r *reconciler) backoffOf(job *batchv1.Job) (backoff, error) {
+	if b, known := r.memories.backoff(job); known {
+		return b, nil
+	}
+	if job.Status.Failed == 0 && job.Status.UncountedTerminatedPods == nil {
+		return backoff{}, nil
+	}
+	pods, err := cache.Objects(r.pods.Snapshot().ControlledBy(job.UID))
+	if err != nil {
+		return backoff{}, err
+	}
+	return recovered(job, countedOf(job, pods)), nil
+}
+
+func (r *reconciler) forget(key object.Key) {
+	r.memories.forget(key)
+	r.writer.Forget(key)
+}
