@@ -27,6 +27,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
+	"github.com/setpoint-io/setpoint/controllers/job"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
@@ -167,6 +168,10 @@ func labours(t *testing.T) []labour {
 			controller: cronjob.Name, writes: map[string]int{`POST .*/NS/jobs`: 1, `PUT .*/NS/cronjobs/item-[0-9]+/status`: 1},
 			// A CronJob's name has 52 characters at most.
 			item: func(c *cluster, name string) { c.dueCronJob("item" + name[strings.LastIndex(name, "-"):]) },
+		}, {
+			controller: job.Name, writes: map[string]int{`POST .*/NS/pods`: 2},
+			item: yaml(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "ITEM"}, "spec": {"completions": 2, "parallelism": 2,
+				"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "web"}]}}}}`),
 		}, {
 			controller: disruption.Name, writes: map[string]int{`PUT .*/NS/poddisruptionbudgets/ITEM/status`: 1},
 			item: yaml(`{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "ITEM"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "ITEM"}}}}`),

@@ -32,6 +32,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
+	"github.com/setpoint-io/setpoint/controllers/job"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
@@ -130,6 +131,10 @@ const webPod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", 
 // webDaemonSet has Pods on one node.
 const webDaemonSet = `{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}},
 	"template": {"metadata": {"labels": {"app": "web"}}, "spec": {"nodeSelector": {"kubernetes.io/hostname": "node-0"}, "containers": [{"name": "main", "image": "web"}]}}}}`
+
+// webJob is a Job whose Pod finds no node.
+const webJob = `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "web"}, "spec": {"template": {"spec": {
+	"restartPolicy": "Never", "nodeSelector": {"no": "node"}, "containers": [{"name": "main", "image": "web"}]}}}}`
 
 const isRunning = `{"status": {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}], "conditions": [{"type": "Ready", "status": "True"}]}}`
 
@@ -388,6 +393,16 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 				c.eventually(c.count("pods", 1))
 			},
 			change: func(c *cluster) { c.kubectl("set", "image", "daemonset/web", "main=web:2") },
+		}, {
+			name: "status of a Job", controller: managertest.Making(job.New, job.Defaults()),
+			writes: `PUT .*/NS/jobs/web/status`, begin: func(c *cluster) { c.manifest(webJob) },
+		}, {
+			name: "Pods of a Job that is suspended", controller: managertest.Making(job.New, job.Defaults()),
+			writes: `DELETE .*/NS/pods/web-`, begin: func(c *cluster) {
+				c.manifest(webJob)
+				c.eventually(c.count("pods", 1))
+			},
+			change: func(c *cluster) { c.kubectl("patch", "job/web", "--patch", `{"spec": {"suspend": true}}`) },
 		}, {
 			name: "status of a CronJob", controller: managertest.Making(cronjob.New, cronjob.Defaults()),
 			writes: `PUT .*/NS/cronjobs/web/status`, begin: func(c *cluster) { c.dueCronJob("web") },

@@ -27,7 +27,7 @@ func Descriptor() *controllers.Descriptor {
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {
 			return []controllers.Flag{
-				controllers.Int("concurrent-job-syncs", &o.Workers, "how many Jobs job-controller works on at a time").StopsAtZero(),
+				controllers.Int("concurrent-job-syncs", &o.Workers, "how many Jobs job-controller works on at a time").AtLeast(1),
 			}
 		},
 		Gates: func(o *Options) []controllers.Gate {

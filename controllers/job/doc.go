@@ -2,4 +2,81 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package job runs Pods until as many have succeeded as each Job wants.
+//
+// # What it watches and writes
+//
+// It watches Jobs and Pods. It creates and deletes the Pods of Jobs, adopts and releases Pods,
+// removes their finalizers, and writes the status of Jobs.
+//
+// # One run
+//
+//	Pods ─▶ decide ─▶ creates or deletes ─▶ account ─▶ status ─▶ finalizers ─▶ settle ─▶ status
+//
+// decide finds out, in this order, whether the Job has ended before, whether it fails (by the Pod
+// failure policy, the backoff limit, the deadline, failed indexes), and whether the success policy
+// is met. If none of this holds, it compares the active Pods with those that are wanted. A run
+// either creates or deletes Pods, 500 at most. A Job is complete when enough Pods have succeeded
+// and none is active.
+//
+// # How a Pod is counted once
+//
+// Each Pod has the finalizer batch.kubernetes.io/job-tracking, so it cannot vanish before it is
+// counted. When it ends, the controller
+//
+//  1. lists its UID in status.uncountedTerminatedPods, or its index in status.completedIndexes,
+//  2. removes the finalizer,
+//  3. moves it from the list to the counters status.succeeded and status.failed.
+//
+// The lists have 500 Pods at most. A process that is killed between two of these writes leaves a
+// state that tells which are done: a listed Pod without the finalizer has to be counted, and a Pod
+// that has the finalizer and is not listed is new. The next run does not begin before the caches
+// show all writes of this one. A status that was made from an older state of the Job is refused by
+// the server, and is computed anew.
+//
+// A Pod that is deleted because it is too many counts neither way. It loses its finalizer first,
+// unless it has changed since the controller read it: it may have succeeded.
+//
+// A Job is Complete or Failed when all Pods are counted and none is terminating. Before that, the
+// condition SuccessCriteriaMet or FailureTarget announces the end.
+//
+// # Indexes
+//
+// Sets of indexes are kept as intervals, and so is their text, as in "1,3-5,7". A run costs as much
+// as the Job has active and uncounted Pods and intervals, however many indexes it has.
+//
+// # Backoff
+//
+// After a Pod has failed, the next one starts 10 s later, after the second one in a row 20 s, and so
+// on up to 10 min. With spec.backoffLimitPerIndex each index counts for itself: the Pod that failed
+// last in an index keeps its finalizer until the next one exists, since its annotations have the
+// number of failures.
+//
+// # Pods whose Job is gone
+//
+// A second loop (sweeper.go) removes the finalizers of Pods whose Job does not exist any more. It
+// finds them by their own events and at the start, so it needs not have seen the Job. It reads the
+// Job from the server first: the cache may be behind.
+//
+// # What differs from kube-controller-manager
+//
+// Behaviour, names, and the reasons and texts of Events and conditions are those of its controller
+// of the same name (k8s.io/kubernetes/pkg/controller/job), with these differences:
+//
+//   - Its backoff is lost with a restart. Here it comes from the Pods that still exist and from the
+//     status. It is lost only if the failed Pods are deleted too.
+//   - Its orphaned Pods keep their finalizers if the Job went while no controller ran.
+//   - A Pod that ends while it is being deleted as one too many is counted.
+//   - A Pod that was counted as failed when it was deleted, and then succeeds, completes no index.
+//   - An index is never both failed and complete, a status that the server refuses.
+//   - A Job that is suspended when its last Pod succeeds gets a start time. Without it the server
+//     refuses the status.
+//   - When containers that restart in place reach the backoff limit, an Event ContainerRestarts has
+//     the exit code before the Pod is deleted with its logs.
+//   - The first change of a Pod after a quiet second is handled at once. Later ones are collected
+//     for a second, as upstream's.
+//   - Pods that have ended and are counted cost nothing. Upstream reads all Pods of a Job in each
+//     run.
+//   - If nothing loses its finalizer, the interim and the final condition are written at once.
+//   - It has none of upstream's metrics job_controller_*. Those of the loops are in docs/metrics.md.
+//   - spec.scheduling, an alpha field of 1.37, has no effect.
 package job

@@ -3,8 +3,6 @@
 
 package job
 
-import "fmt"
-
 // Reasons of Events. Those of the ends of a Job are the reasons of its conditions.
 // Source: k8s.io/kubernetes/pkg/controller/job.
 const (
@@ -17,16 +15,6 @@ const (
 	reasonRestarts = "ContainerRestarts"
 )
 
-// event is an Event about a Job. It is recorded when the status is written.
-type event struct {
-	warning         bool
-	reason, message string
-}
-
-func (p *plan) normal(reason, format string, args ...any) {
-	p.events = append(p.events, event{reason: reason, message: fmt.Sprintf(format, args...)})
-}
-
-func (p *plan) warn(reason, format string, args ...any) {
-	p.events = append(p.events, event{warning: true, reason: reason, message: fmt.Sprintf(format, args...)})
-}
+// actionReconcile is the action of the Events that are decided on in a run. Those about single Pods
+// are of podwriter.
+const actionReconcile = "Reconcile"

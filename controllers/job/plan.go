@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 )
 
@@ -41,7 +42,7 @@ type plan struct {
 	more       bool               // there is more to do than one run does
 
 	after   time.Duration // until the next run; 0 is none
-	events  []event
+	events  events.List // recorded when the status is written
 	reasons []controller.Reason
 }
 
@@ -225,12 +226,12 @@ func (p *plan) finish() {
 		p.status.StartTime = &metav1.Time{Time: p.now}
 	}
 	if !p.verdict.success {
-		p.warn(p.verdict.reason, "%s", p.verdict.message)
+		p.events.Warning(p.verdict.reason, actionReconcile, "%s", p.verdict.message)
 		return
 	}
 	p.status.CompletionTime = &metav1.Time{Time: p.now}
 	if !endsWithAny(p.job) && p.status.Succeeded > completions(p.job) {
-		p.warn(reasonTooManySucceeded, "Too many succeeded pods running after completion count reached")
+		p.events.Warning(reasonTooManySucceeded, actionReconcile, "Too many succeeded pods running after completion count reached")
 	}
-	p.normal(reasonCompleted, "Job completed")
+	p.events.Normal(reasonCompleted, actionReconcile, "Job completed")
 }

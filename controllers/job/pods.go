@@ -16,7 +16,6 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/controller/finalizer"
 	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/internal/podstate"
@@ -141,7 +140,8 @@ func (r *reconciler) strip(ctx context.Context, pods []*corev1.Pod) ([]*corev1.P
 	errs := owned.Batch(ctx, streams, func(ctx context.Context, first int) error {
 		var failed error
 		for i := first; i < len(pods); i += streams {
-			err := r.stripOne(ctx, pods[i])
+			err := r.removeFinalizer(ctx, pods[i], map[string]any{"uid": pods[i].UID})
+			err = ignoreGone(err, object.KeyOf(pods[i]))
 			done[i] = err == nil
 			failed = errors.Join(failed, err)
 		}
@@ -160,22 +160,28 @@ func (r *reconciler) strip(ctx context.Context, pods []*corev1.Pod) ([]*corev1.P
 // of podwriter have the same bound, for the same reason.
 const stripsAtOnce = 64
 
-// stripOne removes the finalizer from a Pod. A Pod that is gone, or has given its name to another
-// one, does not have it.
-func (r *reconciler) stripOne(ctx context.Context, pod *corev1.Pod) error {
-	patch, err := client.StrategicPatch(map[string]any{"metadata": map[string]any{
-		"uid": pod.UID, "$deleteFromPrimitiveList/finalizers": []string{batchv1.JobTrackingFinalizer},
-	}})
+// removeFinalizer removes the finalizer from a Pod whose metadata is as expected. Otherwise the
+// error is a conflict.
+func (r *reconciler) removeFinalizer(ctx context.Context, pod *corev1.Pod, expected map[string]any) error {
+	expected["$deleteFromPrimitiveList/finalizers"] = []string{batchv1.JobTrackingFinalizer}
+	patch, err := client.StrategicPatch(map[string]any{"metadata": expected})
 	if err != nil {
 		return err
 	}
-	key := object.KeyOf(pod)
-	_, err = r.pods.Patch(ctx, key, patch)
-	return ignoreGone(err, key)
+	_, err = r.pods.Patch(ctx, object.KeyOf(pod), patch)
+	return err
+}
+
+// removeFinalizerOf is removeFinalizer for a Pod that must be as it was read.
+func (r *reconciler) removeFinalizerOf(ctx context.Context, pod *corev1.Pod) error {
+	return r.removeFinalizer(ctx, pod, map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion})
 }
 
 // untrack removes the finalizer from a Pod that is deleted because it is too many. The patch has
 // the version of the Pod: one that has ended meanwhile is to be counted, and stays.
 func (r *reconciler) untrack(ctx context.Context, _ podwriter.Owner, pod *corev1.Pod) error {
-	return finalizer.Remove(ctx, r.pods, pod, batchv1.JobTrackingFinalizer)
+	if !tracked(pod) {
+		return nil
+	}
+	return r.removeFinalizerOf(ctx, pod)
 }

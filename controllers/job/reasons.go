@@ -67,7 +67,7 @@ func (p *plan) explainStop() {
 		return
 	}
 	if words := p.lastWords(); words != "" {
-		p.warn(reasonRestarts, "%s", words)
+		p.events.Warning(reasonRestarts, actionReconcile, "%s", words)
 	}
 }
 

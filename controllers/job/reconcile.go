@@ -63,7 +63,7 @@ func (r *reconciler) isWork(ctx context.Context, job *batchv1.Job) (bool, error)
 		controller.Because(ctx, reason(codeFinished, "the Job has ended: {condition}", "", "condition", finished(job).Type))
 		return false, r.freeOf(ctx, job.UID, job.Namespace)
 	case !knowsMode(job):
-		r.recorder.Warning(job, reasonUnknownMode, "Reconcile", "Skipped Job sync because completion mode is unknown")
+		r.recorder.Warning(job, reasonUnknownMode, actionReconcile, "Skipped Job sync because completion mode is unknown")
 		controller.Because(ctx, reason(codeUnknownMode, "the completion mode {mode} is not known to this controller", "", "mode", *job.Spec.CompletionMode))
 	default:
 		return true, nil
@@ -168,13 +168,7 @@ func (r *reconciler) flush(ctx context.Context, job *batchv1.Job, p *plan) (*bat
 		}
 		next.ObjectMeta = written.ObjectMeta
 	}
-	for _, e := range p.events {
-		if e.warning {
-			r.recorder.Warning(job, e.reason, "Reconcile", "%s", e.message)
-		} else {
-			r.recorder.Normal(job, e.reason, "Reconcile", "%s", e.message)
-		}
-	}
+	r.recorder.Record(job, p.events...)
 	p.events = nil
 	return &next, nil
 }

@@ -124,14 +124,14 @@ func (p *plan) conclude() {
 	case !p.managed:
 	case suspended(p.job):
 		if set(&p.status, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", p.now) {
-			p.normal(reasonSuspended, "Job suspended")
+			p.events.Normal(reasonSuspended, actionReconcile, "Job suspended")
 			if !p.options.KeepStartTime {
 				p.status.StartTime = nil
 			}
 		}
 	default:
 		if set(&p.status, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed", p.now) {
-			p.normal(reasonResumed, "Job resumed")
+			p.events.Normal(reasonResumed, actionReconcile, "Job resumed")
 			// activeDeadlineSeconds counts from now.
 			p.status.StartTime = &metav1.Time{Time: p.now}
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/controller/finalizer"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -108,14 +107,14 @@ func (r *reconciler) sweepPod(ctx context.Context, key object.Key) (controller.R
 	if !tracked(pod) || object.MetaOf(pod).Controller() != nil {
 		return controller.Result{}, nil
 	}
-	err = finalizer.Remove(ctx, r.pods, pod, batchv1.JobTrackingFinalizer)
-	if apierrors.IsConflict(err) {
+	err = r.removeFinalizerOf(ctx, pod)
+	switch {
+	case apierrors.IsConflict(err):
 		return controller.Result{Again: true}, nil
-	}
-	if err == nil {
+	case err == nil:
 		r.log.Info("removed the finalizer of a Pod that no Job controls", "pod", key)
 	}
-	return controller.Result{}, err
+	return controller.Result{}, ignoreGone(err, key)
 }
 
 // trackedOf returns the Pods of a Job that have the finalizer.

@@ -30,7 +30,6 @@ func notBuiltIn() []absentController {
 		{"horizontal-pod-autoscaler-controller horizontalpodautoscaling", []object.Resource{
 			{Group: "autoscaling", Version: "v2", Plural: "horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Namespaced: true},
 		}},
-		{"job-controller job", []object.Resource{inNamespaces("batch", "jobs", "Job")}},
 		{names: "kube-apiserver-serving-clustertrustbundle-publisher-controller"},
 		{names: "node-ipam-controller nodeipam"},
 		{names: "node-route-controller route"},

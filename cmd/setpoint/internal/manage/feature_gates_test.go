@@ -21,6 +21,7 @@ import (
 const (
 	terminatingReplicas = "DeploymentReplicaSetTerminatingReplicas"
 	leaseBreaker        = "NodeControllerLeaseCircuitBreaker"
+	suspendedJobs       = "MutableSchedulingDirectivesForSuspendedJobs"
 	unusedClaims        = "PersistentVolumeClaimUnusedSinceTime"
 	preferSame          = "PreferSameTrafficDistribution"
 )
@@ -33,14 +34,14 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 		{"by default", "", ""},
 		{"one that is switched off", "--feature-gates=PodDeletionCost=false", "PodDeletionCost"},
 		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", releaseOnExit},
-		{"all of a stage", "--feature-gates=AllBeta=false", terminatingReplicas + " " + leaseBreaker + " " + unusedClaims + " PodDeletionCost StaleControllerConsistencyReplicaSet"},
-		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", terminatingReplicas + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
+		{"all of a stage", "--feature-gates=AllBeta=false", terminatingReplicas + " " + suspendedJobs + " " + leaseBreaker + " " + unusedClaims + " PodDeletionCost StaleControllerConsistencyReplicaSet"},
+		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", terminatingReplicas + " " + suspendedJobs + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
 		{"1.36", "--emulated-version=1.36", leaseBreaker + " " + unusedClaims},
-		{"1.35", "--emulated-version=1.35", leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
-		{"1.34", "--emulated-version=1.34", terminatingReplicas + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
+		{"1.35", "--emulated-version=1.35", suspendedJobs + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
+		{"1.34", "--emulated-version=1.34", terminatingReplicas + " " + suspendedJobs + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
 		{
 			"1.34 with alpha ones", "--emulated-version=1.34 --feature-gates=AllAlpha=true,PreferSameTrafficDistribution=false",
-			leaseBreaker + " " + unusedClaims + " PreferSameTrafficDistribution StaleControllerConsistencyReplicaSet",
+			suspendedJobs + " " + leaseBreaker + " " + unusedClaims + " PreferSameTrafficDistribution StaleControllerConsistencyReplicaSet",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
