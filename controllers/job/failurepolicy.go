@@ -28,11 +28,9 @@ func judge(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) ruling {
 	}
 	for i := range policy.Rules {
 		rule := &policy.Rules[i]
-		what := ""
+		what := hasCondition(pod, rule.OnPodConditions)
 		if rule.OnExitCodes != nil {
 			what = exited(pod, rule.OnExitCodes)
-		} else {
-			what = hasCondition(pod, rule.OnPodConditions)
 		}
 		if what == "" || !known(rule.Action) {
 			continue

@@ -97,7 +97,7 @@ func duplicates(job *batchv1.Job, pods []*corev1.Pod, rank owned.Rank[*corev1.Po
 func failuresOf(pod *corev1.Pod) (counted, all int32) {
 	counted = countIn(pod, batchv1.JobIndexFailureCountAnnotation)
 	ignored := countIn(pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
-	return counted, int32(min(int64(counted)+int64(ignored), math.MaxInt32)) //nolint:gosec // it is no more than MaxInt32
+	return counted, int32(min(int64(counted)+int64(ignored), math.MaxInt32))
 }
 
 func countIn(pod *corev1.Pod, annotation string) int32 {

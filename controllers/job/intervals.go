@@ -76,10 +76,10 @@ func (s intervals) String() string {
 			b.WriteByte(',')
 		}
 		b.WriteString(strconv.Itoa(part.first))
-		switch {
-		case part.last == part.first:
+		switch part.last {
+		case part.first:
 			continue
-		case part.last == part.first+1:
+		case part.first + 1:
 			b.WriteByte(',')
 		default:
 			b.WriteByte('-')

@@ -42,7 +42,7 @@ type plan struct {
 	more       bool               // there is more to do than one run does
 
 	after   time.Duration // until the next run; 0 is none
-	events  events.List // recorded when the status is written
+	events  events.List   // recorded when the status is written
 	reasons []controller.Reason
 }
 

@@ -8,6 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/internal/podstate"
 )
 
 // The API server fills in the fields that these functions read. Their defaults here are the
@@ -69,11 +71,8 @@ func tracked(pod *corev1.Pod) bool {
 // hasFailed reports whether a Pod counts as one that failed. A Pod that is deleted, by hand or by
 // the collector of a node that is gone, may never get the phase Failed.
 func hasFailed(job *batchv1.Job, pod *corev1.Pod) bool {
-	switch pod.Status.Phase {
-	case corev1.PodFailed:
-		return true
-	case corev1.PodSucceeded:
-		return false
+	if podstate.Ended(pod) {
+		return pod.Status.Phase == corev1.PodFailed
 	}
 	return pod.DeletionTimestamp != nil && !replacesOnlyFailed(job)
 }

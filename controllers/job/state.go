@@ -171,4 +171,5 @@ func failedAfter(pod, other *corev1.Pod) bool {
 // count returns how many there are. A status counts in 32 bits.
 func count[T any](list []T) int32 { return count32(len(list)) }
 
-func count32(n int) int32 { return int32(n) } //nolint:gosec // a cluster has fewer Pods, and the API fewer indexes
+// count32 converts a number of Pods or indexes, which is far below the limit of 32 bits.
+func count32(n int) int32 { return int32(n) }

@@ -19,7 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// stray names Pods whose finalizer may have nobody who removes it: the Pods of a Job, or one Pod
+// stray names Pods whose finalizer may be left for ever: the Pods of a Job, or one Pod
 // that no controller has.
 type stray struct {
 	object.Key

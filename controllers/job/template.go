@@ -63,9 +63,8 @@ func setIndex(pod *corev1.Pod, job *batchv1.Job, index int, retiring *corev1.Pod
 func countFailures(pod *corev1.Pod, job *batchv1.Job, retiring *corev1.Pod) {
 	var counted, ignored int32
 	if retiring != nil {
-		all := int32(0)
-		counted, all = failuresOf(retiring)
-		ignored = all - counted
+		before, all := failuresOf(retiring)
+		counted, ignored = before, all-before
 		if judge(job.Spec.PodFailurePolicy, retiring).counts() {
 			counted++
 		} else {
