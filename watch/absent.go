@@ -107,7 +107,7 @@ func (f *follower) sayAbsent() {
 	f.watch.mu.Lock()
 	served := f.watch.kinds.Served()
 	f.watch.mu.Unlock()
-	if _, err := findKind(served, f.object); !errors.As(err, new(*UnknownKindError)) {
+	if _, err := FindKind(served, f.object); !errors.As(err, new(*UnknownKindError)) {
 		attributes = append(attributes, "ifItIsAKind", fmt.Sprintf("write %s,%s", f.kind.Resource, f.object))
 	}
 	f.watch.log.Warn("there is no object of this name; it is published once it is created", attributes...)

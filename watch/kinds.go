@@ -47,11 +47,12 @@ func splitObject(name string) (kind, object string) {
 // watchable reports whether the objects of a kind can be followed.
 func watchable(s client.Served) bool { return s.Can("list") && s.Can("watch") }
 
-// findKind returns the kind of a name. Names are as kubectl takes them: the plural, the
+// FindKind returns the kind of a name among those that [client.Client.Discover] returned, or an
+// [UnknownKindError]. Names are as kubectl takes them: the plural, the
 // singular, a short name or the kind, in any case, and behind a dot the group, or the
 // version and the group. Where several groups have the name, the core group goes first
 // and then the order of the server.
-func findKind(served []client.Served, name string) (client.Served, error) {
+func FindKind(served []client.Served, name string) (client.Served, error) {
 	short, rest, grouped := strings.Cut(strings.ToLower(name), ".")
 	var found []client.Served
 	for _, s := range served {

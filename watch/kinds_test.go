@@ -36,7 +36,7 @@ func TestANameMeansAKindAsItDoesToKubectl(t *testing.T) {
 		"pods.metrics.example.com": "pods.v1.metrics.example.com", "podmetrics": "pods.v1.metrics.example.com",
 		"widgets.v1alpha1.example.com": "widgets.v1alpha1.example.com",
 	} {
-		got, err := findKind(someKinds, name)
+		got, err := FindKind(someKinds, name)
 		if is := got.Plural + "." + got.Version + "." + got.Group; err != nil || is != want {
 			t.Errorf("%q is %s (%v), want %s", name, is, err, want)
 		}
@@ -56,7 +56,7 @@ func TestAKindThatIsNotServedIsNamedWithTheNearestOne(t *testing.T) {
 		"deployments.extensions": {"deployments", true},
 		"":                       {"", false},
 	} {
-		_, err := findKind(someKinds, name)
+		_, err := FindKind(someKinds, name)
 		var unknown *UnknownKindError
 		if !errors.As(err, &unknown) || unknown.Name != name || unknown.mayAppear() != want.appear {
 			t.Errorf("%q: %v, which may appear: %t", name, err, unknown != nil && unknown.mayAppear())

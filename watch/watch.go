@@ -310,7 +310,7 @@ func (w *Watch) wanted(served []client.Served, first, whole bool) ([]wish, error
 	}
 	for _, name := range w.options.Kinds {
 		kind, object := splitObject(name)
-		s, err := findKind(served, kind)
+		s, err := FindKind(served, kind)
 		if err == nil {
 			_, awaited := w.waiting[name]
 			delete(w.waiting, name)

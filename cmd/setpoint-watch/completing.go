@@ -53,14 +53,6 @@ func sortsOfChanges(context.Context) ([]string, error) {
 	}, nil
 }
 
-// completeKinds says which kinds the server of the kubeconfig has.
-func (r *runCommand) completeKinds(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 || r.selection.all {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return listed(r.kinds)(c, args, toComplete)
-}
-
 // listed completes the last element of a list with commas. Shells with active help show an error.
 func listed(all func(context.Context) ([]string, error)) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {

@@ -26,7 +26,6 @@ import (
 func discoverable(t *testing.T) string {
 	t.Helper()
 	server := fakeapi.New(
-		object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true},
 		object.Resource{Version: "v1", Plural: "podtemplates", Kind: "PodTemplate", Namespaced: true},
 		object.Resource{Version: "v1", Plural: "bindings", Kind: "Binding", Namespaced: true},
 		object.Resource{Group: "apps", Version: "v1", Plural: "deployments", Kind: "Deployment", Namespaced: true},
@@ -35,6 +34,12 @@ func discoverable(t *testing.T) string {
 	namespaces := server.Serve(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
 	for _, name := range []string{"team-b", "team-a"} {
 		if err := namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pods := server.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
+	for _, key := range []object.Key{{Namespace: "team-a", Name: "web-1"}, {Namespace: "team-b", Name: "web-1"}, {Namespace: "team-b", Name: "api-1"}} {
+		if err := pods.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +64,18 @@ func TestCompletion(t *testing.T) {
 		{"what cannot be watched is none", []string{"bind"}, ":4\n"},
 		{"the next one of a list", []string{"deployments.apps,pod"}, "deployments.apps,pods\tPod (po)\ndeployments.apps,podtemplates\tPodTemplate\n:4\n"},
 		{"none twice", []string{"pods,pod"}, "pods,podtemplates\tPodTemplate\n:4\n"},
-		{"one argument of kinds", []string{"pods", ""}, ":4\n"},
+		{"an object, of all namespaces, each name once", []string{"po", ""}, "api-1\nweb-1\n:4\n"},
+		{"an object of a namespace", []string{"-n", "team-a", "Pod", ""}, "web-1\n:4\n"},
+		{"an object that has begun", []string{"pods", "w"}, "web-1\n:4\n"},
+		{"an object that is none yet", []string{"pods", "api-1", ""}, "web-1\n:4\n"},
+		{"an object of one of two kinds", []string{"po,ns", "t"}, "team-a\nteam-b\n:4\n"},
+		{"an object without a namespace", []string{"-n", "team-a", "ns", ""}, "team-a\nteam-b\n:4\n"},
+		{"an object behind a slash", []string{"po/w"}, "po/web-1\n:4\n"},
+		{"an object behind a slash and a comma", []string{"ns/team-a,po/"}, "ns/team-a,po/api-1\nns/team-a,po/web-1\n:4\n"},
+		{"a kind after an object", []string{"po/web-1", "podt"}, "podtemplates/\tPodTemplate\n:6\n"},
+		{"an object after an object", []string{"po/web-1", "ns/team-b"}, "ns/team-b\n:4\n"},
+		{"an object of no kind", []string{"gadgets", ""}, ":4\n"},
+		{"nothing beside all", []string{"--all", ""}, ":4\n"},
 		{"a namespace", []string{"pods", "-n", ""}, "team-a\nteam-b\n:4\n"},
 		{"a namespace after the sign", []string{"--namespace=team-b,"}, "team-b,team-a\n:4\n"},
 		{"a namespace to leave out", []string{"--exclude-namespace", "team-b"}, "team-b\n:4\n"},
@@ -81,6 +97,15 @@ func TestCompletionSaysWhatItCannotFindOut(t *testing.T) {
 	w, said := testWorld(nil)
 	run(t.Context(), w, []string{cobra.ShellCompRequestCmd, "-k", filepath.Join(t.TempDir(), "none"), "po"})
 	if !strings.Contains(said.String(), "_activeHelp_ kubeconfig ") || !strings.Contains(said.String(), "none does not exist\n:4\n") {
+		t.Errorf("%q", said)
+	}
+}
+
+// A user may be allowed to watch an object, and not to list its kind.
+func TestCompletionOfObjectsIsSilentOnErrors(t *testing.T) {
+	w, said := testWorld(nil)
+	run(t.Context(), w, []string{cobra.ShellCompRequestCmd, "-k", filepath.Join(t.TempDir(), "none"), "pods", ""})
+	if !strings.HasPrefix(said.String(), ":4\n") {
 		t.Errorf("%q", said)
 	}
 }

@@ -57,7 +57,7 @@ webhooks, chat and mail.`,
   setpoint watch -f watch.yaml`,
 		Args:              cobra.ArbitraryArgs, // kindsOf says what is wrong with them
 		RunE:              r.run,
-		ValidArgsFunction: r.completeKinds,
+		ValidArgsFunction: r.completeArguments,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // setpoint has it
 		Version:           cli.WhatThisIs(version).String(),
 	}

@@ -18,7 +18,8 @@
 //     packages that can.
 //   - [Process] leaves flags, environment, standard streams, signals and the
 //     exit of the process to package main.
-//   - [Module] keeps the root module installable by `go install` and light.
+//   - [Module] keeps the root module light, and [Installable] every module with commands
+//     installable by `go install`.
 //   - [Workspaces] has go commands work in the folder of each module.
 //   - [Dependencies] wants a reason for each module that we depend on.
 //   - [Documentation] wants a doc.go in every package, and an example that runs in every

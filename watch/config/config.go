@@ -52,7 +52,8 @@ type Config struct {
 type Watch struct {
 	// All watches every kind that can be watched, also kinds that are defined later.
 	All bool `yaml:"all,omitempty"`
-	// Kinds are the kinds, as plural and group: pods, deployments.apps.
+	// Kinds are the kinds, as plural and group: pods, deployments.apps. With a name behind a slash
+	// only that object is watched: deployments.apps/web.
 	Kinds []string `yaml:"kinds,omitempty"`
 	// Namespaces are the only ones that are watched; empty for all.
 	Namespaces []string `yaml:"namespaces,omitempty"`
@@ -100,7 +101,8 @@ type Route struct {
 // Match selects events. An event must meet every field that is not empty; it meets a list if it
 // meets one of its elements.
 type Match struct {
-	// Kinds are kinds as in Watch. A * stands for any characters.
+	// Kinds are kinds and objects as in Watch. A * stands for any characters of a kind or of a
+	// name: pods/web-*.
 	Kinds []string `yaml:"kinds,omitempty"`
 	// Namespaces are those of the objects. A * stands for any characters. An object without
 	// a namespace is in none of them.

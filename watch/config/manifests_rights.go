@@ -63,7 +63,7 @@ func (p *plan) reading(in rulesIn) {
 	default:
 		var cluster, namespaced []string
 		for _, kind := range p.kinds() {
-			if scopeOf(kind) == inCluster || slices.Contains(p.ClusterScoped, kind) {
+			if whole, _, _ := splitObject(kind); scopeOf(whole) == inCluster || slices.Contains(p.ClusterScoped, whole) {
 				cluster = append(cluster, kind)
 			} else {
 				namespaced = append(namespaced, kind)
@@ -76,7 +76,8 @@ func (p *plan) reading(in rulesIn) {
 	}
 }
 
-// kinds returns what is watched. Without any it is pods, as on the command line.
+// kinds returns the kinds and objects that are watched. Without any it is pods, as on the command
+// line.
 func (p *plan) kinds() []string {
 	if len(p.config.Watch.Kinds) == 0 {
 		return []string{"pods"}
@@ -89,10 +90,17 @@ func to(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// readable returns the rules to read kinds, one for each group.
-func readable(kinds []string) []rbacv1.PolicyRule {
-	groups := map[string][]string{}
-	for _, kind := range kinds {
+// readable returns the rules to read kinds and objects: one for each group of kinds, and one for
+// the objects of each kind. A server takes the name of an object from the field selector of a list
+// or a watch. Source: k8s.io/apiserver/pkg/endpoints/request, RequestInfoFactory.NewRequestInfo.
+func readable(all []string) []rbacv1.PolicyRule {
+	groups, objects := map[string][]string{}, map[string][]string{}
+	for _, name := range all {
+		kind, object, named := splitObject(name)
+		if named {
+			objects[kind] = append(objects[kind], object)
+			continue
+		}
 		plural, group := splitKind(kind)
 		groups[group] = append(groups[group], plural)
 	}
@@ -100,6 +108,12 @@ func readable(kinds []string) []rbacv1.PolicyRule {
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		rule := to(group, "", "get", "list", "watch")
 		rule.Resources = sorted(groups[group])
+		rules = append(rules, rule)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(objects)) {
+		plural, group := splitKind(kind)
+		rule := to(group, plural, "get", "list", "watch")
+		rule.ResourceNames = sorted(objects[kind])
 		rules = append(rules, rule)
 	}
 	return rules

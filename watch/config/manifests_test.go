@@ -196,6 +196,39 @@ func TestRightsAreThoseToReadWhatIsWatched(t *testing.T) {
 	}
 }
 
+// A watch of one object lists and watches with a field selector of its name, which a right that
+// names the object allows.
+func TestRightsToReadAnObjectNameIt(t *testing.T) {
+	c := parse(t, "watch: {kinds: [secrets/web, pods, nodes/one, secrets/api, deployments.apps/web], namespaces: [team-a]}\n")
+	objects := decode(t, manifests(t, c, inMonitoring))
+	rules := map[string][]string{} // by namespace
+	read := func(namespace string, all []rbacv1.PolicyRule) {
+		for _, rule := range all {
+			if slices.Contains(rule.Verbs, "list") {
+				rules[namespace] = append(rules[namespace], fmt.Sprint(rule.APIGroups, rule.Resources, rule.ResourceNames, rule.Verbs))
+			}
+		}
+	}
+	for _, o := range objects {
+		switch role := o.(type) {
+		case *rbacv1.Role:
+			read(role.Namespace, role.Rules)
+		case *rbacv1.ClusterRole:
+			read("", role.Rules)
+		}
+	}
+	want := map[string][]string{
+		"":       {"[] [nodes] [one] [get list watch]"},
+		"team-a": {"[] [pods] [] [get list watch]", "[apps] [deployments] [web] [get list watch]", "[] [secrets] [api web] [get list watch]"},
+	}
+	for namespace := range want {
+		have := slices.DeleteFunc(rules[namespace], func(rule string) bool { return strings.Contains(rule, "customresourcedefinitions") })
+		if !slices.Equal(have, want[namespace]) {
+			t.Errorf("in %q the rights are %q, want %q", namespace, have, want[namespace])
+		}
+	}
+}
+
 func TestWhatIsKeptDecidesWhatRuns(t *testing.T) {
 	const cursor = "cursor: /var/lib/watch/cursor\n"
 	for _, test := range []struct {

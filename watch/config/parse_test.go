@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,13 @@ func TestEachMistakeHasAPlaceAndAnAdvice(t *testing.T) {
 		{"kind in capitals", "watch: {kinds: [ConfigMap]}", `w.yaml:2:17: watch.kinds[0]: "ConfigMap": want the plural in lower case; did you mean "configmaps"?`},
 		{"kind with its version", "watch: {kinds: [deployments.v1.apps]}", `w.yaml:2:17: watch.kinds[0]: "deployments.v1.apps": leave the version out: "deployments.apps". It is watched in the version that the server prefers to v1`},
 		{"core kind with its version", "watch: {kinds: [pods.v1]}", `w.yaml:2:17: watch.kinds[0]: "pods.v1": leave the version out: "pods". It is watched in the version that the server prefers to v1`},
-		{"subresource", "watch: {kinds: [pods/log]}", `w.yaml:2:17: watch.kinds[0]: "pods/log": subresources cannot be watched; name the kind, such as pods`},
+		{"subresource", "hide: ['pods/log:spec.x']", `w.yaml:2:8: hide[0]: "pods/log": subresources cannot be watched; name the kind, such as pods`},
+		{"object of a short name", "watch: {kinds: [deploy/web]}", `w.yaml:2:17: watch.kinds[0]: "deploy" is no kind without a group; did you mean "deployments.apps"? A kind of your own is named with its group, as in widgets.example.com`},
+		{"object without a name", "watch: {kinds: [pods/]}", `w.yaml:2:17: watch.kinds[0]: "pods/": the name of an object is missing behind the slash; leave the slash out for all objects`},
+		{"object of no name", "watch: {kinds: [pods/a/b]}", `w.yaml:2:17: watch.kinds[0]: "pods/a/b": "a/b" cannot be the name of an object: it may not contain '/'`},
+		{"objects by a pattern", "watch: {kinds: ['pods/web-*']}", `w.yaml:2:17: watch.kinds[0]: "pods/web-*": an object is watched by its whole name; name the kind, and use * in the match of a route`},
+		{"object and its kind", "watch: {kinds: [pods, pods/web]}", `w.yaml:2:23: watch.kinds[1]: "pods/web": all objects of pods are watched as well; leave out one of the two`},
+		{"matched object of no name", "routes: [{match: {kinds: ['pods/web [1]']}, sinks: []}]", `w.yaml:2:27: routes[0].match.kinds[0]: "web [1]" cannot be the name of an object, and no pattern for some`},
 		{"group that cannot be", "watch: {kinds: [a.b_c]}", `w.yaml:2:17: watch.kinds[0]: "a.b_c": "b_c" cannot be a group; write a kind such as deployments.apps`},
 		{"all and some", "watch: {all: true, kinds: [pods]}", `w.yaml:2:14: watch.all: all kinds are asked for, and some by name; leave out one of all and kinds`},
 		{"pattern of what is watched", "watch: {namespaces: [team-*]}", `w.yaml:2:22: watch.namespaces[0]: "team-*": what is watched is asked of the server by name; write the namespaces out, or use * in the match of a route`},
@@ -217,6 +224,31 @@ routes:
 		got = append(got, w.Error())
 	}
 	golden(t, "testdata/warnings.txt", []byte(strings.Join(got, "\n")+"\n"))
+}
+
+func TestAnObjectOfAKindIsWatchedAndMatched(t *testing.T) {
+	c := parse(t, `watch:
+  kinds: [deployments.apps/web, pods/status, secrets/web]
+sinks: [{name: a, terminal: }]
+routes:
+- match: {kinds: [deployments.apps/web, '*.apps/w*', 'secrets/api-*', pods, services/web]}
+  sinks: [a]
+`)
+	if got, want := fmt.Sprint(c.Watch.Kinds), "[deployments.apps/web pods/status secrets/web]"; got != want {
+		t.Errorf("watched are %s, want %s", got, want)
+	}
+	var got []string
+	for _, w := range c.Warnings() {
+		got = append(got, w.Error())
+	}
+	want := []string{
+		`w.yaml:3:33: watch.kinds[1]: "pods/status" is the object of this name; subresources cannot be watched, and the kind is pods`,
+		`w.yaml:6:54: routes[0].match.kinds[2]: matches nothing: "secrets/api-*" is not among watch.kinds`,
+		`w.yaml:6:77: routes[0].match.kinds[4]: matches nothing: "services/web" is not among watch.kinds`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the warnings are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 func TestTheCaretStandsUnderTheMistakeHoweverItIsWritten(t *testing.T) {

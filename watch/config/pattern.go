@@ -27,9 +27,11 @@ func newPatterns(all []string) patterns {
 	return p
 }
 
+func (p patterns) empty() bool { return len(p.names) == 0 && len(p.globs) == 0 }
+
 func (p patterns) match(name string) bool {
 	return p.names[name] || slices.ContainsFunc(p.globs, func(glob string) bool {
-		like, _ := path.Match(glob, name) // the rules let through letters, digits, dots, dashes and * alone
+		like, _ := path.Match(glob, name) // the rules let through nothing that path.Match reads, but *
 		return like
 	})
 }

@@ -25,18 +25,14 @@ type route struct {
 	path    string
 	verbs   map[event.Verb]bool // nil: every
 	classes []event.Class       // empty: every
-	kinds   *patterns           // nil: every
-	kindSet map[groupPlural]bool
-	in      *patterns // nil: every
-	out     *patterns // nil: none
+	kinds   *kindMatch          // nil: every
+	in      *patterns           // nil: every
+	out     *patterns           // nil: none
 	labels  labels.Selector
 	where   *where.Condition
 	sinks   []string
 	goesOn  bool
 }
-
-// groupPlural is the name of a kind in two parts, which needs no new text for each event.
-type groupPlural struct{ group, plural string }
 
 func newRouter(c *Config) *Router {
 	if len(c.Routes) == 0 {
@@ -55,13 +51,7 @@ func newRouter(c *Config) *Router {
 		for _, name := range m.Classes {
 			to.classes = append(to.classes, event.Class(name))
 		}
-		if to.kinds = patternsOf(m.Kinds); to.kinds != nil {
-			to.kindSet = map[groupPlural]bool{}
-			for name := range to.kinds.names {
-				plural, group := splitKind(name)
-				to.kindSet[groupPlural{group, plural}] = true
-			}
-		}
+		to.kinds = newKindMatch(m.Kinds)
 		to.in, to.out = patternsOf(m.Namespaces), patternsOf(m.ExcludeNamespaces)
 		if m.Labels != "" {
 			to.labels, _ = labels.Parse(m.Labels) // Parse has checked it
@@ -110,7 +100,7 @@ func (r *Router) Route(e *event.Event) ([]string, error) {
 
 func (r *route) match(e *event.Event) (bool, error) {
 	if r.verbs != nil && !r.verbs[e.Verb] ||
-		r.kinds != nil && !r.kindSet[groupPlural{e.Kind.Group, e.Kind.Resource}] && !r.kinds.like(e.Kind) ||
+		r.kinds != nil && !r.kinds.match(e) ||
 		r.in != nil && (e.Key.Namespace == "" || !r.in.match(e.Key.Namespace)) ||
 		r.out != nil && r.out.match(e.Key.Namespace) ||
 		len(r.classes) > 0 && !slices.ContainsFunc(r.classes, e.Is) ||
@@ -122,9 +112,6 @@ func (r *route) match(e *event.Event) (bool, error) {
 	}
 	return r.where.Matches(e)
 }
-
-// like reports whether a kind is like one of the patterns with a *.
-func (p *patterns) like(kind event.Kind) bool { return len(p.globs) > 0 && p.match(kind.String()) }
 
 // labelled reports whether a state of an object meets a selector. A missing state meets none.
 func labelled(selector labels.Selector, object map[string]any) bool {

@@ -77,7 +77,7 @@ func (r *rules) watch(w *Watch) {
 		r.wrong("watch.all", "all kinds are asked for, and some by name; leave out one of all and kinds")
 	}
 	for i, kind := range w.Kinds {
-		r.kind(index("watch.kinds", i), kind)
+		r.watchedKind(index("watch.kinds", i), kind, w.Kinds)
 	}
 	r.twice("watch.kinds", w.Kinds)
 	for list, names := range map[string][]string{"watch.namespaces": w.Namespaces, "watch.excludeNamespaces": w.ExcludeNamespaces} {

@@ -5,7 +5,6 @@ package config
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/setpoint-io/setpoint/watch/event"
 )
@@ -93,17 +92,13 @@ func (r *rules) match(path string, m *Match) {
 	}
 	for i, kind := range m.Kinds {
 		at := index(join(path, "kinds"), i)
-		if strings.Contains(kind, "*") {
-			r.pattern(at, kind, kindPattern, "a kind")
-		} else {
-			r.kind(at, kind)
-		}
-		r.watched(at, kind, w.Kinds, "watch.kinds")
+		r.matchedKind(at, kind)
+		r.watched(at, kind, w.Kinds, "watch.kinds", overlap)
 	}
 	for i, name := range m.Namespaces {
 		at := index(join(path, "namespaces"), i)
 		r.pattern(at, name, namespacePattern, "a namespace")
-		r.watched(at, name, w.Namespaces, "watch.namespaces")
+		r.watched(at, name, w.Namespaces, "watch.namespaces", sameName)
 		if slices.Contains(w.ExcludeNamespaces, name) {
 			r.warn(at, "matches nothing: %q is left out by watch.excludeNamespaces", clip(name))
 		}
@@ -121,13 +116,16 @@ func (r *rules) match(path string, m *Match) {
 	r.labels(join(path, "labels"), m.Labels)
 }
 
+// sameName reports whether a pattern matches a name.
+func sameName(pattern, name string) bool { return newPatterns([]string{pattern}).match(name) }
+
 // watched warns of a name that is matched and not watched. A file without such names leaves them
 // to the command line.
-func (r *rules) watched(path, name string, all []string, what string) {
+func (r *rules) watched(path, name string, all []string, what string, matches func(match, watched string) bool) {
 	if len(all) == 0 {
 		return
 	}
-	if one := newPatterns([]string{name}); !slices.ContainsFunc(all, one.match) {
+	if !slices.ContainsFunc(all, func(watched string) bool { return matches(name, watched) }) {
 		r.warn(path, "matches nothing: %q is not among %s", clip(name), what)
 	}
 }
