@@ -208,12 +208,12 @@ func apiServerOptions(l *trackingListener, p *pki, etcdEndpoint string) *options
 
 	s.Authentication.ClientCert.ClientCA = p.certFile("ca")
 	s.Authentication.RequestHeader.ClientCAFile = p.certFile("front-proxy-ca")
-	s.Authentication.RequestHeader.AllowedNames = []string{"front-proxy-client"}
+	s.Authentication.RequestHeader.AllowedNames = []string{frontProxyClient}
 	s.Authentication.RequestHeader.UsernameHeaders = []string{"X-Remote-User"}
 	s.Authentication.RequestHeader.GroupHeaders = []string{"X-Remote-Group"}
 	s.Authentication.RequestHeader.ExtraHeaderPrefixes = []string{"X-Remote-Extra-"}
-	s.ProxyClientCertFile = p.certFile("front-proxy-client")
-	s.ProxyClientKeyFile = p.keyFile("front-proxy-client")
+	s.ProxyClientCertFile = p.certFile(frontProxyClient)
+	s.ProxyClientKeyFile = p.keyFile(frontProxyClient)
 	s.Authentication.ServiceAccounts.Issuers = []string{serviceIssuer}
 	s.Authentication.ServiceAccounts.KeyFiles = []string{p.keyFile("sa")}
 	s.ServiceAccountSigningKeyFile = p.keyFile("sa")

@@ -13,6 +13,8 @@ import (
 	"net"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/controlplane/metrics"
 )
 
 const (
@@ -26,6 +28,14 @@ const (
 	// nodeServerUser is the subject of the certificate of the simulated nodes'
 	// server. Kubelets are called system:node:NAME; this one serves all Nodes.
 	nodeServerUser = "setpoint-nodes"
+
+	// frontProxyClient is the base name of the files with the certificate that API
+	// servers show to aggregated API servers, and its user (kubeadm's
+	// FrontProxyClientCertAndKeyBaseName and ...CertCommonName).
+	frontProxyClient = "front-proxy-client"
+
+	// metricsServerUser is the subject of the certificate of the server of metrics.
+	metricsServerUser = "setpoint-metrics"
 )
 
 // kubeletAddresses is the order in which an API server tries the addresses of a
@@ -40,31 +50,54 @@ var kubeletAddresses = []string{
 // trust. The server accepts the API servers of this control plane, and no other
 // client, whatever certificate it has. The caller owns the result.
 func (cp *ControlPlane) NodeServing() (*tls.Config, error) {
-	pair, err := cp.pki.issue(cp.pki.cluster, x509.Certificate{
+	return cp.pki.behindAPIServer(x509.Certificate{
 		Subject:     pkix.Name{CommonName: nodeServerUser},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	})
+	}, cp.pki.cluster, kubeletClient)
+}
+
+// MetricsServing returns how the metrics of simulated nodes are served, for
+// Options.Metrics of package nodes. As with NodeServing, the server accepts the API
+// servers of this control plane alone, here by the certificate that they show to
+// aggregated API servers. The caller owns the result.
+func (cp *ControlPlane) MetricsServing() (*metrics.Serving, error) {
+	config, err := cp.pki.behindAPIServer(x509.Certificate{
+		Subject:  pkix.Name{CommonName: metricsServerUser},
+		DNSNames: []string{metrics.ServerName},
+	}, cp.pki.frontProxy, frontProxyClient)
+	if err != nil {
+		return nil, err
+	}
+	return &metrics.Serving{TLS: config, CA: cp.pki.cluster.certPEM}, nil
+}
+
+// behindAPIServer returns the TLS configuration of a server that API servers alone may
+// call: it has a certificate after the template, of the cluster's authority, and accepts
+// the one client certificate that is in the files with the base name client, which
+// clientAuthority has signed.
+func (p *pki) behindAPIServer(template x509.Certificate, clientAuthority *authority, client string) (*tls.Config, error) {
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	pair, err := p.issue(p.cluster, template)
 	if err != nil {
 		return nil, err
 	}
 	serving, err := tls.X509KeyPair(pair.certPEM, pair.keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate of the simulated nodes: %w", err)
+		return nil, fmt.Errorf("reading the certificate of %s: %w", template.Subject.CommonName, err)
 	}
-	client, err := tls.LoadX509KeyPair(cp.pki.certFile(kubeletClient), cp.pki.keyFile(kubeletClient))
+	allowed, err := tls.LoadX509KeyPair(p.certFile(client), p.keyFile(client))
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate that API servers show to kubelets: %w", err)
+		return nil, fmt.Errorf("reading the certificate that API servers show to %s: %w", template.Subject.CommonName, err)
 	}
 	clients := x509.NewCertPool()
-	clients.AddCert(cp.pki.cluster.cert)
+	clients.AddCert(clientAuthority.cert)
 	return &tls.Config{
 		Certificates: []tls.Certificate{serving},
 		ClientCAs:    clients,
 		ClientAuth:   tls.RequireAndVerifyClientCert,
 		MinVersion:   tls.VersionTLS12,
 		VerifyConnection: func(c tls.ConnectionState) error {
-			if !bytes.Equal(c.PeerCertificates[0].Raw, client.Certificate[0]) {
+			if !bytes.Equal(c.PeerCertificates[0].Raw, allowed.Certificate[0]) {
 				return errNotAPIServer
 			}
 			return nil
@@ -72,4 +105,4 @@ func (cp *ControlPlane) NodeServing() (*tls.Config, error) {
 	}, nil
 }
 
-var errNotAPIServer = errors.New("the simulated nodes answer the API servers of their own control plane alone")
+var errNotAPIServer = errors.New("this server answers the API servers of its own control plane alone")

@@ -91,7 +91,7 @@ func openPKI(dir *ownfile.Dir, names []string, now func() time.Time) (*pki, erro
 	if err := p.writeLeaf("apiserver", p.cluster, serving); err != nil {
 		return nil, err
 	}
-	if err := p.writeLeaf("front-proxy-client", p.frontProxy, clientTemplate("front-proxy-client")); err != nil {
+	if err := p.writeLeaf(frontProxyClient, p.frontProxy, clientTemplate(frontProxyClient)); err != nil {
 		return nil, err
 	}
 	return p, p.writeLeaf(kubeletClient, p.cluster, clientTemplate(kubeletClientUser))

@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/controlplane/metrics"
 )
 
 // Prefix is what all annotations and labels of the simulation begin with.
@@ -62,7 +64,11 @@ func behaviorOf(pod *corev1.Pod) (b behavior, problems []string) {
 		if !strings.HasPrefix(name, Prefix) {
 			continue
 		}
-		if err := b.read(name, value); err != nil {
+		err := b.read(name, value)
+		if metrics.IsAnnotation(name) {
+			err = metrics.CheckAnnotation(pod, name, value)
+		}
+		if err != nil {
 			problems = append(problems, fmt.Sprintf("annotation %s is ignored: %v", name, err))
 		}
 	}
@@ -109,7 +115,10 @@ func (b *behavior) read(name, value string) (err error) {
 	return err
 }
 
-var podAnnotations = []string{StartAfter, ReadyAfter, UnreadyAfter, ExitAfter, ExitCode, ImagePull}
+var podAnnotations = []string{
+	StartAfter, ReadyAfter, UnreadyAfter, ExitAfter, ExitCode, ImagePull,
+	metrics.UsageCPU, metrics.UsageMemory, metrics.MetricPrefix + "NAME",
+}
 
 func parseSpan(value string, mayBeNever bool) (span, error) {
 	if value == "never" && mayBeNever {

@@ -34,6 +34,11 @@
 // Options.Grace, with exit code 143, and is then removed with a grace period of 0.
 // A finalizer holds it in a final phase, which is what a Job counts.
 //
+// # Metrics
+//
+// With Options.Metrics, kubectl top and autoscalers read what the annotations of the Pods
+// state; package metrics has the rules, and serves the APIs.
+//
 // # Logs
 //
 // With Options.Serving, one server on loopback answers an API server's requests to

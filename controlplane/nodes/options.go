@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/controlplane/metrics"
 )
 
 // Defaults of Options, and why.
@@ -77,11 +79,17 @@ type Options struct {
 	// ControlPlane.NodeServing returns one. Nil: nothing answers.
 	Serving *tls.Config
 
+	// Metrics has the simulation serve metrics.k8s.io, custom.metrics.k8s.io and
+	// external.metrics.k8s.io, which kubectl top and autoscalers read, on a free port
+	// of 127.0.0.1. The user of Config must then be allowed what package metrics
+	// names. ControlPlane.MetricsServing returns it. Nil: these APIs do not exist.
+	Metrics *metrics.Serving
+
 	// Workers is how many requests may be under way; 0 is DefaultWorkers.
 	Workers int
 
 	// OnReady is called once, from another goroutine, when all Nodes are Ready and
-	// have a Lease. It may be nil.
+	// have a Lease, and with Metrics when these are served. It may be nil.
 	OnReady func()
 
 	// Logger logs what happens, and what is wrong; nil is slog.Default.

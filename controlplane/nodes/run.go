@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +24,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/setpoint-io/setpoint/controlplane/internal/loopback"
+	"github.com/setpoint-io/setpoint/controlplane/metrics"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -85,15 +86,12 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 
+	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	if opts.Serving != nil {
-		server := &kubeletServer{store: s.store, log: s.log, now: time.Now}
-		l, err := server.listen(ctx, opts.Serving)
-		if err != nil {
-			return err
-		}
-		s.about.port = int32(l.Addr().(*net.TCPAddr).Port)
-		running.Go(func() { server.serve(ctx, l) })
+	defer running.Wait()
+	defer cancel()
+	if err := s.serve(ctx, &running); err != nil {
+		return err
 	}
 	running.Go(func() {
 		if !s.register(ctx) {
@@ -121,7 +119,39 @@ func Run(ctx context.Context, opts Options) error {
 	})
 	<-ctx.Done()
 	s.queue.ShutDown()
-	running.Wait()
+	return nil
+}
+
+// serve starts the servers behind the API server: that of the kubelets and that of their
+// metrics, as far as the Options have them.
+func (s *simulation) serve(ctx context.Context, running *sync.WaitGroup) error {
+	if s.Serving != nil {
+		l, err := loopback.Listen(ctx, s.Serving)
+		if err != nil {
+			return fmt.Errorf("serving requests to the simulated nodes: %w", err)
+		}
+		s.about.port = loopback.Port(l)
+		server := &kubeletServer{store: s.store, log: s.log, now: time.Now}
+		running.Go(func() { server.serve(ctx, l) })
+	}
+	if s.Metrics == nil {
+		return nil
+	}
+	var parts atomic.Int32 // that are not ready: the Nodes and their metrics
+	parts.Store(2)
+	ready := s.OnReady
+	s.OnReady = func() {
+		if parts.Add(-1) == 0 {
+			ready()
+		}
+	}
+	server, err := metrics.New(ctx, metrics.Options{
+		Config: s.Config, Serving: *s.Metrics, Cluster: s.store, OnReady: s.OnReady, Logger: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	running.Go(func() { server.Run(ctx) })
 	return nil
 }
 

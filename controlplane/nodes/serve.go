@@ -5,7 +5,6 @@ package nodes
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,21 +15,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/controlplane/internal/loopback"
 )
 
 // serverAddress is where the server of the simulated nodes listens. It is the
 // InternalDNS address of each of them: their InternalIP is one that Pods with
 // hostNetwork share, and Endpoints refuse loopback addresses.
-const serverAddress = "127.0.0.1"
-
-const (
-	// headerTimeout bounds how long a client may take to send a request.
-	headerTimeout = 10 * time.Second
-
-	// serverGrace bounds how long a stop waits for requests. Those that follow a
-	// log end with the context, all others take milliseconds.
-	serverGrace = 2 * time.Second
-)
+const serverAddress = loopback.Address
 
 // kubeletServer is the part of a kubelet's API behind kubectl logs, exec, attach and
 // port-forward, for all simulated Nodes: a Pod's name leads to its Node.
@@ -40,41 +32,11 @@ type kubeletServer struct {
 	now   func() time.Time
 }
 
-// listen opens a free port for the server.
-func (s *kubeletServer) listen(ctx context.Context, config *tls.Config) (net.Listener, error) {
-	var free net.ListenConfig
-	l, err := free.Listen(ctx, "tcp", net.JoinHostPort(serverAddress, "0"))
-	if err != nil {
-		return nil, fmt.Errorf("listening for requests to the simulated nodes: %w", err)
-	}
-	return tls.NewListener(l, config), nil
-}
-
 // serve answers until ctx ends, and returns when no request is under way.
 func (s *kubeletServer) serve(ctx context.Context, l net.Listener) {
-	server := &http.Server{
-		Handler:           s.handler(),
-		ReadHeaderTimeout: headerTimeout,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
-	// The API server upgrades connections for exec, which HTTP/2 does not have.
-	server.Protocols = new(http.Protocols)
-	server.Protocols.SetHTTP1(true)
-
-	stopped := make(chan struct{})
-	context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), serverGrace)
-		defer cancel()
-		if err := server.Shutdown(bounded); err != nil {
-			_ = server.Close() // cuts the requests that are left
-		}
-	})
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := loopback.Serve(ctx, l, s.handler(), s.log); err != nil {
 		s.log.Error("the simulated nodes no longer answer kubectl logs", "err", err)
 	}
-	<-stopped
 }
 
 func (s *kubeletServer) handler() http.Handler {

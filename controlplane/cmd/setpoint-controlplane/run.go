@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/setpoint-io/setpoint/controlplane"
+	"github.com/setpoint-io/setpoint/controlplane/metrics"
 	"github.com/setpoint-io/setpoint/controlplane/nodes"
 )
 
@@ -71,12 +72,17 @@ func runUntilStopped(ctx context.Context, opts controlplane.Options, nodeCount i
 // never nil, ends them.
 func startNodes(ctx context.Context, cp *controlplane.ControlPlane, count int, logger *slog.Logger, r *reporter) (stop func(), err error) {
 	if count == 0 {
-		return func() {}, nil
+		// A process that was killed may have left the APIs of its nodes' metrics behind.
+		return func() {}, metrics.Remove(ctx, cp.AdminConfig())
 	}
 	if logger == nil {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	serving, err := cp.NodeServing()
+	if err != nil {
+		return func() {}, err
+	}
+	measured, err := cp.MetricsServing()
 	if err != nil {
 		return func() {}, err
 	}
@@ -90,6 +96,7 @@ func startNodes(ctx context.Context, cp *controlplane.ControlPlane, count int, l
 			Config:  cp.AdminConfig(),
 			Nodes:   count,
 			Serving: serving,
+			Metrics: measured,
 			OnReady: func() { close(ready) },
 			Logger:  logger.With("component", "nodes"),
 		})
