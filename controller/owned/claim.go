@@ -38,6 +38,8 @@ type Claim[T object.Object] struct {
 	Owner    object.Object
 	Kind     schema.GroupVersionKind // of the owner
 	Selector labels.Selector
+	// Also is what else decides whether an object matches, such as its name. Nil is nothing.
+	Also func(object.Meta) bool
 	// Live reads the owner from the server. Of calls it once, before the first adoption. If
 	// the owner has another UID or a deletion timestamp, the error is ErrOwnerGone: the
 	// informer may not have seen yet that the owner is gone.
@@ -51,10 +53,9 @@ type Claim[T object.Object] struct {
 }
 
 // Of returns the objects among items that the owner manages: objects that it manages
-// already and whose labels match, and objects without a managing controller whose labels
-// match, which Of adopts. Of releases managed objects whose labels do not match any more,
-// unless the owner is being deleted. An error of one object does not stop the others; the
-// errors are joined.
+// already and that match, and objects without a managing controller that match, which Of
+// adopts. Of releases managed objects that do not match any more, unless the owner is being
+// deleted. An error of one object does not stop the others; the errors are joined.
 func (c *Claim[T]) Of(ctx context.Context, items ...iter.Seq2[object.Key, cache.Item[T]]) ([]cache.Item[T], error) {
 	var claimed []cache.Item[T]
 	var errs []error
@@ -74,7 +75,7 @@ func (c *Claim[T]) Of(ctx context.Context, items ...iter.Seq2[object.Key, cache.
 
 func (c *Claim[T]) claim(ctx context.Context, item cache.Item[T]) (bool, error) {
 	m := item.Meta()
-	matches := c.Selector.Matches(m.Labels)
+	matches := c.Selector.Matches(m.Labels) && (c.Also == nil || c.Also(m))
 	ownerGoes := c.Owner.GetDeletionTimestamp() != nil
 	if ref := m.Controller(); ref != nil {
 		switch {

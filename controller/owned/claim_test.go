@@ -142,6 +142,7 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		live    *appsv1.ReplicaSet // what the server says; the owner without one
 		liveErr error
 		answer  int
+		also    func(object.Meta) bool
 
 		claimed bool
 		did     string
@@ -156,6 +157,9 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		{name: "its own that matches no longer and has another UID", pod: []func(*corev1.Pod){managedBy("mine"), other}, answer: 422, did: "p with UID uid-2: delete mine"},
 		{name: "its own that cannot be released", pod: []func(*corev1.Pod){managedBy("mine"), other}, answer: 409, did: "p with UID uid-2: delete mine", err: "releasing ns/p"},
 
+		{name: "its own whose name does not match", pod: []func(*corev1.Pod){managedBy("mine")}, also: func(m object.Meta) bool { return m.Name != "p" }, did: "p with UID uid-2: delete mine"},
+		{name: "nobody's whose name matches too", also: func(m object.Meta) bool { return m.Name == "p" }, claimed: true, did: "p with UID uid-2:  mine"},
+		{name: "nobody's whose name does not match", also: func(m object.Meta) bool { return m.Name != "p" }},
 		{name: "nobody's that matches", claimed: true, did: "p with UID uid-2:  mine"},
 		{name: "one that somebody owns and nobody manages", pod: []func(*corev1.Pod){unmanaged}, claimed: true, did: "p with UID uid-2:  mine"},
 		{name: "nobody's that does not match", pod: []func(*corev1.Pod){other}},
@@ -194,7 +198,7 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 				}
 				asked := 0
 				claim := owned.Claim[*corev1.Pod]{
-					Server: client.For[*corev1.Pod](cl), Owner: owner, Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Selector: webs,
+					Server: client.For[*corev1.Pod](cl), Owner: owner, Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Selector: webs, Also: c.also,
 					Live: func(context.Context) (object.Object, error) {
 						asked++
 						if c.live != nil {

@@ -40,6 +40,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
+	"github.com/setpoint-io/setpoint/controllers/statefulset"
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 	"github.com/setpoint-io/setpoint/internal/certrequesttest"
@@ -176,6 +177,11 @@ func labours(t *testing.T) []labour {
 			controller: disruption.Name, writes: map[string]int{`PUT .*/NS/poddisruptionbudgets/ITEM/status`: 1},
 			item: yaml(`{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "ITEM"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "ITEM"}}}}`),
 		}, {
+			controller: statefulset.Name,
+			writes:     map[string]int{`POST .*/NS/pods`: 2, `POST .*/NS/persistentvolumeclaims`: 2, `POST .*/NS/controllerrevisions`: 1},
+			// The name of a revision is the value of a label, which has 63 characters at most.
+			item: func(c *cluster, name string) { c.statefulSet("item" + name[strings.LastIndex(name, "-"):]) },
+		}, {
 			controller: csrapproving.Name, writes: map[string]int{`PUT .*/certificatesigningrequests/ITEM/approval`: 1},
 			item: func(c *cluster, name string) {
 				c.request(name, certificatesv1.KubeAPIServerClientKubeletSignerName, false)
@@ -225,6 +231,16 @@ func labours(t *testing.T) []labour {
 			item: func(c *cluster, name string) { c.finishedJob(name) },
 		},
 	}
+}
+
+// statefulSet makes a StatefulSet of two Pods with a claim each.
+func (c *cluster) statefulSet(name string) {
+	c.t.Helper()
+	c.manifest(strings.ReplaceAll(`{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "NAME"}, "spec": {
+		"replicas": 2, "podManagementPolicy": "Parallel", "selector": {"matchLabels": {"app": "NAME"}},
+		"template": {"metadata": {"labels": {"app": "NAME"}}, "spec": {"containers": [{"name": "main", "image": "web"}]}},
+		"volumeClaimTemplates": [{"metadata": {"name": "data"},
+			"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}}]}}`, "NAME", name))
 }
 
 // boundPod makes a Pod on a node that nobody looks after.

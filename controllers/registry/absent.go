@@ -50,7 +50,6 @@ func notBuiltIn() []absentController {
 		{names: "selinux-warning-controller"},
 		{"service-cidr-controller", []object.Resource{withoutNamespace("networking.k8s.io", "servicecidrs", "ServiceCIDR")}},
 		{names: "service-lb-controller service"},
-		{"statefulset-controller statefulset", []object.Resource{inNamespaces("apps", "statefulsets", "StatefulSet")}},
 		{"storage-version-migrator-controller svm", []object.Resource{
 			withoutNamespace("storagemigration.k8s.io", "storageversionmigrations", "StorageVersionMigration"),
 		}},

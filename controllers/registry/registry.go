@@ -34,6 +34,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
+	"github.com/setpoint-io/setpoint/controllers/statefulset"
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/tokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
@@ -69,6 +70,7 @@ func Known() []*controllers.Descriptor {
 		rootcapublisher.Descriptor(),
 		serviceaccount.Descriptor(),
 		serviceaccounttoken.Descriptor(),
+		statefulset.Descriptor(),
 		tainteviction.Descriptor(),
 		tokencleaner.Descriptor(),
 		ttlafterfinished.Descriptor(),

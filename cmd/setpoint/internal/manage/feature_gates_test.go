@@ -15,6 +15,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
+	"github.com/setpoint-io/setpoint/controllers/statefulset"
 )
 
 // The gates that several tests are about.
@@ -24,6 +25,10 @@ const (
 	suspendedJobs       = "MutableSchedulingDirectivesForSuspendedJobs"
 	unusedClaims        = "PersistentVolumeClaimUnusedSinceTime"
 	preferSame          = "PreferSameTrafficDistribution"
+	maxUnavailable      = "MaxUnavailableStatefulSet"
+	recreateStrategy    = "StatefulSetRecreateStrategy"
+	staleReplicaSets    = "StaleControllerConsistencyReplicaSet"
+	semanticRevisions   = "StatefulSetSemanticRevisionComparison"
 )
 
 func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
@@ -31,17 +36,17 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 		name, args string
 		off        string // those that are not on
 	}{
-		{"by default", "", ""},
-		{"one that is switched off", "--feature-gates=PodDeletionCost=false", "PodDeletionCost"},
-		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", releaseOnExit},
-		{"all of a stage", "--feature-gates=AllBeta=false", terminatingReplicas + " " + suspendedJobs + " " + leaseBreaker + " " + unusedClaims + " PodDeletionCost StaleControllerConsistencyReplicaSet"},
-		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", terminatingReplicas + " " + suspendedJobs + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
-		{"1.36", "--emulated-version=1.36", leaseBreaker + " " + unusedClaims},
-		{"1.35", "--emulated-version=1.35", suspendedJobs + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
-		{"1.34", "--emulated-version=1.34", terminatingReplicas + " " + suspendedJobs + " " + leaseBreaker + " " + unusedClaims + " StaleControllerConsistencyReplicaSet"},
+		{"by default", "", recreateStrategy},
+		{"one that is switched off", "--feature-gates=PodDeletionCost=false", "PodDeletionCost " + recreateStrategy},
+		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", releaseOnExit + " " + recreateStrategy},
+		{"all of a stage", "--feature-gates=AllBeta=false", words(terminatingReplicas, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, "PodDeletionCost", staleReplicaSets, recreateStrategy, semanticRevisions)},
+		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", words(terminatingReplicas, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy, semanticRevisions)},
+		{"1.36", "--emulated-version=1.36", words(maxUnavailable, leaseBreaker, unusedClaims, recreateStrategy)},
+		{"1.35", "--emulated-version=1.35", words(maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
+		{"1.34", "--emulated-version=1.34", words(terminatingReplicas, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
 		{
 			"1.34 with alpha ones", "--emulated-version=1.34 --feature-gates=AllAlpha=true,PreferSameTrafficDistribution=false",
-			suspendedJobs + " " + leaseBreaker + " " + unusedClaims + " PreferSameTrafficDistribution StaleControllerConsistencyReplicaSet",
+			words(suspendedJobs, leaseBreaker, unusedClaims, preferSame, staleReplicaSets, recreateStrategy),
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -61,6 +66,8 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 		})
 	}
 }
+
+func words(all ...string) string { return strings.Join(all, " ") }
 
 func TestAGateThatIsLockedOrNotThereYetIsRefusedWithItsVersion(t *testing.T) {
 	for args, want := range map[string]string{
@@ -85,6 +92,9 @@ func TestGatesReachTheOptionsOfTheirControllers(t *testing.T) {
 		"--emulated-version=1.34 --feature-gates=" + preferSame + "=false": func(tune *tuning) bool { return options[endpointslice.Options](t, tune).OnlyPreferClose },
 		"--emulated-version=1.36":                                          func(tune *tuning) bool { return options[nodelifecycle.Options](t, tune).TrustCachedLeases },
 		"--feature-gates=" + leaseBreaker + "=false":                       func(tune *tuning) bool { return options[nodelifecycle.Options](t, tune).TrustCachedLeases },
+		"--emulated-version=1.36 --feature-gates=AllAlpha=true":            func(tune *tuning) bool { return options[statefulset.Options](t, tune).IgnoreMaxUnavailable },
+		"--feature-gates=StatefulSetRecreateStrategy=true":                 func(tune *tuning) bool { return options[statefulset.Options](t, tune).Recreate },
+		"--feature-gates=StatefulSetSemanticRevisionComparison=false":      func(tune *tuning) bool { return options[statefulset.Options](t, tune).ExactRevisions },
 		"--feature-gates=AllBeta=false":                                    func(tune *tuning) bool { return options[replicationcontroller.Options](t, tune).IgnoreDeletionCost },
 	} {
 		for given, want := range map[string]bool{args: true, "": false} {

@@ -1,0 +1,77 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statefulset
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/controller/podwriter"
+)
+
+// Reasons of Events and of the condition Progressing. Those of created and deleted Pods are in
+// package podwriter.
+// Source: k8s.io/kubernetes/pkg/controller/statefulset.
+const (
+	successfulCreate      = podwriter.SuccessfulCreate
+	failedCreate          = podwriter.FailedCreate
+	successfulUpdate      = "SuccessfulUpdate"
+	failedUpdate          = "FailedUpdate"
+	conflictingController = "ConflictingController"
+	unknownStrategy       = "UnknownStrategy"
+
+	recreateInProgress = "RecreateInProgress"
+	recreateCompleted  = "RecreateCompleted"
+
+	// replacingNeverReady is ours: upstream does not replace such Pods.
+	replacingNeverReady = "ReplacingNeverReadyPod"
+)
+
+// event is an Event about a StatefulSet.
+type event struct {
+	warning         bool
+	reason, message string
+}
+
+func (p *plan) normal(reason, message string) {
+	p.events = append(p.events, event{reason: reason, message: message})
+}
+
+func (p *plan) warn(reason, message string) {
+	p.events = append(p.events, event{warning: true, reason: reason, message: message})
+}
+
+// podDone and podFailed are the texts about Pods.
+func podDone(verb, pod, set string) string {
+	return fmt.Sprintf("%s Pod %s in StatefulSet %s successful", verb, pod, set)
+}
+
+func podFailed(verb, pod, set string, err error) string {
+	return fmt.Sprintf("%s Pod %s in StatefulSet %s failed error: %v", verb, pod, set, err)
+}
+
+// claimDone and claimFailed are the texts about claims.
+func claimDone(claim, pod, set string) string {
+	return fmt.Sprintf("Create Claim %s Pod %s in StatefulSet %s success", claim, pod, set)
+}
+
+func claimFailed(claim, pod, set string, err error) string {
+	return fmt.Sprintf("Create Claim %s for Pod %s in StatefulSet %s failed error: %v", claim, pod, set, err)
+}
+
+// podMessage returns the text of an Event about a Pod that the writer creates or deletes.
+func podMessage(reason string, owner podwriter.Owner, pod *corev1.Pod, err error) string {
+	set := owner.Object.GetName()
+	switch reason {
+	case podwriter.SuccessfulCreate:
+		return podDone("Create", pod.Name, set)
+	case podwriter.FailedCreate:
+		return podFailed("Create", pod.Name, set, err)
+	case podwriter.SuccessfulDelete:
+		return podDone("Delete", pod.Name, set)
+	default:
+		return podFailed("Delete", pod.Name, set, err)
+	}
+}
