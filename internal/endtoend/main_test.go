@@ -27,9 +27,21 @@ func onShared(t *testing.T) *controlplanetest.Cluster {
 	t.Helper()
 	t.Parallel()
 	inTurn.Lock()
-	t.Cleanup(inTurn.Unlock) // after the managers have ended
-	return shared.Get(t)
+	t.Cleanup(inTurn.Unlock)
+	cluster := shared.Get(t)
+	// After the managers have ended: the next one would work on what is left, and each node has
+	// room for some Pods only.
+	t.Cleanup(func() {
+		_, err := cluster.Kubectl("delete", leftovers, "--all", "--all-namespaces", "--wait=false", "--grace-period=0", "--force")
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return cluster
 }
+
+// leftovers are the kinds that tests create and that lead to Pods, and Pods.
+const leftovers = "cronjobs,jobs,deployments,statefulsets,daemonsets,replicasets,poddisruptionbudgets,pods"
 
 // patience is how long a test waits for something that takes milliseconds on an
 // idle machine.

@@ -32,11 +32,10 @@ type rollout struct {
 	t       *testing.T
 	cluster *controlplanetest.Cluster
 	key     object.Key
-	release int
+	release
 }
 
-// deploy creates the Deployment. Its Pods take a moment to become ready, so that a
-// rollout has a middle.
+// deploy creates the Deployment.
 func deploy(t *testing.T, cluster *controlplanetest.Cluster, namespace string) *rollout {
 	t.Helper()
 	r := &rollout{t: t, cluster: cluster, key: object.Key{Namespace: namespace, Name: "web"}, release: 1}
@@ -46,10 +45,7 @@ func deploy(t *testing.T, cluster *controlplanetest.Cluster, namespace string) *
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &count,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"sim.setpoint.io/ready-after": "20ms+300ms"}},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: r.image()}}},
-			},
+			Template: r.template(labels),
 		},
 	})
 	if err != nil {
@@ -58,15 +54,11 @@ func deploy(t *testing.T, cluster *controlplanetest.Cluster, namespace string) *
 	return r
 }
 
-func (r *rollout) image() string { return fmt.Sprintf("web:%d", r.release) }
-
 // next begins the rollout of another release.
 func (r *rollout) next() {
 	r.t.Helper()
 	r.release++
-	patch, err := client.StrategicPatch(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-		"containers": []any{map[string]any{"name": "web", "image": r.image()}},
-	}}}})
+	patch, err := r.patch()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -148,7 +140,7 @@ func (r *rollout) converged(w *podWatch) {
 		}
 		r.t.Fatalf("not rolled out after %s: %+v", patience, d.Status)
 	}
-	w.until(r.t, "exactly the wanted Pods", nil, func(pods map[types.UID]*corev1.Pod, _ int) bool { return r.wrong(pods) == "" })
+	w.until(r.t, "exactly the wanted Pods", nil, func(pods map[types.UID]*corev1.Pod, _ int) bool { return r.wrong(pods, replicas) == "" })
 	r.checkSets()
 }
 
@@ -178,21 +170,4 @@ func (r *rollout) checkSets() {
 	if images[r.image()] == "" {
 		r.t.Errorf("there is no ReplicaSet of %s: %v", r.image(), images)
 	}
-}
-
-// wrong says in what the Pods are not those that are wanted: as many ready Pods of the newest
-// release as there are replicas, all of one ReplicaSet.
-func (r *rollout) wrong(pods map[types.UID]*corev1.Pod) string {
-	owners := map[types.UID]bool{}
-	for _, pod := range pods {
-		owner := metav1.GetControllerOf(pod)
-		if owner == nil || !ready(pod) || !alive(pod) || pod.Spec.Containers[0].Image != r.image() {
-			return fmt.Sprintf("Pod %s is not a ready one of %s", pod.Name, r.image())
-		}
-		owners[owner.UID] = true
-	}
-	if len(pods) != replicas || len(owners) != 1 {
-		return fmt.Sprintf("%d Pods of %d ReplicaSets", len(pods), len(owners))
-	}
-	return ""
 }

@@ -38,7 +38,7 @@ func (d *deployed) missing() string {
 	if !complete(current) {
 		return "the rollout is not over"
 	}
-	if wrong := d.wrong(d.stage.pods.now()); wrong != "" {
+	if wrong := d.wrong(d.stage.pods.now(), replicas); wrong != "" {
 		return wrong
 	}
 	d.checkSets()
