@@ -41,12 +41,13 @@ var works = []struct {
 	{"a drained node", newDrain},
 	{"a Deployment", newDeployed},
 	{"a DaemonSet", newDaemons},
+	{"Jobs", newJobs},
 	{"CronJobs", newCronJobs},
 }
 
 // workControllers are the controllers that works need, as --controllers has them. Others may
 // run as well.
-const workControllers = "deployment-controller,replicaset-controller,daemonset-controller,disruption-controller,cronjob-controller"
+const workControllers = "deployment-controller,replicaset-controller,daemonset-controller,job-controller,disruption-controller,cronjob-controller"
 
 // stage is where a work takes place.
 type stage struct {
