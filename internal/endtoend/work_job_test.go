@@ -20,8 +20,9 @@ type jobs struct {
 	wanted int
 }
 
+// The controller looks at Pods that have ended once a second, so this takes some seconds.
 const (
-	completions = 12
+	completions = 6
 	parallelism = 3
 )
 
