@@ -58,7 +58,7 @@ func (s *scene) startKubelet(ctx context.Context, status string) (*kubelet, erro
 	for range s.clients {
 		k.all.Go(func() {
 			for name := range k.pods {
-				k.fail(ctx, s.setStatus(ctx, name, status))
+				_ = k.fail(ctx, s.setStatus(ctx, name, status)) // it keeps the error
 			}
 		})
 	}
