@@ -32,6 +32,7 @@ type scaleCase struct {
 	size        int      // unless --size says another one
 	controllers []string // that both managers run
 	simulated   bool     // the size is how many simulated Nodes there are
+	nodes       int      // that are simulated, whatever the size is
 	signs       bool     // the managers are given the keys of the cluster
 	measure     func(ctx context.Context, s *scene) (readings, error)
 	// plain measures what clients reach that do nothing else, on a control plane
@@ -50,7 +51,7 @@ type caseLine struct {
 // scaleCases are the cases by name. The default, "deployments", is none of them.
 var scaleCases = map[string]scaleCase{
 	"services": servicesCase, "gc": collectCase, "namespace": namespaceCase, "nodes": nodesCase, "pods20000": podsCase,
-	"daemonsets": daemonSetsCase, "disruption": disruptionCase, "jobs": jobsCase, "statefulsets": statefulSetsCase,
+	"daemonsets": daemonSetsCase, "disruption": disruptionCase, "hpa": hpaCase, "jobs": jobsCase, "statefulsets": statefulSetsCase,
 }
 
 func scaleCaseNamed(name string) (scaleCase, error) {
@@ -149,7 +150,7 @@ func loadAverage() string {
 func (b *managerBench) playCase(ctx context.Context, sc *scaleCase, side string) (found readings, err error) {
 	ctx, cancel := context.WithTimeout(ctx, turnLimit)
 	defer cancel()
-	options := child.Options{NoScheduler: true}
+	options := child.Options{NoScheduler: true, Nodes: sc.nodes}
 	if sc.simulated {
 		options.Nodes = b.size
 	}

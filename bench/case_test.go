@@ -18,7 +18,7 @@ func TestManagerSaysWhatIsWrongWithItsCase(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--case", "gadgets"}, `no case "gadgets" of managers; there are deployments, daemonsets, disruption, gc, jobs, namespace, nodes, pods20000, services, statefulsets`},
+		{[]string{"--case", "gadgets"}, `no case "gadgets" of managers; there are deployments, daemonsets, disruption, gc, hpa, jobs, namespace, nodes, pods20000, services, statefulsets`},
 		{[]string{"--case", "gc", "--size", "-1"}, "--size -1"},
 		{[]string{"--case", "gc", "--turns", "0"}, "--turns 0"},
 		{[]string{"--case", "gc", "--clients", "0"}, "--clients 0"},

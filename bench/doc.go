@@ -14,7 +14,7 @@
 //	go run . soak --for 30m
 //	go run . manager
 //	go run . manager --case services|gc|namespace|nodes|pods20000
-//	go run . manager --case jobs|statefulsets|daemonsets|disruption
+//	go run . manager --case jobs|statefulsets|daemonsets|disruption|hpa
 //
 // Each measure is one line:
 //
@@ -45,8 +45,9 @@
 //	statefulsets  200 Parallel StatefulSets of 10 Pods, and then 200 OrderedReady ones
 //	daemonsets    20 DaemonSets on 500 Nodes, and then the rolling update of one
 //	disruption    500 budgets with 20,000 Pods, which become unready, and every second one ready again
+//	hpa           500 autoscalers of 1,000 Pods on simulated Nodes: at rest, and when all Pods use twice the CPU
 //
-// In these four a Pod has no node: as soon as it is created, a client writes that it is ready or
+// In the first four of these a Pod has no node: as soon as it is created, a client writes that it is ready or
 // has succeeded, as its kubelet would.
 //
 // --size makes them smaller or larger. Where the server may be what is slow, plain
