@@ -18,7 +18,7 @@ import (
 func readConfig(path string) (*config.Config, error) {
 	data, err := readBounded(path, config.MaxSize+1) // one more, so that Parse sees that it is too much
 	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
+		return nil, fmt.Errorf("-f: %w", err)
 	}
 	return config.Parse(data, path)
 }

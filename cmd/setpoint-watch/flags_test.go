@@ -76,7 +76,7 @@ func TestAFlagThatIsWrongIsNamedBeforeAnythingIsConnected(t *testing.T) {
 		{"a log format", []string{"--log-format", "xml"}, "--log-format=xml: want auto, people, text or json"},
 		{"a cursor without a name", []string{"--cursor", ""}, "--cursor: want the name of a file"},
 		{"a cursor in no folder", []string{"--cursor", "/does/not/exist/seen"}, "--cursor=/does/not/exist/seen: its folder cannot be used"},
-		{"a file that is not there", []string{"-f", "/does/not/exist.yaml"}, "--config: open /does/not/exist.yaml"},
+		{"a file that is not there", []string{"-f", "/does/not/exist.yaml"}, "-f: open /does/not/exist.yaml"},
 		{"a lease that is too short", []string{"--leader-elect", "--leader-elect-lease-duration", "1s"}, "--leader-elect-renew-deadline=10s: want less"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,10 +28,8 @@ func ExplainFlagErrors(c *cobra.Command, missing func(name string) (why string, 
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if e, ok := errors.AsType[*pflag.NotExistError](err); ok && e.GetSpecifiedShortnames() == "" {
 			return unknownFlag(dashed(e.GetSpecifiedName()), c.Flags(), missing)
-		} else if ok && missing != nil {
-			if why, ok := missing(e.GetSpecifiedName()); ok {
-				return fmt.Errorf("-%s %s", e.GetSpecifiedName(), why)
-			}
+		} else if ok {
+			return unknownShorthand(e.GetSpecifiedName(), c.Flags(), missing)
 		}
 		if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 			return wrongValue(e.GetFlag(), e.GetValue(), e.Unwrap())
@@ -47,6 +46,21 @@ func unknownFlag(name string, flags *pflag.FlagSet, missing func(string) (string
 		}
 	}
 	return fmt.Errorf("there is no flag --%s%s", name, nearest.Question("--%s", name, FlagNames(flags)))
+}
+
+// unknownShorthand is the error for a flag of one letter that is not there. The flag that was meant
+// is the only one that begins with the letter, if there is one.
+func unknownShorthand(letter string, flags *pflag.FlagSet, missing func(string) (string, bool)) error {
+	if missing != nil {
+		if why, ok := missing(letter); ok {
+			return fmt.Errorf("-%s %s", letter, why)
+		}
+	}
+	begin := slices.DeleteFunc(FlagNames(flags), func(name string) bool { return !strings.HasPrefix(name, letter) })
+	if len(begin) == 1 {
+		return fmt.Errorf("there is no flag -%s; did you mean --%s?", letter, begin[0])
+	}
+	return fmt.Errorf("there is no flag -%s", letter)
 }
 
 func dashed(name string) string { return strings.ReplaceAll(name, "_", "-") }

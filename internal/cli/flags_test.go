@@ -76,6 +76,8 @@ func TestTheStatusIsTheCommandsOwnAndErrorsAreSaidBehindItsName(t *testing.T) {
 		{nil, 0, ""},
 		{[]string{"--own"}, 42, ""},
 		{[]string{"--onw"}, 1, "a test: there is no flag --onw; did you mean --own?\n"},
+		{[]string{"-o"}, 1, "a test: there is no flag -o; did you mean --own?\n"},
+		{[]string{"-x"}, 1, "a test: there is no flag -x\n"},
 		{[]string{"--old"}, 1, "a test: --old is of another time\n"},
 		{[]string{"--own=perhaps"}, 1, "a test: --own=perhaps: want true or false\n"},
 	} {

@@ -94,6 +94,21 @@ func TestEachRuleCanFail(t *testing.T) {
 	}
 }
 
+func TestRowsOfNoTableAreFound(t *testing.T) {
+	dir := t.TempDir()
+	text := "| a | b |\n|---|:-:|\n| 1 | 2 |\n\n| 3 | 4 |\n| 5 | 6 |\n\n```\n| as it is |\n```\n"
+	if err := os.WriteFile(filepath.Join(dir, "notes.md"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := houserules.Tables(dir, []string{"notes.md"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "notes.md:5: a row of no table; is there an empty line before it?"; !slices.Equal(found, []string{want}) {
+		t.Errorf("found %q, want %q alone", found, want)
+	}
+}
+
 func TestRegistryHostsAreFound(t *testing.T) {
 	dir := t.TempDir()
 	host := "proxy" + ".golang" + ".org" // in pieces: this file is read as well

@@ -20,6 +20,7 @@
 //     exit of the process to package main.
 //   - [Module] keeps the root module light, and [Installable] every module with commands
 //     installable by `go install`.
+//   - [Tables] finds rows of Markdown tables that an empty line has cut off.
 //   - [Workspaces] has go commands work in the folder of each module.
 //   - [Dependencies] wants a reason for each module that we depend on.
 //   - [Documentation] wants a doc.go in every package, and an example that runs in every

@@ -95,6 +95,11 @@ func TestTheGeneratorIsInstallable(t *testing.T) {
 	keep(t, found, err)
 }
 
+func TestRowsBelongToTables(t *testing.T) {
+	found, err := houserules.Tables(root, files(t))
+	keep(t, found, err)
+}
+
 func TestDependenciesHaveReasons(t *testing.T) {
 	modules, err := filepath.Glob(filepath.Join(root, "*", "go.mod"))
 	if err != nil {

@@ -45,7 +45,7 @@ routes:
 	// updated [everything] <nil>
 	// deleted [team-a everything] <nil>
 	// watches pods, deployments.apps, in all namespaces
-	// tells of creations, deletions, and changes of content, metadata
+	// tells of creations, deletions, trouble, and changes of content, metadata
 	// has no cursor: what happens while it is not running is not told
 	// sink everything (file: /var/log/setpoint-watch/changes.json) gets everything (routes[1])
 	// sink team-a (webhook: the URL in the environment variable TEAM_A_URL) gets events in team-a-*, deleted (routes[0])

@@ -114,7 +114,7 @@ func (c *Config) watches() []string {
 	for _, class := range w.Shown() {
 		shown = append(shown, string(class))
 	}
-	told := "tells of creations, deletions, and changes of " + strings.Join(shown, ", ")
+	told := "tells of creations, deletions, trouble, and changes of " + strings.Join(shown, ", ")
 	if w.Where != "" {
 		told += ", where " + oneLine(w.Where)
 	}

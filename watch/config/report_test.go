@@ -54,11 +54,11 @@ func TestAnErrorOfAReaderMayHoldWhatItRead(t *testing.T) {
 func TestAReportOfLittle(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"nothing", "", `watches pods, since no kinds are named, in all namespaces
-tells of creations, deletions, and changes of content, metadata
+tells of creations, deletions, trouble, and changes of content, metadata
 has no cursor: what happens while it is not running is not told`},
 		{"most", "watch: {all: true, excludeNamespaces: [x], labels: a=b, fields: metadata.name=c, window: 1s, initial: true, where: 'true'}\nhide: ['pods:spec']\nsinks: [{name: w, webhook: {url: 'https://me:SECRET@h/SECRET'}}, {name: t, terminal: }]", `warning: w.yaml:4:34: sinks[0].webhook.url: has a name and password in it, for all who can read this file; put the URL into a file of its own, and name that under urlFrom
 watches every kind that can be watched, those that come later too, in all namespaces but x, with labels a=b, with fields metadata.name=c
-tells of creations, deletions, and changes of content, metadata, where true; at the start of what is there
+tells of creations, deletions, trouble, and changes of content, metadata, where true; at the start of what is there
 gathers changes of an object for 1s to one
 shows no values of secrets, nor of pods:spec
 has no cursor: what happens while it is not running is not told
