@@ -191,21 +191,11 @@ func versionsOf(group metav1.APIGroup) []schema.GroupVersion {
 // addVersions requests the versions of a group, all at the same time, and adds their
 // kinds.
 func (c *Client) addVersions(ctx context.Context, d *discovery, versions []schema.GroupVersion) {
-	lists := make([]metav1.APIResourceList, len(versions))
+	described := make([][]metav1.APIResource, len(versions))
 	errs := make([]error, len(versions))
 	var asked sync.WaitGroup
 	for i, version := range versions {
-		asked.Go(func() {
-			path := "/apis/" + version.String()
-			if version.Group == "" {
-				path = "/api/" + version.Version
-			}
-			answer, err := c.Request(http.MethodGet).Path(path).Do(ctx)
-			if err == nil {
-				err = json.Unmarshal(answer.Body, &lists[i])
-			}
-			errs[i] = err
-		})
+		asked.Go(func() { described[i], errs[i] = c.describe(ctx, version) })
 	}
 	asked.Wait()
 	for i, version := range versions {
@@ -213,7 +203,7 @@ func (c *Client) addVersions(ctx context.Context, d *discovery, versions []schem
 			d.failed[version] = errs[i]
 			continue
 		}
-		for _, r := range lists[i].APIResources {
+		for _, r := range described[i] {
 			if strings.Contains(r.Name, "/") { // a subresource
 				continue
 			}

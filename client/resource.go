@@ -51,21 +51,11 @@ func (c *Client) Resolve(ctx context.Context, kind schema.GroupVersionKind) (obj
 	if known {
 		return resource, nil
 	}
-	path := "/apis/" + kind.Group + "/" + kind.Version
-	if kind.Group == "" {
-		path = "/api/" + kind.Version
-	}
-	answer, err := c.Request(http.MethodGet).Path(path).Do(ctx)
+	described, err := c.describe(ctx, kind.GroupVersion())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return object.Resource{}, fmt.Errorf("looking up kind %s: %w", kind, err)
 	}
-	var list metav1.APIResourceList
-	if err == nil {
-		if err := json.Unmarshal(answer.Body, &list); err != nil {
-			return object.Resource{}, fmt.Errorf("looking up kind %s: reading %s: %w", kind, path, err)
-		}
-	}
-	for _, r := range list.APIResources {
+	for _, r := range described {
 		if r.Kind != kind.Kind || strings.Contains(r.Name, "/") { // a subresource
 			continue
 		}
@@ -79,6 +69,71 @@ func (c *Client) Resolve(ctx context.Context, kind schema.GroupVersionKind) (obj
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: fmt.Sprintf("the server serves no kind %s in %s", kind.Kind, kind.GroupVersion()),
 	}}
+}
+
+// ResolveAnyVersion is as [Client.Resolve]. If the server does not serve the kind in its version,
+// the result is the kind in another version of its group: the one that the server prefers, if it
+// has the kind. Objects that name a kind by its group, such as the scaleTargetRef of a
+// HorizontalPodAutoscaler, may name a version that is served no longer.
+func (c *Client) ResolveAnyVersion(ctx context.Context, kind schema.GroupVersionKind) (object.Resource, error) {
+	resource, notServed := c.Resolve(ctx, kind)
+	if !apierrors.IsNotFound(notServed) || kind.Group == "" {
+		return resource, notServed
+	}
+	answer, err := c.Request(http.MethodGet).Path("/apis/" + kind.Group).Do(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return object.Resource{}, notServed
+	case err != nil:
+		return object.Resource{}, fmt.Errorf("looking up the versions of %s: %w", kind.Group, err)
+	}
+	var group metav1.APIGroup
+	if err := json.Unmarshal(answer.Body, &group); err != nil {
+		return object.Resource{}, fmt.Errorf("looking up the versions of %s: %w", kind.Group, err)
+	}
+	group.Name = kind.Group
+	for _, version := range versionsOf(group) {
+		if version.Version == "" || version.Version == kind.Version {
+			continue
+		}
+		resource, err := c.Resolve(ctx, version.WithKind(kind.Kind))
+		if !apierrors.IsNotFound(err) {
+			return resource, err
+		}
+	}
+	return object.Resource{}, notServed
+}
+
+// Subresources asks the server which subresources the objects of a kind have, such as "scale".
+func (c *Client) Subresources(ctx context.Context, of object.Resource) ([]string, error) {
+	described, err := c.describe(ctx, of.GroupVersion())
+	if err != nil {
+		return nil, fmt.Errorf("looking up the subresources of %s: %w", of.Plural, err)
+	}
+	var names []string
+	for _, r := range described {
+		if name, is := strings.CutPrefix(r.Name, of.Plural+"/"); is {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// describe asks the server for the resources of one version of a group, with their subresources.
+func (c *Client) describe(ctx context.Context, version schema.GroupVersion) ([]metav1.APIResource, error) {
+	path := "/apis/" + version.String()
+	if version.Group == "" {
+		path = "/api/" + version.Version
+	}
+	answer, err := c.Request(http.MethodGet).Path(path).Do(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(answer.Body, &list); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return list.APIResources, nil
 }
 
 // Plural returns the name of a kind as kubectl prints it, without a request. It is right

@@ -5,14 +5,12 @@ package disruption
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/scaletarget"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -102,47 +101,20 @@ func (o *owners) live(ctx context.Context, key object.Key, ref *metav1.OwnerRefe
 	if err != nil {
 		return "", 0, fmt.Errorf("its controller is the %s %s: %w", ref.Kind, ref.Name, err)
 	}
-	of := client.ForResource[*metav1.PartialObjectMetadata](o.client, resource)
-	scale, err := client.Sub[*autoscalingv1.Scale](of, "scale").Get(ctx, key)
+	scale, err := scaletarget.Read(ctx, o.client, resource, key)
+	if none, is := errors.AsType[*scaletarget.NoScaleError](err); is {
+		return "", 0, fmt.Errorf("its controller is the %s %s, and %w: "+
+			"set minAvailable to a number, which needs no scale", ref.Kind, ref.Name, none)
+	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", 0, o.absent(ctx, resource, ref)
+		return "", 0, fmt.Errorf("its controller, the %s %s, is gone", ref.Kind, ref.Name)
 	case err != nil:
 		return "", 0, fmt.Errorf("reading the scale of its controller, the %s %s: %w", ref.Kind, ref.Name, err)
 	case scale.UID != ref.UID:
 		return "", 0, fmt.Errorf("its controller, the %s %s, is gone, and another one has its name", ref.Kind, ref.Name)
 	}
 	return scale.UID, scale.Spec.Replicas, nil
-}
-
-// absent says why a scale is not there: the kind has none, or the object is gone.
-func (o *owners) absent(ctx context.Context, resource object.Resource, ref *metav1.OwnerReference) error {
-	scalable, err := o.scalable(ctx, resource)
-	switch {
-	case err != nil:
-		return err
-	case !scalable:
-		return fmt.Errorf("its controller is the %s %s, and %s does not implement the scale subresource: "+
-			"set minAvailable to a number, which needs no scale", ref.Kind, ref.Name, resource.GroupVersionResource().GroupResource())
-	}
-	return fmt.Errorf("its controller, the %s %s, is gone", ref.Kind, ref.Name)
-}
-
-// scalable reports whether a kind has the subresource scale.
-func (o *owners) scalable(ctx context.Context, resource object.Resource) (bool, error) {
-	path := "/apis/" + resource.Group + "/" + resource.Version
-	if resource.Group == "" {
-		path = "/api/" + resource.Version
-	}
-	answer, err := o.client.Request(http.MethodGet).Path(path).Do(ctx)
-	if err != nil {
-		return false, fmt.Errorf("looking up whether %s have the subresource scale: %w", resource.Plural, err)
-	}
-	var list metav1.APIResourceList
-	if err := json.Unmarshal(answer.Body, &list); err != nil {
-		return false, fmt.Errorf("looking up whether %s have the subresource scale: reading %s: %w", resource.Plural, path, err)
-	}
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Plural+"/scale" }), nil
 }
 
 // isReplicaSet reports whether a kind is ReplicaSet, in the group of today or that of old.

@@ -1,0 +1,152 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package horizontalpodautoscaler
+
+import (
+	"slices"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+)
+
+// history is what the rules of a HorizontalPodAutoscaler look back on: what was recommended, and
+// how the number of replicas was changed. A history is not changed: its methods return another.
+type history struct {
+	// high has the recommendations that are higher than all later ones, and low those that are
+	// lower. No other recommendation is the highest or the lowest of any window that ends now. The
+	// oldest one is first, and the newest one is the last of both.
+	high, low []recommendation
+	// changes are the changes of the number of replicas, the oldest one first.
+	changes []change
+}
+
+// recommendation is how many replicas the metrics asked for, before any limit.
+type recommendation struct {
+	at       time.Time
+	replicas int32
+}
+
+// change is a change of the number of replicas: by how many.
+type change struct {
+	at time.Time
+	by int32
+}
+
+// mostRecommendations is how many recommendations a history keeps of each kind.
+const mostRecommendations = 60
+
+// recommend adds a recommendation.
+func (h history) recommend(r recommendation) history {
+	h.high = appendAfter(h.high, r, func(before recommendation) bool { return before.replicas <= r.replicas })
+	h.low = appendAfter(h.low, r, func(before recommendation) bool { return before.replicas >= r.replicas })
+	return h
+}
+
+// appendAfter appends a recommendation in place of the last ones that it covers.
+func appendAfter(all []recommendation, r recommendation, covered func(recommendation) bool) []recommendation {
+	all = slices.Clone(all)
+	for len(all) > 0 && covered(all[len(all)-1]) {
+		all = all[:len(all)-1]
+	}
+	return thin(append(all, r))
+}
+
+// thin has recommendations fit into the bound. Of the two that are closest in time, the later one
+// goes, and the earlier one takes its time: so it counts for a little longer than it should, and
+// the rules are stricter for as long.
+func thin(all []recommendation) []recommendation {
+	for len(all) > mostRecommendations {
+		closest := 0
+		for i := range len(all) - 2 { // the last one stays
+			if all[i+1].at.Sub(all[i].at) < all[closest+1].at.Sub(all[closest].at) {
+				closest = i
+			}
+		}
+		all[closest+1].replicas = all[closest].replicas
+		all = slices.Delete(all, closest, closest+1)
+	}
+	return all
+}
+
+// last returns the newest recommendation.
+func (h history) last() (recommendation, bool) {
+	if len(h.high) == 0 {
+		return recommendation{}, false
+	}
+	return h.high[len(h.high)-1], true
+}
+
+// highest returns the highest recommendation that is within a window.
+func (h history) highest(within func(time.Time) bool) (recommendation, bool) {
+	return firstWithin(h.high, within)
+}
+
+// lowest returns the lowest recommendation that is within a window.
+func (h history) lowest(within func(time.Time) bool) (recommendation, bool) {
+	return firstWithin(h.low, within)
+}
+
+func firstWithin(all []recommendation, within func(time.Time) bool) (recommendation, bool) {
+	for _, r := range all {
+		if within(r.at) {
+			return r, true
+		}
+	}
+	return recommendation{}, false
+}
+
+// changed adds a change of the number of replicas.
+func (h history) changed(at time.Time, by int32) history {
+	h.changes = append(slices.Clone(h.changes), change{at, by})
+	return h
+}
+
+// since returns how many replicas were added and removed since a time.
+func (h history) since(cutoff time.Time) (added, removed int32) {
+	for _, c := range h.changes {
+		switch {
+		case !c.at.After(cutoff):
+		case c.by > 0:
+			added += c.by
+		default:
+			removed -= c.by
+		}
+	}
+	return added, removed
+}
+
+// prune removes what no rule looks back on any more. The newest recommendation stays.
+func (h history) prune(now time.Time, window, period time.Duration) history {
+	old := func(at time.Time) bool { return at.Before(now.Add(-window)) }
+	h.high, h.low = young(h.high, old), young(h.low, old)
+	h.changes = recent(h.changes, now.Add(-period))
+	return h
+}
+
+// recent returns the changes after a time.
+func recent(all []change, cutoff time.Time) []change {
+	return slices.DeleteFunc(slices.Clone(all), func(c change) bool { return !c.at.After(cutoff) })
+}
+
+func young(all []recommendation, old func(time.Time) bool) []recommendation {
+	for len(all) > 1 && old(all[0].at) {
+		all = all[1:]
+	}
+	return all
+}
+
+// lookback returns how far the rules of a HorizontalPodAutoscaler look back: at recommendations,
+// and at changes.
+func (o *Options) lookback(hpa *autoscalingv2.HorizontalPodAutoscaler) (window, period time.Duration) {
+	rules := o.rulesOf(hpa)
+	if rules == nil {
+		return o.DownscaleStabilization, 0
+	}
+	for _, policies := range [][]autoscalingv2.HPAScalingPolicy{rules.up.policies, rules.down.policies} {
+		for _, p := range policies {
+			period = max(period, time.Duration(p.PeriodSeconds)*time.Second)
+		}
+	}
+	return max(rules.up.window, rules.down.window), period
+}
