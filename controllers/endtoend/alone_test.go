@@ -27,6 +27,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
+	"github.com/setpoint-io/setpoint/controllers/horizontalpodautoscaler"
 	"github.com/setpoint-io/setpoint/controllers/job"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
@@ -176,6 +177,14 @@ func labours(t *testing.T) []labour {
 		}, {
 			controller: disruption.Name, writes: map[string]int{`PUT .*/NS/poddisruptionbudgets/ITEM/status`: 1},
 			item: yaml(`{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "ITEM"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "ITEM"}}}}`),
+		}, {
+			controller: horizontalpodautoscaler.Name, writes: map[string]int{`PUT .*/NS/replicasets/ITEM/scale`: 1},
+			item: func(c *cluster, name string) {
+				yaml(`{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "ITEM"},
+					"spec": {"replicas": 1, "selector": {"matchLabels": {"app": "ITEM"}}, "template": `+template+`}}`)(c, name)
+				yaml(`{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "ITEM"},
+					"spec": {"minReplicas": 3, "maxReplicas": 5, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "ITEM"}}}`)(c, name)
+			},
 		}, {
 			controller: statefulset.Name,
 			writes:     map[string]int{`POST .*/NS/pods`: 2, `POST .*/NS/persistentvolumeclaims`: 2, `POST .*/NS/controllerrevisions`: 1},

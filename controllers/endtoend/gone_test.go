@@ -32,6 +32,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
+	"github.com/setpoint-io/setpoint/controllers/horizontalpodautoscaler"
 	"github.com/setpoint-io/setpoint/controllers/job"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
@@ -60,7 +61,7 @@ type reaper struct {
 }
 
 // subresource is what a path ends in that is no object's own.
-var subresource = regexp.MustCompile(`/(status|approval|finalize)$`)
+var subresource = regexp.MustCompile(`/(status|approval|finalize|scale)$`)
 
 func (r *reaper) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -163,6 +164,15 @@ func (c *cluster) dueCronJob(name string) {
 		"schedule": "0 0 1 1 *", "timeZone": "Etc/UTC", "jobTemplate": {"spec": {"template": {"spec": {
 		"restartPolicy": "Never", "containers": [{"name": "main", "image": "web"}]}}}}}}`, name))
 	c.status("cronjob/"+name, fmt.Sprintf(`{"status": {"lastScheduleTime": %q}}`, time.Now().AddDate(-1, 0, 0).UTC().Format(time.RFC3339)))
+}
+
+// scaled makes a ReplicaSet of a size, and a HorizontalPodAutoscaler that wants three replicas.
+func (c *cluster) scaled(replicas int) {
+	c.t.Helper()
+	c.manifest(fmt.Sprintf(`{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"}, "spec": {"replicas": %d,
+		"selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "web"}]}}}}`, replicas))
+	c.manifest(`{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"},
+		"spec": {"minReplicas": 3, "maxReplicas": 5, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web"}}}`)
 }
 
 // node makes a Node without a machine, for as long as the test.
@@ -406,6 +416,12 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 		}, {
 			name: "status of a CronJob", controller: managertest.Making(cronjob.New, cronjob.Defaults()),
 			writes: `PUT .*/NS/cronjobs/web/status`, begin: func(c *cluster) { c.dueCronJob("web") },
+		}, {
+			name: "status of a HorizontalPodAutoscaler", controller: managertest.Making(horizontalpodautoscaler.New, horizontalpodautoscaler.Defaults()),
+			writes: `PUT .*/NS/horizontalpodautoscalers/web/status`, begin: func(c *cluster) { c.scaled(0) },
+		}, {
+			name: "scale of a target", controller: managertest.Making(horizontalpodautoscaler.New, horizontalpodautoscaler.Defaults()),
+			writes: `PUT .*/NS/replicasets/web/scale`, begin: func(c *cluster) { c.scaled(1) },
 		}, {
 			name: "dependent whose owner is gone", controller: managertest.Making(garbagecollector.New, garbagecollector.Defaults()),
 			writes: `DELETE .*/NS/configmaps/web`, begin: func(c *cluster) {

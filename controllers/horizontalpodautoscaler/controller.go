@@ -166,7 +166,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		}
 		r.targets.put(req.Key, nil)
 		p := unreadable(hpa, now, err)
-		return r.end(ctx, hpa, &p, fmt.Errorf("reading the scale of %s: %w", targetOf(hpa), err))
+		return r.end(ctx, hpa, &p)
 	}
 	s := snapshot{hpa: hpa, scale: t.scale, history: r.begin(hpa, t.scale.Spec.Replicas, now), now: now}
 	if r.options.byMetrics(&s) {
@@ -177,11 +177,16 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	p := r.options.decide(&s)
 	r.update(hpa, func(m *memory) { m.history = *p.history })
 	if p.rescale {
-		if moved, err := r.rescale(ctx, &s, &t, &p); moved || err != nil {
-			return controller.Result{After: time.Second}, err
+		switch is, err := r.rescale(ctx, &s, &t, &p); {
+		case err != nil:
+			return controller.Result{}, err
+		case is == moved:
+			return controller.Result{After: time.Second}, nil // by the new size
+		case is == gone:
+			return controller.Result{After: r.options.period()}, nil
 		}
 	}
-	return r.end(ctx, s.hpa, &p, p.err)
+	return r.end(ctx, s.hpa, &p)
 }
 
 // measure reads the Pods and the metrics.
@@ -206,8 +211,8 @@ func (r *reconciler) measure(ctx context.Context, s *snapshot) error {
 	return ctx.Err()
 }
 
-// rescale writes the new size. moved says that somebody else has changed the size meanwhile.
-func (r *reconciler) rescale(ctx context.Context, s *snapshot, t *target, p *plan) (moved bool, err error) {
+// rescale writes the new size. That it was refused is in the plan, and no error.
+func (r *reconciler) rescale(ctx context.Context, s *snapshot, t *target, p *plan) (outcome, error) {
 	if p.toZero(s) && !r.options.KeepZero {
 		// The condition is written first. If this process were killed between the two writes, the
 		// target would be at zero for ever: nobody would know that it is to come back.
@@ -215,39 +220,34 @@ func (r *reconciler) rescale(ctx context.Context, s *snapshot, t *target, p *pla
 		before.status = *p.status.DeepCopy()
 		before.status.DesiredReplicas = s.current()
 		before.atZero()
+		var err error
 		if s.hpa, err = r.write(ctx, s.hpa, &before); err != nil {
-			return false, err
+			return refused, err
 		}
 	}
-	moved, err = t.resize(ctx, r.client, p.replicas)
+	is, err := t.resize(ctx, r.client, p.replicas)
 	switch {
-	case moved:
-		return true, nil
-	case ctx.Err() != nil:
-		return false, ctx.Err()
-	case err != nil:
+	case is == resized:
+		p.scaled(s, &r.options)
+		r.update(s.hpa, func(m *memory) { m.history, m.scaledAt = *p.history, p.now })
+		r.log.Info("scaled", "object", object.KeyOf(s.hpa).String(), "target", targetOf(s.hpa), "from", s.current(), "to", p.replicas, "reason", p.why)
+	case is == refused && ctx.Err() != nil:
+		return refused, ctx.Err()
+	case is == refused:
 		p.notScaled(s, err)
 		p.err = fmt.Errorf("scaling %s to %d: %w", targetOf(s.hpa), p.replicas, err)
 		if client.Unanswered(err) {
 			r.update(s.hpa, func(m *memory) { m.lost = &lostChange{change{p.now, p.replicas - s.current()}, p.replicas} })
 		}
-		return false, nil
 	}
-	p.scaled(s, &r.options)
-	r.update(s.hpa, func(m *memory) { m.history, m.scaledAt = *p.history, p.now })
-	r.log.Info("scaled", "object", object.KeyOf(s.hpa).String(), "target", targetOf(s.hpa), "from", s.current(), "to", p.replicas, "reason", p.why)
-	return false, nil
+	return is, nil
 }
 
-// end records what was decided and writes the status. failure is what the run ends with.
-func (r *reconciler) end(ctx context.Context, hpa *autoscalingv2.HorizontalPodAutoscaler, p *plan, failure error) (controller.Result, error) {
-	for _, e := range p.events {
-		if e.warning {
-			r.recorder.Warning(hpa, e.reason, "Reconcile", "%s", e.message)
-		} else {
-			r.recorder.Normal(hpa, e.reason, "Reconcile", "%s", e.message)
-		}
-	}
+// end records what was decided and writes the status. What is wrong with a target or a metric is in
+// the status, in an Event and in the reasons of the run: it is no failure of the run, except for a
+// missing right and a server that does not answer.
+func (r *reconciler) end(ctx context.Context, hpa *autoscalingv2.HorizontalPodAutoscaler, p *plan) (controller.Result, error) {
+	r.recorder.Record(hpa, p.events...)
 	for _, reason := range p.reasons {
 		controller.Because(ctx, reason)
 	}
@@ -259,7 +259,10 @@ func (r *reconciler) end(ctx context.Context, hpa *autoscalingv2.HorizontalPodAu
 	if err == nil {
 		r.update(hpa, func(m *memory) { m.scaledAt = time.Time{} })
 	}
-	return controller.Result{After: r.options.period()}, errors.Join(failure, err)
+	if client.LacksRight(p.err) || client.Unreachable(p.err) {
+		err = errors.Join(p.err, err)
+	}
+	return controller.Result{After: r.options.period()}, err
 }
 
 // write writes the status of a plan, and the history with it, if one of them says something new. It

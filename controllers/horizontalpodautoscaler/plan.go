@@ -14,6 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
+)
+
+// The actions of Events: a decision, and the write of a new size.
+const (
+	actionReconcile = "Reconcile"
+	actionRescale   = "Rescale"
 )
 
 // snapshot is what a decision about a HorizontalPodAutoscaler depends on.
@@ -54,7 +61,7 @@ type plan struct {
 	status autoscalingv2.HorizontalPodAutoscalerStatus
 	// history is what the next decision looks back on. nil leaves it as it is.
 	history *history
-	events  []event
+	events  events.List
 	reasons []controller.Reason
 	// err is why some metrics, or all of them, are not known.
 	err error
@@ -146,7 +153,7 @@ func (o *Options) follow(s *snapshot, p *plan) bool {
 	recommended, name := int32(0), ""
 	if s.selector != nil {
 		p.inactive(s.selector.reason, s.selector.message)
-		p.warn(s.selector.event, s.selector.text)
+		p.events.Warning(s.selector.event, actionReconcile, "%s", s.selector.text)
 		p.because(codeSelector, "the target {target} cannot be scaled by metrics: {error}", s.selector.ends, "target", targetOf(s.hpa), "error", s.selector.text)
 		p.err = errors.New(s.selector.text)
 		p.status.CurrentMetrics = nil
@@ -156,7 +163,7 @@ func (o *Options) follow(s *snapshot, p *plan) bool {
 	}
 	p.status.CurrentReplicas = s.current()
 	o.observe(s, p)
-	p.warn("FailedComputeMetricsReplicas", p.err.Error())
+	p.events.Warning("FailedComputeMetricsReplicas", actionReconcile, "%s", p.err.Error())
 	return false
 }
 
@@ -171,7 +178,7 @@ func (o *Options) combine(s *snapshot, p *plan) (recommended int32, name string)
 		is := o.propose(s, spec, s.readings[i])
 		p.status.CurrentMetrics[i] = is.status
 		if is.err != nil {
-			p.warn(is.reason, is.err.Error())
+			p.events.Warning(is.reason, actionReconcile, "%s", is.err.Error())
 			if failed++; failed == 1 {
 				first = is
 			}
@@ -242,7 +249,7 @@ func (o *Options) fit(s *snapshot, p *plan, recommended int32, name string) {
 func (p *plan) scaled(s *snapshot, o *Options) {
 	from := s.current()
 	p.set(autoscalingv2.AbleToScale, true, "SucceededRescale", fmt.Sprintf("the HPA controller was able to update the target scale to %d", p.replicas))
-	p.normal("SuccessfulRescale", fmt.Sprintf("New size: %d; reason: %s", p.replicas, p.why))
+	p.events.Normal("SuccessfulRescale", actionRescale, "New size: %d; reason: %s", p.replicas, p.why)
 	p.status.LastScaleTime = &metav1.Time{Time: p.now}
 	if s.hpa.Spec.Behavior != nil {
 		_, period := o.lookback(s.hpa)
@@ -268,7 +275,7 @@ func (p *plan) toZero(s *snapshot) bool {
 // notScaled notes that the new size was refused.
 func (p *plan) notScaled(s *snapshot, err error) {
 	p.set(autoscalingv2.AbleToScale, false, "FailedUpdateScale", fmt.Sprintf("the HPA controller was unable to update the target scale: %v", err))
-	p.warn("FailedRescale", fmt.Sprintf("New size: %d; reason: %s; error: %v", p.replicas, p.why, err))
+	p.events.Warning("FailedRescale", actionRescale, "New size: %d; reason: %s; error: %v", p.replicas, p.why, err)
 	p.because(codeNotWritten, "the new size of the target {target}, {replicas}, was refused: {error}", "the write succeeds",
 		"target", targetOf(s.hpa), "replicas", p.replicas, "error", err.Error())
 	p.status.DesiredReplicas = s.hpa.Status.DesiredReplicas
@@ -278,7 +285,7 @@ func (p *plan) notScaled(s *snapshot, err error) {
 func unreadable(hpa *autoscalingv2.HorizontalPodAutoscaler, now time.Time, err error) plan {
 	p := plan{status: *hpa.Status.DeepCopy(), now: now, err: err}
 	p.set(autoscalingv2.AbleToScale, false, "FailedGetScale", fmt.Sprintf("the HPA controller was unable to get the target's current scale: %v", err))
-	p.warn("FailedGetScale", err.Error())
+	p.events.Warning("FailedGetScale", actionReconcile, "%s", err.Error())
 	p.because(codeNoScale, "the scale of the target {target} cannot be read: {error}", "the target exists and can be scaled",
 		"target", targetOf(hpa), "error", err.Error())
 	return p

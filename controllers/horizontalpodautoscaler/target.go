@@ -47,26 +47,43 @@ func findTarget(ctx context.Context, c *client.Client, hpa *autoscalingv2.Horizo
 // Source: k8s.io/client-go/util/retry, DefaultRetry.
 const mostConflicts = 5
 
+// outcome is what became of a new size.
+type outcome int
+
+const (
+	resized outcome = iota
+	refused         // with an error
+	moved           // somebody else has changed the size
+	gone            // the target is deleted
+)
+
 // resize gives a target another size. An object changes often while its Pods come and go, and each
-// change is a conflict: then the size is written again, if nobody else has changed it. If somebody
-// has, moved is true, and the size must be decided anew.
-func (t *target) resize(ctx context.Context, c *client.Client, replicas int32) (moved bool, err error) {
+// change is a conflict: then the size is written again, if nobody else has changed it.
+func (t *target) resize(ctx context.Context, c *client.Client, replicas int32) (outcome, error) {
 	from := t.scale.Spec.Replicas
+	var err error
 	for range mostConflicts {
 		_, err = scaletarget.Write(ctx, c, t.resource, t.scale, replicas)
-		if err == nil || !apierrors.IsConflict(err) && !client.Unanswered(err) {
-			return false, err
+		switch {
+		case err == nil:
+			return resized, nil
+		case client.AbsentAt(err, t.key):
+			return gone, nil
+		case !apierrors.IsConflict(err) && !client.Unanswered(err):
+			return refused, err
 		}
 		now, failure := scaletarget.Read(ctx, c, t.resource, t.key)
 		switch {
+		case client.AbsentAt(failure, t.key):
+			return gone, nil
 		case failure != nil:
-			return false, err
+			return refused, err
 		case client.Unanswered(err) && now.Spec.Replicas == replicas:
-			return false, nil // the answer was lost, the write was not
+			return resized, nil // the answer was lost, the write was not
 		case now.Spec.Replicas != from:
-			return true, nil
+			return moved, nil
 		}
 		t.scale = now
 	}
-	return false, err
+	return refused, err
 }

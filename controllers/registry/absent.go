@@ -27,9 +27,6 @@ func notBuiltIn() []absentController {
 		{names: "cloud-node-lifecycle-controller cloud-node-lifecycle"},
 		{"device-taint-eviction-controller", []object.Resource{withoutNamespace("resource.k8s.io", "devicetaintrules", "DeviceTaintRule")}},
 		{names: "ephemeral-volume-controller ephemeral-volume"},
-		{"horizontal-pod-autoscaler-controller horizontalpodautoscaling", []object.Resource{
-			{Group: "autoscaling", Version: "v2", Plural: "horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Namespaced: true},
-		}},
 		{names: "kube-apiserver-serving-clustertrustbundle-publisher-controller"},
 		{names: "node-ipam-controller nodeipam"},
 		{names: "node-route-controller route"},

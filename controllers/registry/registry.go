@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
+	"github.com/setpoint-io/setpoint/controllers/horizontalpodautoscaler"
 	"github.com/setpoint-io/setpoint/controllers/job"
 	"github.com/setpoint-io/setpoint/controllers/legacytokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
@@ -57,6 +58,7 @@ func Known() []*controllers.Descriptor {
 		endpointslice.Descriptor(),
 		endpointslicemirroring.Descriptor(),
 		garbagecollector.Descriptor(),
+		horizontalpodautoscaler.Descriptor(),
 		job.Descriptor(),
 		legacytokencleaner.Descriptor(),
 		namespace.Descriptor(),

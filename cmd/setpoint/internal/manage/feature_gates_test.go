@@ -23,6 +23,7 @@ const (
 	terminatingReplicas = "DeploymentReplicaSetTerminatingReplicas"
 	leaseBreaker        = "NodeControllerLeaseCircuitBreaker"
 	suspendedJobs       = "MutableSchedulingDirectivesForSuspendedJobs"
+	scaling             = "HPAGeneration HPAScaleToZero"
 	unusedClaims        = "PersistentVolumeClaimUnusedSinceTime"
 	preferSame          = "PreferSameTrafficDistribution"
 	maxUnavailable      = "MaxUnavailableStatefulSet"
@@ -39,14 +40,14 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 		{"by default", "", recreateStrategy},
 		{"one that is switched off", "--feature-gates=PodDeletionCost=false", "PodDeletionCost " + recreateStrategy},
 		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", releaseOnExit + " " + recreateStrategy},
-		{"all of a stage", "--feature-gates=AllBeta=false", words(terminatingReplicas, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, "PodDeletionCost", staleReplicaSets, recreateStrategy, semanticRevisions)},
-		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", words(terminatingReplicas, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy, semanticRevisions)},
-		{"1.36", "--emulated-version=1.36", words(maxUnavailable, leaseBreaker, unusedClaims, recreateStrategy)},
-		{"1.35", "--emulated-version=1.35", words(maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
-		{"1.34", "--emulated-version=1.34", words(terminatingReplicas, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
+		{"all of a stage", "--feature-gates=AllBeta=false", words(terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, "PodDeletionCost", staleReplicaSets, recreateStrategy, semanticRevisions)},
+		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", words(terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy, semanticRevisions)},
+		{"1.36", "--emulated-version=1.36", words(scaling, maxUnavailable, leaseBreaker, unusedClaims, recreateStrategy)},
+		{"1.35", "--emulated-version=1.35", words(scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
+		{"1.34", "--emulated-version=1.34", words(terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
 		{
 			"1.34 with alpha ones", "--emulated-version=1.34 --feature-gates=AllAlpha=true,PreferSameTrafficDistribution=false",
-			words(suspendedJobs, leaseBreaker, unusedClaims, preferSame, staleReplicaSets, recreateStrategy),
+			words("HPAGeneration", suspendedJobs, leaseBreaker, unusedClaims, preferSame, staleReplicaSets, recreateStrategy),
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

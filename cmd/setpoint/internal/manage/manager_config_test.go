@@ -76,7 +76,7 @@ func TestAMistakeInAConfigFileIsSaidWithLineAndKey(t *testing.T) {
 	}{
 		{"an unknown key", "\nconcurrent-deploymet-syncs: 5", nil, `line 2: there is no key "concurrent-deploymet-syncs"; did you mean "concurrent-deployment-syncs"?`},
 		{"a key of somebody else's", "a: b\nhorizontal-pod-autoscaler-sync-period: 15s", nil, `line 1: there is no key "a"`},
-		{"a value of a controller that is not there", "horizontal-pod-autoscaler-sync-period: 15", nil, "line 1: horizontal-pod-autoscaler-sync-period: \"15\": want a time"},
+		{"a value of a controller that is not there", "pvclaimbinder-sync-period: 15", nil, "line 1: pvclaimbinder-sync-period: \"15\": want a time"},
 		{"twice", "leader-elect: true\nsecure-port: 0\nleader-elect: false", nil, `line 3: "leader-elect" stands here twice, the first time in line 1`},
 		{"twice, written otherwise", "leader-elect: true\nleader_elect: true", nil, `line 2: "leader_elect" stands here twice`},
 		{"no unit", "node-monitor-period: 5", nil, `line 1: node-monitor-period: "5": want a time with its unit, such as 50s, 5m or 1h30m`},
