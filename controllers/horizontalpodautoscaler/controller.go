@@ -53,7 +53,7 @@ type Options struct {
 	// InitialReadinessDelay is the time after the start of a Pod within which a Pod that becomes
 	// unready counts as one that was never ready.
 	InitialReadinessDelay time.Duration
-	// KeepZero has targets without replicas stay so, whoever removed the replicas.
+	// KeepZero has targets without replicas stay so, even if this controller removed the replicas.
 	KeepZero bool
 	// IgnoreGeneration has a change of the spec wait for the next period, and leaves
 	// status.observedGeneration out.
@@ -215,7 +215,7 @@ func (r *reconciler) measure(ctx context.Context, s *snapshot) error {
 func (r *reconciler) rescale(ctx context.Context, s *snapshot, t *target, p *plan) (outcome, error) {
 	if p.toZero(s) && !r.options.KeepZero {
 		// The condition is written first. If this process were killed between the two writes, the
-		// target would be at zero for ever: nobody would know that it is to come back.
+		// target would stay at zero for ever: no process would know that it is to come back.
 		before := *p
 		before.status = *p.status.DeepCopy()
 		before.status.DesiredReplicas = s.current()

@@ -37,7 +37,7 @@
 //     in status.lastScaleTime and status.desiredReplicas.
 //   - A change of the size whose status was not written, because the controller was killed between
 //     the two writes, counts: the new process finds another size than the one that was noted.
-//   - A size that somebody changes while it is decided about is not overwritten: the decision is
+//   - A size that another client changes while it is decided about is not overwritten: the decision is
 //     made again.
 //   - Before the last replicas are removed, the condition ScaledToZero is written. So a target at zero
 //     comes back, whenever the controller was killed.

@@ -106,7 +106,7 @@ func (o *Options) decide(s *snapshot) plan {
 	p.set(autoscalingv2.AbleToScale, true, "SucceededGetScale", "the HPA controller was able to get the target's current scale")
 	current := s.current()
 	if current > 0 && isTrue(p.status.Conditions, autoscalingv2.ScaledToZero) {
-		p.notAtZero() // somebody has scaled it up
+		p.notAtZero() // another client has scaled it up
 	}
 	switch {
 	case o.byMetrics(s):
@@ -144,7 +144,7 @@ func (p *plan) stayAtZero(s *snapshot, keep bool) {
 	if keep {
 		p.unset(autoscalingv2.ScaledToZero)
 	}
-	p.because(codeDisabled, "the target {target} has 0 replicas, and this controller did not remove them", "somebody gives it replicas",
+	p.because(codeDisabled, "the target {target} has 0 replicas, and this controller did not remove them", "a user gives it replicas",
 		"target", targetOf(s.hpa))
 }
 

@@ -53,12 +53,12 @@ type outcome int
 const (
 	resized outcome = iota
 	refused         // with an error
-	moved           // somebody else has changed the size
+	moved           // another client has changed the size
 	gone            // the target is deleted
 )
 
 // resize gives a target another size. An object changes often while its Pods come and go, and each
-// change is a conflict: then the size is written again, if nobody else has changed it.
+// change is a conflict: then the size is written again, unless another client has changed it.
 func (t *target) resize(ctx context.Context, c *client.Client, replicas int32) (outcome, error) {
 	from := t.scale.Spec.Replicas
 	var err error

@@ -73,7 +73,7 @@ func (h history) save(size int32) string {
 // up rounds a time up to a second: an early time would end a window too soon.
 func up(t time.Time) time.Time { return t.Add(time.Second - 1).Truncate(time.Second).UTC() }
 
-// load returns the history of an annotation, and the size. Anybody who may change the object may
+// load returns the history of an annotation, and the size. Any client that may change the object may
 // have written it: what cannot be used is left out, and no time is later than now.
 func load(text string, now time.Time) (h history, size int32, ok bool) {
 	var s saved
