@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,31 +15,14 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/setpoint-io/setpoint/manager/serving"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
-// answering answers every request with the same bytes, which the fuzzer chooses.
-type answering struct {
-	code int
-	kind string
-	body []byte
-}
-
-func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		_, _ = io.Copy(io.Discard, r.Body)
-		_ = r.Body.Close()
-	}
-	return &http.Response{
-		StatusCode: a.code, Request: r, Header: http.Header{"Content-Type": {a.kind}}, Body: io.NopCloser(bytes.NewReader(a.body)),
-	}, nil
-}
-
-func fuzzed(t testing.TB, network http.RoundTripper) *Manager {
+// fuzzed returns a manager of a server that serves nothing.
+func fuzzed(t testing.TB) *Manager {
 	t.Helper()
-	m, err := New(&rest.Config{Host: "http://in-memory", Transport: network}, Log(slog.New(slog.DiscardHandler)), Instance("a"))
+	m, err := New(fakeapi.New().Config(), Log(slog.New(slog.DiscardHandler)), Instance("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +40,7 @@ func FuzzRequest(f *testing.F) {
 		}
 	}
 	f.Add([]byte("POST /livez HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc"))
-	m := fuzzed(f, answering{code: http.StatusNotFound})
+	m := fuzzed(f)
 	m.servings = []asked{{listener: nowhere{}, options: serving.Options{Plain: true, Profiling: true}}}
 	if err := m.prepare(&m.servings[0]); err != nil {
 		f.Fatal(err)
@@ -87,6 +69,6 @@ func FuzzLeftByTheLeader(f *testing.F) {
 	for _, text := range []string{`{"Pod":"12"}`, `{"Pod":"-1","":"x"}`, `{"Pod":"999999999999999999999999"}`, `nil`, "\xff"} {
 		f.Add(text)
 	}
-	m := fuzzed(f, answering{code: http.StatusNotFound})
+	m := fuzzed(f)
 	f.Fuzz(func(_ *testing.T, text string) { m.catchUp(context.Background(), text) })
 }

@@ -4,10 +4,7 @@
 package csrcleaner
 
 import (
-	"context"
-	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,7 +13,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -41,32 +38,12 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// start runs the controller. stop ends it without a word.
-func (c *cluster) start() (stop func()) {
+// start runs the controller, and returns when it has nothing to do.
+func (c *cluster) start() *managertest.Process {
 	c.t.Helper()
-	mgr, err := manager.New(c.Config(), manager.Log(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	cleaner, err := New(mgr, Defaults())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := mgr.Add(cleaner); err != nil {
-		c.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(c.t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			c.t.Error(err)
-		}
-	})
-	c.t.Cleanup(stop)
+	p := managertest.Run(c.t, c.Config(), managertest.Making(New, Defaults()))
 	synctest.Wait()
-	return stop
+	return p
 }
 
 func (c *cluster) add(name string, conditions ...certificatesv1.CertificateSigningRequestCondition) {
@@ -189,9 +166,9 @@ func TestACleanerThatIsEndedAndStartedAgainDeletesWhatIsDueOnce(t *testing.T) {
 			c.add(name, condition(certificatesv1.CertificateDenied, time.Now()))
 			pass(20 * time.Minute)
 		}
-		stop := c.start()
+		p := c.start()
 		pass(time.Minute) // a was due at the hour
-		stop()
+		p.Stop()
 		c.want("when it ends", "b", "c")
 		pass(time.Hour)
 		c.start()

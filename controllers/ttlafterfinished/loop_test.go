@@ -4,10 +4,8 @@
 package ttlafterfinished
 
 import (
-	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -20,9 +18,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/managertest"
-	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
-	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
@@ -31,10 +27,7 @@ var jobs = object.Resource{Group: "batch", Version: "v1", Plural: "jobs", Kind: 
 // cluster is a server with Jobs, inside of a bubble of synctest.
 type cluster struct {
 	*fakeapi.Resource
-	t   *testing.T
-	log strings.Builder
-
-	runs *runs.Record // of the manager that was started last
+	t *testing.T
 
 	mu      sync.Mutex
 	deletes []metav1.DeleteOptions
@@ -77,33 +70,12 @@ func (c *cluster) asked() (gets int, deletes []metav1.DeleteOptions) {
 	return c.gets, slices.Clone(c.deletes)
 }
 
-// start runs the controller. stop ends it without a word.
-func (c *cluster) start() (stop func()) {
+// start runs the controller, and returns when it has nothing to do.
+func (c *cluster) start() *managertest.Process {
 	c.t.Helper()
-	mgr, err := manager.New(c.Config(), manager.Log(slog.New(slog.NewTextHandler(&c.log, nil))))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.runs = mgr.Runs()
-	ttl, err := New(mgr, Defaults())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := mgr.Add(ttl); err != nil {
-		c.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(c.t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			c.t.Error(err)
-		}
-	})
-	c.t.Cleanup(stop)
+	p := managertest.Run(c.t, c.Config(), managertest.Making(New, Defaults()))
 	synctest.Wait()
-	return stop
+	return p
 }
 
 // add adds a Job that finishes after a time.
@@ -140,13 +112,13 @@ func TestAJobGoesWhenItsTimeHasComeAndNotBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.add("day", 0, 24*60*60)
-		c.start()
+		p := c.start()
 		c.add("hour", 0, 60*60)
 		c.add("at-once", 0, 0)
 		pass(0)
 		c.want("at once", "team-a/day", "team-a/hour")
 		want := "JobNotExpired: the Job has finished, and is kept for 3600 s (ttlSecondsAfterFinished) (until its time has come, or is changed)"
-		if got := managertest.ReasonsOf(c.runs, "team-a/hour"); len(got) != 1 || got[0] != want {
+		if got := p.Reasons("team-a/hour"); len(got) != 1 || got[0] != want {
 			t.Errorf("the reasons of the Job are %q, want %q", got, want)
 		}
 		pass(time.Hour - time.Second)
@@ -234,14 +206,13 @@ func TestAJobThatFinishedInTheFutureIsKeptForLongerAndThatIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.add("import", 30*time.Second, 60)
-		stop := c.start()
+		p := c.start()
 		pass(89 * time.Second)
 		c.want("before", "team-a/import")
 		pass(time.Second)
 		c.want("after")
-		stop()
-		if !strings.Contains(c.log.String(), "a finish time in the future") {
-			t.Errorf("the log does not say so: %s", c.log.String())
+		if warnings := strings.Join(p.Warnings(), "\n"); !strings.Contains(warnings, "a finish time in the future") {
+			t.Errorf("the warnings are: %s", warnings)
 		}
 	})
 }
@@ -281,15 +252,15 @@ func TestAControllerThatIsEndedWhileAJobIsDueDeletesItOnceWhenItIsBack(t *testin
 		c := newCluster(t)
 		c.add("a", 0, 60)
 		c.add("b", 0, 90)
-		stop := c.start()
+		p := c.start()
 		pass(59 * time.Second)
-		stop()
+		p.Stop()
 		pass(10 * time.Second)
-		c.want("while nobody is there", "team-a/a", "team-a/b")
-		stop = c.start()
+		c.want("while no controller runs", "team-a/a", "team-a/b")
+		p = c.start()
 		pass(0)
 		c.want("at once", "team-a/b")
-		stop()
+		p.Stop()
 		c.start()
 		pass(time.Minute)
 		c.want("later")
