@@ -4,11 +4,14 @@
 package endtoend_test
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -33,38 +36,58 @@ func newCronJobs(s *stage) work {
 	return c
 }
 
-// change creates CronJobs whose last start was a year ago, so that a Job starts at once. The
-// next one starts on the first of January.
+// change begins to create CronJobs, so that they become due one after the other.
 func (c *cronJobs) change() {
 	c.t.Helper()
 	c.before = len(c.jobs())
+	first := c.wanted
+	c.wanted += cronJobsAtOnce
+	ctx, cancel := context.WithCancel(c.t.Context())
+	var task sync.WaitGroup
+	task.Go(func() {
+		for i := range cronJobsAtOnce {
+			// A user tries again when the server is away.
+			for err := c.due(ctx, first+i); err != nil && ctx.Err() == nil; err = c.due(ctx, first+i) {
+				if !client.Unreachable(err) && !client.Unanswered(err) {
+					c.t.Error(err)
+					return
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		}
+	})
+	c.t.Cleanup(func() {
+		cancel()
+		task.Wait()
+	})
+}
+
+// due creates a CronJob whose last start was a year ago, so that a Job starts at once. The next
+// one starts on the first of January.
+func (c *cronJobs) due(ctx context.Context, i int) error {
 	all := client.For[*batchv1.CronJob](c.Client)
-	for range cronJobsAtOnce {
-		cronJob, err := all.Create(c.t.Context(), &batchv1.CronJob{
-			ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: fmt.Sprint("report-", c.wanted)},
-			Spec: batchv1.CronJobSpec{
-				Schedule: "0 0 1 1 *", TimeZone: new("Asia/Tokyo"), ConcurrencyPolicy: batchv1.ForbidConcurrent,
-				JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
-					Suspend: new(true),
-					Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-						RestartPolicy: corev1.RestartPolicyNever,
-						Containers:    []corev1.Container{{Name: "main", Image: "busybox"}},
-					}},
+	cronJob := &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: fmt.Sprint("report-", i)},
+		Spec: batchv1.CronJobSpec{
+			Schedule: "0 0 1 1 *", TimeZone: new("Asia/Tokyo"), ConcurrencyPolicy: batchv1.ForbidConcurrent,
+			JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
+				Suspend: new(true),
+				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever,
+					Containers:    []corev1.Container{{Name: "main", Image: "busybox"}},
 				}},
-			},
-		})
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		patch, err := client.MergePatch(map[string]any{"status": map[string]any{"lastScheduleTime": metav1.NewTime(time.Now().AddDate(-1, 0, 0))}})
-		if err == nil {
-			_, err = all.Sub("status").Patch(c.t.Context(), object.KeyOf(cronJob), patch)
-		}
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		c.wanted++
+			}},
+		},
 	}
+	if _, err := all.Create(ctx, cronJob); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	patch, err := client.MergePatch(map[string]any{"status": map[string]any{"lastScheduleTime": metav1.NewTime(time.Now().AddDate(-1, 0, 0))}})
+	if err != nil {
+		return err
+	}
+	_, err = all.Sub("status").Patch(ctx, object.KeyOf(cronJob), patch)
+	return err
 }
 
 func (c *cronJobs) jobs() []*batchv1.Job {

@@ -40,6 +40,7 @@ var works = []struct {
 }{
 	{"a drained node", newDrain},
 	{"a Deployment", newDeployed},
+	{"a StatefulSet", newMembers},
 	{"a DaemonSet", newDaemons},
 	{"Jobs", newJobs},
 	{"CronJobs", newCronJobs},
@@ -47,7 +48,7 @@ var works = []struct {
 
 // workControllers are the controllers that works need, as --controllers has them. Others may
 // run as well.
-const workControllers = "deployment-controller,replicaset-controller,daemonset-controller,job-controller,disruption-controller,cronjob-controller"
+const workControllers = "deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller,job-controller,disruption-controller,cronjob-controller"
 
 // stage is where a work takes place.
 type stage struct {
