@@ -29,9 +29,15 @@ const (
 	StartAfter   = Prefix + "start-after"   // from binding until its containers run; default 0s
 	ReadyAfter   = Prefix + "ready-after"   // from running until ready, or "never"; default 0s
 	UnreadyAfter = Prefix + "unready-after" // from ready until ready no more; default never
-	ExitAfter    = Prefix + "exit-after"    // from running until its containers end, or "never"; default never, for a Job's Pod JobRuntime
-	ExitCode     = Prefix + "exit-code"     // of those containers, 0 to 255; default 0
-	ImagePull    = Prefix + "image-pull"    // "error": its images cannot be pulled; "ok": they can, whatever their names
+	FlipEvery    = Prefix + "flip-every"    // from one change between ready and not ready to the next; default never
+	ImagePull    = Prefix + "image-pull"    // "error": its images cannot be pulled; "ok": they can, whatever their names; a number: so many attempts fail
+	Reject       = Prefix + "reject"        // the reason with which its kubelet refuses it; default none
+
+	// These are for all containers but the init containers. With a dot and the name
+	// of a container after them, they are for that one, which may be an init container.
+	ExitAfter = Prefix + "exit-after" // from running until its containers end, or "never"; default never, for a Job's Pod JobRuntime
+	ExitCode  = Prefix + "exit-code"  // of those containers, 0 to 255; default 0
+	FailFirst = Prefix + "fail-first" // how many runs fail before one does not; default 0
 )
 
 // JobRuntime is how long the containers of a Pod that a Job controls run, where
@@ -51,10 +57,16 @@ type span struct {
 
 // behavior is what the annotations of a Pod, and what kind of Pod it is, say.
 type behavior struct {
-	start, ready, unready, exit span
-	exitCode                    int32
-	codeSaid                    bool
-	imagePull                   string // "", "ok" or "error"
+	start, ready, unready, flip span
+
+	exits     exits            // of all containers but the init containers
+	exitsOf   map[string]exits // of single containers
+	imagePull imagePull
+	reject    string // a reason, or ""
+
+	// failing decides about FailFirst, as behavior.fails has it, with what is known
+	// of other Pods; nil counts the runs of this Pod alone.
+	failing func(container string, run, first int32) bool
 }
 
 // behaviorOf reads the annotations of a Pod. What cannot be understood counts as
@@ -64,26 +76,12 @@ func behaviorOf(pod *corev1.Pod) (b behavior, problems []string) {
 		if !strings.HasPrefix(name, Prefix) {
 			continue
 		}
-		err := b.read(name, value)
-		if metrics.IsAnnotation(name) {
-			err = metrics.CheckAnnotation(pod, name, value)
-		}
-		if err != nil {
+		if err := b.read(pod, name, value); err != nil {
 			problems = append(problems, fmt.Sprintf("annotation %s is ignored: %v", name, err))
 		}
 	}
 	slices.Sort(problems)
 
-	if !b.exit.said {
-		switch {
-		case b.codeSaid:
-			b.exit = span{said: true, least: failingRuntime}
-		case ownedByJob(pod):
-			b.exit = span{said: true, least: JobRuntime}
-		default:
-			b.exit.never = true
-		}
-	}
 	if !b.unready.said {
 		b.unready.never = true
 	}
@@ -91,7 +89,13 @@ func behaviorOf(pod *corev1.Pod) (b behavior, problems []string) {
 }
 
 // read takes over one annotation of the simulation, if it is understood.
-func (b *behavior) read(name, value string) (err error) {
+func (b *behavior) read(pod *corev1.Pod, name, value string) (err error) {
+	if metrics.IsAnnotation(name) {
+		return metrics.CheckAnnotation(pod, name, value)
+	}
+	if annotation, container, ok := isExit(name); ok {
+		return b.readExit(pod, annotation, container, value)
+	}
 	switch name {
 	case StartAfter:
 		b.start, err = parseSpan(value, false)
@@ -99,16 +103,12 @@ func (b *behavior) read(name, value string) (err error) {
 		b.ready, err = parseSpan(value, true)
 	case UnreadyAfter:
 		b.unready, err = parseSpan(value, true)
-	case ExitAfter:
-		b.exit, err = parseSpan(value, true)
-	case ExitCode:
-		b.exitCode, err = parseExitCode(value)
-		b.codeSaid = err == nil
+	case FlipEvery:
+		b.flip, err = parseFlip(value)
 	case ImagePull:
-		if value != "ok" && value != "error" {
-			return fmt.Errorf(`%q is neither "error" nor "ok"`, value)
-		}
-		b.imagePull = value
+		b.imagePull, err = parseImagePull(value)
+	case Reject:
+		b.reject, err = parseReject(value)
 	default:
 		return fmt.Errorf("no such annotation; a Pod knows %s", strings.Join(podAnnotations, ", "))
 	}
@@ -116,7 +116,7 @@ func (b *behavior) read(name, value string) (err error) {
 }
 
 var podAnnotations = []string{
-	StartAfter, ReadyAfter, UnreadyAfter, ExitAfter, ExitCode, ImagePull,
+	StartAfter, ReadyAfter, UnreadyAfter, FlipEvery, ExitAfter, ExitCode, FailFirst, ImagePull, Reject,
 	metrics.UsageCPU, metrics.UsageMemory, metrics.MetricPrefix + "NAME",
 }
 
@@ -171,24 +171,4 @@ func (s span) of(uid types.UID, purpose string, count int32) time.Duration {
 func ownedByJob(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "Job" && strings.HasPrefix(owner.APIVersion, "batch/")
-}
-
-// pullable reports whether the image of a container can be pulled: not from the
-// top-level domain "invalid", which no registry can have (RFC 2606), and not with
-// the tag "pull-error". The annotation ImagePull overrules the name.
-func (b behavior) pullable(image string) bool {
-	switch b.imagePull {
-	case "ok":
-		return true
-	case "error":
-		return false
-	}
-	host, _, hasHost := strings.Cut(image, "/")
-	if hasHost {
-		host, _, _ = strings.Cut(host, ":")
-		if host == "invalid" || strings.HasSuffix(host, ".invalid") {
-			return false
-		}
-	}
-	return !strings.HasSuffix(image, ":pull-error")
 }

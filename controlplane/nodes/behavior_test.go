@@ -4,12 +4,15 @@
 package nodes
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/controlplane/metrics"
 )
 
 func TestMalformedAnnotationsAreToldAndIgnored(t *testing.T) {
@@ -23,13 +26,21 @@ func TestMalformedAnnotationsAreToldAndIgnored(t *testing.T) {
 		{ExitAfter, "2562047h+2562047h", `annotation sim.setpoint.io/exit-after is ignored: "2562047h+2562047h" is negative or too long`},
 		{ExitCode, "256", `annotation sim.setpoint.io/exit-code is ignored: "256" is not an exit code from 0 to 255`},
 		{ExitCode, "-1", `annotation sim.setpoint.io/exit-code is ignored: "-1" is not an exit code from 0 to 255`},
-		{ImagePull, "fail", `annotation sim.setpoint.io/image-pull is ignored: "fail" is neither "error" nor "ok"`},
+		{ImagePull, "fail", `annotation sim.setpoint.io/image-pull is ignored: "fail" is neither "error" nor "ok", nor a number of attempts from 1 to 1000`},
+		{ImagePull, "0", `annotation sim.setpoint.io/image-pull is ignored: "0" is neither "error" nor "ok", nor a number of attempts from 1 to 1000`},
+		{FlipEvery, "1ms", `annotation sim.setpoint.io/flip-every is ignored: "1ms": at least 100ms, and a random part that is not longer than the other`},
+		{FlipEvery, "1s+2s", `annotation sim.setpoint.io/flip-every is ignored: "1s+2s": at least 100ms, and a random part that is not longer than the other`},
+		{Reject, "OutOfLuck", `annotation sim.setpoint.io/reject is ignored: "OutOfLuck" is not a reason; choose OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, NodeAffinity, UnexpectedAdmissionError`},
+		{FailFirst, "-1", `annotation sim.setpoint.io/fail-first is ignored: "-1" is not a number of runs, such as 3`},
+		{ExitCode + ".db", "1", `annotation sim.setpoint.io/exit-code.db is ignored: the Pod has no container "db"`},
+		{ExitCode + ".web", "x", `annotation sim.setpoint.io/exit-code.web is ignored: "x" is not an exit code from 0 to 255`},
+		{metrics.UsageCPU, "x", `annotation sim.setpoint.io/usage-cpu is ignored: "x" is not a quantity such as "200m" or "64Mi"; use "200m", "100m..400m over 60s" or "100m..400m every 2m", each of them also with " shared" after it, or "none"`},
 	} {
 		got, problems := behaviorOf(newPod(corev1.RestartPolicyAlways, test.name, test.value))
 		if len(problems) != 1 || problems[0] != test.problem {
 			t.Errorf("%s=%q: got %q, want %q", test.name, test.value, problems, test.problem)
 		}
-		if want, _ := behaviorOf(newPod(corev1.RestartPolicyAlways)); got != want {
+		if want, _ := behaviorOf(newPod(corev1.RestartPolicyAlways)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s=%q counts as %+v, want %+v", test.name, test.value, got, want)
 		}
 	}
@@ -77,7 +88,7 @@ func TestImagesThatCannotBePulled(t *testing.T) {
 			t.Errorf("%s: pullable %t, want %t", image, got, want)
 		}
 	}
-	if !(behavior{imagePull: "ok"}).pullable("registry.invalid/web") {
+	if !(behavior{imagePull: imagePull{ok: true}}).pullable("registry.invalid/web") {
 		t.Error("the annotation does not overrule the name")
 	}
 }
@@ -85,10 +96,24 @@ func TestImagesThatCannotBePulled(t *testing.T) {
 func FuzzBehavior(f *testing.F) {
 	f.Add("5s+3s", "7", "error")
 	f.Add("never", "-1", "")
+	f.Add("100ms+100ms", "2", "3")
+	f.Add("OutOfcpu", "1..2 over 1s", "ok")
 	f.Fuzz(func(t *testing.T, value, code, pull string) {
-		pod := newPod(corev1.RestartPolicyAlways, StartAfter, value, ReadyAfter, value, UnreadyAfter, value, ExitAfter, value, ExitCode, code, ImagePull, pull)
-		does, _ := behaviorOf(pod)
-		for name, s := range map[string]span{StartAfter: does.start, ReadyAfter: does.ready, UnreadyAfter: does.unready, ExitAfter: does.exit} {
+		pod := newPod(corev1.RestartPolicyAlways, StartAfter, value, ReadyAfter, value, UnreadyAfter, value, FlipEvery, value,
+			ExitAfter, value, ExitAfter+".web", value, ExitCode, code, FailFirst, code, ImagePull, pull, Reject, value, metrics.UsageCPU, code)
+		does, problems := behaviorOf(pod)
+		for _, problem := range problems {
+			if !strings.HasPrefix(problem, "annotation "+Prefix) {
+				t.Errorf("problem %q names no annotation", problem)
+			}
+		}
+		// A Pod is played without a failure, and is never woken in the past.
+		now := time.Unix(0, 0)
+		next := kubelet{backoff: time.Second, maxBackoff: time.Minute}.step(pod, does, network{}, memo{}, now)
+		if next.status == nil || !next.wake.IsZero() && !next.wake.After(now) {
+			t.Errorf("the first step is %+v", next)
+		}
+		for name, s := range map[string]span{StartAfter: does.start, ReadyAfter: does.ready, UnreadyAfter: does.unready, FlipEvery: does.flip, ExitAfter: does.exits.after} {
 			if d := s.of("uid", name, 0); d < 0 {
 				t.Errorf("%s %q lasts %s", name, value, d)
 			}

@@ -19,37 +19,6 @@ const (
 	exitTerminated = 128 + 15
 )
 
-// pullAttempt is how long a failing pull of an image shows as ErrImagePull before
-// it becomes ImagePullBackOff, where it stays: a kubelet goes back and forth,
-// which says nothing more and costs a write each time.
-const pullAttempt = time.Second
-
-// initContainers runs the init containers, all of which succeed at once, and
-// starts the restartable ones, called sidecars here. It reports whether the Pod
-// is initialized.
-func (p *pass) initContainers(begun bool) bool {
-	done := begun
-	p.status.InitContainerStatuses = align(p.status.InitContainerStatuses, p.pod.Spec.InitContainers)
-	for i := range p.pod.Spec.InitContainers {
-		c, s := &p.pod.Spec.InitContainers[i], &p.status.InitContainerStatuses[i]
-		switch {
-		case s.State.Running != nil || s.State.Terminated != nil:
-		case !done:
-			p.wait(s, "PodInitializing", "")
-		case !p.pull(c, s):
-			done = false
-		default:
-			p.start(c, s)
-			s.Ready = true
-			if !sidecar(c) {
-				p.end(s, 0)
-				s.Ready = true // says, of an init container, that it has succeeded
-			}
-		}
-	}
-	return done
-}
-
 // containers takes each container one transition further.
 func (p *pass) containers(initialized bool) {
 	p.status.ContainerStatuses = align(p.status.ContainerStatuses, p.pod.Spec.Containers)
@@ -60,7 +29,7 @@ func (p *pass) containers(initialized bool) {
 			p.keep(c, s)
 		case s.State.Terminated != nil:
 			p.ended(c, s)
-		case s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff":
+		case backsOff(s):
 			p.backOff(c, s)
 		case !initialized && len(p.pod.Spec.InitContainers) > 0:
 			p.wait(s, "PodInitializing", "")
@@ -96,19 +65,21 @@ func (p *pass) keep(c *corev1.Container, s *corev1.ContainerStatus) {
 		return
 	}
 	s.Resources, s.AllocatedResources = reported(c)
-	if !p.does.exit.never {
-		at := p.memo.exact("run/"+c.Name, s.State.Running.StartedAt).
-			Add(p.does.exit.of(p.pod.UID, "exit/"+c.Name, s.RestartCount))
-		if !p.due(at) {
-			p.end(s, p.does.exitCode)
-			return
-		}
+	if code, over := p.over(c, s); over {
+		p.end(s, code)
+		_, init := containerOf(p.pod, c.Name)
+		s.Ready = code == 0 && init && !sidecar(c) // says, of an init container, that it has succeeded
+		return
 	}
 	p.probe(s)
 }
 
 // probe decides whether a running container is ready.
 func (p *pass) probe(s *corev1.ContainerStatus) {
+	if c, init := containerOf(p.pod, s.Name); init {
+		s.Ready = sidecar(c) // as soon as it runs
+		return
+	}
 	s.Ready = false
 	if p.does.ready.never {
 		return
@@ -118,8 +89,9 @@ func (p *pass) probe(s *corev1.ContainerStatus) {
 	if p.due(ready) {
 		return
 	}
-	s.Ready = p.does.unready.never ||
+	steady := p.does.unready.never ||
 		p.due(ready.Add(p.does.unready.of(p.pod.UID, "unready/"+s.Name, s.RestartCount)))
+	s.Ready = steady && !p.flipped(s, ready)
 }
 
 // ended decides what becomes of a container that has ended: the first restart
@@ -135,7 +107,7 @@ func (p *pass) ended(c *corev1.Container, s *corev1.ContainerStatus) {
 		message := fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
 			wait, c.Name, p.pod.Name, p.pod.Namespace, p.pod.UID)
 		p.wait(s, "CrashLoopBackOff", message)
-		p.warn("BackOff", "Back-off restarting failed container "+c.Name+" in pod "+p.pod.Name)
+		p.warn("BackOff", fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", c.Name, p.pod.Name, p.pod.Namespace, p.pod.UID))
 	}
 }
 
@@ -167,27 +139,6 @@ func (p *pass) restart(c *corev1.Container, code int32) bool {
 		policy = corev1.RestartPolicy(*c.RestartPolicy)
 	}
 	return policy == corev1.RestartPolicyAlways || policy == corev1.RestartPolicyOnFailure && code != 0
-}
-
-// pull reports whether the image is there, and says so in s if it is not.
-func (p *pass) pull(c *corev1.Container, s *corev1.ContainerStatus) bool {
-	if p.does.pullable(c.Image) {
-		return true
-	}
-	s.Image, s.Ready, s.Started = c.Image, false, new(false)
-	tried := p.memo.first("pull/"+c.Name, p.now)
-	if w := s.State.Waiting; w != nil && w.Reason == "ImagePullBackOff" {
-		return false
-	}
-	if p.due(tried.Add(pullAttempt)) {
-		message := fmt.Sprintf("failed to pull image %q: the simulation says it does not exist", c.Image)
-		if p.wait(s, "ErrImagePull", message) {
-			p.warn("Failed", "Failed to pull image "+c.Image+": simulated")
-		}
-	} else if p.wait(s, "ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q", c.Image)) {
-		p.warn("BackOff", "Back-off pulling image "+c.Image)
-	}
-	return false
 }
 
 // wait puts the container in a waiting state and reports whether that is new.

@@ -21,14 +21,16 @@
 //
 // A Pod runs and is ready at once, and for ever; the containers of a Job's Pod end after
 // JobRuntime with exit code 0. Annotations say otherwise: StartAfter, ReadyAfter,
-// UnreadyAfter, ExitAfter, ExitCode, ImagePull for a Pod, usually in the template of its
-// owner, and NodeSwitch for a Node. An annotation with a value that has no meaning is
-// ignored, and an Event with the reason InvalidSimulation names it.
-// docs/simulated-nodes.md has a table of them, with examples.
+// UnreadyAfter, FlipEvery, ExitAfter, ExitCode, FailFirst, ImagePull and Reject for a Pod,
+// usually in the template of its owner, and NodeSwitch for a Node. An annotation with a
+// value that has no meaning is ignored, and an Event with the reason InvalidSimulation
+// names it. docs/simulated-nodes.md has a table of them, with examples.
 //
 // All follows from the Pod as it is in the API, and the time: type kubelet is a function
-// of the two. It keeps no state of its own, so a simulation that is stopped and started,
-// or that misses the API server for a while, continues where the Pods are.
+// of the two. The one exception is FailFirst for the Pods of a Job, which is about several
+// Pods and decided by the store. It keeps no state of its own, so a simulation that is
+// stopped and started, or that misses the API server for a while, continues where the Pods
+// are.
 //
 // A deleted Pod is not ready at once, ends after its grace period, shortened to
 // Options.Grace, with exit code 143, and is then removed with a grace period of 0.

@@ -60,6 +60,11 @@ func (k kubelet) step(pod *corev1.Pod, does behavior, where network, m memo, now
 	}
 
 	p := &pass{kubelet: k, pod: pod, status: pod.Status.DeepCopy(), memo: m, now: now, does: does}
+	if does.reject != "" && pod.Status.StartTime == nil && pod.DeletionTimestamp == nil {
+		p.reject(does.reject)
+		p.out.status = p.status
+		return p.out
+	}
 	p.settle(where)
 	if pod.DeletionTimestamp != nil {
 		p.terminate()
@@ -122,7 +127,7 @@ func (p *pass) run() {
 
 	p.status.Phase = p.phase(initialized)
 	if ended(p.status.Phase) {
-		p.stopSidecars()
+		p.stopOthers(exitTerminated)
 	}
 }
 
@@ -145,9 +150,11 @@ func (p *pass) warn(reason, message string) {
 	p.out.events = append(p.out.events, podEvent{corev1.EventTypeWarning, reason, message})
 }
 
-// phase is the kubelet's rule (getPhase in pkg/kubelet of Kubernetes 1.37) for a
-// Pod whose init containers never fail.
+// phase is the kubelet's rule (getPhase in pkg/kubelet of Kubernetes 1.37).
 func (p *pass) phase(initialized bool) corev1.PodPhase {
+	if p.initFailed() {
+		return corev1.PodFailed
+	}
 	var waiting, running, stopped, failed int
 	for i := range p.status.ContainerStatuses {
 		s := &p.status.ContainerStatuses[i]

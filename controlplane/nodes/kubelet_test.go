@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -128,9 +129,12 @@ func wholeSeconds(status *corev1.PodStatus) *corev1.PodStatus {
 func summary(pod *corev1.Pod) string {
 	var b strings.Builder
 	b.WriteString(string(pod.Status.Phase))
-	if c := conditionOf(&pod.Status, corev1.PodReady); c.Status == corev1.ConditionTrue {
+	switch c := conditionOf(&pod.Status, corev1.PodReady); {
+	case c == nil:
+		b.WriteString(" " + pod.Status.Reason)
+	case c.Status == corev1.ConditionTrue:
 		b.WriteString(" ready")
-	} else {
+	default:
 		b.WriteString(" " + c.Reason)
 	}
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -273,8 +277,8 @@ func TestPodLives(t *testing.T) {
 		name: "an image that cannot be pulled",
 		pod:  newPod(always, ImagePull, "error"), until: time.Hour,
 		want: []string{
-			"0s event Failed", "0s Pending ContainersNotReady web=ErrImagePull",
-			"1s event BackOff", "1s Pending ContainersNotReady web=ImagePullBackOff",
+			"0s event Failed", "0s event Failed", "0s Pending ContainersNotReady web=ErrImagePull",
+			"1s event BackOff", "1s event Failed", "1s Pending ContainersNotReady web=ImagePullBackOff",
 		},
 	}, {
 		name:  "a Pod past its deadline",
@@ -311,11 +315,114 @@ func TestPodLives(t *testing.T) {
 		}),
 		until: time.Hour,
 		want: []string{
-			"0s event Failed",
+			"0s event Failed", "0s event Failed",
 			"0s Pending ContainersNotReady init=ErrImagePull later=PodInitializing web=PodInitializing",
-			"1s event BackOff",
+			"1s event BackOff", "1s event Failed",
 			"1s Pending ContainersNotReady init=ImagePullBackOff later=PodInitializing web=PodInitializing",
 		},
+	}, {
+		name: "an image that can be pulled at the third attempt",
+		pod:  newPod(always, ImagePull, "2"), until: time.Hour,
+		want: []string{
+			"0s event Failed", "0s event Failed", "0s Pending ContainersNotReady web=ErrImagePull",
+			"1s event BackOff", "1s event Failed", "1s Pending ContainersNotReady web=ImagePullBackOff",
+			"2s event Failed", "2s event Failed", "2s Pending ContainersNotReady web=ErrImagePull",
+			"3s event BackOff", "3s event Failed", "3s Pending ContainersNotReady web=ImagePullBackOff",
+			"5s Running ready web=running",
+		},
+	}, {
+		name: "a Pod that fails at first, and then runs on",
+		pod:  newPod(always, FailFirst, "2"), until: time.Hour,
+		want: []string{
+			"0s Running ready web=running",
+			"1s Running ContainersNotReady web=exited(1)",
+			"1s Running ready web=running*1",
+			"2s Running ContainersNotReady web=exited(1)*1",
+			"2s event BackOff", "2s Running ContainersNotReady web=CrashLoopBackOff*1",
+			"3s Running ready web=running*2",
+		},
+	}, {
+		name: "a Pod that fails at first, and is restarted on failure until it succeeds",
+		pod:  newPod(onFailure, FailFirst, "1", ExitAfter, "2s", ExitCode, "7"), until: time.Hour,
+		want: []string{
+			"0s Running ready web=running",
+			"2s Running ContainersNotReady web=exited(7)",
+			"2s Running ready web=running*1",
+			"4s Succeeded PodCompleted web=exited(0)*1",
+		},
+	}, {
+		name: "containers that end each in their own way",
+		pod: with(newPod(never, ExitAfter, "5s", ExitCode+".db", "3", ExitAfter+".log", "never"), func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "db"}, corev1.Container{Name: "log"})
+		}),
+		until: 10 * time.Second,
+		want: []string{
+			"0s Running ready web=running db=running log=running",
+			"1s Running ContainersNotReady web=running db=exited(3) log=running",
+			"5s Running ContainersNotReady web=exited(0) db=exited(3) log=running",
+		},
+	}, {
+		name: "init containers that take their time, one after the other",
+		pod: with(newPod(always, ExitAfter+".first", "2s", ExitAfter+".last", "3s"), func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "first"}, {Name: "last"}}
+		}),
+		until: time.Hour,
+		want: []string{
+			"0s Pending ContainersNotReady first=running last=PodInitializing web=PodInitializing",
+			"2s Pending ContainersNotReady first=exited(0) last=running web=PodInitializing",
+			"5s Running ready first=exited(0) last=exited(0) web=running",
+		},
+	}, {
+		name: "an init container that fails ends a Pod that is never restarted, with its sidecars",
+		pod: with(newPod(never, ExitCode+".init", "4"), func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{
+				{Name: "side", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}, {Name: "init"},
+			}
+		}),
+		until: time.Hour,
+		want: []string{
+			"0s Pending ContainersNotReady side=running init=running web=PodInitializing",
+			"1s Failed PodFailed side=exited(0) init=exited(4) web=PodInitializing",
+		},
+	}, {
+		name: "an init container that fails at first is restarted",
+		pod: with(newPod(always, FailFirst+".init", "2", ExitAfter+".init", "500ms"), func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "init"}}
+		}),
+		until: time.Hour,
+		want: []string{
+			"0s Pending ContainersNotReady init=running web=PodInitializing",
+			"500ms Pending ContainersNotReady init=exited(1) web=PodInitializing",
+			"500ms Pending ContainersNotReady init=running*1 web=PodInitializing",
+			"1s Pending ContainersNotReady init=exited(1)*1 web=PodInitializing",
+			"1s event BackOff", "1s Pending ContainersNotReady init=CrashLoopBackOff*1 web=PodInitializing",
+			"2s Pending ContainersNotReady init=running*2 web=PodInitializing",
+			"2.5s Running ready init=exited(0)*2 web=running",
+		},
+	}, {
+		name: "a sidecar that crashes is restarted beside the containers",
+		pod: with(newPod(always, FailFirst+".side", "1"), func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "side", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}, {Name: "init"}}
+		}),
+		until: time.Hour,
+		want: []string{
+			"0s Running ready side=running init=exited(0) web=running",
+			"1s Running ContainersNotReady side=exited(1) init=exited(0) web=running",
+			"1s Running ready side=running*1 init=exited(0) web=running",
+		},
+	}, {
+		name: "readiness that flips",
+		pod:  newPod(always, ReadyAfter, "1s", FlipEvery, "2s"), until: 6 * time.Second,
+		want: []string{
+			"0s Running ContainersNotReady web=running",
+			"1s Running ready web=running",
+			"3s Running ContainersNotReady web=running",
+			"5s Running ready web=running",
+		},
+	}, {
+		name: "a kubelet that refuses the Pod",
+		pod:  newPod(always, Reject, "OutOfcpu"), until: time.Hour,
+		want: []string{"0s event OutOfcpu", "0s Failed OutOfcpu"},
 	}, {
 		name:  "a readiness gate that nobody opens",
 		pod:   with(newPod(always), gated),
@@ -326,6 +433,50 @@ func TestPodLives(t *testing.T) {
 			newLife(t, test.pod).until(test.until).want(test.want...)
 		})
 	}
+}
+
+func TestReadinessFlipsInOrderAndDiffersFromPodToPod(t *testing.T) {
+	flips := map[types.UID]string{}
+	for _, uid := range []types.UID{"a", "b"} {
+		l := newLife(t, with(newPod(corev1.RestartPolicyAlways, FlipEvery, "1s+1s"), func(p *corev1.Pod) { p.UID = uid }))
+		l.until(30 * time.Second).restart()
+		l.until(time.Minute)
+		for i, line := range l.trace {
+			if want := []string{"Running ready", "Running ContainersNotReady"}[i%2]; !strings.Contains(line, want) {
+				t.Errorf("Pod %s: %s, want %s", uid, line, want)
+			}
+		}
+		if n := len(l.trace); n < 59 || n > 61 {
+			t.Errorf("Pod %s flips %d times in a minute", uid, n)
+		}
+		flips[uid] = strings.Join(l.trace, "\n")
+	}
+	if flips["a"] == flips["b"] {
+		t.Error("two Pods flip at the same times")
+	}
+}
+
+func TestRefusedPodSaysWhyAsAKubeletDoes(t *testing.T) {
+	for reason, want := range map[string]string{
+		"OutOfcpu":                 "Pod was rejected: Node didn't have enough resource: cpu, requested: 250, used: 0, capacity: 0",
+		"OutOfpods":                "Pod was rejected: Node didn't have enough resource: pods, requested: 1, used: 0, capacity: 0",
+		"OutOfmemory":              "Pod was rejected: Node didn't have enough resource: memory, requested: 1024, used: 0, capacity: 0",
+		"NodeAffinity":             "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+		"UnexpectedAdmissionError": "Pod was rejected: Update plugin resources failed due to a simulated error, which is unexpected.",
+	} {
+		l := newLife(t, with(newPod(corev1.RestartPolicyAlways, Reject, reason), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("1Ki"),
+			}
+		})).until(time.Hour)
+		s := l.pod.Status
+		if s.Phase != corev1.PodFailed || s.Reason != reason || s.Message != want || len(s.ContainerStatuses) != 0 || s.StartTime != nil {
+			t.Errorf("%s: the status is %+v\nwant the message %s", reason, s, want)
+		}
+	}
+	running := newLife(t, newPod(corev1.RestartPolicyAlways)).until(time.Second)
+	running.pod.Annotations[Reject] = "OutOfcpu"
+	running.until(time.Hour).want("0s Running ready web=running")
 }
 
 func TestDeletedPodIsUnreadyThenEndsThenGoes(t *testing.T) {
@@ -414,8 +565,8 @@ func TestImageThatIsReplacedIsPulledAndRestartsTheContainer(t *testing.T) {
 	l.until(2 * time.Minute)
 	l.pod.Spec.Containers[0].Image = "web:v3"
 	l.until(time.Hour).want(
-		"0s event Failed", "0s Pending ContainersNotReady web=ErrImagePull",
-		"1s event BackOff", "1s Pending ContainersNotReady web=ImagePullBackOff",
+		"0s event Failed", "0s event Failed", "0s Pending ContainersNotReady web=ErrImagePull",
+		"1s event BackOff", "1s event Failed", "1s Pending ContainersNotReady web=ImagePullBackOff",
 		"1m0s Running ready web=running",
 		"2m0s Running ready web=running*1",
 	)

@@ -26,6 +26,9 @@ func (s *simulation) playPod(ctx context.Context, name types.NamespacedName) (wa
 			return wake, err
 		}
 		does, problems := behaviorOf(pod)
+		does.failing = func(container string, run, first int32) bool {
+			return s.store.failsFirst(state, container, run, first)
+		}
 		s.tell(ctx, state, pod, problems)
 		where, err := s.store.network(pod, node)
 		if err != nil {

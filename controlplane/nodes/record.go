@@ -168,7 +168,7 @@ func (in *instance) probe(pod *corev1.Pod, s *corev1.ContainerStatus) {
 	case pod.DeletionTimestamp != nil:
 		in.add(at, "not ready: the pod is being deleted")
 	default:
-		in.add(at, "not ready"+because(pod, ReadyAfter, UnreadyAfter))
+		in.add(at, "not ready"+because(pod, ReadyAfter, UnreadyAfter, FlipEvery))
 	}
 }
 
@@ -187,7 +187,7 @@ func (in *instance) end(pod *corev1.Pod, s *corev1.ContainerStatus, end *corev1.
 	case pod.Status.Reason != "":
 		why = ": " + pod.Status.Reason
 	default:
-		why = because(pod, ExitAfter, ExitCode)
+		why = because(pod, exitAnnotations(pod, s.Name)...)
 		if why == "" && ownedByJob(pod) {
 			why = fmt.Sprintf(": containers of a Job end after %s unless the annotation %s says otherwise", JobRuntime, ExitAfter)
 		}
@@ -195,12 +195,24 @@ func (in *instance) end(pod *corev1.Pod, s *corev1.ContainerStatus, end *corev1.
 	in.add(end.FinishedAt.Time, fmt.Sprintf("exited with code %d%s", end.ExitCode, why))
 }
 
+// exitAnnotations returns the annotations that state how a container ends.
+func exitAnnotations(pod *corev1.Pod, container string) []string {
+	all := []string{ExitAfter, ExitCode, FailFirst}
+	own := []string{ExitAfter + "." + container, ExitCode + "." + container, FailFirst + "." + container}
+	_, init := containerOf(pod, container)
+	stated := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
+	if init || slices.ContainsFunc(own, stated) {
+		return own
+	}
+	return all
+}
+
 // because names those of the annotations that the Pod has and that are understood.
 func because(pod *corev1.Pod, annotations ...string) string {
 	var said []string
 	for _, name := range annotations {
 		value, ok := pod.Annotations[name]
-		if ok && new(behavior).read(name, value) == nil {
+		if ok && new(behavior).read(pod, name, value) == nil {
 			said = append(said, name+"="+value)
 		}
 	}

@@ -41,6 +41,8 @@ type podState struct {
 	logs    records       // guarded by the store
 	changed chan struct{} // guarded by the store; nil unless a reader of logs waits
 
+	failed map[run]bool // guarded by the store: what was decided about FailFirst
+
 	memo     memo
 	reported string   // the problems of its annotations that were logged already
 	stage    *playing // the Stage that plays it

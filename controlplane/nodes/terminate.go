@@ -46,9 +46,11 @@ func (p *pass) terminate() {
 }
 
 func (p *pass) anyRunning() bool {
-	for i := range p.status.ContainerStatuses {
-		if p.status.ContainerStatuses[i].State.Running != nil {
-			return true
+	for _, statuses := range [][]corev1.ContainerStatus{p.status.InitContainerStatuses, p.status.ContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].State.Running != nil {
+				return true
+			}
 		}
 	}
 	return false
@@ -76,14 +78,20 @@ func (p *pass) stop(code int32) {
 			s.Ready, s.Started = false, new(false)
 		}
 	}
-	p.stopSidecars()
+	p.stopOthers(code)
 }
 
-// stopSidecars ends the restartable init containers, which outlive all others.
-func (p *pass) stopSidecars() {
+// stopOthers ends the containers that do not count for the phase: sidecars, which outlive
+// all others, and an init container that still runs, with code.
+func (p *pass) stopOthers(code int32) {
 	for i := range p.status.InitContainerStatuses {
-		if s := &p.status.InitContainerStatuses[i]; s.State.Running != nil {
+		s := &p.status.InitContainerStatuses[i]
+		switch {
+		case s.State.Running == nil:
+		case sidecar(&p.pod.Spec.InitContainers[i]):
 			p.end(s, 0)
+		default:
+			p.end(s, code)
 		}
 	}
 	for i := range p.status.EphemeralContainerStatuses {
