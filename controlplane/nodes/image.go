@@ -110,7 +110,7 @@ func (p *pass) pullBacksOff(c *corev1.Container, s *corev1.ContainerStatus) {
 }
 
 func pullError(c *corev1.Container) string {
-	return fmt.Sprintf("failed to pull image %q: the simulation says it does not exist", c.Image)
+	return fmt.Sprintf("simulated registry: image %q not found", c.Image)
 }
 
 func backsOffPull(s *corev1.ContainerStatus) bool {
