@@ -79,7 +79,7 @@ func (c *Claim[T]) claim(ctx context.Context, item cache.Item[T]) (bool, error) 
 	ownerGoes := c.Owner.GetDeletionTimestamp() != nil
 	if ref := m.Controller(); ref != nil {
 		switch {
-		case ref.UID != c.Owner.GetUID():
+		case ref.UID != c.Owner.GetUID(), c.elsewhere(m):
 			return false, nil
 		case matches:
 			return true, nil
@@ -96,6 +96,12 @@ func (c *Claim[T]) claim(ctx context.Context, item cache.Item[T]) (bool, error) 
 		return false, nil // it was deleted in the meantime
 	}
 	return err == nil, err
+}
+
+// elsewhere reports whether an object is in another namespace than the owner. An owner in a namespace
+// manages nothing in others, whatever a reference there says.
+func (c *Claim[T]) elsewhere(m object.Meta) bool {
+	return c.Owner.GetNamespace() != "" && m.Namespace != c.Owner.GetNamespace()
 }
 
 // adopt makes the owner the managing controller of an object.

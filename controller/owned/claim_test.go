@@ -135,6 +135,7 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		*pod.DeletionTimestamp = metav1.Unix(1, 0)
 	}
 	goes := func(set *appsv1.ReplicaSet) { set.DeletionTimestamp = new(metav1.Unix(1, 0)) }
+	elsewhere := func(set *appsv1.ReplicaSet) { set.Namespace = "elsewhere" }
 	for _, c := range []struct {
 		name    string
 		pod     []func(*corev1.Pod)
@@ -160,12 +161,15 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		{name: "its own whose name does not match", pod: []func(*corev1.Pod){managedBy("mine")}, also: func(m object.Meta) bool { return m.Name != "p" }, did: "p with UID uid-2: delete mine"},
 		{name: "nobody's whose name matches too", also: func(m object.Meta) bool { return m.Name == "p" }, claimed: true, did: "p with UID uid-2:  mine"},
 		{name: "nobody's whose name does not match", also: func(m object.Meta) bool { return m.Name != "p" }},
+		{name: "one of another namespace that names it", owner: shop("mine", elsewhere), pod: []func(*corev1.Pod){managedBy("mine")}},
+		{name: "one of another namespace that names it and does not match", owner: shop("mine", elsewhere), pod: []func(*corev1.Pod){managedBy("mine"), other}},
+
 		{name: "nobody's that matches", claimed: true, did: "p with UID uid-2:  mine"},
 		{name: "one that somebody owns and nobody manages", pod: []func(*corev1.Pod){unmanaged}, claimed: true, did: "p with UID uid-2:  mine"},
 		{name: "nobody's that does not match", pod: []func(*corev1.Pod){other}},
 		{name: "nobody's that is being deleted", pod: []func(*corev1.Pod){going}},
 		{name: "nobody's, while the owner is being deleted", owner: shop("mine", goes)},
-		{name: "nobody's in another namespace", owner: shop("mine", func(set *appsv1.ReplicaSet) { set.Namespace = "elsewhere" })},
+		{name: "nobody's in another namespace", owner: shop("mine", elsewhere)},
 		{name: "nobody's that went meanwhile", answer: 404, did: "p with UID uid-2:  mine"},
 		{name: "nobody's that has another UID", answer: 409, did: "p with UID uid-2:  mine", err: "adopting ns/p"},
 		{name: "nobody's, and the owner is another one by now", live: shop("another"), err: "another one has its name", gone: true},

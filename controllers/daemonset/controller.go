@@ -23,6 +23,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/podwriter"
+	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/controller/revisions"
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/controllers"
@@ -68,6 +69,7 @@ type memory struct {
 	places *places
 	reader reader
 	failed backoff
+	runs   int // for tests
 }
 
 // New returns the controller, built on h, which runs it.
@@ -87,13 +89,13 @@ func build(h controller.Host, o Options) (*reconciler, controller.Runnable, erro
 	selecting := selectors.NewIndex(r.sets, selectorOf)
 	sets := controller.New(Name, r.reconcile,
 		controller.For(r.sets),
-		controller.Owns(r.revisions),
-		controller.Watches(r.pods, setsOfPod(selecting), matters),
+		controller.Watches(r.revisions, setsOf[*appsv1.ControllerRevision](selecting)),
+		controller.Watches(r.pods, setsOf[*corev1.Pod](selecting), matters),
 		controller.Reads(r.nodes),
 		controller.Workers(o.Workers),
 	)
 	r.enqueue = enqueuing(sets)
-	nodes := controller.New(Name+"-nodes", r.reconcileNode, controller.For(r.nodes, mayFitOtherwise))
+	nodes := controller.New(Name+"-nodes", r.reconcileNode, controller.For(r.nodes, predicate.Later, mayFitOtherwise))
 	return r, controller.Join(Name, sets, nodes), nil
 }
 
@@ -121,6 +123,11 @@ func selectorOf(set *appsv1.DaemonSet) (labels.Selector, error) {
 
 // reconcile takes the next step of one DaemonSet.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	if len(req.Unseen) > 0 {
+		// The watch has been broken for minutes. Pods may exist that the cache does not show.
+		return controller.Result{}, fmt.Errorf("waiting for the cache: it does not show yet that this controller wrote %s %s (%s)",
+			req.Unseen[0].Resource.Kind, req.Unseen[0].Key, req.Unseen[0].Verb)
+	}
 	set, err := r.sets.Get(req.Key)
 	if apierrors.IsNotFound(err) {
 		r.forget(req.Key)
@@ -159,6 +166,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 // step finds out what there is, decides, acts, and writes the status.
 func (r *reconciler) step(ctx context.Context, set *appsv1.DaemonSet, selector labels.Selector) (time.Duration, error) {
 	m := r.recall(set)
+	m.runs++
 	pods, err := r.claim(ctx, m, set, selector)
 	if err != nil {
 		return 0, fmt.Errorf("finding the Pods: %w", err)

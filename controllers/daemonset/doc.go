@@ -54,7 +54,7 @@
 // Behaviour, names, reasons of Events and numbers are those of its controller of the same name
 // (k8s.io/kubernetes/pkg/controller/daemon), with these differences:
 //
-//   - A node that was not ready before the revision existed does not count against the limits of
+//   - A node that was not ready a minute before the revision existed does not count against the limits of
 //     the rollout. Upstream counts it, and a few dead nodes stop the rollout for ever. A node that
 //     gets unready later counts: the new template may be the cause.
 //   - A Pod that is ready and not available yet is replaced within maxUnavailable, before the

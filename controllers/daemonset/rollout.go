@@ -6,6 +6,7 @@ package daemonset
 import (
 	"maps"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -141,12 +142,16 @@ func (v *view) rolloutNodes() []string {
 	return slices.Sorted(maps.Keys(nodes))
 }
 
+// clockSkew is how far the clock of a kubelet may be behind that of the API server.
+const clockSkew = time.Minute
+
 // blocks reports whether a node without an available Pod counts against the limits of a rollout.
 // A node that was not ready before the revision existed does not: the rollout has not broken it,
-// and would wait for it for ever.
+// and would wait for it for ever. A node that gets unready later counts, because the template may
+// be the cause: that of a network agent, say.
 func (v *view) blocks(node string) bool {
 	at, exists := v.byName[node]
-	return !exists || at.unready.IsZero() || !at.unready.Before(v.revision.since)
+	return !exists || at.unready.IsZero() || at.unready.After(v.revision.since.Add(-clockSkew))
 }
 
 // upTo returns the first n of a slice, or all, or none.

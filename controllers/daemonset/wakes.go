@@ -23,12 +23,12 @@ import (
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
-// setsOfPod returns the mapping from a Pod to the DaemonSets that it concerns: the one that
-// controls it, or those that select it if it has no controller. The index finds them: the other
-// DaemonSets of the namespace cost nothing.
-func setsOfPod(selecting *selectors.Index[*appsv1.DaemonSet]) func(cache.Item[*corev1.Pod], func(object.Key)) {
-	return func(pod cache.Item[*corev1.Pod], add func(object.Key)) {
-		m := pod.Meta()
+// setsOf returns the mapping from a Pod or a revision to the DaemonSets that it concerns: the one
+// that controls it, or those that select it if it has no controller. The index finds them: the
+// other DaemonSets of the namespace cost nothing.
+func setsOf[T object.Object](selecting *selectors.Index[*appsv1.DaemonSet]) func(cache.Item[T], func(object.Key)) {
+	return func(item cache.Item[T], add func(object.Key)) {
+		m := item.Meta()
 		if m.Controller() != nil {
 			if owner := owner(m); !owner.IsZero() {
 				add(owner)
@@ -89,7 +89,8 @@ func controllerUID(m object.Meta) types.UID {
 }
 
 // mayFitOtherwise chooses the changes of nodes that DaemonSets look at: a node comes or goes, or
-// its labels or taints change. A heartbeat is none.
+// its labels or taints change. A heartbeat is none. The nodes of the first list are for the first
+// run of each DaemonSet.
 // Source: k8s.io/kubernetes/pkg/controller/daemon, shouldIgnoreNodeUpdate.
 func mayFitOtherwise(e cache.Event[*corev1.Node]) bool {
 	if e.Kind != cache.Updated || e.Old.Meta().Labels != e.New.Meta().Labels {

@@ -132,6 +132,18 @@ func (c *cluster) allPods() []*corev1.Pod {
 	return all
 }
 
+// podOn returns the Pod of a node, which has one.
+func (c *cluster) podOn(node string) *corev1.Pod {
+	c.t.Helper()
+	for _, o := range c.allPods() {
+		if nodeOf(&o.Spec) == node {
+			return o
+		}
+	}
+	c.t.Fatalf("there is no Pod on %s", node)
+	return nil
+}
+
 func (c *cluster) allRevisions() []*appsv1.ControllerRevision {
 	c.t.Helper()
 	all, err := fakeapi.Objects[*appsv1.ControllerRevision](c.revisions)
