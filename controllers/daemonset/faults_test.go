@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,9 +85,9 @@ func TestNothingIsDoneOnACacheThatDoesNotShowOwnWrites(t *testing.T) {
 func TestAQuotaThatIsUsedUpCostsFewRequestsAndHasEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 50)
-		refused := true
+		var enough atomic.Bool
 		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
-			if refused && q.Verb == "create" {
+			if !enough.Load() && q.Verb == "create" {
 				return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: `pods "agent-x" is forbidden: exceeded quota: small`}
 			}
 			return nil
@@ -101,7 +102,7 @@ func TestAQuotaThatIsUsedUpCostsFewRequestsAndHasEvents(t *testing.T) {
 		if notes := c.notes("FailedCreate"); len(notes) == 0 || !strings.Contains(notes[0], "exceeded quota") {
 			t.Errorf("the Events say %q", notes)
 		}
-		refused = false
+		enough.Store(true)
 		pass(20 * time.Minute)
 		c.wantStatus("with a larger quota", 50, 50, 50, 0, 0, 50, 0)
 	})
