@@ -10,7 +10,6 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/discovery"
-	"github.com/setpoint-io/setpoint/internal/nearest"
 )
 
 // UnknownKindError says that a kind is not served. It is final for a name without a group: such a
@@ -48,39 +47,15 @@ func splitObject(name string) (kind, object string) {
 func watchable(s client.Served) bool { return s.Can("list") && s.Can("watch") }
 
 // FindKind returns the kind of a name among those that [client.Client.Discover] returned, or an
-// [UnknownKindError]. Names are as kubectl takes them: the plural, the
-// singular, a short name or the kind, in any case, and behind a dot the group, or the
-// version and the group. Where several groups have the name, the core group goes first
-// and then the order of the server.
+// [UnknownKindError]. Names are as kubectl takes them: the plural, the singular, a short name or the
+// kind, in any case, and behind a dot the group, or the version and the group. Where several groups
+// have the name, the core group goes first and then the order of the server.
 func FindKind(served []client.Served, name string) (client.Served, error) {
-	short, rest, grouped := strings.Cut(strings.ToLower(name), ".")
-	var found []client.Served
-	for _, s := range served {
-		if watchable(s) && isNamed(s, short) && (!grouped || rest == s.Group || rest == s.Version+"."+s.Group) {
-			found = append(found, s)
-		}
+	kind, near, found := discovery.Named(served, name, watchable)
+	if !found {
+		return client.Served{}, &UnknownKindError{Name: name, Nearest: near}
 	}
-	if len(found) == 0 {
-		return client.Served{}, &UnknownKindError{Name: name, Nearest: nearestKind(served, short)}
-	}
-	if core := slices.IndexFunc(found, func(s client.Served) bool { return s.Group == "" }); core >= 0 {
-		return found[core], nil
-	}
-	return found[0], nil
-}
-
-func isNamed(s client.Served, name string) bool {
-	return name != "" && (name == s.Plural || name == s.Singular || name == strings.ToLower(s.Kind) || slices.Contains(s.Short, name))
-}
-
-func nearestKind(served []client.Served, name string) string {
-	var known []string
-	for _, s := range served {
-		if watchable(s) {
-			known = append(known, s.Plural)
-		}
-	}
-	return nearest.Name(name, known)
+	return kind, nil
 }
 
 // everyKind returns the kinds that can be followed, each object in one of them.

@@ -12,6 +12,7 @@ import (
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/manage"
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/scaffold"
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/up"
+	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/why"
 	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
@@ -39,10 +40,13 @@ starts on this machine, or against any cluster that you have a kubeconfig of.`,
   # what changes in it
   setpoint watch
 
+  # why something is as it is
+  setpoint explain deploy/web
+
   # a controller of your own
   setpoint new example.com/website --group example.com --kind Website`,
 	}
-	root.AddCommand(up.Command(w), manage.Command(w, version), watchCommand(w, version), scaffold.Command(w, version), generateCommand(w, version), versionCommand(w))
+	root.AddCommand(up.Command(w), manage.Command(w, version), why.Command(w), watchCommand(w, version), scaffold.Command(w, version), generateCommand(w, version), versionCommand(w))
 	if len(args) > 0 && args[0] == "manager" {
 		args = manage.JoinLevels(args)
 	}

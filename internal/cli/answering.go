@@ -30,6 +30,7 @@ type Answering struct {
 	plainPort int
 	serving   serving.Options
 	sharing   Sharing
+	served    net.Addr // set by Options
 }
 
 // Flags adds its flags. The port is the default one; 0 is none.
@@ -71,6 +72,9 @@ func (a *Answering) Open(paths []string) { a.serving.OpenPaths = paths }
 // Serves reports whether there is a port with TLS.
 func (a *Answering) Serves() bool { return a.port != 0 }
 
+// Served returns the address of the port with TLS, after Options; nil if there is none.
+func (a *Answering) Served() net.Addr { return a.served }
+
 // Profiles reports whether profiles are served.
 func (a *Answering) Profiles() bool { return a.serving.Profiling }
 
@@ -89,6 +93,7 @@ func (a *Answering) Options(ctx context.Context, log *slog.Logger) ([]manager.Op
 		l, err := listen(ctx, cmp.Or(a.host, a.address()), a.port, a.sharing)
 		switch {
 		case err == nil:
+			a.served = l.Addr()
 			options = append(options, manager.Serve(l, a.serving))
 		case errors.Is(err, syscall.EADDRINUSE) && !a.asked && !a.flagSet.Changed("secure-port"):
 			log.Warn("not serving health and metrics: the port is taken; choose another port with --secure-port", "port", a.port)

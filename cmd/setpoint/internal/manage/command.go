@@ -17,6 +17,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/internal/announce"
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
@@ -180,7 +181,11 @@ func (m *command) build(ctx context.Context, chosen []*controllers.Descriptor, l
 	m.process.profile(m.answer.Profiles())
 	sayIdle(log, &m.idle, &m.tune, m.choice, m.contentType, m.metrics.idle()...)
 	options = slices.Concat(options, serving, m.process.options(), m.record.options(), m.metrics.options())
-	return newManager(config, running(ours), cluster, hosts, log, options...)
+	mgr, run, err := newManager(config, running(ours), cluster, hosts, log, options...)
+	if err != nil || m.answer.Served() == nil || m.record.bytes == 0 {
+		return mgr, run, err
+	}
+	return mgr, run, mgr.Add(announce.New(mgr.Client(), m.answer.Served(), log))
 }
 
 // leading returns the options of the lease.

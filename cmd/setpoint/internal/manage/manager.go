@@ -21,8 +21,8 @@ func names(of []*controllers.Descriptor) []string {
 }
 
 // New returns a manager of the chosen controllers, and those that it runs, see newManager.
-func New(config *rest.Config, chosen []*controllers.Descriptor, cluster controllers.Cluster, log *slog.Logger) (*manager.Manager, []*controllers.Descriptor, error) {
-	return newManager(config, chosen, cluster, together, log)
+func New(config *rest.Config, chosen []*controllers.Descriptor, cluster controllers.Cluster, log *slog.Logger, options ...manager.Option) (*manager.Manager, []*controllers.Descriptor, error) {
+	return newManager(config, chosen, cluster, together, log, options...)
 }
 
 // newManager returns a manager of the chosen controllers, and those that it runs: what lacks

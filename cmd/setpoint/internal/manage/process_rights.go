@@ -12,6 +12,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/internal/announce"
 	"github.com/setpoint-io/setpoint/lease"
 	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
@@ -32,7 +33,7 @@ func (p processRights) objects() []object.Object {
 	rules[""] = append(rules[""], serving.Rights()...)
 	// Where the lease is, the accounts of controllers are as well, and what API servers
 	// publish.
-	own := slices.Concat(lease.Config{Key: defaultLease}.Rights(), serving.LookupRights(), p.accountRights())
+	own := slices.Concat(lease.Config{Key: defaultLease}.Rights(), serving.LookupRights(), announce.Rights(), p.accountRights())
 	rules[defaultLease.Namespace] = append(rules[defaultLease.Namespace], own...)
 	all := registry.Bind("setpoint:manager", p.account, rules)
 	if len(p.controllers) == 0 {

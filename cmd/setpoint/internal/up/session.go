@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,10 +26,13 @@ import (
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/manage"
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/internal/announce"
 	"github.com/setpoint-io/setpoint/internal/child"
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/nodestate"
 	"github.com/setpoint-io/setpoint/internal/published"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -66,16 +70,24 @@ func (s *session) start(ctx context.Context, u *up, binary string, chosen []*con
 		return err
 	}
 
-	manager := "manager of " + plural(len(chosen), "controller")
-	s.progress.begin(manager)
+	managing := "manager of " + plural(len(chosen), "controller")
+	s.progress.begin(managing)
 	authority := controllers.KeyFiles{Cert: s.ready.CAFile, Key: s.ready.CAKeyFile}
 	cluster, err := manage.ClusterOf(s.config, s.ready.ServiceAccountKeyFile, authority)
 	if err != nil {
 		return err
 	}
 	cluster.OneServer = true
-	m, run, err := manage.New(s.config, chosen, cluster, log)
+	pages, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
+		return fmt.Errorf("listening for \"setpoint explain\": %w", err)
+	}
+	m, run, err := manage.New(s.config, chosen, cluster, log,
+		manager.Serve(pages, serving.Options{Authentication: serving.Authentication{ClientCAFile: s.ready.CAFile}}))
+	if err != nil {
+		return errors.Join(err, pages.Close())
+	}
+	if err := m.Add(announce.New(m.Client(), pages.Addr(), log)); err != nil {
 		return err
 	}
 	if len(run) == 0 {
@@ -106,7 +118,7 @@ func (s *session) start(ctx context.Context, u *up, binary string, chosen []*con
 			return err
 		}
 	}
-	s.progress.end(manager)
+	s.progress.end(managing)
 	return nil
 }
 

@@ -1,0 +1,157 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/explain"
+	"github.com/setpoint-io/setpoint/internal/jsontree"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
+	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/trouble"
+)
+
+// mostBelow is how many objects of a kind are read.
+const mostBelow = 500
+
+// query lists objects of a kind that may be below another one.
+type query struct {
+	resource       object.Resource
+	labels, fields string
+	selected       bool // what is found is below the object without being owned by it
+}
+
+var (
+	pods        = object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
+	replicaSets = object.Resource{Group: "apps", Version: "v1", Plural: "replicasets", Kind: "ReplicaSet", Namespaced: true}
+	jobs        = object.Resource{Group: "batch", Version: "v1", Plural: "jobs", Kind: "Job", Namespaced: true}
+	events      = object.Resource{Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}
+)
+
+// queriesFor returns where to look for what is below an object. Selectors keep the lists short.
+func queriesFor(r object.Resource, o jsontree.Tree) []query {
+	selector := selectorOf(o.At("spec", "selector"))
+	switch r.Group + "/" + r.Kind {
+	case "apps/Deployment":
+		return []query{{resource: replicaSets, labels: selector}, {resource: pods, labels: selector}}
+	case "apps/ReplicaSet", "apps/StatefulSet", "apps/DaemonSet", "batch/Job", "/ReplicationController":
+		return []query{{resource: pods, labels: selector}}
+	case "batch/CronJob":
+		return []query{{resource: jobs}, {resource: pods, labels: "batch.kubernetes.io/job-name"}}
+	case "/Service", "policy/PodDisruptionBudget":
+		if selector == "" {
+			return nil
+		}
+		return []query{{resource: pods, labels: selector, selected: true}}
+	case "/Node":
+		return []query{{resource: pods, fields: "spec.nodeName=" + o.Text("metadata", "name"), selected: true}}
+	}
+	if !r.Namespaced || r.Kind == "Pod" {
+		return nil
+	}
+	apps := func(plural, kind string) query {
+		return query{resource: object.Resource{Group: "apps", Version: "v1", Plural: plural, Kind: kind, Namespaced: true}}
+	}
+	return []query{apps("deployments", "Deployment"), apps("statefulsets", "StatefulSet"), apps("daemonsets", "DaemonSet"),
+		{resource: replicaSets}, {resource: jobs}, {resource: pods}}
+}
+
+// selectorOf returns a label selector, which is an object of labels or has matchLabels and matchExpressions, as text.
+func selectorOf(s jsontree.Tree) string {
+	fields, _ := s.Value.(map[string]any)
+	if own, structured := fields["matchLabels"].(map[string]any); structured || fields["matchExpressions"] != nil {
+		fields = own // expressions would make the list shorter, and are not needed for it to be right
+	}
+	set := labels.Set{}
+	for name := range fields {
+		if value, isText := fields[name].(string); isText {
+			set[name] = value
+		}
+	}
+	return set.String()
+}
+
+// below returns what is below an object, each after its owner, and what could not be read.
+func below(ctx context.Context, c *client.Client, f found, state map[string]any) (all []explain.Part, unread []string) {
+	o := jsontree.Tree{Value: state}
+	var candidates []explain.Part
+	chosen := map[string]bool{}
+	for _, q := range queriesFor(f.resource, o) {
+		namespace := f.key.Namespace
+		items, more, err := list(ctx, c, q, namespace, mostBelow)
+		if err != nil {
+			unread = append(unread, fmt.Sprintf("%s below it: %v", q.resource.Plural, err))
+			continue
+		}
+		if more {
+			unread = append(unread, fmt.Sprintf("%s below it beyond the first %d", q.resource.Plural, mostBelow))
+		}
+		for _, item := range items {
+			p := explain.Part{Object: identify(q.resource, item), State: item, Trouble: trouble.Now(kindOf(q.resource), item)}
+			chosen[string(p.Object.UID)] = q.selected
+			candidates = append(candidates, p)
+		}
+	}
+	owners, depth := []string{o.Text("metadata", "uid")}, 1
+	for len(owners) > 0 {
+		var next []string
+		for _, p := range candidates {
+			if depth == 1 && chosen[string(p.Object.UID)] || isOwned(p.State, owners) {
+				p.Depth = depth
+				all, next = append(all, p), append(next, string(p.Object.UID))
+			}
+		}
+		owners, depth = next, depth+1
+	}
+	return all, unread
+}
+
+func isOwned(state map[string]any, by []string) bool {
+	for _, ref := range (jsontree.Tree{Value: state}).List("metadata", "ownerReferences") {
+		for _, uid := range by {
+			if ref.Text("uid") == uid {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func identify(r object.Resource, state map[string]any) runs.Object {
+	o := jsontree.Tree{Value: state}
+	return runs.ObjectOf(object.Ref{Group: r.Group, Kind: r.Kind, UID: uidOf(state),
+		Key: object.Key{Namespace: o.Text("metadata", "namespace"), Name: o.Text("metadata", "name")}})
+}
+
+func kindOf(r object.Resource) event.Kind {
+	return event.Kind{Group: r.Group, Version: r.Version, Kind: r.Kind, Resource: r.Plural, Namespaced: r.Namespaced}
+}
+
+// list returns the first objects of a query, and whether there are more.
+func list(ctx context.Context, c *client.Client, q query, namespace string, most int) (items []map[string]any, more bool, err error) {
+	answer, err := c.Request(http.MethodGet).Resource(q.resource).Namespace(namespace).Param("labelSelector", q.labels).Param("fieldSelector", q.fields).
+		Param("limit", fmt.Sprint(most)).Param("resourceVersion", "0").Param("resourceVersionMatch", "NotOlderThan").Accept("application/json").Do(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	var page struct {
+		Metadata struct {
+			Continue string `json:"continue"`
+		} `json:"metadata"`
+		Items []map[string]any `json:"items"`
+	}
+	if err := json.Unmarshal(answer.Body, &page); err != nil {
+		return nil, false, fmt.Errorf("decoding the %s: %w", strings.ToLower(q.resource.Plural), err)
+	}
+	return page.Items, page.Metadata.Continue != "", nil
+}

@@ -1,0 +1,95 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/discovery"
+	"github.com/setpoint-io/setpoint/internal/jsontree"
+	"github.com/setpoint-io/setpoint/internal/nearest"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// named returns the kind and the name of the arguments: KIND/NAME or KIND NAME.
+func named(args []string) (kind, name string, err error) {
+	switch len(args) {
+	case 1:
+		kind, name, _ = strings.Cut(args[0], "/")
+	case 2:
+		kind, name = args[0], args[1]
+	}
+	if kind == "" || name == "" || strings.Contains(name, "/") {
+		return "", "", errors.New("want one object, such as deploy/web or pod web-1")
+	}
+	return kind, name, nil
+}
+
+// found is the object of the arguments.
+type found struct {
+	resource object.Resource
+	key      object.Key
+}
+
+// find returns the object that the arguments name. Whether it exists is not known yet.
+func (x *command) find(ctx context.Context, c *client.Client, kind, name string) (found, error) {
+	served, err := discovery.Ask(ctx, c.Discover)
+	if partly := (*client.DiscoveryError)(nil); err != nil && !errors.As(err, &partly) {
+		return found{}, fmt.Errorf("asking the server for its kinds: %w", err)
+	}
+	s, near, ok := discovery.Named(served, kind, func(s client.Served) bool { return s.Can("get") })
+	switch {
+	case !ok && near != "":
+		return found{}, fmt.Errorf("the server has no kind %q; did you mean %q?", kind, near)
+	case !ok:
+		return found{}, fmt.Errorf("the server has no kind %q", kind)
+	}
+	f := found{resource: s.Resource, key: object.Key{Name: name}}
+	if s.Namespaced {
+		if f.key.Namespace = x.namespace; f.key.Namespace == "" {
+			if f.key.Namespace, err = x.target.Namespace(); err != nil {
+				return found{}, err
+			}
+		}
+	}
+	return f, nil
+}
+
+// state returns the object as the server has it; nil if it does not exist.
+func (f found) state(ctx context.Context, c *client.Client) (map[string]any, error) {
+	o, err := client.ForResource[*unstructured.Unstructured](c, f.resource).Get(ctx, f.key)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %s: %w", f.resource.Kind, f.key, err)
+	}
+	return o.Object, nil
+}
+
+// mostNames is how many objects are looked at for a similar name.
+const mostNames = 500
+
+// missing is the error for an object that does not exist and of which no record knows.
+func (f found) missing(ctx context.Context, c *client.Client) error {
+	text := fmt.Sprintf("%s %s does not exist, and no record has it", f.resource.Kind, f.key)
+	var names []string
+	items, _, err := list(ctx, c, query{resource: f.resource}, f.key.Namespace, mostNames)
+	if err == nil {
+		for _, item := range items {
+			names = append(names, jsontree.Tree{Value: item}.Text("metadata", "name"))
+		}
+		if near := nearest.Name(f.key.Name, names); near != "" {
+			text += fmt.Sprintf("; did you mean %q?", near)
+		}
+	}
+	return errors.New(text)
+}

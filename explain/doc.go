@@ -1,0 +1,27 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package explain says why an object is as it is.
+//
+//	answer := explain.Tell(facts)
+//	answer.Write(os.Stdout) // for people; answer is JSON for programs
+//
+// # What it is told
+//
+// [Facts] are plain values: the state of the object, of its owners and of what it owns, Events, and what the record of
+// runs of the managers has about it. Whoever collects them needs rights to read; this package needs none. It sends no
+// requests and reads no clock.
+//
+// # What it says
+//
+// An [Answer] begins with one sentence. The order of blame is: what the object itself waits for, as a controller has
+// stated it; what is wrong with it, as its own state says it; the deepest object below it that is in trouble; a controller
+// whose runs fail. When nothing of that is found, all is as it should be. A sentence has a stable code beside its words.
+//
+// After that come the chain of causes that led to the newest write, the reasons why controllers did not act and what would
+// end the wait, the objects below that are in trouble, two writers that fight about a field, keys that run without effect,
+// who owns which fields, and Events.
+//
+// What is inferred says so: the author of a change that no record has is found by the managedFields of the object, and is
+// "probably" the author. What is not known is a line of its own: [Answer].Unknown.
+package explain

@@ -1,0 +1,61 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"time"
+
+	"github.com/setpoint-io/setpoint/runs"
+)
+
+// Facts are what is known of an object and of those around it.
+type Facts struct {
+	Now    time.Time
+	Object runs.Object
+	// State is the object as the server has it; nil if it does not exist.
+	State map[string]any
+	// Trouble are sentences about what is wrong with the object, by its state, the most important first.
+	Trouble []string
+	// Below are the objects that the object owns, and those that they own, each after its owner.
+	Below []Part
+	// Around has the states of other objects, by their UIDs: of owners, and of what is named in causes.
+	Around map[string]map[string]any
+	Events []Event
+	// Unread are sentences about what could not be read.
+	Unread []string
+
+	// Recorded is set if the record of a manager was read. Without it NotRecorded says why.
+	Recorded    bool
+	NotRecorded string
+	// Present are the runs that state reasons, and Runs the newest runs about the object, with what led to them.
+	Present []runs.Run
+	Runs    []Traced
+	// Since is the time from which on the record has all runs that wrote, failed or stated reasons; zero: all it ever had.
+	Since time.Time
+}
+
+// Part is an object below the one that is explained.
+type Part struct {
+	Object  runs.Object
+	Depth   int // 1 is owned by the object itself
+	State   map[string]any
+	Trouble []string
+}
+
+// Traced is a run with the chain of its causes.
+type Traced struct {
+	runs.Run
+	Origins []runs.Origin `json:"origins,omitempty"`
+}
+
+// Event is an Event of Kubernetes about the object.
+type Event struct {
+	Last    time.Time `json:"last"`
+	Type    string    `json:"type"` // Normal or Warning
+	Reason  string    `json:"reason"`
+	Note    string    `json:"note"`
+	Count   int       `json:"count"`
+	Source  string    `json:"source,omitempty"`
+	Subject string    `json:"subject,omitempty"` // the object below that it is about; empty for the object itself
+}

@@ -1,0 +1,116 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/setpoint-io/setpoint/internal/jsontree"
+)
+
+// mostPaths is how many fields of one owner are named.
+const mostPaths = 6
+
+// owners returns who owns which fields of an object, the newest first.
+func owners(state map[string]any) (all []FieldOwner) {
+	for _, m := range (jsontree.Tree{Value: state}).List("metadata", "managedFields") {
+		o := FieldOwner{Manager: m.Text("manager"), Operation: m.Text("operation"), Subresource: m.Text("subresource")}
+		if at, err := time.Parse(time.RFC3339, m.Text("time")); err == nil {
+			o.At = &at
+		}
+		fields, _ := m.At("fieldsV1").Value.(map[string]any)
+		paths := pathsOf(fields, "", nil)
+		o.Fields = paths[:min(len(paths), mostPaths)]
+		o.More = len(paths) - len(o.Fields)
+		all = append(all, o)
+	}
+	slices.SortStableFunc(all, func(a, b FieldOwner) int { return timeOf(b.At).Compare(timeOf(a.At)) })
+	return all
+}
+
+func timeOf(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+// depth is how many names a path has at most: "spec.template.spec" says enough of a template.
+const depth = 3
+
+// pathsOf appends the paths of a fieldsV1, shortened and sorted.
+// Source of the format: sigs.k8s.io/structured-merge-diff, fieldpath/serialize.go.
+func pathsOf(fields map[string]any, prefix string, all []string) []string {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		name, isField := strings.CutPrefix(key, "f:")
+		switch {
+		case key == ".":
+			continue
+		case !isField:
+			if name = elementOf(key); name == "" {
+				continue
+			}
+		case prefix != "":
+			name = "." + name
+		}
+		path := prefix + name
+		below, _ := fields[key].(map[string]any)
+		if len(below) == 0 || strings.Count(path, ".")+1 >= depth {
+			all = append(all, path)
+			continue
+		}
+		all = pathsOf(below, path, all)
+	}
+	return slices.Compact(all)
+}
+
+// elementOf returns the name of an element of a list: the first key of "k:", or the value of "v:".
+func elementOf(key string) string {
+	kind, text, _ := strings.Cut(key, ":")
+	switch kind {
+	case "k":
+		var keys map[string]any
+		if json.Unmarshal([]byte(text), &keys) != nil {
+			return ""
+		}
+		for _, name := range []string{"name", "type", "key", "uid", "ip", "containerPort", "port"} {
+			if value, known := keys[name]; known {
+				encoded, _ := json.Marshal(value) // of a plain value
+				return "[" + strings.Trim(string(encoded), `"`) + "]"
+			}
+		}
+	case "v":
+		return "[" + strings.Trim(text, `"`) + "]"
+	}
+	return ""
+}
+
+// writerOf returns the field manager that probably made a change of an object at a time, with the fields that it owns:
+// the newest one by then that did not write the status. Times of managedFields are in whole seconds.
+func writerOf(state map[string]any, at time.Time) (FieldOwner, bool) {
+	var found []FieldOwner
+	for _, o := range owners(state) {
+		if o.At != nil && o.Subresource == "" && !o.At.After(at.Add(time.Second)) {
+			found = append(found, o)
+		}
+	}
+	if len(found) == 0 {
+		return FieldOwner{}, false
+	}
+	return slices.MaxFunc(found, func(a, b FieldOwner) int { return a.At.Compare(*b.At) }), true
+}
+
+// text describes an owner's fields.
+func (o *FieldOwner) text() string {
+	text := strings.Join(o.Fields, ", ")
+	if o.More > 0 {
+		text += " and more"
+	}
+	return cmp.Or(text, "no fields any more")
+}

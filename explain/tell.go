@@ -1,0 +1,283 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/setpoint-io/setpoint/internal/jsontree"
+	"github.com/setpoint-io/setpoint/runs"
+)
+
+// teller makes an answer of facts.
+type teller struct {
+	facts  *Facts
+	answer Answer
+}
+
+// Tell returns why an object is as it is.
+func Tell(f Facts) Answer {
+	t := teller{facts: &f, answer: Answer{Object: f.Object, AsOf: f.Now, Events: f.Events}}
+	t.notDone()
+	t.parts()
+	t.loops()
+	t.answer.Fights = t.fights()
+	t.answer.Chain = t.chainOf()
+	t.answer.Fields = owners(f.State)
+	t.unknown()
+	t.sentence()
+	return t.answer
+}
+
+// notDone lists the reasons that the last runs stated: those of the object's own keys first, the newest first.
+func (t *teller) notDone() {
+	for _, run := range t.facts.Present {
+		for _, reason := range run.Reasons {
+			t.answer.NotDone = append(t.answer.NotDone, NotDone{
+				Controller: run.Controller, Key: run.Key, Object: run.Object, Reason: reason, Text: reason.String(), NextLook: run.NextLook, SaidAt: run.Last,
+			})
+		}
+	}
+}
+
+// mostParts is how many objects below are named.
+const mostParts = 20
+
+// parts lists the objects below that are in trouble. Those that say the same are counted in the first of them.
+func (t *teller) parts() {
+	first := map[string]int{} // by kind and texts
+	for i := range t.facts.Below {
+		p := &t.facts.Below[i]
+		if len(p.Trouble) == 0 {
+			continue
+		}
+		same := p.Object.Kind + strings.ReplaceAll(strings.Join(p.Trouble, "\n"), p.Object.Name, "")
+		if at, known := first[same]; known {
+			t.answer.Parts[at].Alike++
+			continue
+		}
+		if len(t.answer.Parts) < mostParts {
+			first[same] = len(t.answer.Parts)
+			t.answer.Parts = append(t.answer.Parts, Trouble{Object: p.Object, Depth: p.Depth, Texts: p.Trouble})
+		}
+	}
+	// The deepest first: a Pod says more than the ReplicaSet that owns it.
+	slices.SortStableFunc(t.answer.Parts, func(a, b Trouble) int { return cmp.Compare(b.Depth, a.Depth) })
+}
+
+// Runs that follow each other more often than this, without a write, are a hot loop.
+const (
+	hotRuns = 50
+	hotTime = time.Second // on average from one to the next
+)
+
+// loops lists the last run of each controller whose key stands for the object.
+func (t *teller) loops() {
+	known := map[string]bool{}
+	for i := range t.facts.Runs {
+		run := &t.facts.Runs[i].Run
+		if known[run.Controller] || !sameObject(run.Object, t.facts.Object) {
+			continue
+		}
+		known[run.Controller] = true
+		l := Loop{Controller: run.Controller, Outcome: string(run.Outcome), Error: run.Error, Attempt: run.Attempt, Last: run.Last, NextLook: run.NextLook}
+		if run.Runs > 1 {
+			l.Idle = run.Runs
+			l.Hot = run.Runs >= hotRuns && run.Last.Sub(run.Began) < time.Duration(run.Runs)*hotTime && t.facts.Now.Sub(run.Last) < time.Minute
+		}
+		t.answer.Loops = append(t.answer.Loops, l)
+	}
+}
+
+func sameObject(a, b runs.Object) bool {
+	return a.Group == b.Group && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
+}
+
+// A controller that changes one field of one object so often within the time fights with another writer.
+const (
+	fightTimes = 4
+	fightTime  = 10 * time.Minute
+)
+
+// fights finds fields of the object that a controller writes again and again.
+func (t *teller) fights() (all []Fight) {
+	type writer struct{ controller, field string }
+	times := map[writer]int{}
+	var order []writer
+	for i := range t.facts.Runs {
+		run := &t.facts.Runs[i].Run
+		if t.facts.Now.Sub(run.Began) > fightTime {
+			continue
+		}
+		for _, w := range run.Writes {
+			if !sameObject(w.Object, t.facts.Object) || w.Subresource != "" || w.Code != 0 || w.Version == "" {
+				continue
+			}
+			for _, field := range w.Fields {
+				k := writer{run.Controller, field}
+				if times[k]++; times[k] == 1 {
+					order = append(order, k)
+				}
+			}
+		}
+	}
+	for _, k := range order {
+		if times[k] < fightTimes {
+			continue
+		}
+		f := Fight{Field: k.field, Controller: k.controller, Times: times[k]}
+		for _, o := range owners(t.facts.State) {
+			if slices.ContainsFunc(o.Fields, func(path string) bool { return strings.HasPrefix(k.field, path) }) && !slices.Contains(f.Others, o.Manager) {
+				f.Others = append(f.Others, o.Manager)
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// unknown lists what could not be found out.
+func (t *teller) unknown() {
+	t.answer.Unknown = append(t.answer.Unknown, t.facts.Unread...)
+	switch {
+	case !t.facts.Recorded:
+		t.answer.Unknown = append(t.answer.Unknown, "what controllers did and why: "+t.facts.NotRecorded)
+	case !t.facts.Since.IsZero():
+		t.answer.Unknown = append(t.answer.Unknown, "runs before "+t.facts.Since.UTC().Format(time.RFC3339)+": the record does not keep them any more")
+	}
+}
+
+// sentence chooses what the answer says first.
+func (t *teller) sentence() {
+	say := func(code, text string, since time.Time) {
+		t.answer.Code = code
+		if !since.IsZero() {
+			t.answer.Since = &since
+			text += ", since " + ago(t.facts.Now, since)
+		}
+		t.answer.Sentence = capital(text) + "."
+	}
+	state := jsontree.Tree{Value: t.facts.State}
+	deleting, _ := time.Parse(time.RFC3339, state.Text("metadata", "deletionTimestamp"))
+	own := t.ownReason()
+	switch {
+	case t.facts.State == nil:
+		say(CodeGone, t.gone(), time.Time{})
+	case !deleting.IsZero():
+		say(CodeDeleting, t.deleting(own, state), deleting)
+	case len(t.answer.Fights) > 0:
+		f := t.answer.Fights[0]
+		text := fmt.Sprintf("%s has changed %s %d times within %s", f.Controller, f.Field, f.Times, fightTime)
+		if len(f.Others) > 0 {
+			text += ": it fights with " + strings.Join(f.Others, ", ")
+		}
+		say(CodeFight, text, time.Time{})
+	case own != nil:
+		say(CodeWaits, withDetail(own.Reason.Sentence(), t.detail()), own.SaidAt)
+	case len(t.facts.Trouble) > 0:
+		say(CodeTrouble, t.facts.Trouble[0], time.Time{})
+	case len(t.answer.Parts) > 0:
+		say(CodeBelow, t.detail(), time.Time{})
+	case len(t.answer.NotDone) > 0 && t.answer.NotDone[0].about() != (runs.Object{}):
+		n := &t.answer.NotDone[0]
+		say(CodeBelow, n.about().Kind+" "+n.about().Name+": "+n.Reason.Sentence(), n.SaidAt)
+	default:
+		t.fallback(say)
+	}
+}
+
+// fallback says what is left to be said when neither a reason nor a state names trouble.
+func (t *teller) fallback(say func(code, text string, since time.Time)) {
+	for _, l := range t.answer.Loops {
+		switch {
+		case l.Error != "":
+			text := l.Controller + " fails: " + l.Error
+			if l.NextLook != nil {
+				text += ", and tries again at " + l.NextLook.Local().Format(time.TimeOnly)
+			}
+			say(CodeFails, text, time.Time{})
+			return
+		case l.Hot:
+			say(CodeHotLoop, fmt.Sprintf("%s has run %d times in a row without effect", l.Controller, l.Idle), time.Time{})
+			return
+		}
+	}
+	if !t.facts.Recorded {
+		say(CodeNotMuch, "the state of the object names no trouble, and no manager could say more", time.Time{})
+		return
+	}
+	say(CodeAllIsWell, "all is as it should be: no controller waits for anything, and no state names trouble", time.Time{})
+}
+
+// ownReason returns the newest reason that a controller has stated about the object itself.
+func (t *teller) ownReason() *NotDone {
+	for i := range t.answer.NotDone {
+		if n := &t.answer.NotDone[i]; sameObject(n.about(), t.facts.Object) {
+			return n
+		}
+	}
+	return nil
+}
+
+// about returns the object that a reason is about.
+func (n *NotDone) about() runs.Object {
+	if n.Reason.About != (runs.Object{}) {
+		return n.Reason.About
+	}
+	return n.Object
+}
+
+// detail is the trouble of the deepest object below.
+func (t *teller) detail() string {
+	if len(t.answer.Parts) == 0 {
+		return ""
+	}
+	p := t.answer.Parts[0]
+	text := p.Object.Kind + " " + p.Object.Name + ": " + p.Texts[0]
+	if p.Alike > 0 {
+		text += fmt.Sprintf(" (and %d more say the same)", p.Alike)
+	}
+	return text
+}
+
+func withDetail(text, detail string) string {
+	if detail == "" {
+		return text
+	}
+	return text + "; " + detail
+}
+
+// gone says who deleted the object, if that is known.
+func (t *teller) gone() string {
+	for i := range t.facts.Runs {
+		run := &t.facts.Runs[i].Run
+		for _, w := range run.Writes {
+			if w.Verb == "delete" && w.Code == 0 && sameObject(w.Object, t.facts.Object) {
+				return fmt.Sprintf("%s does not exist: %s deleted it at %s", t.facts.Object, run.Controller, run.Began.Local().Format(time.TimeOnly))
+			}
+		}
+	}
+	return t.facts.Object.String() + " does not exist"
+}
+
+// deleting says what an object waits for that is being deleted.
+func (t *teller) deleting(own *NotDone, state jsontree.Tree) string {
+	text := "it is being deleted"
+	finalizers, _ := state.At("metadata", "finalizers").Value.([]any)
+	switch {
+	case own != nil:
+		return text + " and waits: " + own.Reason.Sentence()
+	case len(finalizers) > 0:
+		names := make([]string, 0, len(finalizers))
+		for _, f := range finalizers {
+			names = append(names, fmt.Sprint(f))
+		}
+		return text + " and waits until the finalizers " + strings.Join(names, ", ") + " are removed"
+	}
+	return text
+}

@@ -1,0 +1,179 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/setpoint-io/setpoint/explain"
+	"github.com/setpoint-io/setpoint/runs"
+)
+
+var (
+	now  = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	web  = runs.Object{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "d"}
+	pod1 = runs.Object{Kind: "Pod", Namespace: "shop", Name: "web-1", UID: "p1"}
+	pod2 = runs.Object{Kind: "Pod", Namespace: "shop", Name: "web-2", UID: "p2"}
+)
+
+func state(more ...any) map[string]any {
+	metadata := map[string]any{"name": "web", "uid": "d", "managedFields": []any{
+		managed("setpoint", "status", "11:59:30", `status`), managed("kubectl-edit", "", "11:57:00", `spec`),
+	}}
+	for i := 0; i+1 < len(more); i += 2 {
+		metadata[more[i].(string)] = more[i+1]
+	}
+	return map[string]any{"metadata": metadata}
+}
+
+func managed(manager, subresource, at, field string) map[string]any {
+	return map[string]any{
+		"manager": manager, "operation": "Update", "subresource": subresource, "time": "2026-03-02T" + at + "Z",
+		"fieldsV1": map[string]any{"f:" + field: map[string]any{"f:replicas": map[string]any{}}},
+	}
+}
+
+func run(controller string, ago time.Duration, change func(*runs.Run)) explain.Traced {
+	r := runs.Run{Number: 7, Controller: controller, Key: "shop/web", Object: web, Began: now.Add(-ago), Last: now.Add(-ago), Outcome: runs.Done, Runs: 1}
+	change(&r)
+	return explain.Traced{Run: r}
+}
+
+func waits(about runs.Object) []runs.Run {
+	return []runs.Run{{Controller: "deployment-controller", Key: "shop/web", Object: web, Last: now.Add(-3 * time.Minute), Reasons: []runs.Reason{
+		{Code: "PodsNotAvailable", Text: "{n} of 3 Pods are available", Params: []runs.Param{{Name: "n", Value: "1"}}, About: about},
+	}}}
+}
+
+// The first sentence names the cause, in the order of blame.
+func TestTheFirstSentence(t *testing.T) {
+	broken := []explain.Part{
+		{Object: runs.Object{Group: "apps", Kind: "ReplicaSet", Namespace: "shop", Name: "web-abc"}, Depth: 1, Trouble: []string{"1 of 3 Pods are ready"}},
+		{Object: pod1, Depth: 2, Trouble: []string{`the image of container web cannot be pulled`}},
+		{Object: pod2, Depth: 2, Trouble: []string{`the image of container web cannot be pulled`}},
+	}
+	for name, c := range map[string]struct {
+		facts      explain.Facts
+		code, want string
+	}{
+		"all is well": {explain.Facts{State: state()}, explain.CodeAllIsWell,
+			"All is as it should be: no controller waits for anything, and no state names trouble."},
+		"a reason, and the deepest part": {explain.Facts{State: state(), Present: waits(runs.Object{}), Below: broken}, explain.CodeWaits,
+			"1 of 3 Pods are available; Pod web-1: the image of container web cannot be pulled (and 1 more say the same), since 3 min."},
+		"a reason about another object is not its own": {explain.Facts{State: state(), Present: waits(pod1)}, explain.CodeBelow,
+			"Pod web-1: 1 of 3 Pods are available, since 3 min."},
+		"a part alone": {explain.Facts{State: state(), Below: broken}, explain.CodeBelow,
+			"Pod web-1: the image of container web cannot be pulled (and 1 more say the same)."},
+		"its own state": {explain.Facts{State: state(), Trouble: []string{"the node is not ready"}}, explain.CodeTrouble, "The node is not ready."},
+		"a deletion": {explain.Facts{State: state("deletionTimestamp", "2026-03-02T11:50:00Z", "finalizers", []any{"example.com/a"})}, explain.CodeDeleting,
+			"It is being deleted and waits until the finalizers example.com/a are removed, since 10 min."},
+		"a deletion with a reason": {explain.Facts{State: state("deletionTimestamp", "2026-03-02T11:50:00Z"), Present: waits(runs.Object{})}, explain.CodeDeleting,
+			"It is being deleted and waits: 1 of 3 Pods are available, since 10 min."},
+		"it is gone": {explain.Facts{Runs: []explain.Traced{run("garbage-collector-controller", time.Minute, func(r *runs.Run) {
+			r.Writes = []runs.Write{{Verb: "delete", Object: web}}
+		})}}, explain.CodeGone, fmt.Sprintf("Deployment.apps shop/web does not exist: garbage-collector-controller deleted it at %s.",
+			now.Add(-time.Minute).Local().Format(time.TimeOnly))},
+		"it never was": {explain.Facts{}, explain.CodeGone, "Deployment.apps shop/web does not exist."},
+		"runs fail": {explain.Facts{State: state(), Runs: []explain.Traced{run("website-controller", time.Second, func(r *runs.Run) {
+			r.Outcome, r.Error = runs.Failed, "no such template"
+		})}}, explain.CodeFails, "website-controller fails: no such template."},
+		"a hot loop": {explain.Facts{State: state(), Runs: []explain.Traced{run("website-controller", 30*time.Second, func(r *runs.Run) {
+			r.Runs, r.Last = 300, now.Add(-time.Second)
+		})}}, explain.CodeHotLoop, "website-controller has run 300 times in a row without effect."},
+		"many runs over a long time are none": {explain.Facts{State: state(), Runs: []explain.Traced{run("website-controller", time.Hour, func(r *runs.Run) {
+			r.Runs, r.Last = 300, now.Add(-time.Second)
+		})}}, explain.CodeAllIsWell, "All is as it should be: no controller waits for anything, and no state names trouble."},
+		"a fight": {explain.Facts{State: state(), Runs: fight(4)}, explain.CodeFight,
+			"Scaler has changed spec.replicas 4 times within 10m0s: it fights with kubectl-edit."},
+		"three changes are no fight": {explain.Facts{State: state(), Runs: fight(3)}, explain.CodeAllIsWell,
+			"All is as it should be: no controller waits for anything, and no state names trouble."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.facts.Now, c.facts.Object, c.facts.Recorded = now, web, true
+			got := explain.Tell(c.facts)
+			if got.Code != c.code || got.Sentence != c.want {
+				t.Errorf("it says %s: %s\nwant %s: %s", got.Code, got.Sentence, c.code, c.want)
+			}
+		})
+	}
+	alone := explain.Tell(explain.Facts{Now: now, Object: web, State: state(), NotRecorded: "no manager answers"})
+	if alone.Code != explain.CodeNotMuch || len(alone.Unknown) != 1 || alone.Unknown[0] != "what controllers did and why: no manager answers" {
+		t.Errorf("without a manager it says %s: %s; not known: %q", alone.Code, alone.Sentence, alone.Unknown)
+	}
+}
+
+// fight returns runs of a controller that change one field so many times.
+func fight(times int) (all []explain.Traced) {
+	for i := range times {
+		all = append(all, run("scaler", time.Duration(i)*time.Minute, func(r *runs.Run) {
+			r.Writes = []runs.Write{{Verb: "patch", Object: web, Version: fmt.Sprint(100 - i), Fields: []string{"spec.replicas"}}}
+		}))
+	}
+	return all
+}
+
+// The chain leads from the edit to the newest write. Who made the edit is inferred, and says so.
+func TestTheChainOfCauses(t *testing.T) {
+	set := runs.Object{Group: "apps", Kind: "ReplicaSet", Namespace: "shop", Name: "web-abc", UID: "r"}
+	first := run("deployment-controller", 90*time.Second, func(r *runs.Run) {
+		r.Number, r.Causes = 5, []runs.Cause{{Source: "deployments", Verb: "Updated", Object: web, Version: "40"}}
+		r.Writes = []runs.Write{{Verb: "patch", Object: set, Version: "41", Fields: []string{"spec.replicas"}}}
+	})
+	second := run("replicaset-controller", 89*time.Second, func(r *runs.Run) {
+		r.Number, r.Object, r.Key = 6, set, "shop/web-abc"
+		r.Writes = []runs.Write{{Verb: "create", Object: pod1, Version: "42"}, {Verb: "create", Object: pod2, Version: "43"}}
+	})
+	second.Origins = []runs.Origin{{
+		Cause: runs.Cause{Source: "replicasets", Verb: "Updated", Object: set, Version: "41"}, Run: &first.Run, Write: &first.Writes[0],
+		Origins: []runs.Origin{{Cause: first.Causes[0], NotKnown: runs.WrittenByOthers}},
+	}}
+	answer := explain.Tell(explain.Facts{Now: now, Object: web, State: state(), Recorded: true, Runs: []explain.Traced{second, first}})
+	var got []string
+	for _, s := range answer.Chain {
+		got = append(got, fmt.Sprintf("%d %s %v %s", s.Depth, s.Actor, s.Probably, s.Text))
+	}
+	want := []string{
+		"0 kubectl-edit true updated Deployment.apps shop/web: spec.replicas",
+		"1 deployment-controller false changed ReplicaSet.apps shop/web-abc: spec.replicas",
+		"2 replicaset-controller false created Pod shop/web-1 and 1 more",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the chain is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Nothing that an object says moves the cursor of a terminal or begins a line of its own.
+func TestControlCharactersDoNotReachATerminal(t *testing.T) {
+	evil := "\x1b[31mred\x1b[0m\nALL IS WELL\r\u202e"
+	answer := explain.Tell(explain.Facts{Now: now, Object: web, State: state(), Trouble: []string{evil}, Recorded: true,
+		Events: []explain.Event{{Last: now, Reason: evil, Note: evil}}, Below: []explain.Part{{Object: pod1, Depth: 1, Trouble: []string{evil}}}})
+	var b strings.Builder
+	if err := answer.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.ContainsAny(line, "\x1b\r\u202e") || strings.HasPrefix(line, "ALL IS WELL") {
+			t.Errorf("the text has the line %q", line)
+		}
+	}
+}
+
+// managedFields come from a server, and objects of any kind have them.
+func FuzzTell(f *testing.F) {
+	f.Add(`f:spec`, `k:{"name":"web"}`, `v:"a"`)
+	f.Add(`.`, `k:{"port":80}`, `i:3`)
+	f.Add(`f:`, `k:`, `k:[]`)
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		object := state("managedFields", []any{map[string]any{
+			"manager": a, "time": b, "fieldsV1": map[string]any{a: map[string]any{b: map[string]any{c: map[string]any{}}}, b: c},
+		}, c, nil})
+		answer := explain.Tell(explain.Facts{Now: now, Object: web, State: object, Recorded: true})
+		if err := answer.Write(&strings.Builder{}); err != nil || len(answer.Fields) == 0 {
+			t.Errorf("%d owners, %v", len(answer.Fields), err)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/setpoint-io/setpoint/runs"
+)
+
+// past has the verbs of writes as a sentence has them.
+var past = map[string]string{
+	"create": "created", "update": "updated", "patch": "changed", "apply": "applied", "delete": "deleted", "deletecollection": "deleted all",
+}
+
+// oneSort names writes of one verb, kind and subresource: "created Pod shop/web-1 and 2 more".
+func oneSort(verb string, writes []*runs.Write, subresource string) string {
+	first := writes[0]
+	text := past[verb]
+	if text == "" {
+		text = verb
+	}
+	if subresource != "" {
+		text += " the " + subresource + " of"
+	}
+	text += " " + first.Object.String()
+	if len(writes) > 1 {
+		text += fmt.Sprintf(" and %d more", len(writes)-1)
+	}
+	switch {
+	case first.Code != 0:
+		text += fmt.Sprintf(" (refused with %d)", first.Code)
+	case first.Unknown:
+		text += " (no answer)"
+	}
+	if len(first.Fields) > 0 && len(writes) == 1 {
+		text += ": " + strings.Join(first.Fields[:min(len(first.Fields), mostPaths)], ", ")
+		if more := len(first.Fields) + first.MoreFields - mostPaths; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return text
+}
+
+// ago says how long ago a time is, as kubectl does.
+func ago(now, then time.Time) string {
+	d := max(now.Sub(then), 0)
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// capital begins a sentence.
+func capital(text string) string {
+	if word, _, _ := strings.Cut(text, " "); word == "" || strings.ContainsAny(word, "-./:") {
+		return text // it begins with a name
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}

@@ -1,0 +1,84 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package announce
+
+import (
+	"context"
+	"crypto/subtle"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/client"
+)
+
+// Manager is where a manager serves its pages.
+type Manager struct {
+	URL         string
+	Fingerprint string // of its certificate; empty: the authorities of the kubeconfig vouch for it
+	Holder      string // its host
+}
+
+// ErrNone says that no manager has announced itself.
+var ErrNone = errors.New("no manager of Setpoint has announced itself in this cluster")
+
+// Find returns the manager that was the last to announce itself.
+func Find(ctx context.Context, c *client.Client) (Manager, error) {
+	lease, err := client.For[*coordinationv1.Lease](c).Get(ctx, Key())
+	switch {
+	case apierrors.IsNotFound(err):
+		return Manager{}, ErrNone
+	case err != nil:
+		return Manager{}, fmt.Errorf("reading lease %s, which says where the manager is: %w", Key(), err)
+	}
+	m := Manager{URL: lease.Annotations[annotationURL], Fingerprint: lease.Annotations[annotationFingerprint]}
+	if lease.Spec.HolderIdentity != nil {
+		m.Holder = *lease.Spec.HolderIdentity
+	}
+	if at, err := url.Parse(m.URL); err != nil || at.Scheme != "https" || at.Host == "" || len(m.Fingerprint) != 64 {
+		return Manager{}, fmt.Errorf("lease %s does not say where the manager is: its annotation %s is %q", Key(), annotationURL, m.URL)
+	}
+	return m, nil
+}
+
+// patience is how long a manager may take to answer.
+const patience = 10 * time.Second
+
+// Client returns a client of the pages, with the client certificate of config. It has no token of config: see the
+// package's comment.
+func (m Manager) Client(config *rest.Config) (*http.Client, error) {
+	if strings.HasPrefix(m.URL, "http://") {
+		return &http.Client{Timeout: patience}, nil
+	}
+	config = rest.CopyConfig(config)
+	config.ServerName = ""
+	encryption, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the client certificate of the kubeconfig: %w", err)
+	}
+	if encryption == nil {
+		encryption = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if m.Fingerprint != "" {
+		encryption.InsecureSkipVerify = true
+		encryption.VerifyConnection = m.verify
+	}
+	return &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: encryption, DisableKeepAlives: true}}, nil
+}
+
+// verify accepts the certificate of the fingerprint.
+func (m Manager) verify(state tls.ConnectionState) error {
+	if len(state.PeerCertificates) == 0 || subtle.ConstantTimeCompare([]byte(fingerprintOf(state.PeerCertificates[0].Raw)), []byte(m.Fingerprint)) != 1 {
+		return fmt.Errorf("the certificate is not the one of lease %s: another program has the address, or the manager has begun anew", Key())
+	}
+	return nil
+}
