@@ -28,8 +28,6 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/legacytokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
-	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
-	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/tokencleaner"
 	"github.com/setpoint-io/setpoint/internal/certrequesttest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
@@ -93,16 +91,6 @@ func TestControllersStateWhyTheyDoNothing(t *testing.T) {
 				ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: all("part")}},
 			}}},
 			about: "ClusterRole/sum", want: "NothingToAggregate: ClusterRole.rbac.authorization.k8s.io sum: no ClusterRole with rules matches the aggregationRule (until one does)",
-		},
-		"a namespace that ends gets no account": {
-			controller: managertest.Making(serviceaccount.New, serviceaccount.Defaults()),
-			objects:    []object.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}},
-			about:      "Namespace/old", want: "NamespaceNotActive: the namespace is not active, so it gets no service account",
-		},
-		"and no certificates": {
-			controller: managertest.Making(rootcapublisher.New, rootcapublisher.Options{Workers: 1, RootCA: []byte("certificates")}),
-			objects:    []object.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}},
-			about:      "Namespace/old", want: "NamespaceNotActive: the namespace is not active, so it gets no ConfigMap",
 		},
 		"a request to another signer": {
 			controller: managertest.Making(csrapproving.New, csrapproving.Defaults()),

@@ -50,7 +50,8 @@ type Step struct {
 	// Probably is set if the actor was found by the managedFields of the object, and not by a record.
 	Probably bool   `json:"probably,omitempty"`
 	Text     string `json:"text"`
-	Run      uint64 `json:"run,omitempty"` // its number in the record
+	Run      uint64 `json:"run,omitempty"`   // its number in the record
+	Times    int    `json:"times,omitempty"` // how often it was done in a row, if more than once
 }
 
 // NotDone is what a controller did not do or waits for.
@@ -61,7 +62,7 @@ type NotDone struct {
 	Reason     runs.Reason `json:"reason"`
 	Text       string      `json:"text"`
 	NextLook   *time.Time  `json:"nextLook,omitempty"`
-	SaidAt     time.Time   `json:"saidAt"`
+	Since      time.Time   `json:"since"` // when it was stated first, of the times that it was stated in a row
 }
 
 // Trouble is an object below that is in trouble.

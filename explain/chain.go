@@ -14,16 +14,22 @@ import (
 // mostSteps is how many steps of the chain are named.
 const mostSteps = 12
 
-// chainOf returns the steps that led to the newest run that wrote something, from the first cause on.
+// chainOf returns the steps that led to the newest run that did more than write a status, from the first cause on. If
+// there is none, it is the newest run that wrote anything.
 func (t *teller) chainOf() []Step {
-	newest := slices.IndexFunc(t.facts.Runs, func(r Traced) bool { return len(r.Writes) > 0 })
+	newest := slices.IndexFunc(t.facts.Runs, func(r Traced) bool {
+		return slices.ContainsFunc(r.Writes, func(w runs.Write) bool { return w.Subresource == "" && w.Code == 0 })
+	})
+	if newest < 0 {
+		newest = slices.IndexFunc(t.facts.Runs, func(r Traced) bool { return len(r.Writes) > 0 })
+	}
 	if newest < 0 {
 		return nil
 	}
 	var back []Step // from the newest run to the first cause
 	run, origins := &t.facts.Runs[newest].Run, t.facts.Runs[newest].Origins
 	for {
-		back = append(back, Step{At: run.Began, Actor: run.Controller, Run: run.Number, Text: writesText(run)})
+		back = addStep(back, Step{At: run.Began, Actor: run.Controller, Run: run.Number, Text: writesText(run)})
 		next := firstKnown(origins)
 		if next == nil || len(back) == mostSteps {
 			if o := change(origins); o != nil {
@@ -31,13 +37,36 @@ func (t *teller) chainOf() []Step {
 			}
 			break
 		}
-		run, origins = next.Run, next.Origins
+		run, origins = next.Run, t.originsOf(next)
 	}
 	slices.Reverse(back)
 	for i := range back {
 		back[i].Depth = i
 	}
 	return back
+}
+
+// addStep adds a step, or counts it in the one before: a retry that failed again says nothing new.
+func addStep(back []Step, s Step) []Step {
+	if n := len(back); n > 0 && back[n-1].Actor == s.Actor && back[n-1].Text == s.Text {
+		s.Times = max(back[n-1].Times, 1) + 1
+		return append(back[:n-1], s)
+	}
+	return append(back, s)
+}
+
+// originsOf returns the origins of the run of an origin. A record names those of each run once, so they may be with the
+// run itself.
+func (t *teller) originsOf(o *runs.Origin) []runs.Origin {
+	if len(o.Origins) > 0 {
+		return o.Origins
+	}
+	for i := range t.facts.Runs {
+		if t.facts.Runs[i].Number == o.Run.Number {
+			return t.facts.Runs[i].Origins
+		}
+	}
+	return nil
 }
 
 // firstKnown returns the origin whose run is recorded and that leads furthest back; nil if none is recorded.

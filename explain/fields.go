@@ -25,7 +25,7 @@ func owners(state map[string]any) (all []FieldOwner) {
 			o.At = &at
 		}
 		fields, _ := m.At("fieldsV1").Value.(map[string]any)
-		paths := pathsOf(fields, "", nil)
+		paths := pathsOf(fields, "", 0, nil)
 		o.Fields = paths[:min(len(paths), mostPaths)]
 		o.More = len(paths) - len(o.Fields)
 		all = append(all, o)
@@ -41,12 +41,18 @@ func timeOf(t *time.Time) time.Time {
 	return *t
 }
 
-// depth is how many names a path has at most: "spec.template.spec" says enough of a template.
-const depth = 3
+// depthBelow is how many names a path has at most: "spec.template.spec" says enough of a template, and
+// "status.conditions[Ready]" of a condition.
+func depthBelow(path string) int {
+	if strings.HasPrefix(path, "spec") {
+		return 3
+	}
+	return 2
+}
 
 // pathsOf appends the paths of a fieldsV1, shortened and sorted.
 // Source of the format: sigs.k8s.io/structured-merge-diff, fieldpath/serialize.go.
-func pathsOf(fields map[string]any, prefix string, all []string) []string {
+func pathsOf(fields map[string]any, prefix string, names int, all []string) []string {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		name, isField := strings.CutPrefix(key, "f:")
 		switch {
@@ -59,15 +65,29 @@ func pathsOf(fields map[string]any, prefix string, all []string) []string {
 		case prefix != "":
 			name = "." + name
 		}
-		path := prefix + name
+		path, now := prefix+name, names
+		if isField {
+			now++
+		}
 		below, _ := fields[key].(map[string]any)
-		if len(below) == 0 || strings.Count(path, ".")+1 >= depth {
+		deeper := now < depthBelow(path) || isField && hasElements(below)
+		if len(below) == 0 || !deeper {
 			all = append(all, path)
 			continue
 		}
-		all = pathsOf(below, path, all)
+		all = pathsOf(below, path, now, all)
 	}
 	return slices.Compact(all)
+}
+
+// hasElements reports whether a field is a list whose elements have owners of their own.
+func hasElements(fields map[string]any) bool {
+	for key := range fields {
+		if strings.HasPrefix(key, "k:") {
+			return true
+		}
+	}
+	return false
 }
 
 // elementOf returns the name of an element of a list: the first key of "k:", or the value of "v:".

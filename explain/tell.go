@@ -39,7 +39,7 @@ func (t *teller) notDone() {
 	for _, run := range t.facts.Present {
 		for _, reason := range run.Reasons {
 			t.answer.NotDone = append(t.answer.NotDone, NotDone{
-				Controller: run.Controller, Key: run.Key, Object: run.Object, Reason: reason, Text: reason.String(), NextLook: run.NextLook, SaidAt: run.Last,
+				Controller: run.Controller, Key: run.Key, Object: run.Object, Reason: reason, Text: reason.String(), NextLook: run.NextLook, Since: run.Began,
 			})
 		}
 	}
@@ -154,11 +154,14 @@ func (t *teller) unknown() {
 
 // sentence chooses what the answer says first.
 func (t *teller) sentence() {
-	say := func(code, text string, since time.Time) {
+	say := func(code, text, detail string, since time.Time) {
 		t.answer.Code = code
 		if !since.IsZero() {
 			t.answer.Since = &since
 			text += ", since " + ago(t.facts.Now, since)
+		}
+		if detail != "" {
+			text += "; " + detail
 		}
 		t.answer.Sentence = capital(text) + "."
 	}
@@ -167,32 +170,32 @@ func (t *teller) sentence() {
 	own := t.ownReason()
 	switch {
 	case t.facts.State == nil:
-		say(CodeGone, t.gone(), time.Time{})
+		say(CodeGone, t.gone(), "", time.Time{})
 	case !deleting.IsZero():
-		say(CodeDeleting, t.deleting(own, state), deleting)
+		say(CodeDeleting, "it is being deleted", deletionWaits(own, state), deleting)
 	case len(t.answer.Fights) > 0:
 		f := t.answer.Fights[0]
 		text := fmt.Sprintf("%s has changed %s %d times within %s", f.Controller, f.Field, f.Times, fightTime)
 		if len(f.Others) > 0 {
 			text += ": it fights with " + strings.Join(f.Others, ", ")
 		}
-		say(CodeFight, text, time.Time{})
+		say(CodeFight, text, "", time.Time{})
 	case own != nil:
-		say(CodeWaits, withDetail(own.Reason.Sentence(), t.detail()), own.SaidAt)
+		say(CodeWaits, own.Reason.Sentence(), t.detail(), own.Since)
 	case len(t.facts.Trouble) > 0:
-		say(CodeTrouble, t.facts.Trouble[0], time.Time{})
+		say(CodeTrouble, t.facts.Trouble[0], "", time.Time{})
 	case len(t.answer.Parts) > 0:
-		say(CodeBelow, t.detail(), time.Time{})
+		say(CodeBelow, t.detail(), "", time.Time{})
 	case len(t.answer.NotDone) > 0 && t.answer.NotDone[0].about() != (runs.Object{}):
 		n := &t.answer.NotDone[0]
-		say(CodeBelow, n.about().Kind+" "+n.about().Name+": "+n.Reason.Sentence(), n.SaidAt)
+		say(CodeBelow, n.about().Kind+" "+n.about().Name+": "+n.Reason.Sentence(), "", n.Since)
 	default:
 		t.fallback(say)
 	}
 }
 
 // fallback says what is left to be said when neither a reason nor a state names trouble.
-func (t *teller) fallback(say func(code, text string, since time.Time)) {
+func (t *teller) fallback(say func(code, text, detail string, since time.Time)) {
 	for _, l := range t.answer.Loops {
 		switch {
 		case l.Error != "":
@@ -200,18 +203,18 @@ func (t *teller) fallback(say func(code, text string, since time.Time)) {
 			if l.NextLook != nil {
 				text += ", and tries again at " + l.NextLook.Local().Format(time.TimeOnly)
 			}
-			say(CodeFails, text, time.Time{})
+			say(CodeFails, text, "", time.Time{})
 			return
 		case l.Hot:
-			say(CodeHotLoop, fmt.Sprintf("%s has run %d times in a row without effect", l.Controller, l.Idle), time.Time{})
+			say(CodeHotLoop, fmt.Sprintf("%s has run %d times in a row without effect", l.Controller, l.Idle), "", time.Time{})
 			return
 		}
 	}
 	if !t.facts.Recorded {
-		say(CodeNotMuch, "the state of the object names no trouble, and no manager could say more", time.Time{})
+		say(CodeNotMuch, "the state of the object names no trouble, and no manager could say more", "", time.Time{})
 		return
 	}
-	say(CodeAllIsWell, "all is as it should be: no controller waits for anything, and no state names trouble", time.Time{})
+	say(CodeAllIsWell, "all is as it should be: no controller waits for anything, and no state names trouble", "", time.Time{})
 }
 
 // ownReason returns the newest reason that a controller has stated about the object itself.
@@ -245,13 +248,6 @@ func (t *teller) detail() string {
 	return text
 }
 
-func withDetail(text, detail string) string {
-	if detail == "" {
-		return text
-	}
-	return text + "; " + detail
-}
-
 // gone says who deleted the object, if that is known.
 func (t *teller) gone() string {
 	for i := range t.facts.Runs {
@@ -265,19 +261,18 @@ func (t *teller) gone() string {
 	return t.facts.Object.String() + " does not exist"
 }
 
-// deleting says what an object waits for that is being deleted.
-func (t *teller) deleting(own *NotDone, state jsontree.Tree) string {
-	text := "it is being deleted"
+// deletionWaits says what an object waits for that is being deleted.
+func deletionWaits(own *NotDone, state jsontree.Tree) string {
 	finalizers, _ := state.At("metadata", "finalizers").Value.([]any)
 	switch {
 	case own != nil:
-		return text + " and waits: " + own.Reason.Sentence()
+		return own.Reason.Sentence()
 	case len(finalizers) > 0:
 		names := make([]string, 0, len(finalizers))
 		for _, f := range finalizers {
 			names = append(names, fmt.Sprint(f))
 		}
-		return text + " and waits until the finalizers " + strings.Join(names, ", ") + " are removed"
+		return "it waits until the finalizers " + strings.Join(names, ", ") + " are removed"
 	}
-	return text
+	return ""
 }

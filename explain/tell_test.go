@@ -44,7 +44,7 @@ func run(controller string, ago time.Duration, change func(*runs.Run)) explain.T
 }
 
 func waits(about runs.Object) []runs.Run {
-	return []runs.Run{{Controller: "deployment-controller", Key: "shop/web", Object: web, Last: now.Add(-3 * time.Minute), Reasons: []runs.Reason{
+	return []runs.Run{{Controller: "deployment-controller", Key: "shop/web", Object: web, Began: now.Add(-3 * time.Minute), Reasons: []runs.Reason{
 		{Code: "PodsNotAvailable", Text: "{n} of 3 Pods are available", Params: []runs.Param{{Name: "n", Value: "1"}}, About: about},
 	}}}
 }
@@ -63,16 +63,16 @@ func TestTheFirstSentence(t *testing.T) {
 		"all is well": {explain.Facts{State: state()}, explain.CodeAllIsWell,
 			"All is as it should be: no controller waits for anything, and no state names trouble."},
 		"a reason, and the deepest part": {explain.Facts{State: state(), Present: waits(runs.Object{}), Below: broken}, explain.CodeWaits,
-			"1 of 3 Pods are available; Pod web-1: the image of container web cannot be pulled (and 1 more say the same), since 3 min."},
+			"1 of 3 Pods are available, since 3 min; Pod web-1: the image of container web cannot be pulled (and 1 more say the same)."},
 		"a reason about another object is not its own": {explain.Facts{State: state(), Present: waits(pod1)}, explain.CodeBelow,
 			"Pod web-1: 1 of 3 Pods are available, since 3 min."},
 		"a part alone": {explain.Facts{State: state(), Below: broken}, explain.CodeBelow,
 			"Pod web-1: the image of container web cannot be pulled (and 1 more say the same)."},
 		"its own state": {explain.Facts{State: state(), Trouble: []string{"the node is not ready"}}, explain.CodeTrouble, "The node is not ready."},
 		"a deletion": {explain.Facts{State: state("deletionTimestamp", "2026-03-02T11:50:00Z", "finalizers", []any{"example.com/a"})}, explain.CodeDeleting,
-			"It is being deleted and waits until the finalizers example.com/a are removed, since 10 min."},
+			"It is being deleted, since 10 min; it waits until the finalizers example.com/a are removed."},
 		"a deletion with a reason": {explain.Facts{State: state("deletionTimestamp", "2026-03-02T11:50:00Z"), Present: waits(runs.Object{})}, explain.CodeDeleting,
-			"It is being deleted and waits: 1 of 3 Pods are available, since 10 min."},
+			"It is being deleted, since 10 min; 1 of 3 Pods are available."},
 		"it is gone": {explain.Facts{Runs: []explain.Traced{run("garbage-collector-controller", time.Minute, func(r *runs.Run) {
 			r.Writes = []runs.Write{{Verb: "delete", Object: web}}
 		})}}, explain.CodeGone, fmt.Sprintf("Deployment.apps shop/web does not exist: garbage-collector-controller deleted it at %s.",

@@ -68,6 +68,9 @@ func stepText(s *Step) string {
 	if s.Run != 0 {
 		actor = fmt.Sprintf("%s, run %d", actor, s.Run)
 	}
+	if s.Times > 1 {
+		return fmt.Sprintf("%s  %s, %d times", actor, s.Text, s.Times)
+	}
 	return actor + "  " + s.Text
 }
 

@@ -37,9 +37,6 @@ const (
 		"No other usage is guaranteed across distributions of Kubernetes clusters."
 )
 
-// codeNotActive is the code of the reason why a namespace gets no ConfigMap.
-const codeNotActive = "NamespaceNotActive"
-
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
 	// RootCA are the certificates that are published, in PEM. They are needed.
@@ -108,7 +105,6 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, err
 	}
 	if namespace.DeletionTimestamp != nil || namespace.Status.Phase != corev1.NamespaceActive {
-		controller.Because(ctx, controller.Reason{Code: codeNotActive, Text: "the namespace is not active, so it gets no ConfigMap"})
 		return controller.Result{}, nil
 	}
 	key := object.Key{Namespace: namespace.Name, Name: configMap}

@@ -27,9 +27,6 @@ const Name = "serviceaccount-controller"
 // account is the account that Pods run as that name none.
 const account = "default"
 
-// codeNotActive is the code of the reason why a namespace gets no service account.
-const codeNotActive = "NamespaceNotActive"
-
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
 	// Workers is how many namespaces are worked on at a time.
@@ -73,7 +70,6 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, err
 	}
 	if namespace.DeletionTimestamp != nil || namespace.Status.Phase != corev1.NamespaceActive {
-		controller.Because(ctx, controller.Reason{Code: codeNotActive, Text: "the namespace is not active, so it gets no service account"})
 		return controller.Result{}, nil
 	}
 	key := object.Key{Namespace: namespace.Name, Name: account}

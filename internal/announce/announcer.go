@@ -124,7 +124,8 @@ func (a *Announcer) write(ctx context.Context, fingerprint string) error {
 		holder = "setpoint"
 	}
 	_, err = client.For[*coordinationv1.Lease](a.client).Apply(ctx, Key(), "setpoint-manager", map[string]any{
-		"metadata": map[string]any{"annotations": map[string]string{annotationURL: where, annotationFingerprint: fingerprint}},
+		"apiVersion": coordinationv1.SchemeGroupVersion.String(), "kind": "Lease",
+		"metadata": map[string]any{"name": Key().Name, "namespace": Key().Namespace, "annotations": map[string]string{annotationURL: where, annotationFingerprint: fingerprint}},
 		"spec":     map[string]any{"holderIdentity": holder, "renewTime": metav1.NewMicroTime(time.Now())},
 	}, client.Force())
 	return err

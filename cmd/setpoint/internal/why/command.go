@@ -95,6 +95,9 @@ func (x *command) run(ctx context.Context, args []string) error {
 			return err
 		}
 		answer := explain.Tell(facts)
+		if answer.Code == explain.CodeGone && len(answer.Chain) == 0 && before == "" {
+			return found.missing(ctx, c, answer.Unknown)
+		}
 		if answer.Sentence != before {
 			if err := x.print(&answer); err != nil {
 				return err
@@ -102,9 +105,6 @@ func (x *command) run(ctx context.Context, args []string) error {
 		}
 		before = answer.Sentence
 		if !x.watch {
-			if answer.Code == explain.CodeGone && len(answer.Chain) == 0 {
-				return found.missing(ctx, c)
-			}
 			return nil
 		}
 		select {

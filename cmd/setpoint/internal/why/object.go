@@ -79,8 +79,11 @@ func (f found) state(ctx context.Context, c *client.Client) (map[string]any, err
 const mostNames = 500
 
 // missing is the error for an object that does not exist and of which no record knows.
-func (f found) missing(ctx context.Context, c *client.Client) error {
-	text := fmt.Sprintf("%s %s does not exist, and no record has it", f.resource.Kind, f.key)
+func (f found) missing(ctx context.Context, c *client.Client, unknown []string) error {
+	text := fmt.Sprintf("%s %s does not exist", f.resource.Kind, f.key)
+	if len(unknown) == 0 {
+		text += ", and the record of the manager does not have it"
+	}
 	var names []string
 	items, _, err := list(ctx, c, query{resource: f.resource}, f.key.Namespace, mostNames)
 	if err == nil {
@@ -90,6 +93,9 @@ func (f found) missing(ctx context.Context, c *client.Client) error {
 		if near := nearest.Name(f.key.Name, names); near != "" {
 			text += fmt.Sprintf("; did you mean %q?", near)
 		}
+	}
+	for _, one := range unknown {
+		text += "; not known: " + one
 	}
 	return errors.New(text)
 }
