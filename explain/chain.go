@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/runs"
+	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 // mostSteps is how many steps of the chain are named.
@@ -91,7 +92,11 @@ func change(all []runs.Origin) *runs.Origin {
 
 // stepOfOthers is a change that no controller of the record made.
 func (t *teller) stepOfOthers(o *runs.Origin, before time.Time) Step {
-	s := Step{At: before, Actor: "another program", Text: strings.ToLower(o.Cause.Verb) + " " + o.Cause.Object.String()}
+	verb := strings.ToLower(o.Cause.Verb)
+	if o.Cause.Verb == workqueue.Added {
+		verb = "created"
+	}
+	s := Step{At: before, Actor: "another program", Text: verb + " " + o.Cause.Object.String()}
 	state := t.facts.Around[string(o.Cause.Object.UID)]
 	if o.Cause.Object.UID == t.facts.Object.UID {
 		state = t.facts.State

@@ -163,7 +163,7 @@ func (t *teller) sentence() {
 		if detail != "" {
 			text += "; " + detail
 		}
-		t.answer.Sentence = capital(text) + "."
+		t.answer.Sentence = capital(strings.TrimRight(text, ". ")) + "."
 	}
 	state := jsontree.Tree{Value: t.facts.State}
 	deleting, _ := time.Parse(time.RFC3339, state.Text("metadata", "deletionTimestamp"))
