@@ -6,13 +6,12 @@
 //	answer := explain.Tell(facts)
 //	answer.Write(os.Stdout) // for people; answer is JSON for programs
 //
-// # What it is told
+// # Facts
 //
 // [Facts] are plain values: the state of the object, of its owners and of what it owns, Events, and what the record of
-// runs of the managers has about it. Whoever collects them needs rights to read; this package needs none. It sends no
-// requests and reads no clock.
+// runs of the managers has about it. The caller collects them. This package sends no requests and reads no clock.
 //
-// # What it says
+// # The answer
 //
 // An [Answer] begins with one sentence. The order of blame is: what the object itself waits for, as a controller has
 // stated it; what is wrong with it, as its own state says it; the deepest object below it that is in trouble; a controller

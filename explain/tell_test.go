@@ -116,7 +116,7 @@ func fight(times int) (all []explain.Traced) {
 	return all
 }
 
-// The chain leads from the edit to the newest write. Who made the edit is inferred, and says so.
+// The chain leads from the edit to the newest write. The author of the edit is inferred, and the chain says so.
 func TestTheChainOfCauses(t *testing.T) {
 	set := runs.Object{Group: "apps", Kind: "ReplicaSet", Namespace: "shop", Name: "web-abc", UID: "r"}
 	first := run("deployment-controller", 90*time.Second, func(r *runs.Run) {
