@@ -46,7 +46,9 @@ func web(replicas int32, change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSe
 func template(image string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: image}}},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: new(int64(30)), Containers: []corev1.Container{{Name: "main", Image: image}},
+		},
 	}
 }
 
