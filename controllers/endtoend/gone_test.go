@@ -42,6 +42,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
+	"github.com/setpoint-io/setpoint/controllers/statefulset"
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 	"github.com/setpoint-io/setpoint/internal/certrequesttest"
@@ -413,6 +414,9 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 				c.eventually(c.count("pods", 1))
 			},
 			change: func(c *cluster) { c.kubectl("patch", "job/web", "--patch", `{"spec": {"suspend": true}}`) },
+		}, {
+			name: "status of a StatefulSet", controller: managertest.Making(statefulset.New, statefulset.Defaults()),
+			writes: `PUT .*/NS/statefulsets/web/status`, begin: func(c *cluster) { c.statefulSet("web") },
 		}, {
 			name: "status of a CronJob", controller: managertest.Making(cronjob.New, cronjob.Defaults()),
 			writes: `PUT .*/NS/cronjobs/web/status`, begin: func(c *cluster) { c.dueCronJob("web") },

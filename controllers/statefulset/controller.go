@@ -107,7 +107,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		return controller.Result{}, err
 	}
 	p := decide(v)
-	r.record(set, p.events)
+	r.recorder.Record(set, p.events...)
 	for _, reason := range p.reasons {
 		controller.Because(ctx, reason)
 	}
@@ -255,16 +255,6 @@ func (r *reconciler) prune(ctx context.Context, set *appsv1.StatefulSet, known [
 		failures = append(failures, r.history.Delete(ctx, revision))
 	}
 	return errors.Join(failures...)
-}
-
-func (r *reconciler) record(set *appsv1.StatefulSet, events []event) {
-	for _, e := range events {
-		if e.warning {
-			r.recorder.Warning(set, e.reason, "Reconcile", "%s", e.message)
-		} else {
-			r.recorder.Normal(set, e.reason, "Reconcile", "%s", e.message)
-		}
-	}
 }
 
 // outcome is what a run has written.

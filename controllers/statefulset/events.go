@@ -29,19 +29,8 @@ const (
 	replacingNeverReady = "ReplacingNeverReadyPod"
 )
 
-// event is an Event about a StatefulSet.
-type event struct {
-	warning         bool
-	reason, message string
-}
-
-func (p *plan) normal(reason, message string) {
-	p.events = append(p.events, event{reason: reason, message: message})
-}
-
-func (p *plan) warn(reason, message string) {
-	p.events = append(p.events, event{warning: true, reason: reason, message: message})
-}
+// deciding is the action of Events that a decision has.
+const deciding = "Reconcile"
 
 // podDone and podFailed are the texts about Pods.
 func podDone(verb, pod, set string) string {

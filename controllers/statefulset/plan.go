@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 // createsAtOnce is how many Pods one run creates. The next run creates more.
@@ -54,7 +55,7 @@ type plan struct {
 
 	status  appsv1.StatefulSetStatus // without counts of Pods
 	after   time.Duration            // when to look again; 0 is when something changes
-	events  []event
+	events  events.List
 	reasons []controller.Reason
 	failure error // why the rollout cannot be planned
 }
@@ -163,7 +164,7 @@ func (p *planner) add(ordinal int) {
 			p.claimBlocks(codeClaimStale, "the claim {claim} still belongs to an earlier Pod {pod}, with which it is deleted (whenScaled is Delete)", pod, claim)
 			return
 		case claim.DeletionTimestamp != nil:
-			p.warn(failedCreate, podFailed("Create", pod.Name, p.set.Name, fmt.Errorf("pvc %s is being deleted", name)))
+			p.events.Warning(failedCreate, deciding, "%s", podFailed("Create", pod.Name, p.set.Name, fmt.Errorf("pvc %s is being deleted", name)))
 			p.claimBlocks(codeClaimGoes, "the claim {claim} of Pod {pod} is being deleted", pod, claim)
 			return
 		}
@@ -248,8 +249,8 @@ func (p *planner) own(pod *corev1.Pod) {
 		}
 		refs, differs, conflicting := refer(claim, p.set, pod)
 		if conflicting && (differs || pod.Status.Phase == corev1.PodPending) {
-			p.warn(conflictingController, fmt.Sprintf("PersistentVolumeClaim %s has a conflicting OwnerReference that acts as a manging controller, "+
-				"the retention policy is ignored for this claim", claim.Name))
+			p.events.Warning(conflictingController, deciding, "PersistentVolumeClaim %s has a conflicting OwnerReference that acts as a manging controller, "+
+				"the retention policy is ignored for this claim", claim.Name)
 		}
 		if differs {
 			changed := claim.DeepCopy()

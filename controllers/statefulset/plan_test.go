@@ -11,6 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/controller/events"
 )
 
 // some makes the Pods of a test from changes: nil is an ordinal without a Pod. A Pod is of the new
@@ -245,7 +247,7 @@ func TestTheStrategyRecreateIsRefusedWithoutItsGate(t *testing.T) {
 	set := web(1, recreate)
 	p := checkPlan(t, seen(set, nil), "")
 	want := "statefulset shop/web uses Recreate strategy but feature gate StatefulSetRecreateStrategy is disabled"
-	if p.failure == nil || p.failure.Error() != want || len(p.events) != 1 || p.events[0] != (event{true, unknownStrategy, want}) {
+	if p.failure == nil || p.failure.Error() != want || len(p.events) != 1 || p.events[0] != (events.Planned{Warning: true, Reason: unknownStrategy, Action: deciding, Note: want}) {
 		t.Errorf("the failure is %v, the Events %v", p.failure, p.events)
 	}
 }
@@ -318,7 +320,7 @@ func TestAPodThatIsInTheWayIsNamedAndNotTouched(t *testing.T) {
 		return nil
 	}
 	p := checkPlan(t, v, "")
-	if codes(p) != codeNameTaken || len(p.events) != 1 || p.events[0].reason != failedCreate {
+	if codes(p) != codeNameTaken || len(p.events) != 1 || p.events[0].Reason != failedCreate {
 		t.Errorf("reasons %v, Events %v", p.reasons, p.events)
 	}
 	leaving(stranger) // of an earlier StatefulSet, say
@@ -330,8 +332,8 @@ func TestAPodThatIsInTheWayIsNamedAndNotTouched(t *testing.T) {
 func TestAPodWithOtherVolumesIsNamed(t *testing.T) {
 	set := web(1, withClaims(retain, retain))
 	p := checkPlan(t, seen(set, some(set, 0, func(p *corev1.Pod) { ready(p); p.Spec.Volumes = nil })), "")
-	if codes(p) != codeVolumes || len(p.events) != 1 || p.events[0].reason != failedUpdate ||
-		!strings.Contains(p.events[0].message, "Update Pod web-0 in StatefulSet web failed error: ") {
+	if codes(p) != codeVolumes || len(p.events) != 1 || p.events[0].Reason != failedUpdate ||
+		!strings.Contains(p.events[0].Note, "Update Pod web-0 in StatefulSet web failed error: ") {
 		t.Errorf("reasons %v, Events %v", p.reasons, p.events)
 	}
 }

@@ -61,7 +61,7 @@ func (p *planner) firstStarts(pod *corev1.Pod, left time.Duration) {
 // leaves such Pods for a moment, so one that is being deleted has no Event.
 func (p *planner) nameTaken(other *corev1.Pod) {
 	if other.DeletionTimestamp == nil {
-		p.warn(failedCreate, podFailed("Create", other.Name, p.set.Name,
+		p.events.Warning(failedCreate, deciding, "%s", podFailed("Create", other.Name, p.set.Name,
 			fmt.Errorf("a Pod of this name exists, and this StatefulSet does not control it; delete or rename it")))
 	}
 	p.until(codeNameTaken, "another Pod has the name {pod}, and this StatefulSet does not control it", "Pod", other, "pod", other.Name)
@@ -75,7 +75,7 @@ func (p *planner) claimBlocks(code, text string, pod *corev1.Pod, claim *corev1.
 // foreignVolumes refuses a member whose volumes are not its claims.
 func (p *planner) foreignVolumes(pod *corev1.Pod, claim string) {
 	err := fmt.Errorf("the Pod does not use the claim %s, and volumes cannot be changed; delete the Pod", claim)
-	p.warn(failedUpdate, podFailed("Update", pod.Name, p.set.Name, err))
+	p.events.Warning(failedUpdate, deciding, "%s", podFailed("Update", pod.Name, p.set.Name, err))
 	p.until(codeVolumes, "Pod {pod} does not use the claim {claim} that its ordinal has, so it was not made from this StatefulSet; delete the Pod",
 		"Pod", pod, "pod", pod.Name, "claim", claim)
 }

@@ -120,7 +120,7 @@ func (p *planner) replaceNeverReady(pod *corev1.Pod) bool {
 		p.wake(left)
 		return true
 	}
-	p.normal(replacingNeverReady, fmt.Sprintf("Pod %s has never been ready and has an old template; the rollout replaces it", pod.Name))
+	p.events.Normal(replacingNeverReady, deciding, "Pod %s has never been ready and has an old template; the rollout replaces it", pod.Name)
 	p.delete = append(p.delete, pod)
 	return true
 }
@@ -162,6 +162,6 @@ func (p *planner) recreate() (wait bool) {
 // unknownStrategy refuses the strategy Recreate, whose gate is off.
 func (p *planner) unknownStrategy() {
 	err := fmt.Errorf("statefulset %s/%s uses Recreate strategy but feature gate StatefulSetRecreateStrategy is disabled", p.set.Namespace, p.set.Name)
-	p.warn(unknownStrategy, err.Error())
+	p.events.Warning(unknownStrategy, deciding, "%v", err)
 	p.failure = controller.Terminal(err)
 }

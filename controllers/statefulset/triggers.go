@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -115,8 +114,3 @@ func claimMatters(e cache.Event[*corev1.PersistentVolumeClaim]) bool {
 	was, now := e.Old.Meta(), e.New.Meta()
 	return was.Deleting() != now.Deleting() || !equality.Semantic.DeepEqual(was.OwnerReferences, now.OwnerReferences)
 }
-
-var (
-	_ controller.Predicate[*corev1.Pod]                   = matters
-	_ controller.Predicate[*corev1.PersistentVolumeClaim] = claimMatters
-)
