@@ -30,8 +30,9 @@
 // The lists have 500 Pods at most. A process that is killed between two of these writes leaves a
 // state that tells which are done: a listed Pod without the finalizer has to be counted, and a Pod
 // that has the finalizer and is not listed is new. The next run does not begin before the caches
-// show all writes of this one. A status that was made from an older state of the Job is refused by
-// the server, and is computed anew.
+// show the writes of this one, and the controller remembers which Pods have lost their finalizers
+// until the cache shows that. The server refuses a status that was made from an older state of the
+// Job, and the next run computes it anew.
 //
 // A Pod that is deleted because it is too many counts neither way. It loses its finalizer first,
 // unless it has changed since the controller read it: it may have succeeded.
@@ -73,7 +74,7 @@
 //   - When containers that restart in place reach the backoff limit, an Event ContainerRestarts has
 //     the exit code before the Pod is deleted with its logs.
 //   - The first change of a Pod after a quiet second is handled at once. Later ones are collected
-//     for a second, as upstream's.
+//     for a second, as upstream's. A Job that ends does not wait.
 //   - Pods that have ended and are counted cost nothing. Upstream reads all Pods of a Job in each
 //     run.
 //   - If nothing loses its finalizer, the interim and the final condition are written at once.

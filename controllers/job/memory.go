@@ -4,6 +4,7 @@
 package job
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,10 @@ type memory struct {
 	backoff    backoff
 	generation int64
 	worked     time.Time // when the last run did something; zero if it has left something to do
+	// stripped are Pods whose finalizers were removed, as long as the cache shows them with it.
+	// The loop waits for the version that the server answers with. If a Pod that is being deleted
+	// loses its last finalizer, that is the version before: the Pod is gone, and has no newer one.
+	stripped map[types.UID]bool
 }
 
 // memories are those of all Jobs. They are safe for concurrent use.
@@ -54,14 +59,61 @@ func (m *memories) pause(job *batchv1.Job, now time.Time, batch time.Duration) t
 	return max(0, known.worked.Add(batch).Sub(now))
 }
 
-// remember notes that a run has ended well. more says that it has left something to do.
-func (m *memories) remember(job *batchv1.Job, b backoff, now time.Time, more bool) {
+// remember notes a plan whose status is written. A plan that leaves something to do, and one that
+// ends the Job, is followed by the next one at once.
+func (m *memories) remember(job *batchv1.Job, p *plan, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if more {
+	if p.more || p.verdict != nil {
 		now = time.Time{}
 	}
-	m.of[object.KeyOf(job)] = memory{uid: job.UID, backoff: b, generation: job.Generation, worked: now}
+	key := object.KeyOf(job)
+	known := m.of[key]
+	if known.uid != job.UID {
+		known = memory{uid: job.UID}
+	}
+	known.backoff, known.generation, known.worked = p.nextBackoff, job.Generation, now
+	m.of[key] = known
+}
+
+// noteStripped notes Pods that have lost their finalizers, of a Job whose plan is remembered.
+func (m *memories) noteStripped(job *batchv1.Job, pods []*corev1.Pod) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := object.KeyOf(job)
+	known := m.of[key]
+	known.stripped = maps.Clone(known.stripped)
+	for _, pod := range pods {
+		if known.stripped == nil {
+			known.stripped = map[types.UID]bool{}
+		}
+		known.stripped[pod.UID] = true
+	}
+	m.of[key] = known
+}
+
+// asStripped returns Pods of the cache without the finalizers that were removed. It forgets the
+// others.
+func (m *memories) asStripped(job *batchv1.Job, pods []*corev1.Pod) []*corev1.Pod {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := object.KeyOf(job)
+	known := m.of[key]
+	if known.uid != job.UID || len(known.stripped) == 0 {
+		return pods
+	}
+	still := map[types.UID]bool{}
+	now := slices.Clone(pods)
+	for i, pod := range now {
+		if tracked(pod) && known.stripped[pod.UID] {
+			still[pod.UID] = true
+			now[i] = pod.DeepCopy()
+			now[i].Finalizers = slices.DeleteFunc(now[i].Finalizers, func(name string) bool { return name == batchv1.JobTrackingFinalizer })
+		}
+	}
+	known.stripped = still
+	m.of[key] = known
+	return now
 }
 
 func (m *memories) forget(key object.Key) {

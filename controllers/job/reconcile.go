@@ -77,7 +77,7 @@ func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.
 	if err != nil {
 		return controller.Result{}, err
 	}
-	p := decide(view{job: job, pods: pods, now: r.now(), backoff: before, options: r.options})
+	p := decide(view{job: job, pods: r.memories.asStripped(job, pods), now: r.now(), backoff: before, options: r.options})
 	failed := r.apply(ctx, job, p)
 	p.account()
 	if len(p.strip) > 0 {
@@ -86,8 +86,12 @@ func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.
 		if job, err = r.flush(ctx, job, p); err != nil {
 			return again(err, failed)
 		}
+		r.memories.remember(job, p, r.now()) // these Pods are new only once
 	}
 	stripped, err := r.strip(ctx, p.strip)
+	if len(stripped) > 0 {
+		r.memories.noteStripped(job, stripped)
+	}
 	failed = errors.Join(failed, err)
 	p.settle(stripped)
 	for _, reason := range p.reasons {
@@ -96,7 +100,7 @@ func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.
 	if job, err = r.flush(ctx, job, p); err != nil {
 		return again(err, failed)
 	}
-	r.memories.remember(job, p.nextBackoff, r.now(), p.more)
+	r.memories.remember(job, p, r.now())
 	if p.more {
 		p.wake(time.Second)
 	}
@@ -179,14 +183,38 @@ func (r *reconciler) backoffOf(job *batchv1.Job) (backoff, error) {
 	if b, known := r.memories.backoff(job); known {
 		return b, nil
 	}
-	if job.Status.Failed == 0 && job.Status.UncountedTerminatedPods == nil {
-		return backoff{}, nil
+	if mayHaveFailed(job) {
+		pods, err := r.endedPods(job)
+		return recovered(job, countedOf(job, pods)), err
 	}
-	pods, err := cache.Objects(r.pods.Snapshot().ControlledBy(job.UID))
-	if err != nil {
-		return backoff{}, err
+	return backoff{}, nil
+}
+
+// mayHaveFailed reports whether a Pod of a Job has failed. The status does not count failures that
+// the Pod failure policy ignores.
+func mayHaveFailed(job *batchv1.Job) bool {
+	u := job.Status.UncountedTerminatedPods
+	return job.Status.Failed > 0 || u != nil && len(u.Failed) > 0 || u != nil && job.Spec.PodFailurePolicy != nil
+}
+
+// endedPods returns the Pods of a Job that have failed. If there are any, it returns those that
+// have succeeded too. It decodes no others: there may be 100,000.
+func (r *reconciler) endedPods(job *batchv1.Job) ([]*corev1.Pod, error) {
+	var failed, succeeded []cache.Item[*corev1.Pod]
+	for _, item := range r.pods.Snapshot().ControlledBy(job.UID) {
+		switch in, err := item.Text(phase); {
+		case err != nil:
+			return nil, err
+		case corev1.PodPhase(in) == corev1.PodSucceeded:
+			succeeded = append(succeeded, item)
+		case corev1.PodPhase(in) == corev1.PodFailed || item.Meta().Deleting():
+			failed = append(failed, item)
+		}
 	}
-	return recovered(job, countedOf(job, pods)), nil
+	if len(failed) == 0 {
+		return nil, nil
+	}
+	return cache.Objects(all(append(failed, succeeded...)))
 }
 
 func (r *reconciler) forget(key object.Key) {

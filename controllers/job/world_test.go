@@ -97,8 +97,11 @@ func (w *world) run() {
 	p := decide(view{job: read, pods: pods, now: w.now, backoff: before, options: w.options})
 	w.apply(p)
 	p.account()
-	if len(p.strip) > 0 && !w.flush(read, p) {
-		return
+	if len(p.strip) > 0 {
+		if !w.flush(read, p) {
+			return
+		}
+		w.memory = &p.nextBackoff
 	}
 	for _, pod := range p.strip {
 		w.write(func() { w.removeFinalizer(pod.UID) })
