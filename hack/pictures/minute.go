@@ -21,23 +21,31 @@ const (
 	minuteFile  = "first-minute.svg"
 	minuteTitle = "The first minute"
 	minuteAbout = "Three terminals. In the first, setpoint up starts etcd, kube-apiserver, kube-scheduler, simulated nodes and the manager. " +
-		"In the second, kubectl creates a Deployment, lists its Pods, and scales it. " +
+		"In the second, kubectl creates a StatefulSet, a Job and a Deployment with an autoscaler, lists the Pods and what they use, and the Deployment that the autoscaler has scaled. " +
 		"In the third, setpoint watch prints a line for each change: its time, what happened, to which object, what is different, and who did it."
 
-	upColumns, kubectlColumns = 68, 60
+	upColumns, kubectlColumns = 78, 58
 	gap                       = 2 // columns between two panes, and lines
 	minuteColumns             = upColumns + gap + kubectlColumns
 )
 
-// minuteWatch are the arguments of the watch, and minuteStory what is done meanwhile: the
-// commands of kubectl.
+// act is one command of kubectl that is drawn.
+type act struct {
+	args []string
+	wait []string // another command of kubectl, which ends when the act can follow; not drawn
+}
+
+// minuteWatch are the arguments of the watch, and minuteStory what is done meanwhile.
 var (
-	minuteWatch = []string{"deployments,pods"}
-	minuteStory = [][]string{
-		{"create", "deployment", "web", "--image=nginx", "--replicas=2"},
-		{"get", "pods"},
-		{"scale", "deployment", "web", "--replicas=3"},
-		{"get", "deployments"},
+	minuteWatch = []string{"statefulsets,jobs,deployments"}
+	minuteStory = []act{
+		{args: []string{"apply", "-f", "docs/first-minute.yaml"}},
+		{args: []string{"get", "pods"}},
+		{
+			args: []string{"top", "pods", "-l", "app=web"},
+			wait: []string{"wait", "deployment/web", "--for=jsonpath={.status.readyReplicas}=3", "--timeout=60s"},
+		},
+		{args: []string{"get", "deployments"}},
 	}
 )
 
@@ -69,17 +77,23 @@ func minute(ctx context.Context, o options, up *terminal) (p picture, err error)
 	m.now += thinking
 	m.play(&below, commandLine("setpoint", append([]string{"watch"}, minuteWatch...)...), "", 0)
 
-	began, read := time.Now(), 0
-	for i, args := range minuteStory {
-		out, err := kubectlOutput(ctx, o.kubectl, args)
+	read := 0
+	for i, act := range minuteStory {
+		if act.wait != nil {
+			if _, err := kubectlOutput(ctx, o.kubectl, act.wait); err != nil {
+				return picture{}, err
+			}
+		}
+		began := time.Now()
+		out, err := kubectlOutput(ctx, o.kubectl, act.args)
 		if err != nil {
 			return picture{}, err
 		}
-		if err := until(ctx, began.Add(time.Duration(i+1)*pace)); err != nil {
+		if err := until(ctx, began.Add(pace)); err != nil {
 			return picture{}, err
 		}
 		m.now += thinking
-		m.play(&beside, commandLine("kubectl", args...), out, 0)
+		m.play(&beside, commandLine("kubectl", act.args...), out, 0)
 		all := w.sofar()
 		m.add(&below, even(all[read:], o.clock.Add(time.Duration(i)*pace)), watched)
 		read = len(all)
@@ -123,7 +137,7 @@ func (m *film) addLines(p *pane, text string, between, typing time.Duration) {
 
 var (
 	temporary = regexp.MustCompile(`/[^\s=]*/setpoint-controlplane-\d+/`)
-	podName   = regexp.MustCompile(`\b(web-[0-9a-f]{6,10}-)([0-9a-z]{5})\b`)
+	podName   = regexp.MustCompile(`\b(web-[0-9a-z]{6,10}-|import-)([0-9a-z]{5})\b`)
 	// suffixes take the places of those that the server has made at random.
 	suffixes = []string{"x2v9k", "hd7qp", "m4tzw", "b6lcn", "q8rfs"}
 )
