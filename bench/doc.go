@@ -77,7 +77,7 @@
 // Lag is from just before the request of a write until its line has been read: most of it
 // is the server's time, which is printed as well. A change that was accepted and has no
 // line is lost. Changes that are printed twice, out of order or without having been made
-// are counted. Synced means that a change is told of, which is tried every quarter of a
+// are counted. Synced means that a change is printed, which is tried every quarter of a
 // second. Memory is resident, at rest: the peak holds what garbage there was. The heap is
 // what a collection leaves. What the lines say differs: Setpoint's have old and new value
 // of each field and who wrote it, kubewatch's that there was a change.
@@ -93,14 +93,14 @@
 // managers; about once in 75 s the control plane is killed and started with the same data
 // and port; about once in 60 s the manager that leads ends, in turns by SIGTERM and
 // SIGKILL, but not in the last two fifths, so that the last leader has time to leak.
-// A manager that ends because it could not renew its lease is started anew.
+// A manager that ends because it could not renew its lease is started again.
 //
 // After the first minute, or the first third where that is less, the load stops,
 // everything that it made is deleted, and heap (what a collection leaves), goroutines
 // and open files of this process and of both managers are taken; and once more at the
 // end. A heap may then be larger by a quarter and 2 MB, and the other two by a tenth
 // and 10 (soak_figures.go). What is being closed is no leak: figures that are beyond their
-// bounds are taken anew for 100 seconds.
+// bounds are measured again for 100 seconds.
 //
 // When the load has stopped, and again when everything is deleted, each informer, and
 // what a handler of it was told, is held against a list of the server by UID and
@@ -128,8 +128,8 @@
 // failures, in groups, with every priority; of the other keys each is added once. What
 // is counted apart from the queue is held against what it handed out, and the command
 // fails if an add was lost or doubled, or if a key had two workers. Lost is an add that
-// no run of its key began after, or that no run counted; doubled is a run that no add
-// asked for, or an add that two runs counted.
+// no run of its key began after, or that no run counted; doubled is a run without
+// an add, or an add that two runs counted.
 //
 // # Loops
 //
@@ -149,7 +149,7 @@
 // "cache", "readers" and "relist" measure Setpoint's informers beside client-go's
 // shared informers, used as their documentation says: from the factory, with the
 // index by namespace, over protobuf where the kind has it, with one handler that
-// reads a label and the version of what it is told of. Both are told of every
+// reads a label and the version of each object. Both are notified of every
 // change; that Setpoint's would merge changes for a handler that is behind is not
 // used. client-go's feature gates are as they come.
 //
@@ -165,7 +165,7 @@
 // Heaps are what two collections leave, less what there was before the informer started,
 // and nothing is decoded in them but by the side that holds decoded objects. The CPU of
 // the first sync is that of the whole process from the start of the informer until its
-// handler has been told of everything. Reads are of objects that a reader holds (warm),
+// handler has been notified of every object. Reads are of objects that a reader holds (warm),
 // or that were not read since the last collection (cold), which for client-go is the
 // same.
 //
@@ -192,7 +192,7 @@
 //
 // # Relists
 //
-// "relist" has the server forget what it is asked for, with 410, so that both list
+// "relist" has the server refuse the requested version, with 410, so that both list
 // again: once as a watch that begins with the state, once by a list. The heap in
 // use is held against the highest that it is while changes come, because both have
 // garbage in them; the live heap, what a collection leaves, against itself at rest.

@@ -52,7 +52,7 @@ func newInformer(s *sideSpec, from *server, h *handler) (informer, error) {
 // handler is what both sides tell of changes.
 type handler struct {
 	decode  atomic.Bool   // it wants the object too, not the metadata alone
-	newest  atomic.Uint64 // version that it was told of
+	newest  atomic.Uint64 // the last version that it was notified of
 	at      atomic.Int64  // when that was, in nanoseconds since began
 	began   time.Time
 	matched atomic.Uint64 // objects of one team
@@ -62,14 +62,14 @@ type handler struct {
 // team is the label that handlers and selectors look for.
 const team = "payments"
 
-// told notes what the handler was told of.
+// told records a notification of the handler.
 func (h *handler) told(version, teamLabel string) {
 	if teamLabel == team {
 		h.matched.Add(1)
 	}
 	v, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
-		h.fail(fmt.Errorf("a handler was told of version %q: %w", version, err))
+		h.fail(fmt.Errorf("a handler was notified of version %q: %w", version, err))
 		return
 	}
 	h.at.Store(int64(time.Since(h.began)))
@@ -78,9 +78,9 @@ func (h *handler) told(version, teamLabel string) {
 
 func (h *handler) fail(err error) { h.failed.CompareAndSwap(nil, &err) }
 
-// wait returns when the handler has been told of a version.
+// wait returns when the handler has been notified of a version.
 func (h *handler) wait(ctx context.Context, version uint64) error {
-	return until(ctx, fmt.Sprintf("the handler to be told of version %d", version), func() (bool, error) {
+	return until(ctx, fmt.Sprintf("the handler to be notified of version %d", version), func() (bool, error) {
 		if err := h.failed.Load(); err != nil {
 			return false, *err
 		}

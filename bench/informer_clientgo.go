@@ -85,7 +85,7 @@ func makeClientGoInformer[T object.Object](k *kind, from *server, h *handler, tr
 	tell := func(o any) {
 		typed, ok := o.(T)
 		if !ok {
-			h.fail(fmt.Errorf("a handler was told of a %T, want a %T", o, typed))
+			h.fail(fmt.Errorf("a handler was notified of a %T, want a %T", o, typed))
 			return
 		}
 		h.told(typed.GetResourceVersion(), typed.GetLabels()["team"])

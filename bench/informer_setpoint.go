@@ -46,8 +46,8 @@ func makeSetpointInformer[T object.Object](k *kind, from *server, h *handler) (i
 	}
 	i := &setpointInformer[T]{factory: cache.NewFactory(c, slog.New(slog.DiscardHandler)), cancel: func() {}, ended: make(chan struct{})}
 	i.shared = cache.Informer[T](i.factory, cache.OfKind(k.groupVersionKind()))
-	// Every change is told of, as client-go does it: events that were merged into
-	// others could not be compared.
+	// The handler is notified of every change, as with client-go: merged events could not be
+	// compared.
 	i.told, err = i.shared.AddHandler(func(e cache.Event[T]) {
 		item := e.Item()
 		if h.decode.Load() {

@@ -213,7 +213,7 @@ func createWanting(ctx context.Context, plain kubernetes.Interface, s *sideSpec)
 // writing is the reconcile that writes, and what it notes.
 type writing struct {
 	writes atomic.Int64
-	timed  atomic.Bool // changes say when they were asked for
+	timed  atomic.Bool // changes have the time of their request
 	n      atomic.Int64
 	late   [10_000]float64 // milliseconds from the request of a change to the reconcile that sees it
 }

@@ -144,7 +144,7 @@ func soakAdder(ctx context.Context, q soakedQueue, l *soakLedger, r *rand.Rand, 
 	}
 }
 
-// soakLedger has counted what was asked for and what was done, apart from the queue.
+// soakLedger counts the adds and the runs, independently of the queue.
 type soakLedger struct {
 	shared []soakedKey
 	own    []atomic.Int32 // runs of each key that is added once
@@ -220,8 +220,8 @@ func (l *soakLedger) rest(ctx context.Context, q soakedQueue) error {
 	}
 }
 
-// sum returns how many adds there were and how many keys, how many adds no run came
-// after, and how many runs or parts of them no add had asked for.
+// sum returns the number of adds and of keys, how many adds were followed by no run, and how
+// many runs or parts of runs had no add.
 func (l *soakLedger) sum() (adds, keys, lost, doubled int64) {
 	for i := range l.shared {
 		k := &l.shared[i]

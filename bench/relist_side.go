@@ -66,7 +66,7 @@ func relist(ctx context.Context, s *sideSpec, from *server, i informer, h *handl
 	if err != nil {
 		return err
 	}
-	// What comes after it is told of after it.
+	// Watches deliver later changes after this one.
 	if version, err = from.ask(ctx, "publish", 1); err != nil {
 		return err
 	}

@@ -57,8 +57,8 @@ func (r *replay) changed(version uint64) int {
 	return int((version * 7919) % uint64(r.n))
 }
 
-// publish makes changes, which the watches are told of, and returns the version
-// of the last one.
+// publish makes changes, sends them to the watches, and returns the version of the last
+// one.
 func (r *replay) publish(changes int) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -31,7 +31,7 @@ type watching struct {
 
 func (r *replay) watch(from string, initial bool) answer {
 	if initial && r.listsOnly {
-		return refuse(http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents: Forbidden: this server is told to offer lists only")
+		return refuse(http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents: Forbidden: this server offers lists only")
 	}
 	w := &watching{replay: r, frame: protobufFrame, initial: initial}
 	contentType := wire.Protobuf.MediaType() + ";stream=watch"

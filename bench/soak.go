@@ -381,7 +381,7 @@ func (s *soakRun) figures(ctx context.Context, start []soakProcess) ([]soakProce
 	}
 }
 
-// soakTries is how often figures are taken anew: for 100 seconds, which is longer than
+// soakTries is how often figures are measured again: for 100 seconds, which is longer than
 // an idle connection lives (http.DefaultTransport: 90 s).
 const soakTries = 20
 

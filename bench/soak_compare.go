@@ -54,7 +54,7 @@ func soakCompare(who string, server, has map[object.Key]soakState) soakDifferenc
 	return d
 }
 
-// soakFollower is an informer with a handler that keeps what it is told.
+// soakFollower is an informer with a handler that keeps its notifications.
 type soakFollower struct {
 	name    string
 	compare func(ctx context.Context) ([]soakDifference, error) // of the informer and the handler

@@ -56,7 +56,7 @@ func (m *soakManager) leads(ctx context.Context) bool {
 	return false
 }
 
-// superviseManagers starts those anew that have ended, as a kubelet would: one that
+// superviseManagers restarts those that have ended, as a kubelet would: one that
 // cannot renew its lease in time ends.
 func (s *soakRun) superviseManagers() error {
 	for i, m := range s.managers {

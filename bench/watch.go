@@ -50,7 +50,7 @@ type watchRound struct {
 }
 
 const (
-	bothRound   = "watch"  // both are told of the same changes at the same time
+	bothRound   = "watch"  // both watch the same changes at the same time
 	aloneRound  = "alone"  // one after the other
 	cursorRound = "cursor" // Setpoint alone, with a cursor on the disk
 )

@@ -22,7 +22,7 @@ type told struct {
 	stamp string
 }
 
-// identity makes one change of all that are told of it.
+// identity makes lines about one change equal.
 func (t told) identity() told {
 	if t.verb != event.Updated {
 		t.stamp = ""
@@ -54,10 +54,10 @@ type posting struct {
 
 // account is what one side was told.
 type account struct {
-	lags    []float64      // ms, of the writes that were told of
-	newest  map[string]int // the order of the newest change told of each object
-	twice   int            // told of again
-	back    int            // told of after a later change of the same object
+	lags    []float64      // ms, of the writes that were printed
+	newest  map[string]int // the order of the newest change that was printed, by object
+	twice   int            // printed again
+	back    int            // printed after a later change of the same object
 	unasked int            // no writer wrote that
 	moved   time.Time      // when a line came last
 }
@@ -70,7 +70,7 @@ func newLedger(sides ...string) *ledger {
 	return l
 }
 
-// send notes a write that is about to be sent: it may be told of before it is answered.
+// send notes a write that is about to be sent: a side may print it before the server answers.
 func (l *ledger) send(t told, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,8 +138,8 @@ func (l *ledger) accepted() (accepted, failed int) {
 	return accepted, failed
 }
 
-// lost are the accepted changes by their verb that a side was not told of, and moved is
-// when it was last told of something.
+// lost are the accepted changes by their verb that a side did not print, and moved is the
+// time of its last line.
 func (l *ledger) lost(side string) (lost map[event.Verb]int, moved time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,8 +159,8 @@ func (l *ledger) lags(side string) []float64 {
 	return slices.Clone(l.sides[side].lags)
 }
 
-// behind are how many milliseconds a side told of each change after who made it had the
-// server's answer; 0 for those that it told before.
+// behind has, for each change, how many milliseconds after the server's answer a side printed it;
+// 0 if it was printed before the answer.
 func (l *ledger) behind(side string) (behind []float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

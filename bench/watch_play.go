@@ -121,7 +121,7 @@ func (p *watchPlay) awaitReady(ctx context.Context, w *watcher) error {
 // patience is how long nothing may be told until what is missing counts as lost.
 const patience = 15 * time.Second
 
-// change changes Pods, and waits until every side has told of all, or tells of nothing more.
+// change changes Pods, and waits until every side has printed all changes, or prints no more.
 func (p *watchPlay) change(ctx context.Context, l *changer) error {
 	for _, w := range p.watchers {
 		cpu, err := w.cpu()

@@ -95,7 +95,7 @@ func (w *watcher) follow(from io.Reader, parse func([]byte) (told, error)) {
 		t, err := parse(line)
 		switch {
 		case err != nil:
-			w.fail(fmt.Errorf("%s told of something that cannot be read: %w: %.200s", w.name, err, line))
+			w.fail(fmt.Errorf("%s printed a line that cannot be read: %w: %.200s", w.name, err, line))
 		case strings.HasPrefix(t.stamp, readyStamp):
 			ready.Do(func() { close(w.ready) })
 		default:
@@ -114,7 +114,7 @@ func (w *watcher) fail(err error) {
 	}
 }
 
-// well returns an error if the process has ended or told of something that cannot be read.
+// well returns an error if the process has ended or printed a line that cannot be read.
 func (w *watcher) well() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

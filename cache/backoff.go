@@ -33,8 +33,8 @@ func (b *backoff) reset() { b.next = 0 }
 
 // wait sleeps before the next try. It returns early with ctx's error when that
 // ends, and without one when early is closed, yet not before an eighth of the longest
-// pause that it may be: early may be closed again and again. least is what the server
-// asked for, 0 if nothing.
+// pause that it may be: early may be closed again and again. least is the pause that
+// the server requested, 0 if none.
 func (b *backoff) wait(ctx context.Context, least time.Duration, early <-chan struct{}) error {
 	if now := time.Now(); now.Sub(b.failed) > backoffReset {
 		b.next = 0

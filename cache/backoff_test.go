@@ -51,7 +51,7 @@ func (s *breakingSource) watch(ctx context.Context, o client.WatchOptions) (stre
 	return w, nil
 }
 
-// Watches that are answered and broken right away are asked for ever more seldom, also
+// Watches that are answered and broken right away are requested ever more seldom, also
 // by informers that know of each other as those of a Factory do.
 func TestAWatchThatBreaksIsRetriedAfterAPause(t *testing.T) {
 	serverError := apierrors.NewInternalError(errors.New("broken"))
@@ -165,7 +165,7 @@ func TestAnEarlyWakeLeavesTheServerAMoment(t *testing.T) {
 		began := time.Now()
 		_ = b.wait(t.Context(), time.Minute, woken)
 		if waited := time.Since(began); waited != time.Minute {
-			t.Errorf("woken after %s, the server asked for a minute", waited)
+			t.Errorf("woken after %s, the server requested a minute", waited)
 		}
 	})
 }

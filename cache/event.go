@@ -17,7 +17,7 @@ const (
 	Replaced
 	// Deleted is the end of the object.
 	Deleted
-	// Resync is no change: the handler asked for a resync.
+	// Resync is no change: the handler requested a resync.
 	Resync
 )
 

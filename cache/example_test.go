@@ -16,7 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
-// One life of an informer: it is asked for, indexed, started, read, told of a change, and
+// One life of an informer: it is requested, indexed, started, read, notified of a change, and
 // stopped. The same handle creates the Pods.
 func Example() {
 	server := fakeapi.New().Listen().Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})

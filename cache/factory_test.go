@@ -321,7 +321,7 @@ func TestATransformRunsOnceForEachObjectThatArrives(t *testing.T) {
 		synctest.Wait()
 		want(t, "told by resync", events.take(), "Resync web-1 Resync web-2 Resync web-3")
 		want(t, "transformed by resync", calls.take(), "")
-		// What is gone from a list is told of, and was transformed when it came.
+		// What is gone from a list is delivered as deleted, and was transformed when it came.
 		expired.Store(true)
 		line.cut()
 		time.Sleep(time.Minute)

@@ -104,7 +104,7 @@ func (s *scripted) list(_ context.Context, o client.ListOptions, each func(*fram
 	case error:
 		return "", "", answer
 	default:
-		s.t.Errorf("a list was asked for, the script has a %T", answer)
+		s.t.Errorf("the client lists, and the script has a %T", answer)
 		return "", "", errors.New("wrong script")
 	}
 }
@@ -134,7 +134,7 @@ func (s *scripted) watch(ctx context.Context, o client.WatchOptions) (stream, er
 	case error:
 		return nil, answer
 	default:
-		s.t.Errorf("a watch was asked for, the script has a %T", answer)
+		s.t.Errorf("the client watches, and the script has a %T", answer)
 		return nil, errors.New("wrong script")
 	}
 }

@@ -81,7 +81,7 @@ func TestRelistTellsDeletionsFirstAndMarksThemStale(t *testing.T) {
 	})
 }
 
-// However quick a handler is, what it is told of is in the store already. The informer
+// However quick a handler is, what it is notified of is in the store already. The informer
 // is held up behind the first of two handlers, which looks into the store then.
 func TestTheStoreIsAsFarAsWhatHandlersAreToldOf(t *testing.T) {
 	w := watching(added(pod("a", "1")), allSent("5"))
@@ -90,7 +90,7 @@ func TestTheStoreIsAsFarAsWhatHandlersAreToldOf(t *testing.T) {
 	stores := make(chan string)
 	add(t, informer, func(e Event[*corev1.Pod]) { stores <- e.Kind.String() + ": " + contents(informer) }, HandlerOptions{})
 	second := add(t, informer, func(Event[*corev1.Pod]) {}, HandlerOptions{})
-	// An index function is called before anybody is told.
+	// An index function is called before any handler is notified.
 	var hold atomic.Bool
 	NewIndex(informer, func(Item[*corev1.Pod]) ([]string, error) {
 		if hold.CompareAndSwap(true, false) {
@@ -321,7 +321,7 @@ func TestAHandlerIsCalledOnceAtATimeAndInOrderForEachObject(t *testing.T) {
 	})
 }
 
-// A handler that is added at any moment is told of what is there and then of each
+// A handler that is added at any moment is notified of what is there and then of each
 // change: nothing is missing between the two, and nothing comes twice.
 func TestAHandlerAddedWhileChangesComeMissesNothing(t *testing.T) {
 	const changes, handlers = 900, 30 // a watch of a test holds a thousand
@@ -401,7 +401,7 @@ func TestAHandlerOfAnEmptyKindIsSyncedOnceThatIsKnown(t *testing.T) {
 		w.events <- allSent("5")
 		synctest.Wait()
 		if !r.Status().Synced {
-			t.Error("not synced, and there is nothing to be told of")
+			t.Error("not synced, and there is nothing to be notified of")
 		}
 	})
 }

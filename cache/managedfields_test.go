@@ -25,7 +25,7 @@ import (
 
 var managedPods = corev1.SchemeGroupVersion.WithKind("Pod")
 
-// wishes are the lists and watches that a server was asked for, and whether it was asked to
+// wishes are the lists and watches that a server received, and whether the client requested to
 // leave managedFields out.
 type wishes struct {
 	next http.RoundTripper
@@ -138,7 +138,7 @@ func TestInformersAskForNoMoreThanTheyKeep(t *testing.T) {
 						}
 						synctest.Wait()
 						if got := asked.was(); !slices.Equal(got, want) {
-							t.Errorf("the server was asked for\n%q, want\n%q", got, want)
+							t.Errorf("the server received\n%q, want\n%q", got, want)
 						}
 					})
 				})
@@ -201,7 +201,7 @@ func TestARealServerServesInformersThatAskForLess(t *testing.T) {
 				t.Errorf("after the change the informer has labels %v of %s", after.Labels, after.UID)
 			}
 			if got, want := asked.was(), "watch slim="+fmt.Sprint(slim); !slices.Equal(got, []string{want}) {
-				t.Errorf("the server was asked for %q, want %q", got, want)
+				t.Errorf("the server received %q, want %q", got, want)
 			}
 		})
 	})

@@ -72,7 +72,7 @@ func TestPagesThatExpireEachTimeAreNoLoop(t *testing.T) {
 		synctest.Wait()
 		want(t, "store", contents(informer), "a@1")
 		if n := strings.Count(source.log(), "continue"); n != 4 {
-			t.Errorf("%d second pages were asked for, want one a try:\n%s", n, source.log())
+			t.Errorf("%d second pages were requested, want one a try:\n%s", n, source.log())
 		}
 	})
 }

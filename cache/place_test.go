@@ -33,7 +33,7 @@ func TestEventsThatShareAVersionAreAllTold(t *testing.T) {
 			told:    "Deleted a 6\nDeleted b 6\nDeleted c 6",
 		},
 		{
-			name: "in a watch that breaks in their middle: it resumes before them, and none is told twice",
+			name: "in a watch that breaks in their middle: it resumes before them, and none is delivered twice",
 			watches: [][]fakeEvent{
 				{deleted(pod("a", "6")), modified(pod("b", "6")), failing(errNoConnection)},
 				{deleted(pod("a", "6")), modified(pod("b", "6")), deleted(pod("c", "6")), added(pod("d", "7"))},
@@ -146,7 +146,7 @@ func TestASnapshotSaysUpToWhichVersionItIsComplete(t *testing.T) {
 
 // A history of groups, some of one change and some of many, is read through watches that
 // break anywhere. What the store and a handler of every step know in the end is the history's
-// end, and the handler was told of each step once.
+// end, and the handler was notified of each step once.
 func TestGroupsThatAreCutAnywhereLoseAndDoubleNothing(t *testing.T) {
 	const seeds = 200
 	for seed := range uint64(seeds) {

@@ -35,11 +35,11 @@ type sink interface {
 	advance(version object.Version)
 	// trouble is called with every failure, and with nil when the reflector works again.
 	trouble(err error)
-	// restarted is called when a list or a watch begins anew, with the reason.
+	// restarted is called when a list or a watch begins again, with the reason.
 	restarted(what restart, why error)
 }
 
-// restart is what a reflector begins anew.
+// restart is what a reflector begins again.
 type restart int
 
 const (

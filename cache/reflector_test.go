@@ -44,7 +44,7 @@ func TestReflector(t *testing.T) {
 			store: "a@6 c@8", version: "8",
 		},
 		{
-			name: "a server without watch list is asked for a list, of the newest state and not of any",
+			name: "a server without watch list gets a list, of the newest state and not of any",
 			answers: func() []any {
 				return []any{errNoWatchList, fakeList{version: "5", objects: []object.Object{pod("a", "1")}}, watching(added(pod("b", "6")))}
 			},
@@ -110,7 +110,7 @@ func TestReflector(t *testing.T) {
 			store: "a@2", version: "5",
 		},
 		{
-			name: "a server that ends a watch list before its bookmark may not know watch lists, and is asked for a list",
+			name: "a server that ends a watch list before its bookmark may not know watch lists, and gets a list",
 			answers: func() []any {
 				ended := watching(added(pod("gone", "1")))
 				close(ended.events)
@@ -120,7 +120,7 @@ func TestReflector(t *testing.T) {
 			store: "a@2", version: "5",
 		},
 		{
-			name: "a watch list that fails otherwise is asked for again, and no list",
+			name: "a watch list that fails otherwise is requested again, and no list",
 			answers: func() []any {
 				return []any{apierrors.NewInternalError(errors.New("etcd")), watching(added(pod("a", "2")), allSent("5"))}
 			},

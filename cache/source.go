@@ -193,7 +193,7 @@ func (s *serverStream) next() (string, *frame, error) {
 	return event.Type, &s.frame, nil
 }
 
-// isExpired reports whether the server no longer knows the version asked for.
+// isExpired reports whether the server no longer knows the requested version.
 func isExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }

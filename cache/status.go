@@ -37,7 +37,7 @@ type Status struct {
 	Trouble  error             // what keeps it from being current; nil: nothing
 	Faults   []Fault           // objects that the transform fails for, ten at most, by key
 	Faulty   int               // how many such objects there are
-	Relists  map[string]uint64 // whole states that were asked for, by reason
+	Relists  map[string]uint64 // whole states that were requested, by reason
 	Watches  map[string]uint64 // watches that were begun again, by reason
 	Handlers []HandlerStatus
 }

@@ -74,7 +74,7 @@ func TestAStuckHandlerOfEveryStepHoldsUpNobodyAndLosesNothing(t *testing.T) {
 		if !slices.Equal(caught, []string{fmt.Sprint(objects)}) {
 			t.Errorf("CaughtUp was called with so many known each time: %v", caught)
 		}
-		// From here on every step is told again.
+		// From here on every step is delivered again.
 		before := r.Status()
 		for i := range limit {
 			w.events <- modified(pod("p0", fmt.Sprint(3000+i)))
@@ -86,7 +86,7 @@ func TestAStuckHandlerOfEveryStepHoldsUpNobodyAndLosesNothing(t *testing.T) {
 	})
 }
 
-// Objects that come and go while a handler is behind are told of, and bounded.
+// Objects that come and go while a handler is behind are delivered, and bounded.
 func TestObjectsThatComeAndGoBeforeAHandlerThatIsBehindAreTold(t *testing.T) {
 	const limit = 10
 	synctest.Test(t, func(t *testing.T) {

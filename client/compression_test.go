@@ -95,7 +95,7 @@ func TestCompressedListsAreReadAsTheyArrive(t *testing.T) {
 		}
 	})
 	if len(compressed) != 2 || !compressed[0] || compressed[1] {
-		t.Errorf("compression was asked for: %v, want [true false]", compressed)
+		t.Errorf("compression was requested: %v, want [true false]", compressed)
 	}
 }
 

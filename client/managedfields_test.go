@@ -43,7 +43,7 @@ func (l *leaving) start(t *testing.T) *client.Client {
 	return newClient(t, &rest.Config{Host: s.URL})
 }
 
-// was returns what the server was asked for, and forgets it.
+// was returns the requests that the server received, and forgets them.
 func (l *leaving) was() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,7 +160,7 @@ func TestManagedFieldsAreLeftOutWhereTheServerCan(t *testing.T) {
 							want = fmt.Sprintf(want, verb)
 						}
 						if got := l.was(); got != verb+" "+want {
-							t.Errorf("%s of %s: the server was asked for %q, want %q", verb, r, got, verb+" "+want)
+							t.Errorf("%s of %s: the server received %q, want %q", verb, r, got, verb+" "+want)
 						}
 					}
 					check(deployments, form, "whole", false)
@@ -210,7 +210,7 @@ func TestARefusalForAnotherReasonIsNotRemembered(t *testing.T) {
 					t.Errorf("the error is %v, want one of code %d", err, code)
 				}
 				if got := l.was(); got != want {
-					t.Errorf("the server was asked for %q, want %q", got, want)
+					t.Errorf("the server received %q, want %q", got, want)
 				}
 				mended.Store(true)
 				text, err := read(t, c, verb, pods, s)
@@ -218,7 +218,7 @@ func TestARefusalForAnotherReasonIsNotRemembered(t *testing.T) {
 					t.Errorf("afterwards a %s brought %q, %v", verb, text, err)
 				}
 				if got, want := l.was(), verb+" slim"; got != want {
-					t.Errorf("afterwards the server was asked for %q, want %q", got, want)
+					t.Errorf("afterwards the server received %q, want %q", got, want)
 				}
 			})
 		}

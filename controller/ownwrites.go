@@ -252,7 +252,7 @@ func (o *ownWrites[K]) takeOverdue(key K) []unseenWrite {
 	return list
 }
 
-// overdueOf returns what a run of the key is to be told of.
+// overdueOf returns the overdue writes that a run of the key gets.
 func (o *ownWrites[K]) overdueOf(key K) []client.Write {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -172,7 +172,7 @@ func (t *Term) once(ctx context.Context) error {
 		// Refused: it changed, or is gone.
 		refusal := err
 		if l, err = t.e.leases.Get(ctx, t.e.config.Key); apierrors.IsNotFound(err) {
-			return t.anew(ctx)
+			return t.recreate(ctx)
 		}
 		if err != nil {
 			return err
@@ -190,8 +190,8 @@ func (t *Term) once(ctx context.Context) error {
 	}
 }
 
-// anew creates a lease that was deleted.
-func (t *Term) anew(ctx context.Context) error {
+// recreate creates a lease that was deleted.
+func (t *Term) recreate(ctx context.Context) error {
 	a := t.mine.next(t.e.clock())
 	key := t.e.config.Key
 	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}

@@ -14,7 +14,7 @@ import (
 // As returns a host for a controller that has credentials of its own: it reads and writes,
 // and records its events, with those of config. The rest is the manager's: informers, which
 // are shared and read with the manager's credentials, the log, and the lease, without which
-// nothing is written. It must be asked for before Run.
+// nothing is written. It must be called before Run.
 func (m *Manager) As(config *rest.Config) (controller.Host, error) {
 	c, err := m.newClient(config)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // brings its own log.
 //
 // When a term ends because the lease could not be renewed, or was taken, Run returns an
-// error; a supervisor begins anew.
+// error; a supervisor restarts the process.
 func LeaderElection(c lease.Config) Option { return func(m *Manager) { m.election = &c } }
 
 // KeepLease has a manager that stops leave its lease to expire. By default it releases the

@@ -55,7 +55,7 @@ type Manager struct {
 	aliases         map[string]string // see Aliases
 
 	servings []asked
-	election *lease.Config // as it was asked for
+	election *lease.Config // of the option
 	elector  *lease.Elector
 	fence    fence
 
@@ -179,7 +179,7 @@ func (m *Manager) Runs() *runs.Record { return m.runs }
 func (m *Manager) Logger() *slog.Logger { return m.log }
 
 // Recorder returns a recorder of events that name a controller as their source.
-// It must be asked for before Run.
+// It must be called before Run.
 func (m *Manager) Recorder(name string) *events.Recorder { return m.recorder(m.client, name) }
 
 func (m *Manager) recorder(c *client.Client, name string) *events.Recorder {

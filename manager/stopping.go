@@ -46,7 +46,7 @@ func (s *stop) begin(err error) { s.cancel(&ownStopError{of: s, err: err}) }
 // begun reports whether the stop has begun.
 func (s *stop) begun() bool { return s.ctx.Err() != nil }
 
-// reason is why the manager stops: nil if it does not, or because its caller asked for it.
+// reason is why the manager stops: nil if it does not, or because its caller ended it.
 // The first reason counts.
 func (s *stop) reason() error {
 	if own, ok := context.Cause(s.ctx).(*ownStopError); ok && own.of == s { //nolint:errorlint // that of another manager does not count

@@ -62,7 +62,7 @@ type Loop struct {
 func (r *Record) Loop(name, group, kind string) *Loop {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, l := range r.loops { // a controller may be made anew
+	for _, l := range r.loops { // a controller may be made again
 		if l.controller == name && l.group == group && l.kind == kind {
 			return l
 		}

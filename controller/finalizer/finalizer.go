@@ -54,7 +54,7 @@ func Remove[T object.Object](ctx context.Context, server Writer[T], o T, name st
 
 // write replaces the whole list, as a merge patch cannot change a part of it. The
 // version in the patch makes sure that neither the list nor the object is another one than
-// o's: an object that was created anew under the name has another version.
+// o's: an object that was created again under the name has another version.
 func write[T object.Object](ctx context.Context, server Writer[T], o T, names []string) (T, error) {
 	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{
 		"finalizers":      names,

@@ -19,7 +19,7 @@
 //		kubectl apply -f examples/website/blog.yaml
 //
 //	  - types.go has the kind: two structs, and how to copy them.
-//	  - objects.go says what a Website consists of, as if all of it were made anew.
+//	  - objects.go has the objects of a Website in their desired state.
 //	  - hosts.go is the place outside of the cluster.
 //	  - controller.go is the loop.
 //	  - crd.yaml and rbac.yaml are for the server.

@@ -43,8 +43,8 @@ type Pace struct {
 }
 
 // convergeWithin is how long a client has to reach the state of the server once the faults
-// stop. A client that pauses for half a minute between tries, and waits the seconds that the
-// last faulty answer asked for, needs less.
+// stop. A client that pauses for half a minute between tries, and waits the seconds of the Retry-After
+// in the last faulty answer, needs less.
 const convergeWithin = 5 * time.Minute
 
 // Report is what a campaign found.

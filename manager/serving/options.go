@@ -25,7 +25,7 @@ type Options struct {
 	// Plain is HTTP without TLS, open to every client that can reach it. The listener must be on
 	// a loopback address.
 	Plain bool
-	// CertFile and KeyFile are read anew, once a second at most, and so may be replaced.
+	// CertFile and KeyFile are read again, once a second at most, and so may be replaced.
 	// Without them the server makes a certificate, which is valid for a year.
 	CertFile, KeyFile string
 	// CertDir is a folder in which the server keeps the certificate that it makes, in the files

@@ -57,5 +57,5 @@
 // [Server.CutConnections] breaks what is open, [Server.Compact] forgets history, and
 // [Server.Restore] goes back to a backup.
 //
-// [Server.Calls] and [Server.Requests] return what was asked for.
+// [Server.Calls] and [Server.Requests] return the requests.
 package fakeapi

@@ -40,7 +40,7 @@ type change struct {
 // history is what happened. Versions are of one sequence for all resources.
 type history struct {
 	version   uint64
-	compacted uint64   // changes up to here can no longer be asked for
+	compacted uint64   // changes up to here can no longer be watched
 	log       []change // in order; from compacted on, and what open watches still need
 	restored  bool     // a backup was restored: versions that are not in the log are of another history
 }

@@ -24,7 +24,7 @@ func (r *Resource) Requests() []Request {
 	return slices.DeleteFunc(r.Server.Requests(), func(q Request) bool { return q.Resource != r.Resource })
 }
 
-// Calls returns what was asked for besides lists and watches, as in
+// Calls returns the requests other than lists and watches, as in
 // "delete /api/v1/namespaces/ns/pods/web".
 func (s *Server) Calls() []string { return calls(s.Requests()) }
 
@@ -41,7 +41,7 @@ func calls(requests []Request) []string {
 	return all
 }
 
-// Forget begins the record of requests anew.
+// Forget empties the record of requests.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -246,7 +246,7 @@ func (r *Resource) update(q *Request, w *writing, change func(now *unstructured.
 		return &state{object: next}, nil
 	case r.isFinalized(now.object, next):
 		r.commit(r, wire.Deleted, next.DeepCopy())
-		return &state{object: next}, nil // the answer is what was asked for, at the version before
+		return &state{object: next}, nil // the answer is the requested state, at the version before
 	}
 	return r.commit(r, wire.Modified, next), nil
 }

@@ -27,7 +27,7 @@ type change struct {
 	old    *corev1.Pod
 }
 
-// line is what is told of a change.
+// line is what the program prints for a change.
 type line struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`

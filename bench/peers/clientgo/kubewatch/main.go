@@ -8,7 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	_ "net/http/pprof" //nolint:gosec // G108: how large the heap is is asked for there, on 127.0.0.1
+	_ "net/http/pprof" //nolint:gosec // G108: the benchmark reads the size of the heap there, on 127.0.0.1
 	"os"
 	"os/signal"
 	"syscall"
