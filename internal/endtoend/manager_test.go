@@ -28,7 +28,7 @@ type managerProcess struct {
 func manage(t *testing.T, cluster *controlplanetest.Cluster) *managerProcess {
 	t.Helper()
 	// One at a time, and no wait after each that is killed.
-	return startManager(t, "setpoint", "manager", "--kubeconfig", cluster.Kubeconfig, "--log-format", "text", "--secure-port", "0", "--leader-elect=false")
+	return startManager(t, "setpoint", "manager", "--kubeconfig", cluster.Kubeconfig, "--log-format", "text", "--secure-port", "0", "--leader-elect=false", autoscaling)
 }
 
 // startManager starts one of the binaries of managers, and kills it with the test at the

@@ -13,7 +13,7 @@ import (
 func kubeControllerManager(t *testing.T, cluster *controlplanetest.Cluster) *managerProcess {
 	t.Helper()
 	return startManager(t, "kube-controller-manager", "--kubeconfig", cluster.Kubeconfig, "--controllers", workControllers,
-		"--leader-elect=false", "--secure-port", "0", "--kube-api-qps", "1000", "--kube-api-burst", "1000")
+		"--leader-elect=false", "--secure-port", "0", "--kube-api-qps", "1000", "--kube-api-burst", "1000", autoscaling)
 }
 
 // The two managers take turns on one cluster. Each takes over from the other at rest, which
@@ -57,7 +57,7 @@ func TestAManagerThatStoodByFinishesAllWorks(t *testing.T) {
 	lease := cluster.Namespace(t)
 	candidate := func() *managerProcess {
 		return startManager(t, "setpoint", "manager", "--kubeconfig", cluster.Kubeconfig, "--log-format", "text",
-			"--secure-port", "0", "--leader-elect-resource-namespace", lease)
+			"--secure-port", "0", "--leader-elect-resource-namespace", lease, autoscaling)
 	}
 	leader := candidate()
 	s := newSite(t, cluster)

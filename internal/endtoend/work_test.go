@@ -43,12 +43,17 @@ var works = []struct {
 	{"a StatefulSet", newMembers},
 	{"a DaemonSet", newDaemons},
 	{"Jobs", newJobs},
+	{"an autoscaler", newAutoscaled},
 	{"CronJobs", newCronJobs},
 }
 
 // workControllers are the controllers that works need, as --controllers has them. Others may
 // run as well.
-const workControllers = "deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller,job-controller,disruption-controller,cronjob-controller"
+const workControllers = "deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller,job-controller,disruption-controller,cronjob-controller," +
+	"horizontal-pod-autoscaler-controller"
+
+// autoscaling has both managers read the metrics of autoscalers more often than every 15 s.
+const autoscaling = "--horizontal-pod-autoscaler-sync-period=1s"
 
 // stage is where a work takes place.
 type stage struct {
