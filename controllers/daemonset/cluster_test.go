@@ -132,7 +132,7 @@ func TestNodesAndRolloutsKeepToTheirLimitsAtEveryResourceVersion(t *testing.T) {
 	cluster := shared.Get(t)
 	seed := rand.Uint64()
 	t.Logf("the seed is %d", seed)
-	w := &world{T: t, cluster: cluster, config: cluster.Restricted(t, Rights()), rand: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a test chooses by it
+	w := &world{T: t, cluster: cluster, config: cluster.Restricted(t, Rights()), rand: rand.New(rand.NewPCG(seed, 0))}
 	w.start()
 	stories := []*story{
 		w.story("deleting", limits(intstr.FromInt32(0), intstr.FromString("30%"))), // 2 of 4 nodes, 1 of 3 or fewer
