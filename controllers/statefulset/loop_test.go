@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,9 +153,10 @@ func refusal(code int32, reason metav1.StatusReason) *metav1.Status {
 
 func TestAQuotaDelaysThisStatefulSetAloneAndIsNamed(t *testing.T) {
 	bubble(t, func(c *cluster) {
-		full := true
+		var full atomic.Bool
+		full.Store(true)
 		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
-			if q.Verb == "create" && full {
+			if q.Verb == "create" && full.Load() {
 				s := refusal(http.StatusForbidden, metav1.StatusReasonForbidden)
 				s.Message = `pods "web-0" is forbidden: exceeded quota: few, requested: pods=1, used: pods=0, limited: pods=0`
 				return s
@@ -171,7 +173,7 @@ func TestAQuotaDelaysThisStatefulSetAloneAndIsNamed(t *testing.T) {
 		if n := len(c.pods.Calls()); n > 20 {
 			t.Errorf("%d requests in a minute", n)
 		}
-		full = false
+		full.Store(false)
 		time.Sleep(20 * time.Minute)
 		c.settle()
 		c.want("with room", "web-0 web:2")
