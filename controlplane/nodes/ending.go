@@ -137,7 +137,7 @@ func (p *pass) endingOf(c *corev1.Container) ending {
 	switch runsOn := p.restart(c, 0) && (!init || sidecar(c)); {
 	case runsOn:
 		out.after = span{never: true}
-	case stated.never:
+	case stated.never && !e.after.said:
 		out.after = span{least: failingRuntime}
 	}
 	return out

@@ -351,6 +351,14 @@ func TestPodLives(t *testing.T) {
 			"4s Succeeded PodCompleted web=exited(0)*1",
 		},
 	}, {
+		name: "a Pod that fails at first and was told to stay",
+		pod:  newPod(onFailure, FailFirst, "1", ExitAfter, "never"), until: time.Hour,
+		want: []string{
+			"0s Running ready web=running",
+			"1s Running ContainersNotReady web=exited(1)",
+			"1s Running ready web=running*1",
+		},
+	}, {
 		name: "containers that end each in their own way",
 		pod: with(newPod(never, ExitAfter, "5s", ExitCode+".db", "3", ExitAfter+".log", "never"), func(p *corev1.Pod) {
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "db"}, corev1.Container{Name: "log"})

@@ -123,6 +123,9 @@ func (r *record) instance(pod *corev1.Pod, s *corev1.ContainerStatus, number int
 	}
 	in.image = s.Image
 	in.add(started, "started with image "+s.Image)
+	if _, init := containerOf(pod, s.Name); init {
+		return in
+	}
 	if why := because(pod, ReadyAfter); why != "" {
 		in.add(started, "not ready yet"+why)
 	}
