@@ -22,6 +22,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/setpoint-io/setpoint/internal/documenttest"
 )
 
 // evening is where the user is.
@@ -69,6 +71,29 @@ func TestWarningsForPeopleAreGroupedAndTheirEndIsShown(t *testing.T) {
 		time.Sleep(gatherFor)
 		synctest.Wait()
 		wantLines(t, &out, "✓ watching again: pods, secrets")
+	})
+}
+
+func TestTheLinesInTheDocumentAreWrittenForPeople(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		log := slog.New(newPeople(&out, slog.LevelInfo, evening, false))
+		for _, kind := range []string{"pods", "secrets", "configmaps"} {
+			log.Warn("cannot watch; trying again until it works", "kind", kind, "reason", "forbidden",
+				"error", fmt.Errorf("listing by watch: %s is forbidden", kind))
+		}
+		time.Sleep(gatherFor)
+		synctest.Wait()
+		for _, kind := range []string{"pods", "secrets", "configmaps"} {
+			log.Warn("watching again", "kind", kind)
+		}
+		time.Sleep(gatherFor)
+		synctest.Wait()
+		for _, b := range documenttest.Blocks(t) {
+			if !documenttest.Same(b.Text, out.String()) {
+				t.Errorf("%s shows\n%s\nthe lines are\n%s", b, b.Text, &out)
+			}
+		}
 	})
 }
 

@@ -6,10 +6,12 @@ package houserules_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/setpoint-io/setpoint/internal/documenttest"
 	"github.com/setpoint-io/setpoint/internal/houserules"
 )
 
@@ -125,6 +127,18 @@ func TestSourceFilesHaveLicenceHeaders(t *testing.T) {
 	keep(t, found, err)
 }
 
+// The document shows the header that a source file needs.
+func TestTheHeaderInTheDocumentIsTaken(t *testing.T) {
+	for _, b := range documenttest.Blocks(t) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte(b.Text+"\npackage a\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		found, err := houserules.Headers(dir, []string{"a.go"})
+		keep(t, found, err)
+	}
+}
+
 func TestFilesSpeakOfTheProjectAlone(t *testing.T) {
 	found, err := houserules.Texts(root, files(t))
 	keep(t, found, err)
@@ -142,5 +156,10 @@ func TestNoProgramIsCommitted(t *testing.T) {
 
 func TestGoCommandsWorkInTheFolderOfEachModule(t *testing.T) {
 	found, err := houserules.Workspaces(t.Context(), root, files(t))
+	keep(t, found, err)
+}
+
+func TestDocumentsAreTested(t *testing.T) {
+	found, err := documenttest.Check(root)
 	keep(t, found, err)
 }

@@ -10,4 +10,7 @@
 //
 // A shell that waits for something does so with the command eventually, which is
 // [Eventually]: it has a deadline, and says what it waited for.
+//
+// A script runs the commands that documents show, and compares what they print, with
+// [Documents] and [DocumentCommands].
 package scripttest

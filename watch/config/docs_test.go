@@ -8,33 +8,41 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/setpoint-io/setpoint/internal/documenttest"
 )
 
 // A block of YAML in the documents is a configuration, or a part of one.
 func TestTheExamplesInTheDocumentsAreRight(t *testing.T) {
-	for file, least := range map[string]int{"watch-config.md": 3, "watch-sinks.md": 5, "watch.md": 1} {
-		text, err := os.ReadFile("../../docs/" + file)
+	for _, b := range documenttest.Blocks(t) {
+		text := b.Text
+		if !strings.HasPrefix(text, "apiVersion:") {
+			text = head + text
+		}
+		c, err := Parse([]byte(text), b.File)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", b, err, text)
+			continue
+		}
+		for _, warning := range c.Warnings() {
+			t.Errorf("%s: %v", b, warning)
+		}
+	}
+}
+
+// The mistake is one in a condition that the document shows without it.
+func TestTheMistakeInTheDocumentIsFound(t *testing.T) {
+	for _, b := range documenttest.Blocks(t) {
+		text, err := os.ReadFile("../../" + b.File)
 		if err != nil {
 			t.Fatal(err)
 		}
-		examples := 0
-		for i, block := range strings.Split(string(text), "```yaml\n")[1:] {
-			block, _, _ = strings.Cut(block, "```")
-			if !strings.HasPrefix(block, "apiVersion:") {
-				block = head + block
-			}
-			c, err := Parse([]byte(block), file)
-			if err != nil {
-				t.Errorf("%s, example %d: %v\n%s", file, i+1, err, block)
-				continue
-			}
-			for _, warning := range c.Warnings() {
-				t.Errorf("%s, example %d: %v", file, i+1, warning)
-			}
-			examples++
-		}
-		if examples < least {
-			t.Errorf("%s has %d examples, want at least %d", file, examples, least)
+		_, example, _ := strings.Cut(string(text), "```yaml\nwatch:\n")
+		example, _, _ = strings.Cut(example, "```")
+		wrong := strings.Replace(example, "!object.", "!objekt.", 1)
+		_, err = Parse([]byte(head+"watch:\n"+wrong), "config.yaml")
+		if wrong == example || err == nil || !documenttest.Same(b.Text, err.Error()) {
+			t.Errorf("%s shows\n%s\nthe mistake is\n%v", b, b.Text, err)
 		}
 	}
 }

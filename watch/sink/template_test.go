@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/setpoint-io/setpoint/internal/documenttest"
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/sink"
 )
@@ -125,21 +125,16 @@ var recipes = map[string][]any{
 }
 
 func TestTheRecipesOfTheDocumentSendWhatServicesTake(t *testing.T) {
-	text, err := os.ReadFile("../../docs/watch-sinks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var found []string
-	for _, block := range strings.Split(string(text), "```yaml\n")[1:] {
-		block, _, _ = strings.Cut(block, "```")
+	for _, b := range documenttest.Blocks(t) {
 		var file struct {
 			Sinks []struct {
 				Name         string
 				sink.Options `yaml:",inline"`
 			}
 		}
-		if err := yaml.Unmarshal([]byte(block), &file); err != nil {
-			t.Fatal(err, block)
+		if err := yaml.Unmarshal([]byte(b.Text), &file); err != nil {
+			t.Fatal(b, err)
 		}
 		for _, s := range file.Sinks {
 			if s.Webhook == nil || s.Webhook.Body == "" {

@@ -210,8 +210,20 @@ func TestALongLineIsShownAroundTheMistake(t *testing.T) {
 		t.Fatal("there is no error")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	if at := strings.Index(lines[2], "^"); !strings.HasPrefix(lines[1][at:], "evnt") || len(lines[1]) > 120 {
+	shown := []rune(lines[1])
+	if at := strings.Index(lines[2], "^"); !strings.HasPrefix(string(shown[at:]), "evnt") || len(shown) > 120 {
 		t.Errorf("the error is\n%s", err)
+	}
+	if text := strings.TrimSpace(lines[1]); !strings.HasPrefix(text, "…") || !strings.HasSuffix(text, "…") {
+		t.Errorf("the line does not show where it was cut:\n%s", err)
+	}
+}
+
+func TestALineThatFitsIsShownWhole(t *testing.T) {
+	const line = `!objekt.metadata.name.startsWith("canary-") && event.kind != "Event"`
+	_, err := Compile(line)
+	if err == nil || !strings.Contains(err.Error(), "\n    "+line+"\n") {
+		t.Errorf("the error is\n%v\nwant the whole line in it", err)
 	}
 }
 

@@ -44,16 +44,22 @@ func (e *CompileError) Error() string {
 	return b.String()
 }
 
-// window returns the part of a long line that the column is in, with every character that
-// would move the caret, or the terminal, replaced by a space.
+// window returns the part of a long line that the column is in, with a "…" where the line goes
+// on, and with every character that would move the caret, or the terminal, replaced by a space.
 func window(line []rune, column int) (string, int) {
 	const before, after = 60, 40
 	column = min(max(column, 0), len(line))
-	if from := column - before; from > 0 {
-		line, column = line[from:], before
+	if len(line) <= before+after {
+		return printed(string(line)), column
 	}
-	line = line[:min(len(line), column+after)]
-	return printed(string(line)), column
+	left, right := "", ""
+	if from := column - before; from > 0 {
+		left, line, column = "…", line[from:], before
+	}
+	if to := column + after; to < len(line) {
+		right, line = "…", line[:to]
+	}
+	return left + printed(string(line)) + right, column + len([]rune(left))
 }
 
 // printed returns a text with a space for each character that is not seen.

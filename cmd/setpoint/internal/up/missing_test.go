@@ -4,11 +4,11 @@
 package up
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/internal/documenttest"
 )
 
 func TestMissingControllersAreAShortParagraphForEachReason(t *testing.T) {
@@ -36,13 +36,9 @@ func TestMissingControllersAreAShortParagraphForEachReason(t *testing.T) {
 // The list becomes shorter with each controller that is built in.
 func TestTheDocumentsShowTheKindsWithoutAController(t *testing.T) {
 	want := describeMissing(registry.WithoutController(registry.Known()))
-	for _, file := range []string{"../../../../README.md", "../../../../docs/command-line.md"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(text), want) {
-			t.Errorf("%s does not show%s", file, want)
+	for _, b := range documenttest.Blocks(t) {
+		if !strings.Contains("\n"+b.Text, want) {
+			t.Errorf("%s does not show%s", b, want)
 		}
 	}
 }
