@@ -21,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/setpoint-io/setpoint/internal/documenttest"
 )
 
 // The tests of the command live here rather than beside it: every test binary
@@ -56,6 +58,8 @@ func removeBuiltBinary() {
 type line struct {
 	State, Component, Kubeconfig, DataDir, CAFile, CAKeyFile, ServiceAccountKeyFile, Reason, Error, Elapsed string
 	Servers                                                                                                 []string
+
+	text string // as it is printed
 }
 
 // child is a running setpoint-controlplane.
@@ -98,6 +102,7 @@ func startBinary(t *testing.T, tmp string, args ...string) *child {
 				t.Errorf("standard output has a line that is not JSON: %q", s.Text())
 				continue
 			}
+			l.text = s.Text()
 			c.lines <- l
 		}
 		c.ended <- c.cmd.Wait()
@@ -154,7 +159,9 @@ func TestCommandReportsItsWayToReadyAndStopsOnSignal(t *testing.T) {
 	c := startBinary(t, t.TempDir(), "--kubeconfig", kubeconfig, "--nodes", "1", "--feature-gates", "MutableCSINodeAllocatableCount=true")
 	var steps []string
 	var ready line
+	printed := ""
 	for l := range c.lines {
+		printed += l.text + "\n"
 		if l.Component == "" {
 			ready = l
 			break
@@ -167,6 +174,11 @@ func TestCommandReportsItsWayToReadyAndStopsOnSignal(t *testing.T) {
 	want := "etcd starting, etcd ready, kube-apiserver starting, kube-scheduler starting, kube-apiserver ready, kube-scheduler ready, nodes starting, nodes ready"
 	if got := strings.Join(steps, ", "); got != want {
 		t.Errorf("the steps were %q, want %q", got, want)
+	}
+	for _, b := range documenttest.Blocks(t) {
+		if missing := documenttest.Missing(b.Text, printed); missing != "" {
+			t.Errorf("%s shows %q; printed is\n%s", b, missing, printed)
+		}
 	}
 	if ready.State != "ready" || ready.Kubeconfig != kubeconfig || len(ready.Servers) != 1 || ready.Elapsed == "" {
 		t.Fatalf("the last line before it serves is %+v\n%s", ready, &c.stderr)

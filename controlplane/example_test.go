@@ -49,3 +49,21 @@ func Example() {
 	// namespace default is Active
 	// stopped
 }
+
+// Two API servers on one etcd, for a program that returns its errors.
+func ExampleStart() {
+	start := func(ctx context.Context) error {
+		cp, err := controlplane.Start(ctx, controlplane.Options{APIServers: 2})
+		if err != nil {
+			return err
+		}
+		defer cp.Stop(context.Background())
+		client, err := kubernetes.NewForConfig(cp.AdminConfig())
+		if err != nil {
+			return err
+		}
+		_, err = client.Discovery().ServerVersion()
+		return err
+	}
+	_ = start // Example starts a control plane
+}

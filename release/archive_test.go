@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/setpoint-io/setpoint/internal/documenttest"
 )
 
 // small releases the module in testdata, whose commands build within a second. The module
@@ -191,8 +194,8 @@ func TestOnlyArchivesForLinuxHaveTheControlPlane(t *testing.T) {
 	}
 }
 
-// An archive with the programs that make has built is unpacked. Nothing but its folder says
-// where they are.
+// An archive with the programs that make has built is unpacked, and runs, by the commands of the
+// document. Nothing but its folder says where they are.
 func TestUpRunsFromAnArchiveAlone(t *testing.T) {
 	t.Parallel()
 	if host.os != "linux" {
@@ -204,25 +207,32 @@ func TestUpRunsFromAnArchiveAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "archive.tar")
-	if err := create(file, func(w io.Writer) error { return files.write(w, r.created) }); err != nil {
-		t.Fatal(err)
-	}
-	packed, err := os.Open(file)
+	kubectl, err := filepath.Abs(kubectlProgram())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer packed.Close()
-	dir := t.TempDir()
-	unpack(t, dir, packed)
-
-	up := exec.CommandContext(t.Context(), filepath.Join(dir, r.archiveName(host), "bin/setpoint"),
-		"up", "--nodes", "1", "--", kubectlProgram(), "wait", "--for=condition=Ready", "--timeout=60s", "node/node-0")
-	up.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
-	up.Cancel = func() error { return up.Process.Signal(os.Interrupt) }
-	up.WaitDelay = time.Minute
-	said, err := up.CombinedOutput()
-	if want := "node/node-0 condition met"; err != nil || !strings.Contains(string(said), want) {
-		t.Errorf("setpoint up of the archive: %v\n%s\nwant %q in it", err, said, want)
+	for _, b := range documenttest.Blocks(t) {
+		dir := t.TempDir()
+		file := filepath.Join(dir, r.archiveName(host)+".tar.gz")
+		if err := create(file, func(w io.Writer) error {
+			z := gzip.NewWriter(w)
+			return errors.Join(files.write(z, r.created), z.Close())
+		}); err != nil {
+			t.Fatal(err)
+		}
+		commands := strings.ReplaceAll(b.Text, "setpoint_v0.3.0_linux_amd64", r.archiveName(host))
+		commands = strings.TrimSpace(commands) + " --nodes 1 -- " + kubectl + " wait --for=condition=Ready --timeout=60s node/node-0"
+		up := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands)
+		up.Dir = dir
+		up.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "PATH=" + systemPath}
+		up.Cancel = func() error { return up.Process.Signal(os.Interrupt) }
+		up.WaitDelay = time.Minute
+		said, err := up.CombinedOutput()
+		if want := "node/node-0 condition met"; err != nil || !strings.Contains(string(said), want) {
+			t.Errorf("%s: %s: %v\n%s\nwant %q in it", b, commands, err, said, want)
+		}
 	}
 }
+
+// systemPath has tar and gzip, and no program of ours.
+const systemPath = "/usr/local/bin:/usr/bin:/bin"

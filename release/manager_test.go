@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/setpoint-io/setpoint/internal/documenttest"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest"
 )
@@ -94,6 +95,24 @@ func accountConfig(t *testing.T, cluster *setpointtest.Environment, file, accoun
 	}
 }
 
+// inCheckout returns a function that runs a command of a document in the checkout, with kubectl as
+// administrator of a cluster.
+func inCheckout(t *testing.T, cluster *setpointtest.Environment, b documenttest.Block) func(command string) {
+	t.Helper()
+	program, err := filepath.Abs(kubectlProgram())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(command string) {
+		shell := exec.CommandContext(t.Context(), "sh", "-c", command)
+		shell.Dir = ".."
+		shell.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "PATH="+filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH"))
+		if out, err := shell.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %s: %v\n%s", b, command, err, out)
+		}
+	}
+}
+
 // deployment is the one of the manifests.
 func deployment(t *testing.T) *appsv1.Deployment {
 	t.Helper()
@@ -122,7 +141,9 @@ func runsTheManager(t *testing.T, root string) {
 		}
 	}
 
-	kubectl(t, cluster, "apply", "-k", manifests)
+	documented := documenttest.Blocks(t)[0]
+	run := inCheckout(t, cluster, documented)
+	run(documented.Commands()[0])
 	accountConfig(t, cluster, filepath.Join(root, "kubeconfig"), "setpoint-manager")
 	d := deployment(t)
 	if c := d.Spec.Template.Spec.Containers[0]; len(c.Command) > 0 {
@@ -147,6 +168,7 @@ func runsTheManager(t *testing.T, root string) {
 
 	key := object.Key{Namespace: "kube-system", Name: "setpoint-manager"}
 	setpointtest.Await(t, cluster.Client, key, "both replicas are available", func(d *appsv1.Deployment) bool { return d.Status.AvailableReplicas == 2 })
+	run(documented.Commands()[1])
 	lease := object.Key{Namespace: "kube-system", Name: "kube-controller-manager"}
 	setpointtest.Await(t, cluster.Client, lease, "the manager holds the lease", func(l *coordinationv1.Lease) bool {
 		return l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != ""

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -47,6 +48,7 @@ const raceOptions = "GORACE"
 //	ended [-as NAME] [STATUS]         waits until it has ended by itself
 //	isjson FILE                       each line is a JSON object
 //	receive NAME                      is a webhook: its URL is in NAME.url, and what it is sent in NAME
+//	block, lines, shown, …            use the blocks of documents that name the script (package scripttest)
 //
 // What a watch prints is in the file told, and what it says on standard error in said, or in
 // NAME.told and NAME.said. With -now it is not waited for.
@@ -71,12 +73,19 @@ func TestScripts(t *testing.T) {
 			w := &watches{byName: map[string]*watchProcess{}}
 			e.Values[watchesKey{}] = w
 			e.Defer(w.kill)
-			return (&environment{e}).setup(kubeconfig)
+			return errors.Join((&environment{e}).setup(kubeconfig), scripttest.Documents(e, t.Name()))
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "await": await, "end": end, "ended": ended, "isjson": isJSON, "receive": receive,
-		},
+		Cmds: commands(),
 	})
+}
+
+// commands are those of the scripts.
+func commands() map[string]func(*testscript.TestScript, bool, []string) {
+	all := scripttest.DocumentCommands()
+	maps.Copy(all, map[string]func(*testscript.TestScript, bool, []string){
+		"start": start, "await": await, "end": end, "ended": ended, "isjson": isJSON, "receive": receive,
+	})
+	return all
 }
 
 // atATime is how many scripts run at a time.

@@ -6,6 +6,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -105,6 +106,9 @@ func runScripts(t *testing.T, dir string, more ...func(*testscript.Env) error) {
 			e.Setenv("FREE", freePort(t))
 			e.Setenv("CHECKOUT", filepath.Dir(bin))
 			setGo(t, e)
+			if err := scripttest.Documents(e, t.Name()); err != nil {
+				return err
+			}
 			for _, setup := range more {
 				if err := setup(e); err != nil {
 					return err
@@ -112,17 +116,24 @@ func runScripts(t *testing.T, dir string, more ...func(*testscript.Env) error) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"waitfile": waitFile,
-			"waittext": waitText,
-			"mode":     mode,
-			"signal":   sendSignal,
-			"gone":     gone,
-			"isjson":   isJSON,
-
-			"certrequest": certRequest,
-		},
+		Cmds: commands(),
 	})
+}
+
+// commands are those of the scripts.
+func commands() map[string]func(*testscript.TestScript, bool, []string) {
+	all := scripttest.DocumentCommands()
+	maps.Copy(all, map[string]func(*testscript.TestScript, bool, []string){
+		"waitfile": waitFile,
+		"waittext": waitText,
+		"mode":     mode,
+		"signal":   sendSignal,
+		"gone":     gone,
+		"isjson":   isJSON,
+
+		"certrequest": certRequest,
+	})
+	return all
 }
 
 // freePort is a port that nothing listens on: the kernel gave it to us, and we

@@ -6,15 +6,16 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/setpointtest"
 )
 
@@ -106,6 +107,43 @@ func findKubectl(t *testing.T) string {
 	return ""
 }
 
+// buffer is a buffer that one goroutine fills and another one reads.
+type buffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+var times = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d |after=\S+`)
+
+func withoutTimes(text string) string { return times.ReplaceAllString(text, "") }
+
+// logLines returns the lines of the program's log that the tutorial shows, without times.
+func logLines(t *testing.T) []string {
+	t.Helper()
+	var lines []string
+	for line := range strings.Lines(strings.Join(blocks(t, ""), "\n")) {
+		if line = strings.TrimSuffix(line, "\n"); times.MatchString(line) {
+			lines = append(lines, withoutTimes(line))
+		}
+	}
+	if len(lines) == 0 {
+		t.Errorf("%s shows no line of the log", tutorial)
+	}
+	return lines
+}
+
 func TestTheSessionsOfTheTutorialGoAsItSays(t *testing.T) {
 	cluster := setpointtest.Own(t) // the sessions show what is in it
 	kubeconfig, kubectl := cluster.Kubeconfig, findKubectl(t)
@@ -121,13 +159,19 @@ func TestTheSessionsOfTheTutorialGoAsItSays(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() {
-		ended <- run(ctx, cluster.Config, hosts(outside), manager.Log(slog.New(slog.NewTextHandler(t.Output(), nil))))
-	}()
+	logged := &buffer{}
+	log.SetOutput(io.MultiWriter(t.Output(), logged)) // of slog.Default, with which the program logs
+	go func() { ended <- run(ctx, cluster.Config, hosts(outside)) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+		log.SetOutput(os.Stderr)
+		for _, line := range logLines(t) {
+			if !strings.Contains(withoutTimes(logged.String()), line) {
+				t.Errorf("the program logs no line %q:\n%s", line, logged)
+			}
 		}
 	}()
 

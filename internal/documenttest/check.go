@@ -44,8 +44,9 @@ func Check(root string) ([]string, error) {
 	return found, nil
 }
 
-// exists returns an error if there is no such test, or if it does not read documents: neither
-// by this package, nor by the name of the file. Examples cannot import this package.
+// exists returns an error if there is no such test, or if its file does not read documents: by
+// this package, by that of scripts, or by the name of the document, as examples do, which cannot
+// import either.
 func exists(root, document, test string) error {
 	folder, name, ok := strings.Cut(test, " ")
 	name, script, isScript := strings.Cut(name, "/")
@@ -65,7 +66,7 @@ func exists(root, document, test string) error {
 			continue
 		}
 		if !mentions(syntax, document) {
-			return errors.New("the file of the test neither uses documenttest nor names the document")
+			return errors.New("the file of the test neither uses documenttest or scripttest.Documents nor names the document")
 		}
 		if isScript {
 			return scriptExists(filepath.Join(filepath.Dir(file), "testdata"), script)
@@ -87,7 +88,7 @@ func mentions(syntax *ast.File, document string) (found bool) {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			x, ok := n.X.(*ast.Ident)
-			found = found || ok && x.Name == "documenttest"
+			found = found || ok && (x.Name == "documenttest" || x.Name == "scripttest" && n.Sel.Name == "Documents")
 		case *ast.BasicLit:
 			found = found || n.Kind == token.STRING && strings.HasSuffix(strings.Trim(n.Value, "\"`"), document)
 		}

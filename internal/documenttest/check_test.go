@@ -50,7 +50,7 @@ func TestEachBlockNeedsATestThatReadsDocuments(t *testing.T) {
 	}
 	want := []string{
 		"docs/a.md:17: cmd TestReads/missing: there is no script missing.txtar",
-		"docs/a.md:21: cmd TestDoesNotRead: the file of the test neither uses documenttest nor names the document",
+		"docs/a.md:21: cmd TestDoesNotRead: the file of the test neither uses documenttest or scripttest.Documents nor names the document",
 		"docs/a.md:1: no test runs or compares this block. Name one that does in the line before it, " +
 			"<!-- test: FOLDER TestName -->, or write <!-- not run: REASON -->; go doc ./internal/documenttest",
 		"docs/a.md:25: cmd TestMissing: there is no such test",

@@ -4,6 +4,7 @@
 package scripttest
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -49,17 +50,18 @@ func Documents(e *testscript.Env, test string) error {
 // DocumentCommands are the commands of a script that use the blocks of documents. A block is called by the heading
 // above it, as in links; a number behind it counts the blocks of a heading, from the second one:
 //
-//	block NAME [OLD=NEW...]          runs a block in a shell. Each output that the block shows is compared
-//	lines NAME TEXT [OLD=NEW...]     runs each command of a list until it prints TEXT, and ends it by SIGTERM.
+//	block NAME [OLD=>NEW...]          runs a block in a shell. Each output that the block shows is compared
+//	lines NAME TEXT [OLD=>NEW...]     runs each command of a list until it prints TEXT, and ends it by SIGTERM.
 //	                                 A word "+WORD" is added to each command
-//	parsed NAME [OLD=NEW...]         has each command of a list read its flags, by --help
-//	shown NAME FILE [OLD=NEW...]     compares the outputs of a block with lines of a file, in their order
+//	parsed NAME [OLD=>NEW...]         has each command of a list read its flags, by --help
+//	written NAME FILE [OLD=>NEW...]   writes a block to a file
+//	shown NAME FILE [OLD=>NEW...]     compares the outputs of a block with lines of a file, in their order
 //
 // OLD is replaced by NEW before. What is printed may be in a namespace of the script, $NS, where the
 // document shows the namespace default.
 func DocumentCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"block": runBlock, "lines": runLines, "parsed": parseLines, "shown": compareFile,
+		"block": runBlock, "lines": runLines, "parsed": parseLines, "written": writeFile, "shown": compareFile,
 	}
 }
 
@@ -80,9 +82,9 @@ func find(ts *testscript.TestScript, neg bool, args []string) (b documenttest.Bl
 			added = append(added, word)
 			continue
 		}
-		from, to, ok := strings.Cut(arg, "=")
+		from, to, ok := strings.Cut(arg, "=>")
 		if !ok || !strings.Contains(b.Text, from) {
-			ts.Fatalf("%s: want OLD=NEW with a text of the block, have %q", b, arg)
+			ts.Fatalf("%s: want OLD=>NEW with a text of the block, have %q", b, arg)
 		}
 		b.Text = strings.ReplaceAll(b.Text, from, to)
 	}
@@ -94,16 +96,23 @@ func find(ts *testscript.TestScript, neg bool, args []string) (b documenttest.Bl
 // a program.
 var again = regexp.MustCompile(`^(kubectl (get|logs|events|describe|top)|cat|ls|curl) `)
 
+// readAgainPause is the time between two tries of a reader.
+const readAgainPause = 300 * time.Millisecond
+
 func runBlock(ts *testscript.TestScript, neg bool, args []string) {
 	b, _ := find(ts, neg, args)
 	steps := b.Steps()
 	if len(steps) == 0 {
-		ts.Check(ts.Exec("sh", "-e", "-c", b.Text))
+		shell := "sh"
+		if b.Language == "bash" {
+			shell = "bash"
+		}
+		ts.Check(ts.Exec(shell, "-e", "-c", b.Text))
 		return
 	}
 	for _, step := range steps {
 		last := ""
-		for end := time.Now().Add(patience); ; time.Sleep(retryPause) {
+		for end := time.Now().Add(patience); ; time.Sleep(readAgainPause) {
 			last = run(ts, step.Command)
 			if documenttest.Same(step.Output, last) {
 				break
@@ -144,7 +153,7 @@ esac
 
 func runLines(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
-		ts.Fatalf("usage: lines NAME TEXT [OLD=NEW...] [+WORD...]")
+		ts.Fatalf("usage: lines NAME TEXT [OLD=>NEW...] [+WORD...]")
 	}
 	b, added := find(ts, neg, append([]string{args[0]}, args[2:]...))
 	for _, command := range b.Commands() {
@@ -169,9 +178,17 @@ func parseLines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+func writeFile(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: written NAME FILE [OLD=>NEW...]")
+	}
+	b, _ := find(ts, neg, append([]string{args[0]}, args[2:]...))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.Text), 0o600))
+}
+
 func compareFile(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
-		ts.Fatalf("usage: shown NAME FILE [OLD=NEW...]")
+		ts.Fatalf("usage: shown NAME FILE [OLD=>NEW...]")
 	}
 	b, _ := find(ts, neg, append([]string{args[0]}, args[2:]...))
 	printed := ts.ReadFile(args[1])
