@@ -44,7 +44,7 @@ func Check(root string) ([]string, error) {
 	return found, nil
 }
 
-// exists returns an error if there is no such test, or if its file does not read documents: by
+// exists returns an error if there is no such test, or if no test of its package reads documents: by
 // this package, by that of scripts, or by the name of the document, as examples do, which cannot
 // import either.
 func exists(root, document, test string) error {
@@ -57,23 +57,24 @@ func exists(root, document, test string) error {
 	if err != nil {
 		return err
 	}
+	declared, reads := false, false
 	for _, file := range files {
 		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
-		if !declares(syntax, name) {
-			continue
-		}
-		if !mentions(syntax, document) {
-			return errors.New("the file of the test neither uses documenttest or scripttest.Documents nor names the document")
-		}
-		if isScript {
-			return scriptExists(filepath.Join(filepath.Dir(file), "testdata"), script)
-		}
-		return nil
+		declared = declared || declares(syntax, name)
+		reads = reads || mentions(syntax, document)
 	}
-	return errors.New("there is no such test")
+	switch {
+	case !declared:
+		return errors.New("there is no such test")
+	case !reads:
+		return errors.New("the tests of the package neither use documenttest or scripttest.Documents nor name the document")
+	case isScript:
+		return scriptExists(filepath.Join(root, filepath.FromSlash(folder), "testdata"), script)
+	}
+	return nil
 }
 
 func declares(syntax *ast.File, test string) bool {
@@ -89,6 +90,9 @@ func mentions(syntax *ast.File, document string) (found bool) {
 		case *ast.SelectorExpr:
 			x, ok := n.X.(*ast.Ident)
 			found = found || ok && (x.Name == "documenttest" || x.Name == "scripttest" && n.Sel.Name == "Documents")
+		case *ast.CallExpr: // in this package
+			x, ok := n.Fun.(*ast.Ident)
+			found = found || ok && x.Name == "Blocks"
 		case *ast.BasicLit:
 			found = found || n.Kind == token.STRING && strings.HasSuffix(strings.Trim(n.Value, "\"`"), document)
 		}

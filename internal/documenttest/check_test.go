@@ -34,13 +34,13 @@ func TestEachBlockNeedsATestThatReadsDocuments(t *testing.T) {
 			"<!-- test: cmd TestReadsByName -->\n" + fence +
 			"<!-- test: cmd TestReads/there -->\n" + fence +
 			"<!-- test: cmd TestReads/missing -->\n" + fence +
-			"<!-- test: cmd TestDoesNotRead -->\n" + fence +
+			"<!-- test: other TestDoesNotRead -->\n" + fence +
 			"<!-- test: cmd TestMissing -->\n" + fence +
 			"<!-- test: cmd -->\n" + fence +
 			"<!-- not run: a drawing -->\n" + fence,
 		"cmd/a_test.go":            "package cmd\n\nfunc TestReads(t *testing.T) { documenttest.Blocks(t) }\n",
 		"cmd/b_test.go":            "package cmd\n\nconst file = \"../docs/a.md\"\n\nfunc TestReadsByName(t *testing.T) {}\n",
-		"cmd/c_test.go":            "package cmd\n\nfunc TestDoesNotRead(t *testing.T) {}\n",
+		"other/c_test.go":          "package other\n\nfunc TestDoesNotRead(t *testing.T) {}\n",
 		"cmd/testdata/there.txtar": "",
 		"testdata/ignored.md":      fence,
 	})
@@ -50,7 +50,7 @@ func TestEachBlockNeedsATestThatReadsDocuments(t *testing.T) {
 	}
 	want := []string{
 		"docs/a.md:17: cmd TestReads/missing: there is no script missing.txtar",
-		"docs/a.md:21: cmd TestDoesNotRead: the file of the test neither uses documenttest or scripttest.Documents nor names the document",
+		"docs/a.md:21: other TestDoesNotRead: the tests of the package neither use documenttest or scripttest.Documents nor name the document",
 		"docs/a.md:1: no test runs or compares this block. Name one that does in the line before it, " +
 			"<!-- test: FOLDER TestName -->, or write <!-- not run: REASON -->; go doc ./internal/documenttest",
 		"docs/a.md:25: cmd TestMissing: there is no such test",
