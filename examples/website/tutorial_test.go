@@ -133,7 +133,7 @@ func withoutTimes(text string) string { return times.ReplaceAllString(text, "") 
 func logLines(t *testing.T) []string {
 	t.Helper()
 	var lines []string
-	for line := range strings.Lines(strings.Join(blocks(t, ""), "\n")) {
+	for line := range strings.Lines(strings.Join(blocks(t, "text"), "\n")) {
 		if line = strings.TrimSuffix(line, "\n"); times.MatchString(line) {
 			lines = append(lines, withoutTimes(line))
 		}
