@@ -213,15 +213,9 @@ func (r *reconciler) measure(ctx context.Context, s *snapshot) error {
 
 // rescale writes the new size. That it was refused is in the plan, and no error.
 func (r *reconciler) rescale(ctx context.Context, s *snapshot, t *target, p *plan) (outcome, error) {
-	if p.toZero(s) && !r.options.KeepZero {
-		// The condition is written first. If this process were killed between the two writes, the
-		// target would stay at zero for ever: no process would know that it is to come back.
-		before := *p
-		before.status = *p.status.DeepCopy()
-		before.status.DesiredReplicas = s.current()
-		before.atZero()
+	if first, needed := p.first(s, &r.options); needed {
 		var err error
-		if s.hpa, err = r.write(ctx, s.hpa, &before); err != nil {
+		if s.hpa, err = r.write(ctx, s.hpa, &first); err != nil {
 			return refused, err
 		}
 	}
@@ -237,7 +231,7 @@ func (r *reconciler) rescale(ctx context.Context, s *snapshot, t *target, p *pla
 		p.notScaled(s, err)
 		p.err = fmt.Errorf("scaling %s to %d: %w", targetOf(s.hpa), p.replicas, err)
 		if client.Unanswered(err) {
-			r.update(s.hpa, func(m *memory) { m.lost = &lostChange{change{p.now, p.replicas - s.current()}, p.replicas} })
+			r.update(s.hpa, func(m *memory) { m.lost = &lostChange{change{at: p.now, by: p.replicas - s.current()}, p.replicas} })
 		}
 	}
 	return is, nil
@@ -306,7 +300,7 @@ func (r *reconciler) begin(hpa *autoscalingv2.HorizontalPodAutoscaler, current i
 		m = memory{uid: hpa.UID, history: r.options.takeOver(hpa, current, now)}
 	}
 	if m.lost != nil && current == m.lost.to {
-		m.history, m.scaledAt = m.history.changed(m.lost.at, m.lost.by), m.lost.at
+		m.history, m.scaledAt = m.history.changed(m.lost.change), m.lost.at
 	}
 	m.lost = nil
 	r.remember(object.KeyOf(hpa), m)

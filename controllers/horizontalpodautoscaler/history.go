@@ -27,10 +27,12 @@ type recommendation struct {
 	replicas int32
 }
 
-// change is a change of the number of replicas: by how many.
+// change is a change of the number of replicas: by how many. unsure is set if it was made before its
+// time: no process has noted when.
 type change struct {
-	at time.Time
-	by int32
+	at     time.Time
+	by     int32
+	unsure bool
 }
 
 // mostRecommendations is how many recommendations a history keeps of each kind.
@@ -97,23 +99,22 @@ func firstWithin(all []recommendation, within func(time.Time) bool) (recommendat
 }
 
 // changed adds a change of the number of replicas.
-func (h history) changed(at time.Time, by int32) history {
-	h.changes = append(slices.Clone(h.changes), change{at, by})
+func (h history) changed(c change) history {
+	h.changes = append(slices.Clone(h.changes), c)
 	return h
 }
 
-// since returns how many replicas were added and removed since a time.
-func (h history) since(cutoff time.Time) (added, removed int32) {
+// startOfPeriod returns how many replicas there were at the start of a period, from which the
+// policies of one direction count. A change of the other direction would allow a larger step, so it
+// counts only if its time is known.
+func (h history) startOfPeriod(current int32, start time.Time, up bool) int64 {
+	replicas := int64(current)
 	for _, c := range h.changes {
-		switch {
-		case !c.at.After(cutoff):
-		case c.by > 0:
-			added += c.by
-		default:
-			removed -= c.by
+		if c.at.After(start) && !(c.unsure && up != (c.by > 0)) {
+			replicas -= int64(c.by)
 		}
 	}
-	return added, removed
+	return replicas
 }
 
 // prune removes what no rule looks back on any more. The newest recommendation stays.

@@ -253,7 +253,7 @@ func (p *plan) scaled(s *snapshot, o *Options) {
 	p.status.LastScaleTime = &metav1.Time{Time: p.now}
 	if s.hpa.Spec.Behavior != nil {
 		_, period := o.lookback(s.hpa)
-		next := p.history.changed(p.now, p.replicas-from)
+		next := p.history.changed(change{at: p.now, by: p.replicas - from})
 		next.changes = recent(next.changes, p.now.Add(-period))
 		p.history = &next
 	}
@@ -270,6 +270,26 @@ func (p *plan) scaled(s *snapshot, o *Options) {
 // toZero reports whether the plan takes the last replicas away so that the metrics can bring them back.
 func (p *plan) toZero(s *snapshot) bool {
 	return s.current() > 0 && p.replicas == 0 && s.least() == 0 && measuresOthers(s.hpa)
+}
+
+// first returns the status that must be written before the new size, or false if none must. If this
+// process is killed between the two writes, the next one reads in it what it needs to know:
+//
+//   - that the target is at zero because of its metrics. Otherwise it would stay there for ever;
+//   - the size before the change, so that the change counts for the policies of spec.behavior. The
+//     status has it, except before the first change and after one by another client.
+func (p *plan) first(s *snapshot, o *Options) (plan, bool) {
+	toZero := p.toZero(s) && !o.KeepZero
+	has := len(s.hpa.Status.Conditions) > 0 && s.hpa.Status.DesiredReplicas == s.current()
+	if !toZero && (has || s.hpa.Spec.Behavior == nil) {
+		return plan{}, false
+	}
+	first := plan{status: *p.status.DeepCopy(), history: p.history, now: p.now}
+	first.status.DesiredReplicas = s.current()
+	if toZero {
+		first.atZero()
+	}
+	return first, true
 }
 
 // notScaled notes that the new size was refused.

@@ -54,7 +54,7 @@ func (d direction) highest(current int32, h history, now time.Time) int32 {
 	case len(d.policies) == 0:
 		return math.MaxInt32
 	}
-	limit := d.each(current, h, now, func(start int64, p autoscalingv2.HPAScalingPolicy) float64 {
+	limit := d.each(h.starts(current, now, true), func(start int64, p autoscalingv2.HPAScalingPolicy) float64 {
 		if p.Type == autoscalingv2.PodsScalingPolicy {
 			return float64(start + int64(p.Value))
 		}
@@ -73,7 +73,7 @@ func (d direction) lowest(current int32, h history, now time.Time) int32 {
 	case len(d.policies) == 0:
 		return 0
 	}
-	limit := d.each(current, h, now, func(start int64, p autoscalingv2.HPAScalingPolicy) float64 {
+	limit := d.each(h.starts(current, now, false), func(start int64, p autoscalingv2.HPAScalingPolicy) float64 {
 		if p.Type == autoscalingv2.PodsScalingPolicy {
 			return float64(start - int64(p.Value))
 		}
@@ -82,13 +82,12 @@ func (d direction) lowest(current int32, h history, now time.Time) int32 {
 	return min(limit, current)
 }
 
-// each returns the largest or the smallest of what the policies propose, by how many replicas there
-// were at the start of the period of each.
-func (d direction) each(current int32, h history, now time.Time, propose func(int64, autoscalingv2.HPAScalingPolicy) float64, largest bool) int32 {
+// each returns the largest or the smallest of what the policies propose. start returns how many replicas
+// there were at the start of the period of a policy.
+func (d direction) each(start func(period time.Duration) int64, propose func(int64, autoscalingv2.HPAScalingPolicy) float64, largest bool) int32 {
 	var limit int32
 	for i, p := range d.policies {
-		added, removed := h.since(now.Add(-time.Duration(p.PeriodSeconds) * time.Second))
-		proposed := toReplicas(propose(int64(current)-int64(added)+int64(removed), p))
+		proposed := toReplicas(propose(start(time.Duration(p.PeriodSeconds)*time.Second), p))
 		switch {
 		case i == 0:
 			limit = proposed
@@ -99,4 +98,9 @@ func (d direction) each(current int32, h history, now time.Time, propose func(in
 		}
 	}
 	return limit
+}
+
+// starts returns how many replicas there were at the start of periods that end now.
+func (h history) starts(current int32, now time.Time, up bool) func(time.Duration) int64 {
+	return func(period time.Duration) int64 { return h.startOfPeriod(current, now.Add(-period), up) }
 }

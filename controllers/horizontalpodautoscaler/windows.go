@@ -21,7 +21,7 @@ import (
 // something to remember. kube-controller-manager leaves it as it is.
 const historyAnnotation = "setpoint.io/scaling-history"
 
-// saved is the form of the annotation. Times are in whole seconds.
+// saved is the form of the annotation.
 type saved struct {
 	// Size is how many replicas the target was to have when this was written.
 	Size    int32                 `json:"size"`
@@ -38,6 +38,8 @@ type savedRecommendation struct {
 type savedChange struct {
 	At time.Time `json:"at"`
 	By int32     `json:"by"`
+	// Unsure says that the change was made before this time.
+	Unsure bool `json:"unsure,omitempty"`
 }
 
 // mostSaved is the largest annotation that is read, in bytes.
@@ -55,13 +57,13 @@ func (h history) save(size int32) string {
 	}
 	s := saved{Size: size}
 	for _, r := range h.high {
-		s.Highest = append(s.Highest, savedRecommendation{up(r.at), r.replicas})
+		s.Highest = append(s.Highest, savedRecommendation{r.at.UTC(), r.replicas})
 	}
 	for _, r := range h.low {
-		s.Lowest = append(s.Lowest, savedRecommendation{up(r.at), r.replicas})
+		s.Lowest = append(s.Lowest, savedRecommendation{r.at.UTC(), r.replicas})
 	}
 	for _, c := range h.changes {
-		s.Changes = append(s.Changes, savedChange{up(c.at), c.by})
+		s.Changes = append(s.Changes, savedChange{c.at.UTC(), c.by, c.unsure})
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -69,9 +71,6 @@ func (h history) save(size int32) string {
 	}
 	return string(text)
 }
-
-// up rounds a time up to a second: an early time would end a window too soon.
-func up(t time.Time) time.Time { return t.Add(time.Second - 1).Truncate(time.Second).UTC() }
 
 // load returns the history of an annotation, and the size. Any client that may change the object may
 // have written it: what cannot be used is left out, and no time is later than now.
@@ -94,7 +93,7 @@ func load(text string, now time.Time) (h history, size int32, ok bool) {
 	}
 	for _, c := range inTime(s.Changes, func(c savedChange) time.Time { return c.At }) {
 		if c.By != math.MinInt32 {
-			h.changes = append(h.changes, change{at(c.At), c.By})
+			h.changes = append(h.changes, change{at(c.At), c.By, c.Unsure})
 		}
 	}
 	if len(h.high) == 0 || len(h.low) == 0 {
@@ -151,11 +150,12 @@ func (o *Options) takeOver(hpa *autoscalingv2.HorizontalPodAutoscaler, current i
 		h = h.recommend(recommendation{now, newest.replicas})
 	}
 	if at := scaledByAnother(hpa, h); known && !at.IsZero() && hpa.Status.DesiredReplicas != size {
-		h, complete = h.changed(at, hpa.Status.DesiredReplicas-size), false
+		// The time in the status is cut to a second.
+		h, complete = h.changed(change{at: at.Add(time.Second), by: hpa.Status.DesiredReplicas - size, unsure: true}), false
 		size = hpa.Status.DesiredReplicas
 	}
 	if known && size != current {
-		h, complete = h.changed(now, current-size), false
+		h, complete = h.changed(change{at: now, by: current - size, unsure: true}), false
 	}
 	if !complete {
 		h = h.recommend(recommendation{now, current})
