@@ -143,11 +143,9 @@ func running(name string, labels map[string]string) *corev1.Pod {
 // request.
 func (c *cluster) autoscaler(name string, least, most int32, change ...func(*autoscalingv2.HorizontalPodAutoscaler)) {
 	c.t.Helper()
-	hpa := autoscaler(least, most, change...)
+	named := func(hpa *autoscalingv2.HorizontalPodAutoscaler) { hpa.Spec.ScaleTargetRef.Name = name }
+	hpa := autoscaler(least, most, append([]func(*autoscalingv2.HorizontalPodAutoscaler){named}, change...)...)
 	hpa.Name, hpa.UID, hpa.Generation = name, "", 0
-	if hpa.Spec.ScaleTargetRef.Name == "web" {
-		hpa.Spec.ScaleTargetRef.Name = name
-	}
 	if _, err := client.For[*autoscalingv2.HorizontalPodAutoscaler](c.client).Create(c.t.Context(), hpa); err != nil {
 		c.t.Fatal(err)
 	}
@@ -192,7 +190,6 @@ func (c *cluster) edit(name string, change func(*autoscalingv2.HorizontalPodAuto
 	if _, err := client.For[*autoscalingv2.HorizontalPodAutoscaler](c.client).Update(c.t.Context(), hpa); err != nil {
 		c.t.Fatal(err)
 	}
-	synctest.Wait()
 }
 
 func (c *cluster) hpa(name string) *autoscalingv2.HorizontalPodAutoscaler {
@@ -225,7 +222,6 @@ func (c *cluster) resize(name string, replicas int32) {
 	if err := c.deployments.Put(d); err != nil {
 		c.t.Fatal(err)
 	}
-	synctest.Wait()
 }
 
 func (c *cluster) want(when, name string, size int32) {

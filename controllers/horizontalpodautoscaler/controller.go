@@ -207,8 +207,22 @@ func (r *reconciler) measure(ctx context.Context, s *snapshot) error {
 		s.selector = ambiguous(s.scale.Status.Selector, keys)
 		return nil
 	}
+	if s.selector = stillAmbiguous(s.hpa); s.selector != nil && r.unread(key.Namespace) {
+		return nil
+	}
+	s.selector = nil
 	s.readings = r.metrics.read(ctx, s.hpa, selector)
 	return ctx.Err()
+}
+
+// unread reports whether the targets of some HorizontalPodAutoscalers of a namespace are yet to be read.
+func (r *reconciler) unread(namespace string) bool {
+	for key := range r.autoscalers.Snapshot().Namespace(namespace) {
+		if !r.targets.known(key) {
+			return true
+		}
+	}
+	return false
 }
 
 // rescale writes the new size. That it was refused is in the plan, and no error.

@@ -118,10 +118,9 @@ func (h history) startOfPeriod(current int32, start time.Time, up bool) int64 {
 }
 
 // prune removes what no rule looks back on any more. The newest recommendation stays.
-func (h history) prune(now time.Time, window, period time.Duration) history {
-	old := func(at time.Time) bool { return at.Before(now.Add(-window)) }
-	h.high, h.low = young(h.high, old), young(h.low, old)
-	h.changes = recent(h.changes, now.Add(-period))
+func (h history) prune(now time.Time, l lookback) history {
+	h.high, h.low = young(h.high, now.Add(-l.down)), young(h.low, now.Add(-l.up))
+	h.changes = recent(h.changes, now.Add(-l.period))
 	return h
 }
 
@@ -130,24 +129,28 @@ func recent(all []change, cutoff time.Time) []change {
 	return slices.DeleteFunc(slices.Clone(all), func(c change) bool { return !c.at.After(cutoff) })
 }
 
-func young(all []recommendation, old func(time.Time) bool) []recommendation {
-	for len(all) > 1 && old(all[0].at) {
+// young returns the recommendations since a time, and the newest one.
+func young(all []recommendation, since time.Time) []recommendation {
+	for len(all) > 1 && all[0].at.Before(since) {
 		all = all[1:]
 	}
 	return all
 }
 
-// lookback returns how far the rules of a HorizontalPodAutoscaler look back: at recommendations,
-// and at changes.
-func (o *Options) lookback(hpa *autoscalingv2.HorizontalPodAutoscaler) (window, period time.Duration) {
+// lookback is how far the rules of a HorizontalPodAutoscaler look back: by the windows at the
+// recommendations, and by the longest period at the changes.
+type lookback struct{ up, down, period time.Duration }
+
+func (o *Options) lookback(hpa *autoscalingv2.HorizontalPodAutoscaler) lookback {
 	rules := o.rulesOf(hpa)
 	if rules == nil {
-		return o.DownscaleStabilization, 0
+		return lookback{down: o.DownscaleStabilization}
 	}
+	l := lookback{up: rules.up.window, down: rules.down.window}
 	for _, policies := range [][]autoscalingv2.HPAScalingPolicy{rules.up.policies, rules.down.policies} {
 		for _, p := range policies {
-			period = max(period, time.Duration(p.PeriodSeconds)*time.Second)
+			l.period = max(l.period, time.Duration(p.PeriodSeconds)*time.Second)
 		}
 	}
-	return max(rules.up.window, rules.down.window), period
+	return l
 }

@@ -252,9 +252,7 @@ func (p *plan) scaled(s *snapshot, o *Options) {
 	p.events.Normal("SuccessfulRescale", actionRescale, "New size: %d; reason: %s", p.replicas, p.why)
 	p.status.LastScaleTime = &metav1.Time{Time: p.now}
 	if s.hpa.Spec.Behavior != nil {
-		_, period := o.lookback(s.hpa)
-		next := p.history.changed(change{at: p.now, by: p.replicas - from})
-		next.changes = recent(next.changes, p.now.Add(-period))
+		next := p.history.changed(change{at: p.now, by: p.replicas - from}).prune(p.now, o.lookback(s.hpa))
 		p.history = &next
 	}
 	switch {

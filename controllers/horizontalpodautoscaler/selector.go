@@ -24,6 +24,13 @@ type selectorProblem struct {
 	ends            string
 }
 
+// reasonAmbiguous is the reason of the condition, and of the Event, that Pods have several
+// HorizontalPodAutoscalers.
+const (
+	reasonAmbiguous = "AmbiguousSelector"
+	endsAmbiguous   = "one HorizontalPodAutoscaler is left for these Pods"
+)
+
 // parseSelector returns the selector of a scale.
 // Source of reasons and texts: k8s.io/kubernetes/pkg/controller/podautoscaler, validateAndParseSelector.
 func parseSelector(text string) (labels.Selector, *selectorProblem) {
@@ -48,7 +55,19 @@ func ambiguous(selector string, keys []object.Key) *selectorProblem {
 		names = append(names, key.String())
 	}
 	message := fmt.Sprintf("pods by selector %v are controlled by more than one HPA (e.g. [%s])", selector, strings.Join(names, " "))
-	return &selectorProblem{reason: "AmbiguousSelector", message: message, event: "AmbiguousSelector", text: message, ends: "one HorizontalPodAutoscaler is left for these Pods"}
+	return &selectorProblem{reason: reasonAmbiguous, message: message, event: reasonAmbiguous, text: message, ends: endsAmbiguous}
+}
+
+// stillAmbiguous returns what the status says of a selector that is ambiguous, or nil. After a restart
+// it holds until the targets of all HorizontalPodAutoscalers of the namespace have been read: the other
+// one may be among those that have not.
+func stillAmbiguous(hpa *autoscalingv2.HorizontalPodAutoscaler) *selectorProblem {
+	for _, c := range hpa.Status.Conditions {
+		if c.Type == autoscalingv2.ScalingActive && c.Reason == reasonAmbiguous {
+			return &selectorProblem{reason: reasonAmbiguous, message: c.Message, event: reasonAmbiguous, text: c.Message, ends: endsAmbiguous}
+		}
+	}
+	return nil
 }
 
 // targetSelectors has the selectors of the targets of all HorizontalPodAutoscalers, as they were read

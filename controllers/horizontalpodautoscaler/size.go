@@ -69,8 +69,7 @@ func (o *Options) size(hpa *autoscalingv2.HorizontalPodAutoscaler, a ask, h hist
 		is = rules.stabilize(a, h, now)
 		rules.limit(&is, a, h, now)
 	}
-	window, period := o.lookback(hpa)
-	return is, h.recommend(recommendation{now, a.recommended}).prune(now, window, period)
+	return is, h.recommend(recommendation{now, a.recommended}).prune(now, o.lookback(hpa))
 }
 
 // stabilize applies the window of the way down where there is no spec.behavior: the highest

@@ -119,8 +119,8 @@ func (h history) news(hpa *autoscalingv2.HorizontalPodAutoscaler, size int32, no
 	if !ok {
 		return true
 	}
-	window, period := o.lookback(hpa)
-	was, h = was.prune(now, window, period), h.prune(now, window, period)
+	back := o.lookback(hpa)
+	was, h = was.prune(now, back), h.prune(now, back)
 	sameSize := func(a, b recommendation) bool { return a.replicas == b.replicas }
 	sameChange := func(a, b change) bool { return a.by == b.by }
 	return !slices.EqualFunc(was.high, h.high, sameSize) || !slices.EqualFunc(was.low, h.low, sameSize) ||
@@ -143,10 +143,10 @@ func (o *Options) takeOver(hpa *autoscalingv2.HorizontalPodAutoscaler, current i
 		size = hpa.Status.DesiredReplicas
 		known = len(hpa.Status.Conditions) > 0
 	}
-	window, period := o.lookback(hpa)
+	back := o.lookback(hpa)
 	complete := false
 	if newest, has := h.last(); has {
-		complete = newest.at.After(now.Add(-window))
+		complete = newest.at.After(now.Add(-max(back.up, back.down)))
 		h = h.recommend(recommendation{now, newest.replicas})
 	}
 	if at := scaledByAnother(hpa, h); known && !at.IsZero() && hpa.Status.DesiredReplicas != size {
@@ -163,7 +163,7 @@ func (o *Options) takeOver(hpa *autoscalingv2.HorizontalPodAutoscaler, current i
 	if hpa.Spec.Behavior == nil {
 		h.changes = nil
 	}
-	return h.prune(now, window, period)
+	return h.prune(now, back)
 }
 
 // scaledByAnother returns when the target was scaled after the last change of a history, or the zero
