@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,7 +66,12 @@ func (c *Client) Resolve(ctx context.Context, kind schema.GroupVersionKind) (obj
 		c.mu.Unlock()
 		return resource, nil
 	}
-	return object.Resource{}, &apierrors.StatusError{ErrStatus: metav1.Status{
+	return object.Resource{}, kindNotServed(kind)
+}
+
+// kindNotServed is the error of a kind that the server does not serve.
+func kindNotServed(kind schema.GroupVersionKind) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: fmt.Sprintf("the server serves no kind %s in %s", kind.Kind, kind.GroupVersion()),
 	}}
@@ -77,8 +83,20 @@ func (c *Client) Resolve(ctx context.Context, kind schema.GroupVersionKind) (obj
 // HorizontalPodAutoscaler, may name a version that is served no longer.
 func (c *Client) ResolveAnyVersion(ctx context.Context, kind schema.GroupVersionKind) (object.Resource, error) {
 	resource, notServed := c.Resolve(ctx, kind)
-	if !apierrors.IsNotFound(notServed) || kind.Group == "" {
-		return resource, notServed
+	if notServed == nil && Builtin(kind.GroupKind()) && kind.Version != "v1" {
+		// Resolve takes any version of a built-in kind for one that is served.
+		switch described, err := c.describe(ctx, kind.GroupVersion()); {
+		case err != nil && !apierrors.IsNotFound(err):
+			return object.Resource{}, fmt.Errorf("looking up kind %s: %w", kind, err)
+		case !slices.ContainsFunc(described, func(r metav1.APIResource) bool { return r.Kind == kind.Kind }):
+			notServed = kindNotServed(kind)
+		}
+	}
+	switch {
+	case notServed == nil:
+		return resource, nil
+	case !apierrors.IsNotFound(notServed) || kind.Group == "":
+		return object.Resource{}, notServed
 	}
 	answer, err := c.Request(http.MethodGet).Path("/apis/" + kind.Group).Do(ctx)
 	switch {

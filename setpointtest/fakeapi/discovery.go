@@ -38,6 +38,12 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
 		body = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: s.coreVersions()}
 	case len(parts) == 1:
 		body = metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: s.groups()}
+	case len(parts) == 2 && root == "apis":
+		i := slices.IndexFunc(s.groups(), func(g metav1.APIGroup) bool { return g.Name == parts[1] })
+		if i < 0 {
+			return false
+		}
+		body = s.groups()[i]
 	case len(parts) == 2 && root == "api":
 		return s.serveVersion(w, schema.GroupVersion{Version: parts[1]})
 	case len(parts) == 3 && root == "apis":
