@@ -299,6 +299,12 @@ func (m *metricsServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// wrap puts the metrics APIs in front of a server.
+func (m *metricsServer) wrap(next http.RoundTripper) http.RoundTripper {
+	m.next = next
+	return m
+}
+
 func (m *metricsServer) set(path, body string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
