@@ -7,13 +7,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/shortlist"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -89,14 +89,10 @@ const mostNamed = 3
 
 // reason says why an object keeps the finalizer.
 func (p *Protection[T]) reason(users []string) controller.Reason {
-	text := strings.Join(users[:min(len(users), mostNamed)], ", ")
-	if more := len(users) - mostNamed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
 	return controller.Reason{
 		Code:   InUse,
 		Text:   "it keeps the finalizer {finalizer}, because it is in use by {users}",
-		Params: []controller.Param{{Name: "finalizer", Value: p.Finalizer}, {Name: "users", Value: text}},
+		Params: []controller.Param{{Name: "finalizer", Value: p.Finalizer}, {Name: "users", Value: shortlist.Join(users, mostNamed)}},
 		Ends:   "the end of its last user",
 	}
 }

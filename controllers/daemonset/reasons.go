@@ -4,15 +4,17 @@
 package daemonset
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/shortlist"
 )
+
+// mostNamed bounds the nodes that a reason names.
+const mostNamed = 5
 
 // Codes of the reasons why a DaemonSet does not have all the Pods that its template asks for.
 const (
@@ -47,7 +49,7 @@ func (p *plan) rolloutWaits(field string, limit int32, nodes []string, young []*
 		return // the Pods of this step are under way
 	}
 	p.because(codeRolloutWaits, "the rollout waits for {count} nodes without an available Pod, and {field} is {limit}: {nodes}",
-		"a Pod becomes available there", "count", len(nodes), "field", field, "limit", limit, "nodes", few(nodes))
+		"a Pod becomes available there", "count", len(nodes), "field", field, "limit", limit, "nodes", shortlist.Join(nodes, mostNamed))
 }
 
 // explain adds what the Pods and nodes say.
@@ -83,18 +85,9 @@ func (p *plan) explain(v *view) {
 	if len(terminating) > 0 {
 		slices.Sort(terminating)
 		p.because(codeTerminating, "the Pods on {nodes} are being deleted, and their successors are created when they are gone",
-			"the kubelets have stopped the Pods", "nodes", few(terminating))
+			"the kubelets have stopped the Pods", "nodes", shortlist.Join(terminating, mostNamed))
 	}
 	if outdated > 0 && v.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 		p.because(codeOnDelete, "{count} Pods have an older template, and updateStrategy is OnDelete", "the Pods are deleted", "count", outdated)
 	}
-}
-
-// few joins names, and says how many more there are than fit into a sentence.
-func few(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -5,8 +5,6 @@ package disruption
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,18 +129,5 @@ func TestABudgetThatAllowsNothingSaysWhy(t *testing.T) {
 		if test.got != test.want {
 			t.Errorf("the reasons are %q, want %q", test.got, test.want)
 		}
-	}
-}
-
-func TestManyNamesAreShortened(t *testing.T) {
-	var names []string
-	for i := range 7 {
-		names = append(names, fmt.Sprint("p", i))
-	}
-	if got := few(names); got != "p0, p1, p2, p3, p4 and 2 more" {
-		t.Errorf("it says %q", got)
-	}
-	if got := few(slices.Clone(names[:2])); got != "p0, p1" {
-		t.Errorf("it says %q", got)
 	}
 }

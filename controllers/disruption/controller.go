@@ -27,6 +27,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/internal/shortlist"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -178,7 +179,7 @@ func (r *reconciler) status(ctx context.Context, pdb *policyv1.PodDisruptionBudg
 		if total = sum; len(unmanaged) > 0 {
 			r.recorder.Warning(pdb, "UnmanagedPods", "Reconcile", "Pods selected by this PodDisruptionBudget (selector: %v) were found "+
 				"to be unmanaged: %s. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. "+
-				"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.", selector, few(unmanaged))
+				"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.", selector, shortlist.Join(unmanaged, mostNamed))
 		}
 	}
 	budget, err := podlimits.PodDisruptionBudget(pdb, total)
@@ -188,13 +189,4 @@ func (r *reconciler) status(ctx context.Context, pdb *policyv1.PodDisruptionBudg
 	}
 	c := count(pods, pdb.Status.DisruptedPods, now)
 	return statusOf(pdb, budget, c), c, nil
-}
-
-// few joins names, of which an Event has room for some.
-func few(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -11,7 +11,11 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/shortlist"
 )
+
+// mostNamed bounds the Pods that an Event or a reason names.
+const mostNamed = 5
 
 // Codes of the reasons why a budget allows no eviction.
 const (
@@ -37,7 +41,7 @@ func reasonsOf(failure error, s policyv1.PodDisruptionBudgetStatus, c census) (a
 	}
 	if len(c.disrupted) > 0 {
 		add(codeUnderWay, "the eviction of {pods} was allowed, and the Pods are not being deleted yet: they do not count as healthy until {time}",
-			"the Pods are deleted", "pods", few(slices.Sorted(maps.Keys(c.disrupted))), "time", c.recheck.UTC().Format(time.RFC3339))
+			"the Pods are deleted", "pods", shortlist.Join(slices.Sorted(maps.Keys(c.disrupted)), mostNamed), "time", c.recheck.UTC().Format(time.RFC3339))
 	}
 	return all
 }

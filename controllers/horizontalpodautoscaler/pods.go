@@ -13,7 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/setpoint-io/setpoint/internal/podstate"
+	"github.com/setpoint-io/setpoint/internal/shortlist"
 )
+
+// mostNamed bounds the Pods, or the owners of Pods, that one part of a condition names.
+const mostNamed = 3
 
 // census is how the Pods of a target count for one metric, by their names.
 type census struct {
@@ -94,7 +98,7 @@ func (c census) String() string {
 	parts := []string{fmt.Sprintf("%s counted by their metrics", pods(len(c.measured)))}
 	say := func(names []string, how string) {
 		if len(names) > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s (%s)", len(names), how, few(names)))
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", len(names), how, shortlist.Join(names, mostNamed)))
 		}
 	}
 	say(c.unready, "not ready")
@@ -115,13 +119,4 @@ func pods(n int) string {
 		return "1 Pod"
 	}
 	return fmt.Sprintf("%d Pods", n)
-}
-
-// few joins names, of which a condition has room for some.
-func few(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

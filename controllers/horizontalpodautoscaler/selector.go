@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/setpoint-io/setpoint/internal/shortlist"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -151,7 +152,7 @@ func foreign(s *snapshot) string {
 		n, names = n+count, append(names, name)
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("the selector of the target selects %s of others too: %s", pods(n), few(names))
+	return fmt.Sprintf("the selector of the target selects %s of others too: %s", pods(n), shortlist.Join(names, mostNamed))
 }
 
 // belongs reports whether a Pod is one of a target's, by the names of its owners. The ReplicaSets of a
