@@ -38,8 +38,8 @@ type Options struct {
 	Burst int
 	// MaxUncounted is how many Pods the status lists as uncounted, which keeps it below 20 KB.
 	MaxUncounted int
-	// Batch is how long changes of Pods are collected after a run, so that they need one run
-	// and one status.
+	// Batch is how long changes of Pods are collected after a run has begun, so that they need
+	// one run and one status. Pods that end together do not wait so long: see pace.go.
 	Batch time.Duration
 	// KeepStartTime leaves the start time of a Job that is suspended in its status, as upstream
 	// does without the feature gate MutableSchedulingDirectivesForSuspendedJobs.

@@ -73,8 +73,9 @@
 //     refuses the status.
 //   - When containers that restart in place reach the backoff limit, an Event ContainerRestarts has
 //     the exit code before the Pod is deleted with its logs.
-//   - The first change of a Pod after a quiet second is handled at once. Later ones are collected
-//     for a second, as upstream's. A Job that ends does not wait.
+//   - The first change of a Pod after a quiet second is handled at once. Later ones are collected,
+//     as upstream's, but not for a second after each: for a second since the last run began, or
+//     until half of the active Pods have ended. A Job that ends does not wait. See pace.go.
 //   - Pods that have ended and are counted cost nothing. Upstream reads all Pods of a Job in each
 //     run.
 //   - If nothing loses its finalizer, the interim and the final condition are written at once.

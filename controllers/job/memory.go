@@ -22,7 +22,10 @@ type memory struct {
 	uid        types.UID
 	backoff    backoff
 	generation int64
-	worked     time.Time // when the last run did something; zero if it has left something to do
+	// worked is when the last run that did something read the Pods. It is zero if that run has
+	// left something to do.
+	worked time.Time
+	active int // the Pods that were active after that run
 	// stripped are Pods whose finalizers were removed, as long as the cache shows them with it.
 	// The loop waits for the version that the server answers with. If a Pod that is being deleted
 	// loses its last finalizer, that is the version before: the Pod is gone, and has no newer one.
@@ -49,30 +52,21 @@ func (m *memories) backoff(job *batchv1.Job) (backoff, bool) {
 	return known.backoff, ok
 }
 
-// pause returns how long changes of a Job's Pods are collected before the next run. A change of
-// the Job's spec does not wait.
-func (m *memories) pause(job *batchv1.Job, now time.Time, batch time.Duration) time.Duration {
-	known, ok := m.get(job)
-	if !ok || known.worked.IsZero() || known.generation != job.Generation {
-		return 0
-	}
-	return max(0, known.worked.Add(batch).Sub(now))
-}
-
 // remember notes a plan whose status is written. A plan that leaves something to do, and one that
 // ends the Job, is followed by the next one at once.
-func (m *memories) remember(job *batchv1.Job, p *plan, now time.Time) {
+func (m *memories) remember(job *batchv1.Job, p *plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	worked := p.now
 	if p.more || p.verdict != nil {
-		now = time.Time{}
+		worked = time.Time{}
 	}
 	key := object.KeyOf(job)
 	known := m.of[key]
 	if known.uid != job.UID {
 		known = memory{uid: job.UID}
 	}
-	known.backoff, known.generation, known.worked = p.nextBackoff, job.Generation, now
+	known.backoff, known.generation, known.worked, known.active = p.nextBackoff, job.Generation, worked, int(p.active)
 	m.of[key] = known
 }
 

@@ -23,8 +23,8 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// openPods finds the Pods of a Job that are not both ended and counted. A Job of 100,000
-// completions has few of them, however many of its Pods are left.
+// openPods finds the Pods of a Job that are not both ended and counted, and which of them are
+// active. A Job of 100,000 completions has few of them, however many of its Pods are left.
 type openPods struct{ index cache.Index[*corev1.Pod] }
 
 // openIndex is the identity of the index in an informer.
@@ -36,13 +36,23 @@ func newOpenPods(pods cache.SharedInformer[*corev1.Pod]) openPods {
 		if ref == nil {
 			return nil, nil
 		}
-		open, err := isOpen(item)
-		if err != nil || !open {
+		in, err := item.Text(phase)
+		if err != nil {
 			return nil, err
 		}
-		return []string{string(ref.UID)}, nil
+		ended := podstate.Final(corev1.PodPhase(in))
+		switch {
+		case !ended && !item.Meta().Deleting():
+			return []string{string(ref.UID), string(ref.UID) + active}, nil
+		case !ended || isTracked(item.Meta()):
+			return []string{string(ref.UID)}, nil
+		}
+		return nil, nil
 	})}
 }
+
+// active follows the UID of a Job where the index has its active Pods.
+const active = "/active"
 
 // of returns the open Pods of a Job.
 func (o openPods) of(snapshot cache.Snapshot[*corev1.Pod], job types.UID, namespace string) []cache.Item[*corev1.Pod] {
@@ -53,6 +63,19 @@ func (o openPods) of(snapshot cache.Snapshot[*corev1.Pod], job types.UID, namesp
 		}
 	}
 	return items
+}
+
+// moreActive reports whether more than n Pods of a Job are active. It reads n+1 of them at most.
+func (o openPods) moreActive(snapshot cache.Snapshot[*corev1.Pod], job *batchv1.Job, n int) bool {
+	for key := range o.index.In(snapshot, string(job.UID)+active) {
+		if key.Namespace == job.Namespace {
+			n--
+		}
+		if n < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // phase is where a Pod says in which phase it is.

@@ -42,7 +42,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if ok, err := r.isWork(ctx, job); !ok || err != nil {
 		return controller.Result{}, err
 	}
-	if wait := r.memories.pause(job, r.now(), r.options.Batch); wait > 0 {
+	if wait := r.pause(job); wait > 0 {
 		return controller.Result{After: wait}, nil
 	}
 	pods, settled, err := r.claim(ctx, job)
@@ -86,7 +86,7 @@ func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.
 		if job, err = r.flush(ctx, job, p); err != nil {
 			return again(err, failed)
 		}
-		r.memories.remember(job, p, r.now()) // these Pods are new only once
+		r.memories.remember(job, p) // these Pods are new only once
 	}
 	stripped, err := r.strip(ctx, p.strip)
 	if len(stripped) > 0 {
@@ -100,7 +100,7 @@ func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.
 	if job, err = r.flush(ctx, job, p); err != nil {
 		return again(err, failed)
 	}
-	r.memories.remember(job, p, r.now())
+	r.memories.remember(job, p)
 	if p.more {
 		p.wake(time.Second)
 	}
