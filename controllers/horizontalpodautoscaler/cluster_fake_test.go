@@ -182,13 +182,17 @@ func queue(each string) autoscalingv2.MetricSpec {
 	}}
 }
 
-// edit changes a HorizontalPodAutoscaler as a user does.
+// edit changes a HorizontalPodAutoscaler as a user does. It may be called from any goroutine.
 func (c *cluster) edit(name string, change func(*autoscalingv2.HorizontalPodAutoscaler)) {
 	c.t.Helper()
-	hpa := c.hpa(name)
-	change(hpa)
-	if _, err := client.For[*autoscalingv2.HorizontalPodAutoscaler](c.client).Update(c.t.Context(), hpa); err != nil {
-		c.t.Fatal(err)
+	autoscalers := client.For[*autoscalingv2.HorizontalPodAutoscaler](c.client)
+	hpa, err := autoscalers.Get(c.t.Context(), object.Key{Namespace: "shop", Name: name})
+	if err == nil {
+		change(hpa)
+		_, err = autoscalers.Update(c.t.Context(), hpa)
+	}
+	if err != nil {
+		c.t.Error(err)
 	}
 }
 
@@ -211,16 +215,17 @@ func (c *cluster) size(name string) int32 {
 	return *d.Spec.Replicas
 }
 
-// resize gives a Deployment another size, as a user does.
+// resize gives a Deployment another size, as a user does. It may be called from any goroutine.
 func (c *cluster) resize(name string, replicas int32) {
 	c.t.Helper()
 	d, err := fakeapi.Read[*appsv1.Deployment](c.deployments, object.Key{Namespace: "shop", Name: name})
 	if err != nil {
-		c.t.Fatal(err)
+		c.t.Error(err)
+		return
 	}
 	d.Spec.Replicas = &replicas
 	if err := c.deployments.Put(d); err != nil {
-		c.t.Fatal(err)
+		c.t.Error(err)
 	}
 }
 

@@ -110,7 +110,7 @@ func (h history) changed(c change) history {
 func (h history) startOfPeriod(current int32, start time.Time, up bool) int64 {
 	replicas := int64(current)
 	for _, c := range h.changes {
-		if c.at.After(start) && !(c.unsure && up != (c.by > 0)) {
+		if c.at.After(start) && (!c.unsure || up == (c.by > 0)) {
 			replicas -= int64(c.by)
 		}
 	}

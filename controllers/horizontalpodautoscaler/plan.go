@@ -71,12 +71,11 @@ type plan struct {
 
 // byMetrics reports whether the metrics decide, and not the bounds of the spec alone.
 func (o *Options) byMetrics(s *snapshot) bool {
-	switch current := s.current(); {
-	case current == 0:
+	current := s.current()
+	if current == 0 {
 		return o.returns(s)
-	default:
-		return current <= s.hpa.Spec.MaxReplicas && current >= s.least()
 	}
+	return current <= s.hpa.Spec.MaxReplicas && current >= s.least()
 }
 
 // returns reports whether a target without replicas may get some: this controller took them away,
@@ -150,14 +149,13 @@ func (p *plan) stayAtZero(s *snapshot, keep bool) {
 
 // follow decides by the metrics. It returns false if nothing can be decided.
 func (o *Options) follow(s *snapshot, p *plan) bool {
-	recommended, name := int32(0), ""
 	if s.selector != nil {
 		p.inactive(s.selector.reason, s.selector.message)
 		p.events.Warning(s.selector.event, actionReconcile, "%s", s.selector.text)
 		p.because(codeSelector, "the target {target} cannot be scaled by metrics: {error}", s.selector.ends, "target", targetOf(s.hpa), "error", s.selector.text)
 		p.err = errors.New(s.selector.text)
 		p.status.CurrentMetrics = nil
-	} else if recommended, name = o.combine(s, p); recommended >= 0 {
+	} else if recommended, name := o.combine(s, p); recommended >= 0 {
 		o.fit(s, p, recommended, name)
 		return true
 	}

@@ -121,7 +121,7 @@ func TestNoStepBreaksTheRulesOfBehavior(t *testing.T) {
 		for range 120 {
 			now = now.Add(time.Duration(rapid.SampledFrom([]int{1, 15, 15, 15, 40, 400}).Draw(t, "wait")) * time.Second)
 			if !known {
-				h, known = o.takeOver(hpa, size, now), true
+				h = o.takeOver(hpa, size, now)
 			}
 			recommended := rapid.Int32Range(0, 60).Draw(t, "recommended")
 			s := &snapshot{

@@ -6,6 +6,7 @@ package horizontalpodautoscaler
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -56,10 +57,7 @@ func (c census) scalePerPod(current int32, t tolerances, ratio func(map[string]i
 		}
 		return toReplicas(is * float64(len(c.measured)))
 	}
-	values := map[string]int64{}
-	for name, value := range c.measured {
-		values[name] = value
-	}
+	values := maps.Clone(c.measured)
 	for _, name := range c.missing {
 		switch {
 		case is < 1:

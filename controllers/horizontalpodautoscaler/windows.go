@@ -120,11 +120,12 @@ func (h history) news(hpa *autoscalingv2.HorizontalPodAutoscaler, size int32, no
 		return true
 	}
 	back := o.lookback(hpa)
-	was, h = was.prune(now, back), h.prune(now, back)
+	was = was.prune(now, back)
+	is := h.prune(now, back)
 	sameSize := func(a, b recommendation) bool { return a.replicas == b.replicas }
 	sameChange := func(a, b change) bool { return a.by == b.by }
-	return !slices.EqualFunc(was.high, h.high, sameSize) || !slices.EqualFunc(was.low, h.low, sameSize) ||
-		!slices.EqualFunc(was.changes, h.changes, sameChange)
+	return !slices.EqualFunc(was.high, is.high, sameSize) || !slices.EqualFunc(was.low, is.low, sameSize) ||
+		!slices.EqualFunc(was.changes, is.changes, sameChange)
 }
 
 // takeOver returns the history with which a process begins that has not seen a HorizontalPodAutoscaler

@@ -168,7 +168,6 @@ func claimOf(set *appsv1.StatefulSet, ordinal int, owners ...metav1.OwnerReferen
 func bySet(set *appsv1.StatefulSet) metav1.OwnerReference {
 	return owned.By(set, kind.GroupVersionKind())
 }
-func byPod(p *corev1.Pod) metav1.OwnerReference { return owned.By(p, podKind) }
 
 // seen returns a view of a StatefulSet whose rollout leads from the old to the new revision.
 func seen(set *appsv1.StatefulSet, pods []*corev1.Pod, claims ...*corev1.PersistentVolumeClaim) view {

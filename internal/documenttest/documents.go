@@ -29,7 +29,7 @@ func Read(root string) ([]Block, error) {
 		if entry.IsDir() || !strings.HasSuffix(name, ".md") || name == "CHANGELOG.md" {
 			return nil
 		}
-		text, err := os.ReadFile(path)
+		text, err := os.ReadFile(path) //nolint:gosec // a file of the repository, which is not changed meanwhile
 		if err != nil {
 			return err
 		}

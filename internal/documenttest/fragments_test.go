@@ -25,7 +25,7 @@ func TestFragmentsCompile(t *testing.T) {
 		}
 		file := filepath.Join(dir, strings.ReplaceAll(name, ".", "_")+".go")
 		text := strings.Replace(string(around), "FRAGMENT\n", "//line "+b.String()+"\n"+b.Text, 1)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil { //nolint:gosec // in a folder of the test
 			t.Fatal(err)
 		}
 		files = append(files, file)

@@ -111,9 +111,8 @@ func runBlock(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	for _, step := range steps {
-		last := ""
 		for end := time.Now().Add(patience); ; time.Sleep(readAgainPause) {
-			last = run(ts, step.Command)
+			last := run(ts, step.Command)
 			if documenttest.Same(step.Output, last) {
 				break
 			}

@@ -94,8 +94,8 @@ func (f found) missing(ctx context.Context, c *client.Client, unknown []string) 
 			text += fmt.Sprintf("; did you mean %q?", near)
 		}
 	}
-	for _, one := range unknown {
-		text += "; not known: " + one
+	if len(unknown) > 0 {
+		text += "; not known: " + strings.Join(unknown, "; ")
 	}
 	return errors.New(text)
 }

@@ -72,7 +72,7 @@ func (r *record) about(ctx context.Context, o runs.Object) (page, error) {
 	if err != nil {
 		return page{}, fmt.Errorf("the manager at %s does not answer: %w", r.url, errors.Unwrap(err))
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read to its end, or nothing is left to be done about it
+	defer response.Body.Close() // it was read to its end, or nothing is left to be done about it
 	body, err := io.ReadAll(io.LimitReader(response.Body, mostBytes))
 	switch {
 	case err != nil:
