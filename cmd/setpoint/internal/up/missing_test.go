@@ -22,7 +22,7 @@ func TestMissingControllersAreAShortParagraphForEachReason(t *testing.T) {
 	if !both || !strings.HasPrefix(notYet, "\nSetpoint has no controllers yet for\n") {
 		t.Fatalf("want a paragraph for each reason:\n%s", text)
 	}
-	if !strings.Contains(leftOut, "Deployments, ") || strings.Contains(notYet, "Deployments") {
+	if !strings.Contains(leftOut, " Deployments,") || strings.Contains(notYet, "Deployments") {
 		t.Errorf("want Deployments among those that are left out:\n%s", text)
 	}
 	if got := describeMissing(registry.WithoutController(registry.Known())); strings.Contains(got, "--controllers") {
