@@ -136,16 +136,17 @@ func run(ts *testscript.TestScript, command string) string {
 	return printed
 }
 
-// untilItPrints runs a command until its output has a text, and ends it. One that ends before must
-// have succeeded; "--once" has a status of its own for changes.
+// untilItPrints runs a command until its output has a text, and ends it; one with "--once" ends by
+// itself, with the status 1 if something has changed. A command that ends before it prints the text must have
+// succeeded.
 const untilItPrints = `
 $COMMAND >printed 2>&1 & pid=$!
 eventually "grep -q -e '$TEXT' printed || ! kill -0 $pid 2>/dev/null" || { cat printed; kill -KILL $pid; exit 1; }
-kill -TERM $pid 2>/dev/null || ended=yes
-wait $pid
-status=$?
-case "$ended$status$ONCE" in
-0|yes0*|yes1--once) ;;
+test "$ONCE" || kill -TERM $pid 2>/dev/null || true
+status=0
+wait $pid || status=$?
+case "$status$ONCE" in
+0|0--once|1--once) ;;
 *) echo "status $status"; cat printed; exit 1;;
 esac
 `
