@@ -59,6 +59,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\(hidden [0-9a-f]{6}\)`), "(hidden)"},
 	{regexp.MustCompile(`\b\d+ restarts?\b|\brestart \d+\b`), "RESTARTS"},
 	{regexp.MustCompile(`\bnode-\d+\b`), "NODE"},
+	{regexp.MustCompile(`, run \d+\b`), ", run N"},
 	// Ages stand alone, as in the columns of kubectl and at the end of sentences; "exit-after=2s" is no age.
 	{regexp.MustCompile(`(^|\s)\d+(?:\.\d+)? (?:ms|s|min)\b`), "$1TIME"},
 	{regexp.MustCompile(`(^|\s)(?:\d+(?:\.\d+)?(?:ms|s|m|h))+(\s|$)`), "$1TIME$2"},

@@ -23,6 +23,8 @@ func TestOutputsAreTheSameWithoutWhatVaries(t *testing.T) {
 		{"trying: …", "failed: anything at all", false},
 		{"one\ntwo", "one\n", false},
 		{"14:03:12 ! a", "01:02:03 ! a", true},
+		{"deployment-controller, run 40  created", "deployment-controller, run 7  created", true},
+		{"deployment-controller, run 40  created", "job-controller, run 40  created", false},
 	} {
 		if got := Same(test.shown, test.printed); got != test.want {
 			t.Errorf("%q and %q: %v, want %v", test.shown, test.printed, got, test.want)
