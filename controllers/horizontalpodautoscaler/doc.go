@@ -41,7 +41,8 @@
 //     made again.
 //   - Before the last replicas are removed, the condition ScaledToZero is written. So a target at zero
 //     comes back, whenever the controller was killed.
-//   - A metrics API that does not answer holds a worker for [Patience] at most.
+//   - A metrics API that does not answer holds a worker for [Patience] at most. From then on it holds
+//     one worker, whatever number of HorizontalPodAutoscalers need it, until it answers (silence.go).
 //
 // # What differs from kube-controller-manager
 //

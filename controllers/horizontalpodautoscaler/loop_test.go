@@ -4,6 +4,7 @@
 package horizontalpodautoscaler
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -337,6 +338,42 @@ func TestAMetricsServerThatHangsHoldsItsOwnForABoundedTime(t *testing.T) {
 		c.uses("web", 2, "100m")
 		pass(15 * time.Second)
 		c.want("when it answers again", "web", 4)
+	})
+}
+
+// Many HorizontalPodAutoscalers whose metrics API hangs occupy one of the workers, and none when it answers again.
+func TestAMetricsServerThatHangsDelaysNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.metrics.stall("/apis/metrics.k8s.io")
+		const many = 40
+		for i := range many {
+			name := fmt.Sprint("web-", i)
+			c.deploy(name, 2)
+			c.autoscaler(name, 1, 10)
+		}
+		c.start()
+		pass(2 * Patience)
+		c.deploy("queue", 2)
+		c.waits("5")
+		c.autoscaler("queue", 1, 10, func(hpa *autoscalingv2.HorizontalPodAutoscaler) {
+			hpa.Spec.Metrics = []autoscalingv2.MetricSpec{queue("1")}
+		})
+		pass(time.Second)
+		c.want("beside many that wait", "queue", 4)
+		c.wantCondition("while another one waits", "web-39", "metrics.k8s.io has not answered since")
+		c.metrics.stall("")
+		all := map[string]string{}
+		for i := range many {
+			for pod := range 2 {
+				all[fmt.Sprintf("web-%d-1-%d", i, pod)] = "100m"
+			}
+		}
+		c.podMetrics(all)
+		pass(Patience + 2*15*time.Second)
+		for i := range many {
+			c.want("when it answers again", fmt.Sprint("web-", i), 4)
+		}
 	})
 }
 

@@ -6,6 +6,7 @@ package horizontalpodautoscaler
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -41,6 +42,7 @@ var errNoAnswer = fmt.Errorf("no answer within %s: %w", Patience, context.Deadli
 type metricsReader struct {
 	client *client.Client
 	period time.Duration
+	silent silences
 
 	mu     sync.Mutex
 	custom string    // the version of the custom metrics API
@@ -48,7 +50,7 @@ type metricsReader struct {
 }
 
 func newMetricsReader(c *client.Client, period time.Duration) *metricsReader {
-	return &metricsReader{client: c, period: period}
+	return &metricsReader{client: c, period: period, silent: silences{since: map[string]time.Time{}, asks: map[string]bool{}}}
 }
 
 // read reads all metrics of a HorizontalPodAutoscaler, in the order of the spec. pods selects the Pods
@@ -216,7 +218,12 @@ func (r *metricsReader) request(group, version, plural string) *client.Request {
 
 // get sends a request to a metrics API.
 func (r *metricsReader) get(ctx context.Context, request *client.Request, group string) ([]byte, error) {
+	leave, err := r.silent.enter(group)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", request, err)
+	}
 	answer, err := request.Do(ctx)
+	leave(err == nil || !errors.Is(context.Cause(ctx), errNoAnswer))
 	switch {
 	case err == nil:
 		return answer.Body, nil
