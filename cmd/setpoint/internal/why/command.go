@@ -41,9 +41,9 @@ or that all is as it should be. After it come the chain of causes, what controll
 did not do and why, what is in trouble below the object, and who owns which fields.
 
 What controllers did and why is in the record of the cluster's manager ("setpoint up"
-or "setpoint manager"), which is found by the Lease kube-system/setpoint-manager and
-asked with the client certificate of the kubeconfig. Without a manager the answer
-comes from the cluster alone, and says what is not known.`,
+or "setpoint manager"). The Lease kube-system/setpoint-manager has its address, and
+the command sends it the client certificate of the kubeconfig. Without a manager the
+answer comes from the cluster alone, and says what is not known.`,
 		Example: `  setpoint explain deploy/web
   setpoint explain pod web-6f7c-x2x -n shop
   setpoint explain ns/old -o json
