@@ -37,7 +37,12 @@ func (h Handle) Observed(v object.Version) (<-chan struct{}, func()) {
 // UID is gone or being deleted, and a function that ends the wait. An empty UID is that of any
 // object with the key.
 func (h Handle) Gone(key object.Key, uid types.UID) (<-chan struct{}, func()) {
-	return h.informer.waitGone(key, uid)
+	return h.informer.waitGone(key, uid, false)
+}
+
+// Removed is as Gone, but an object that is being deleted is not gone yet.
+func (h Handle) Removed(key object.Key, uid types.UID) (<-chan struct{}, func()) {
+	return h.informer.waitGone(key, uid, true)
 }
 
 // Client returns the client that the informer reads with.

@@ -49,10 +49,10 @@ type informer struct {
 	// added. Readers do not take it.
 	mu       sync.Mutex
 	handlers []*Registration
-	gone     map[object.Key][]chan struct{} // closed when the object goes, or begins to
-	faults   map[object.Key]*fault          // objects whose newest state cannot be used
-	faulted  uint64                         // how often there was one more
-	running  context.Context                // nil: not started
+	gone     map[object.Key][]goneWait // for the ends of objects
+	faults   map[object.Key]*fault     // objects whose newest state cannot be used
+	faulted  uint64                    // how often there was one more
+	running  context.Context           // nil: not started
 	tasks    sync.WaitGroup
 	stopped  bool
 
@@ -65,7 +65,7 @@ type informer struct {
 }
 
 func newInformer(name string, source source, c *content, log *slog.Logger) *informer {
-	i := &informer{name: name, log: log, content: c, archive: newArchive(c), synced: make(chan struct{}), ended: make(chan struct{}), gone: map[object.Key][]chan struct{}{}, faults: map[object.Key]*fault{}}
+	i := &informer{name: name, log: log, content: c, archive: newArchive(c), synced: make(chan struct{}), ended: make(chan struct{}), gone: map[object.Key][]goneWait{}, faults: map[object.Key]*fault{}}
 	i.store = newStore(func(err error) { log.Error("an index function failed", "kind", name, "error", err) })
 	i.reflect = reflector{source: source, sink: i}
 	return i

@@ -71,12 +71,7 @@ func (i *informer) resync(r *Registration) {
 
 // notify adds a change to the queues of the handlers, after the store has changed. mu is held.
 func (i *informer) notify(d delta) {
-	if d.new == nil || d.new.deleting() || (d.old != nil && d.old.identity() != d.new.identity()) {
-		for _, done := range i.gone[d.key] {
-			close(done)
-		}
-		delete(i.gone, d.key)
-	}
+	i.tellGone(d)
 	for _, r := range i.handlers {
 		r.push(d)
 	}

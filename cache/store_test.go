@@ -454,7 +454,8 @@ func TestGoneWakesWhenTheObjectGoesOrBeginsTo(t *testing.T) {
 		b, _ := h.Gone(key("b"), "")
 		c, giveUp := h.Gone(key("c"), "c")
 		giveUp()
-		if closed(a) || closed(b) {
+		removed, _ := h.Removed(key("b"), "b")
+		if closed(a) || closed(b) || closed(removed) {
 			t.Error("they are there")
 		}
 		w.events <- deleted(pod("a", "6"))
@@ -466,6 +467,13 @@ func TestGoneWakesWhenTheObjectGoesOrBeginsTo(t *testing.T) {
 		w.events <- deleted(pod("c", "8"))
 		if !closed(a) || !closed(b) {
 			t.Error("a has gone and b has begun to")
+		}
+		if again, _ := h.Removed(key("b"), "b"); closed(removed) || closed(again) {
+			t.Error("b is being deleted, and is there")
+		}
+		w.events <- deleted(pod("b", "9"))
+		if !closed(removed) {
+			t.Error("b is removed")
 		}
 		if closed(c) {
 			t.Error("who gave up was woken")

@@ -59,29 +59,59 @@ func (i *informer) whyNot() *NotSyncedError {
 	return &NotSyncedError{Kind: i.name, Reason: reason}
 }
 
+// goneWait is a wait for the end of an object.
+type goneWait struct {
+	done chan struct{}
+	// removed: the wait does not end when the deletion of the object begins.
+	removed bool
+}
+
 // waitGone returns a channel that is closed once the store has no object of this UID under the
-// key, or has it with a deletion timestamp, and a function that ends the wait. An empty UID is
-// any.
-func (i *informer) waitGone(key object.Key, uid types.UID) (<-chan struct{}, func()) {
+// key, or, unless removed is set, has it with a deletion timestamp, and a function that ends the
+// wait. An empty UID is any.
+func (i *informer) waitGone(key object.Key, uid types.UID, removed bool) (<-chan struct{}, func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	done := make(chan struct{})
+	w := goneWait{make(chan struct{}), removed}
 	e := i.store.current.Load().at(key)
-	if e == nil || e.deleting() || (uid != "" && e.identity() != uid) {
-		close(done)
-		return done, func() {}
+	if e == nil || (e.deleting() && !removed) || (uid != "" && e.identity() != uid) {
+		close(w.done)
+		return w.done, func() {}
 	}
-	i.gone[key] = append(i.gone[key], done)
-	return done, func() {
+	i.gone[key] = append(i.gone[key], w)
+	return w.done, func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		left := slices.DeleteFunc(i.gone[key], func(c chan struct{}) bool { return c == done })
-		if len(left) == 0 {
-			delete(i.gone, key)
-			return
-		}
-		i.gone[key] = left
+		i.endWaits(key, func(other goneWait) bool { return other == w })
 	}
+}
+
+// endWaits removes some of the waits for the end of an object. mu is held.
+func (i *informer) endWaits(key object.Key, which func(goneWait) bool) {
+	left := slices.DeleteFunc(i.gone[key], which)
+	if len(left) == 0 {
+		delete(i.gone, key)
+		return
+	}
+	i.gone[key] = left
+}
+
+// tellGone ends the waits that a change of an object ends. mu is held.
+func (i *informer) tellGone(d delta) {
+	if len(i.gone) == 0 {
+		return
+	}
+	gone := d.new == nil || (d.old != nil && d.old.identity() != d.new.identity())
+	if !gone && !d.new.deleting() {
+		return
+	}
+	i.endWaits(d.key, func(w goneWait) bool {
+		ends := gone || !w.removed
+		if ends {
+			close(w.done)
+		}
+		return ends
+	})
 }
 
 // waitForSync waits for the first list.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
 )
 
@@ -59,7 +60,10 @@ func (w *writes) Record(write client.Write) {
 			elsewhere = true
 		default:
 			one := unseenWrite{Write: write, informer: informer}
-			if answered != nil {
+			switch {
+			case answered != nil && goes(answered):
+				one.Verb, one.Version, one.removed = verbDelete, "", true
+			case answered != nil:
 				one.stays, one.leaves = tells(informer.SelectsObject(answered))
 			}
 			unseen = append(unseen, one)
@@ -71,6 +75,15 @@ func (w *writes) Record(write client.Write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all = append(w.all, unseen...)
+}
+
+// goes reports whether an object is gone after a write that the server has answered with it: the write has removed the
+// last finalizer of an object that was being deleted. The answer has the resourceVersion from before the write, and the
+// informer shows the object as being deleted, before and after.
+// Source: k8s.io/apiserver/pkg/registry/generic/registry, ShouldDeleteDuringUpdate.
+func goes(o object.Object) bool {
+	grace := o.GetDeletionGracePeriodSeconds()
+	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }
 
 // tells reports what is certain of an object as it is after a write: that an informer holds

@@ -118,6 +118,14 @@ func TestKeyIsHeldUntilTheInformerShowsWhatWasWritten(t *testing.T) {
 			}
 			return err
 		}, func(b *bubble) bool { return len(here(b, "final").Finalizers) == 0 }},
+		// The informer shows that it is being deleted, before and after. The answer has the version from before.
+		{"last finalizer of one that is being deleted", func(ctx context.Context, p pods) error {
+			o, err := p.Get(ctx, key("going"))
+			if err == nil {
+				err = finalizer.Remove(ctx, p, o, "example.com/f")
+			}
+			return err
+		}, func(b *bubble) bool { return here(b, "going") == nil }},
 		{"delete", func(ctx context.Context, p pods) error { return p.Delete(ctx, key("target")) },
 			func(b *bubble) bool { return here(b, "target") == nil }},
 		{"deletecollection", func(ctx context.Context, p pods) error {
@@ -143,8 +151,12 @@ func TestKeyIsHeldUntilTheInformerShowsWhatWasWritten(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, answer lost %v", c.name, lost), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, b *bubble) {
-					b.add("target", "final")
+					b.add("target", "final", "going")
 					b.patch("final", map[string]any{"finalizers": []string{"example.com/f"}})
+					b.patch("going", map[string]any{"finalizers": []string{"example.com/f"}})
+					if err := client.For[*corev1.Pod](b.client).Delete(t.Context(), key("going")); err != nil {
+						t.Fatal(err)
+					}
 					synctest.Wait()
 					if lost {
 						b.line.set(func(l *line) { l.lose = func(r *http.Request) bool { return r.Method != http.MethodGet } })

@@ -26,6 +26,9 @@ type unseenWrite struct {
 	// leaves: the informer does not select the object as the write left it. Its version may
 	// never come, and to the informer the write is a delete.
 	leaves bool
+	// removed: the server does not have the object any more. It is seen when the informer does not
+	// show it, and not when its deletion begins, which may have been long before.
+	removed bool
 	// stays: the informer selects the object as the write left it, for certain.
 	stays bool
 }
@@ -56,7 +59,10 @@ func (w *unseenWrite) String() string {
 // seen returns a channel that is closed once the informer has seen the write, and a
 // function that gives up waiting.
 func (w *unseenWrite) seen() (<-chan struct{}, func()) {
-	if w.deletes() {
+	switch {
+	case w.removed:
+		return w.informer.Removed(w.Key, w.UID)
+	case w.deletes():
 		return w.informer.Gone(w.Key, w.UID)
 	}
 	// A version of zero is a write that changed nothing, which all have seen.
@@ -99,7 +105,7 @@ func (w *unseenWrite) needNot(ctx context.Context) bool {
 		// that was set back has lost it.
 		return hidden || w.leaves || w.lost(ctx)
 	case !exists:
-		w.Verb, w.UID, w.Version = verbDelete, have.UID, ""
+		w.Verb, w.UID, w.Version, w.removed = verbDelete, have.UID, "", true
 		return false
 	case shown && have.UID == live.UID && have.Version == live.Version:
 		return true
@@ -111,7 +117,7 @@ func (w *unseenWrite) needNot(ctx context.Context) bool {
 	// A server that was set back will not come to a version that it has lost, and has
 	// again what was deleted; and a name that is free may be taken.
 	if w.deletes() || !live.Version.AtLeast(w.Version) {
-		w.Verb, w.UID, w.Version, w.leaves, w.stays = "update", live.UID, live.Version, false, false
+		w.Verb, w.UID, w.Version, w.leaves, w.stays, w.removed = "update", live.UID, live.Version, false, false, false
 	}
 	return false
 }
@@ -200,7 +206,7 @@ func (w *unseenWrite) as(verb string, m object.Meta) unseenWrite {
 	known := *w
 	known.leaves, known.stays = false, false
 	known.Unknown, known.Verb, known.Key, known.UID, known.Version = false, verb, m.Key, m.UID, m.Version
-	if verb == verbDelete {
+	if known.removed = verb == verbDelete; known.removed {
 		known.Version = ""
 	}
 	return known
