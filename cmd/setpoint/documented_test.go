@@ -13,15 +13,32 @@ import (
 
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
-var update = flag.Bool("update", false, "write the table of the controllers' flags anew")
+var update = flag.Bool("update", false, "write the table of the controllers' flags again")
 
 // The table of flags in the documentation lies between these.
 const (
 	tableBegins = "<!-- The flags that controllers declare: go test ./cmd/setpoint -run Documented -update writes them. -->\n"
 	tableEnds   = "<!-- The end of what controllers declare. -->\n"
 )
+
+func TestEveryCommandIsDocumented(t *testing.T) {
+	document, err := os.ReadFile("../../docs/command-line.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	introduction, sections, _ := strings.Cut(string(document), "\n## ")
+	for _, c := range rootCommand(&cli.World{}).Commands() {
+		if !strings.Contains(introduction, "`"+c.Name()+"`") {
+			t.Errorf("the introduction of docs/command-line.md does not name setpoint %s", c.Name())
+		}
+		if !strings.Contains("\n## "+sections, "\n## `setpoint "+c.Name()+"`\n") {
+			t.Errorf("docs/command-line.md has no section about setpoint %s", c.Name())
+		}
+	}
+}
 
 func TestTheFlagsOfControllersAreDocumentedAsTheyAreDeclared(t *testing.T) {
 	const file = "../../docs/command-line.md"

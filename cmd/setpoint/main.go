@@ -26,6 +26,14 @@ func main() { os.Exit(run(context.Background(), cli.ThisProcess(), os.Args[1:]))
 // came before the command was done, anything else is the status of the command that
 // "setpoint up" ran.
 func run(ctx context.Context, w *cli.World, args []string) int {
+	if len(args) > 0 && args[0] == "manager" {
+		args = manage.JoinLevels(args)
+	}
+	return w.Run(ctx, rootCommand(w), "setpoint", args)
+}
+
+// rootCommand returns "setpoint" with its commands.
+func rootCommand(w *cli.World) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "setpoint",
 		Short: "Kubernetes controllers, and a cluster to run them in",
@@ -47,8 +55,5 @@ starts on this machine, or against any cluster that you have a kubeconfig of.`,
   setpoint new example.com/website --group example.com --kind Website`,
 	}
 	root.AddCommand(up.Command(w), manage.Command(w, version), why.Command(w), watchCommand(w, version), scaffold.Command(w, version), generateCommand(w, version), versionCommand(w))
-	if len(args) > 0 && args[0] == "manager" {
-		args = manage.JoinLevels(args)
-	}
-	return w.Run(ctx, root, "setpoint", args)
+	return root
 }
