@@ -212,8 +212,10 @@ func (r *Recorder) create(ctx context.Context, e event, d decision) error {
 	return err
 }
 
+// count writes the count alone. The server refuses another note (k8s.io/kubernetes/pkg/apis/core/validation,
+// ValidateEventUpdate), so an Event of similar ones keeps that of its first.
 func (r *Recorder) count(ctx context.Context, e event, d decision) error {
-	patch, err := client.MergePatch(map[string]any{"series": d.series, "note": d.note})
+	patch, err := client.MergePatch(map[string]any{"series": d.series})
 	if err != nil {
 		return err
 	}

@@ -94,6 +94,35 @@ func TestEventsAreWrittenCountedAndCutBetweenCharacters(t *testing.T) {
 	})
 }
 
+// The server refuses an update of an Event that changes its note.
+// Source: k8s.io/kubernetes/pkg/apis/core/validation, ValidateEventUpdate.
+func TestTheCountOfCombinedEventsIsWrittenWithoutAnotherNote(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, dropped := record(t, nil, time.Minute, func(r *events.Recorder) {
+			for i := range 14 { // ten of their own, and four combined ones
+				r.Normal(pod("web"), "SuccessfulCreate", "Create", "created Pod %d", i)
+				synctest.Wait()
+			}
+		})
+		var combined []*eventsv1.Event
+		for _, e := range all {
+			if strings.HasPrefix(e.Note, "(combined from similar events): ") {
+				combined = append(combined, e)
+			}
+		}
+		if len(all) != 11 || len(combined) != 1 {
+			t.Fatalf("%d Events are combined, of %d", len(combined), len(all))
+		}
+		e := combined[0]
+		if e.Note != "(combined from similar events): created Pod 10" || e.Series == nil || e.Series.Count != 4 {
+			t.Errorf("the combined Event says %q, and counts %+v", e.Note, e.Series)
+		}
+		if dropped != 1 { // the third is counted with the fourth
+			t.Errorf("%d dropped", dropped)
+		}
+	})
+}
+
 func TestPlannedEventsAreRecordedInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var planned events.List
