@@ -8,19 +8,19 @@
 //
 // # Facts
 //
-// [Facts] are plain values: the state of the object, of its owners and of what it owns, Events, and what the record of
-// runs of the managers has about it. The caller collects them. This package sends no requests and reads no clock.
+// [Facts] are plain values: the state of the object, of its owners and of what it owns, Events, and the entries about
+// it in the record of runs of the managers. The caller collects them. This package sends no requests and reads no clock.
 //
 // # The answer
 //
 // An [Answer] begins with one sentence. The order of blame is: what the object itself waits for, as a controller has
 // stated it; what is wrong with it, as its own state says it; the deepest object below it that is in trouble; a controller
-// whose runs fail. When nothing of that is found, all is as it should be. A sentence has a stable code beside its words.
+// whose runs fail. If none of these is found, all is as it should be. A sentence has a stable code beside its words.
 //
 // After that come the chain of causes that led to the newest write, the reasons why controllers did not act and what would
 // end the wait, the objects below that are in trouble, two writers that fight about a field, keys that run without effect,
 // who owns which fields, and Events.
 //
-// What is inferred says so: the author of a change that no record has is found by the managedFields of the object, and is
-// "probably" the author. What is not known is a line of its own: [Answer].Unknown.
+// Inferred facts are marked: if no record has the author of a change, the managedFields of the object name "probably" the
+// author. Facts that are not known have lines of their own: [Answer].Unknown.
 package explain

@@ -11,19 +11,19 @@
 //
 // It watches DaemonSets, Pods, Nodes and ControllerRevisions. It creates, deletes, adopts and
 // releases Pods and ControllerRevisions, and writes the status of DaemonSets. The scheduler binds
-// the Pods: each has an affinity to its node, and so has a node before it is bound.
+// the Pods. An affinity to one node says where, before a Pod is bound.
 //
 // # The way of a run
 //
-//   - claim (controller.go) finds the Pods of the DaemonSet. The memory of a DaemonSet has what
-//     they say (pods.go): a Pod is decoded once after each of its changes.
+//   - claim (controller.go) finds the Pods of the DaemonSet. The fields of Pods that decide are
+//     kept in memory (pods.go), so a Pod is decoded once after each of its changes.
 //   - The history (history.go) finds or creates the revision of the template. Its hash is a label
 //     of the Pods that are created from it, and tells old Pods from new ones.
 //   - The places (places.go, fit.go) say which nodes fit: a node is compared with the template
 //     once after each of its changes.
 //   - decide (plan.go, rollout.go, backoff.go) is a function of plain values. It first gives each
-//     node the Pod that is missing, and removes those that are too many. When nothing of that is
-//     to be done, a rollout takes its next step.
+//     node the Pod that is missing, and deletes surplus ones. If no Pod is missing or
+//     surplus, a rollout takes its next step.
 //   - At most 250 Pods are created and 250 deleted in one run. The status (status.go) counts those
 //     that the run has created.
 //
@@ -44,7 +44,7 @@
 //     Hashes change with the version of Kubernetes. So a change from kube-controller-manager to
 //     this controller, or back, replaces no Pod.
 //   - A Pod that has failed is deleted at once, and again after 1 s, 2 s, and so on up to 15 min if
-//     its successors fail on the same node. The wait begins anew with another template, another
+//     its successors fail on the same node. The wait begins at 1 s again with another template, another
 //     node of the name, or another process.
 //   - A DaemonSet that is being deleted is left as it is, its status included.
 //   - A Pod is deleted by its UID. A status that has not changed is not written.

@@ -21,8 +21,8 @@
 // # The order of a decision
 //
 //  1. A target without replicas stays so, unless this controller removed them (ScaledToZero).
-//  2. A size outside of minReplicas and maxReplicas becomes the nearer one of them, without a look at
-//     the metrics.
+//  2. A size outside of minReplicas and maxReplicas becomes the nearer one of them. The metrics
+//     are not read.
 //  3. Each metric proposes a size (proposal.go). Pods that are not ready or have no metric count so
 //     that the change becomes smaller (pods.go, replicas.go). The largest proposal is the
 //     recommendation. If a metric is not known, the size does not become smaller.
@@ -33,10 +33,10 @@
 //
 //   - The windows and the periods of the policies survive a restart, and a change of leader: they are
 //     in the annotation setpoint.io/scaling-history, which is written in one request with the status
-//     (windows.go). kube-controller-manager leaves the annotation as it is. What it changed is found
-//     in status.lastScaleTime and status.desiredReplicas.
+//     (windows.go). kube-controller-manager leaves the annotation as it is. Its changes of
+//     the size are found in status.lastScaleTime and status.desiredReplicas.
 //   - A change of the size whose status was not written, because the controller was killed between
-//     the two writes, counts: the new process finds another size than the one that was noted.
+//     the two writes, counts: the new process finds another size than the one in the annotation.
 //   - A size that another client changes while it is decided about is not overwritten: the decision is
 //     made again.
 //   - Before the last replicas are removed, the condition ScaledToZero is written. So a target at zero
@@ -51,7 +51,7 @@
 //
 //   - It forgets the windows and the periods when it restarts, and a target at zero if it is killed at
 //     the wrong moment.
-//   - Its conditions do not say which Pods were counted.
+//   - Its conditions do not name the Pods that were counted.
 //   - Pods that have succeeded count there, and Pods that do not count must have requests.
 //   - Metrics of Pods that are not the target's count there. A value that cannot be read is an error
 //     of all Pods there; here its Pod counts as one without a metric.

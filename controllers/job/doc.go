@@ -32,9 +32,9 @@
 // that has the finalizer and is not listed is new. The next run does not begin before the caches
 // show the writes of this one, and the controller remembers which Pods have lost their finalizers
 // until the cache shows that. The server refuses a status that was made from an older state of the
-// Job, and the next run computes it anew.
+// Job, and the next run computes it again.
 //
-// A Pod that is deleted because it is too many counts neither way. It loses its finalizer first,
+// A surplus Pod that is deleted counts neither way. It loses its finalizer first,
 // unless it has changed since the controller read it: it may have succeeded.
 //
 // A Job is Complete or Failed when all Pods are counted and none is terminating. Before that, the
@@ -55,7 +55,7 @@
 // # Pods whose Job is gone
 //
 // A second loop (sweeper.go) removes the finalizers of Pods whose Job does not exist any more. It
-// finds them by their own events and at the start, so it needs not have seen the Job. It reads the
+// finds them by their own events and at the start, so it works without having seen the Job. It reads the
 // Job from the server first: the cache may be behind.
 //
 // # What differs from kube-controller-manager
@@ -66,7 +66,7 @@
 //   - Its backoff is lost with a restart. Here it comes from the Pods that still exist and from the
 //     status. It is lost only if the failed Pods are deleted too.
 //   - Its orphaned Pods keep their finalizers if the Job went while no controller ran.
-//   - A Pod that ends while it is being deleted as one too many is counted.
+//   - A Pod that ends while it is being deleted as a surplus one is counted.
 //   - A Pod that was counted as failed when it was deleted, and then succeeds, completes no index.
 //   - An index is never both failed and complete, a status that the server refuses.
 //   - A Job that is suspended when its last Pod succeeds gets a start time. Without it the server

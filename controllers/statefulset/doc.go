@@ -75,7 +75,7 @@
 // Behaviour, names, labels, Events and conditions are those of its controller of the same name
 // (k8s.io/kubernetes/pkg/controller/statefulset), with these differences:
 //
-//   - The rule above.
+//   - The rule above about Pods that were never ready.
 //   - It takes the Pod web-01 for the one of ordinal 1. Here a member has the name that its ordinal
 //     gives.
 //   - A claim gets its reference to the StatefulSet when it is created, and not by a second write.

@@ -26,7 +26,7 @@
 // than the API server, which has authenticated and authorized the request before. So the
 // Server itself has no rights to check.
 //
-// Discovery has each API from the moment on in which it answers. An APIService whose
+// Discovery lists each API as soon as the API answers. An APIService whose
 // server is away would make every discovery fail in part, so the Server removes its own
 // when it ends, and Remove removes those that a killed process has left behind.
 package metrics

@@ -6,7 +6,7 @@
 //	command.go   flags in, an answer out
 //	object.go    which object the arguments name, and its state
 //	around.go    what the object owns, and Events about it
-//	record.go    what the record of runs of the cluster's manager has about it
+//	record.go    the entries about it in the record of runs of the cluster's manager
 //
-// All is read with the credentials of the kubeconfig. Package explain makes the answer.
+// The command reads all of it with the credentials of the kubeconfig. Package explain makes the answer.
 package why
