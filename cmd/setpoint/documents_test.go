@@ -17,13 +17,14 @@ import (
 )
 
 // TestDocuments runs the commands of the documents in a cluster that its scripts share. Each script
-// has a namespace of its own, $NS, which is that of its kubeconfig.
+// has a namespace of its own, $NS, which is that of its kubeconfig. Documents also create objects
+// without a namespace, so each run of the test has a new cluster.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a cluster, which -short leaves out")
 	}
-	cluster := setpointtest.Cluster(t)
+	cluster := setpointtest.Own(t)
 	runScripts(t, "testdata/documents", func(e *testscript.Env) error {
 		e.Setenv("FREE2", freePort(t))
 		return inNamespace(e, cluster.Kubeconfig)
