@@ -21,9 +21,14 @@ var daemonSetsCase = scaleCase{
 	size:        500,
 	controllers: []string{"serviceaccount-controller", "daemonset-controller"},
 	measure:     measureDaemonSets,
+	plain: func(ctx context.Context, s *scene) (readings, error) {
+		wall, err := s.createReadyPods(ctx, s.size*daemonSets)
+		return readings{"created": wall}, err
+	},
 	lines: func(int) []caseLine {
 		return []caseLine{
 			{name: "daemonsets-wall", unit: "s", reading: "created", aim: aim{most: 1 / 1.5}},
+			{name: "daemonsets-wall-vs-plain-clients", unit: "s", reading: "created", plain: true},
 			{name: "daemonsets-cpu", unit: "s", reading: "created-cpu", aim: aim{most: 0.5}},
 			{name: "daemonsets-update-wall", unit: "s", reading: "updated", aim: aim{most: 1 / 1.5}},
 			{name: "daemonsets-update-cpu", unit: "s", reading: "updated-cpu", aim: aim{most: 0.5}},

@@ -18,9 +18,14 @@ var statefulSetsCase = scaleCase{
 	size:        2_000,
 	controllers: []string{"serviceaccount-controller", "statefulset-controller"},
 	measure:     measureStatefulSets,
+	plain: func(ctx context.Context, s *scene) (readings, error) {
+		wall, err := s.createReadyPods(ctx, max(1, s.size/podsOfStatefulSet)*podsOfStatefulSet)
+		return readings{"Parallel": wall}, err
+	},
 	lines: func(int) []caseLine {
 		return []caseLine{
 			{name: "statefulsets-parallel-wall", unit: "s", reading: "Parallel", aim: aim{most: 1 / 1.5}},
+			{name: "statefulsets-parallel-wall-vs-plain-clients", unit: "s", reading: "Parallel", plain: true},
 			{name: "statefulsets-parallel-cpu", unit: "s", reading: "Parallel-cpu", aim: aim{most: 0.5}},
 			{name: "statefulsets-ordered-wall", unit: "s", reading: "OrderedReady", aim: aim{most: 1 / 1.5}},
 			{name: "statefulsets-ordered-cpu", unit: "s", reading: "OrderedReady-cpu", aim: aim{most: 0.5}},
