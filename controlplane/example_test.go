@@ -51,7 +51,7 @@ func Example() {
 }
 
 // Two API servers on one etcd, for a program that returns its errors.
-func ExampleStart() {
+func ExampleStart() { //nolint:testableexamples // it compiles; Example starts a control plane
 	start := func(ctx context.Context) error {
 		cp, err := controlplane.Start(ctx, controlplane.Options{APIServers: 2})
 		if err != nil {
