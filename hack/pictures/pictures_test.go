@@ -142,7 +142,7 @@ func TestPicturesOfTheDocumentsStandAlone(t *testing.T) {
 		most int
 		want []string
 	}{
-		minuteFile:       {150_000, []string{"kube-apiserver", "The cluster is ready after", "deployment.apps/web created", "replicas 2 → 3", "prefers-reduced-motion"}},
+		minuteFile:       {150_000, []string{"kube-apiserver", "The cluster is ready after", "deployment.apps/web created", "statefulset.apps/", "job.batch/", "replicas 1 → 3", "prefers-reduced-motion"}},
 		"watch.svg":      {60_000, inStory},
 		"watch-diff.svg": {60_000, inStory},
 	} {

@@ -88,6 +88,29 @@ func get(t *testing.T, m announce.Manager) (string, error) {
 	return string(text), errors.Join(err, response.Body.Close())
 }
 
+// A manager with the account of kube-controller-manager may not write the Lease, and says nothing of it.
+func TestAManagerWithoutTheRightIsQuiet(t *testing.T) {
+	leases, c := newClient(t)
+	asked := make(chan struct{}, 10)
+	leases.Before(func(*fakeapi.Request) *metav1.Status {
+		asked <- struct{}{}
+		return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}
+	})
+	pages := httptest.NewTLSServer(http.NotFoundHandler())
+	defer pages.Close()
+	var log strings.Builder
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- announce.New(c, pages.Listener.Addr(), slog.New(slog.NewTextHandler(&log, nil))).Run(ctx)
+	}()
+	<-asked
+	stop()
+	if err := <-ended; err != nil || strings.Contains(log.String(), "Lease") || strings.Contains(log.String(), "lease") {
+		t.Errorf("the announcer ended with %v and logged %q", err, log.String())
+	}
+}
+
 // What a user of the cluster wrote into the Lease is no reason to connect anywhere without encryption.
 func TestALeaseThatNamesNoManager(t *testing.T) {
 	leases, c := newClient(t)

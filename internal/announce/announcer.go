@@ -18,6 +18,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -73,7 +74,13 @@ func (a *Announcer) Run(ctx context.Context) error {
 				written = fingerprint
 			}
 		}
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case apierrors.IsForbidden(err):
+			// kube-controller-manager's account lacks the right, and a manager in its place is not to ask for more.
+			a.log.Debug("this manager may not announce where it serves its pages; \"setpoint explain\" needs --manager", "lease", Key().String(), "lacks", "patch")
+			<-ctx.Done()
+		default:
 			a.log.Warn("cannot announce where this manager serves its pages; \"setpoint explain\" needs --manager until then", "lease", Key().String(), "error", err)
 		}
 		select {

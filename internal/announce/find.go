@@ -29,7 +29,7 @@ type Manager struct {
 }
 
 // ErrNone says that no manager has announced itself.
-var ErrNone = errors.New("no manager of Setpoint has announced itself in this cluster")
+var ErrNone = errors.New("no manager of Setpoint has announced itself in this cluster (it needs the right to patch the Lease kube-system/setpoint-manager, which \"setpoint manager rbac\" has; --manager names one that lacks it)")
 
 // Find returns the manager that was the last to announce itself.
 func Find(ctx context.Context, c *client.Client) (Manager, error) {
