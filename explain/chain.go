@@ -97,15 +97,24 @@ func (t *teller) stepOfOthers(o *runs.Origin, before time.Time) Step {
 		verb = "created"
 	}
 	s := Step{At: before, Actor: "another program", Text: verb + " " + o.Cause.Object.String()}
-	state := t.facts.Around[string(o.Cause.Object.UID)]
-	if o.Cause.Object.UID == t.facts.Object.UID {
-		state = t.facts.State
-	}
-	if writer, found := writerOf(state, before); found {
+	if writer, found := writerOf(t.stateOf(o.Cause.Object), before); found {
 		s.Actor, s.Probably, s.At = writer.Manager, true, *writer.At
 		s.Text += ": " + writer.text()
 	}
 	return s
+}
+
+// stateOf returns the state of the object or of one below it; nil if it is not known.
+func (t *teller) stateOf(o runs.Object) map[string]any {
+	if o.UID == t.facts.Object.UID {
+		return t.facts.State
+	}
+	for i := range t.facts.Below {
+		if t.facts.Below[i].Object.UID == o.UID {
+			return t.facts.Below[i].State
+		}
+	}
+	return nil
 }
 
 // writesText names the writes of a run, those of one verb and kind together.

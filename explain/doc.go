@@ -19,7 +19,7 @@
 //
 // After that come the chain of causes that led to the newest write, the reasons why controllers did not act and what would
 // end the wait, the objects below that are in trouble, two writers that fight about a field, keys that run without effect,
-// who owns which fields, and Events.
+// the field managers with their fields, and Events.
 //
 // Inferred facts are marked: if no record has the author of a change, the managedFields of the object name "probably" the
 // author. Facts that are not known have lines of their own: [Answer].Unknown.

@@ -18,9 +18,7 @@ type Facts struct {
 	// Trouble are sentences about what is wrong with the object, by its state, the most important first.
 	Trouble []string
 	// Below are the objects that the object owns, and those that they own, each after its owner.
-	Below []Part
-	// Around has the states of other objects, by their UIDs: of owners, and of what is named in causes.
-	Around map[string]map[string]any
+	Below  []Part
 	Events []Event
 	// Unread are sentences about what could not be read.
 	Unread []string
@@ -51,11 +49,10 @@ type Traced struct {
 
 // Event is an Event of Kubernetes about the object.
 type Event struct {
-	Last    time.Time `json:"last"`
-	Type    string    `json:"type"` // Normal or Warning
-	Reason  string    `json:"reason"`
-	Note    string    `json:"note"`
-	Count   int       `json:"count"`
-	Source  string    `json:"source,omitempty"`
-	Subject string    `json:"subject,omitempty"` // the object below that it is about; empty for the object itself
+	Last   time.Time `json:"last"`
+	Type   string    `json:"type"` // Normal or Warning
+	Reason string    `json:"reason"`
+	Note   string    `json:"note"`
+	Count  int       `json:"count"`
+	Source string    `json:"source,omitempty"`
 }

@@ -17,7 +17,7 @@ import (
 // mostPaths is how many fields of one owner are named.
 const mostPaths = 6
 
-// owners returns who owns which fields of an object, the newest first.
+// owners returns the field managers of an object with the fields that they own, the newest first.
 func owners(state map[string]any) (all []FieldOwner) {
 	for _, m := range (jsontree.Tree{Value: state}).List("metadata", "managedFields") {
 		o := FieldOwner{Manager: m.Text("manager"), Operation: m.Text("operation"), Subresource: m.Text("subresource")}

@@ -26,9 +26,9 @@ func Tell(f Facts) Answer {
 	t.notDone()
 	t.parts()
 	t.loops()
+	t.answer.Fields = owners(f.State)
 	t.answer.Fights = t.fights()
 	t.answer.Chain = t.chainOf()
-	t.answer.Fields = owners(f.State)
 	t.unknown()
 	t.sentence()
 	return t.answer
@@ -98,7 +98,8 @@ func sameObject(a, b runs.Object) bool {
 	return a.Group == b.Group && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
 }
 
-// A controller that changes one field of one object so often within the time fights with another writer.
+// A controller that changes one field of one object so often within the time, each time after another program has changed
+// the object, fights with that program. A rollout also changes one field often, after changes of recorded controllers.
 const (
 	fightTimes = 4
 	fightTime  = 10 * time.Minute
@@ -111,7 +112,7 @@ func (t *teller) fights() (all []Fight) {
 	var order []writer
 	for i := range t.facts.Runs {
 		run := &t.facts.Runs[i].Run
-		if t.facts.Now.Sub(run.Began) > fightTime {
+		if t.facts.Now.Sub(run.Began) > fightTime || !t.answersOthers(&t.facts.Runs[i]) {
 			continue
 		}
 		for _, w := range run.Writes {
@@ -131,7 +132,7 @@ func (t *teller) fights() (all []Fight) {
 			continue
 		}
 		f := Fight{Field: k.field, Controller: k.controller, Times: times[k]}
-		for _, o := range owners(t.facts.State) {
+		for _, o := range t.answer.Fields {
 			if slices.ContainsFunc(o.Fields, func(path string) bool { return strings.HasPrefix(k.field, path) }) && !slices.Contains(f.Others, o.Manager) {
 				f.Others = append(f.Others, o.Manager)
 			}
@@ -139,6 +140,13 @@ func (t *teller) fights() (all []Fight) {
 		all = append(all, f)
 	}
 	return all
+}
+
+// answersOthers reports whether a change of the object that no recorded controller made is a cause of a run.
+func (t *teller) answersOthers(run *Traced) bool {
+	return slices.ContainsFunc(run.Origins, func(o runs.Origin) bool {
+		return o.Run == nil && o.NotKnown != runs.TooLong && sameObject(o.Cause.Object, t.facts.Object)
+	})
 }
 
 // unknown lists what could not be found out.

@@ -89,6 +89,8 @@ func TestTheFirstSentence(t *testing.T) {
 		})}}, explain.CodeAllIsWell, "All is as it should be: no controller waits for anything, and no state names trouble."},
 		"a fight": {explain.Facts{State: state(), Runs: fight(4)}, explain.CodeFight,
 			"Scaler has changed spec.replicas 4 times within 10m0s: it fights with kubectl-edit."},
+		"a rollout is no fight": {explain.Facts{State: state(), Runs: rollout()}, explain.CodeAllIsWell,
+			"All is as it should be: no controller waits for anything, and no state names trouble."},
 		"three changes are no fight": {explain.Facts{State: state(), Runs: fight(3)}, explain.CodeAllIsWell,
 			"All is as it should be: no controller waits for anything, and no state names trouble."},
 	} {
@@ -106,8 +108,26 @@ func TestTheFirstSentence(t *testing.T) {
 	}
 }
 
-// fight returns runs of a controller that change one field so many times.
-func fight(times int) (all []explain.Traced) {
+// fight returns runs of a controller that change one field so many times, each after a change by another program.
+func fight(times int) []explain.Traced {
+	all := changes(times)
+	for i := range all {
+		all[i].Origins = []runs.Origin{{Cause: runs.Cause{Source: "deployments", Verb: "Updated", Object: web}, NotKnown: runs.WrittenByOthers}}
+	}
+	return all
+}
+
+// rollout returns as many runs as a fight has, of which each was caused by the write of a recorded controller.
+func rollout() []explain.Traced {
+	all := changes(4)
+	for i := range all {
+		all[i].Origins = []runs.Origin{{Cause: runs.Cause{Source: "deployments", Verb: "Updated", Object: web}, Run: &runs.Run{Controller: "other"}}}
+	}
+	return all
+}
+
+// changes returns runs of a controller that change one field so many times.
+func changes(times int) (all []explain.Traced) {
 	for i := range times {
 		all = append(all, run("scaler", time.Duration(i)*time.Minute, func(r *runs.Run) {
 			r.Writes = []runs.Write{{Verb: "patch", Object: web, Version: fmt.Sprint(100 - i), Fields: []string{"spec.replicas"}}}

@@ -47,11 +47,7 @@ func (a *Answer) Write(to io.Writer) error {
 	}
 	w.section("EVENTS", len(a.Events))
 	for _, e := range a.Events {
-		subject := ""
-		if e.Subject != "" {
-			subject = e.Subject + ": "
-		}
-		w.line("  %s ago  %s %s%s", ago(a.AsOf, e.Last), e.Reason, subject, e.Note)
+		w.line("  %s ago  %s %s", ago(a.AsOf, e.Last), e.Reason, e.Note)
 	}
 	w.section("NOT KNOWN", len(a.Unknown))
 	for _, text := range a.Unknown {

@@ -274,7 +274,7 @@ func (r *reconciler) end(ctx context.Context, hpa *autoscalingv2.HorizontalPodAu
 }
 
 // write writes the status of a plan, and the history with it, if one of them says something new. It
-// returns the object as it was written. A conflict is with a user who changes the spec, or with another
+// returns the object as it was written. A conflict comes from a user's change of the spec, or from another
 // manager: the status is written to the newest state, because what was done must not be forgotten.
 func (r *reconciler) write(ctx context.Context, hpa *autoscalingv2.HorizontalPodAutoscaler, p *plan) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 	changed := !equality.Semantic.DeepEqual(hpa.Status, p.status)

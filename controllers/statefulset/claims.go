@@ -64,7 +64,7 @@ func whenScaled(set *appsv1.StatefulSet) appsv1.PersistentVolumeClaimRetentionPo
 // podKind is the kind of the owner of a claim that goes with its Pod.
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
-// claimOwners says who owns a claim: by name, by UID, and as controller.
+// claimOwners has the owners of a claim: by name, by UID, and as controller.
 type claimOwners struct {
 	set, pod     bool // refers to this StatefulSet, this Pod
 	stale        bool // refers to another StatefulSet or Pod of the name

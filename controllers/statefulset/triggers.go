@@ -106,7 +106,7 @@ func stateOf(item cache.Item[*corev1.Pod]) (podState, error) {
 }
 
 // claimMatters chooses the changes of claims on which a decision depends: that one appears or goes,
-// and who owns it.
+// and changes of its owners.
 func claimMatters(e cache.Event[*corev1.PersistentVolumeClaim]) bool {
 	if e.Kind != cache.Updated {
 		return true

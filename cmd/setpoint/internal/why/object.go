@@ -75,7 +75,7 @@ func (f found) state(ctx context.Context, c *client.Client) (map[string]any, err
 	return o.Object, nil
 }
 
-// mostNames is how many objects are looked at for a similar name.
+// mostNames is how many objects are listed to find a similar name.
 const mostNames = 500
 
 // missing is the error for an object that does not exist and of which no record knows.
