@@ -6,6 +6,7 @@ package controllers
 import (
 	"cmp"
 	"maps"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,9 @@ type Definition[O any] struct {
 	// Defaults are the options of a controller without flags.
 	Defaults O
 
+	// Requires are the feature gates without which the controller is not started.
+	Requires []RequiredGate
+
 	// Flags are the flags that set options, and Gates the feature gates that change them.
 	Flags func(*O) []Flag
 	Gates func(*O) []Gate
@@ -53,6 +57,13 @@ type Definition[O any] struct {
 type Gate struct {
 	Name string
 	Set  func(on bool)
+}
+
+// RequiredGate is a feature gate that turns a whole controller on and off. On is its value where
+// nothing sets it.
+type RequiredGate struct {
+	Name string
+	On   bool
 }
 
 // Cluster has the facts about a cluster that controllers need and that no API server
@@ -92,6 +103,7 @@ type Descriptor struct {
 	Options any
 
 	account string
+	closed  map[string]bool // the required gates that are off, true if that is their default
 	rights  Rules
 	learn   func(Cluster)
 	lacks   func() string
@@ -105,6 +117,7 @@ func Define[O any, C controller.Runnable](d Definition[O], create func(controlle
 	made := &Descriptor{
 		Name: d.Name, Alias: d.Alias, Summary: d.Summary, ActsOn: d.ActsOn, OffByDefault: d.OffByDefault, Options: o,
 		account: cmp.Or(d.Account, d.Name),
+		closed:  map[string]bool{},
 		rights:  Rules{},
 		learn:   func(Cluster) {},
 		lacks:   func() string { return "" },
@@ -126,6 +139,9 @@ func Define[O any, C controller.Runnable](d Definition[O], create func(controlle
 	if d.Gates != nil {
 		made.Gates = d.Gates(o)
 	}
+	for _, g := range d.Requires {
+		made.require(g)
+	}
 	if d.Cluster != nil {
 		made.learn = func(c Cluster) { d.Cluster(o, c) }
 	}
@@ -133,6 +149,27 @@ func Define[O any, C controller.Runnable](d Definition[O], create func(controlle
 		made.lacks = func() string { return d.Lacks(o) }
 	}
 	return made
+}
+
+// require adds a gate that turns the controller on and off.
+func (d *Descriptor) require(g RequiredGate) {
+	set := func(on bool) {
+		if delete(d.closed, g.Name); !on {
+			d.closed[g.Name] = !g.On
+		}
+	}
+	set(g.On)
+	d.Gates = append(d.Gates, Gate{Name: g.Name, Set: set})
+}
+
+// Closed returns a feature gate that is off and without which the controller is not started, ""
+// if there is none. byDefault says that each such gate is off where nothing sets it.
+func (d *Descriptor) Closed() (gate string, byDefault bool) {
+	byDefault = true
+	for _, name := range slices.Sorted(maps.Keys(d.closed)) {
+		gate, byDefault = cmp.Or(gate, name), byDefault && d.closed[name]
+	}
+	return gate, gate != "" && byDefault
 }
 
 // Account is the ServiceAccount that the controller runs as where each has its own: the one

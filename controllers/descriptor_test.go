@@ -89,6 +89,31 @@ func TestAFlagStopsItsController(t *testing.T) {
 	}
 }
 
+func TestAGateStopsTheControllerThatRequiresIt(t *testing.T) {
+	d := controllers.Define(controllers.Definition[struct{}]{
+		Name: "c-controller", Requires: []controllers.RequiredGate{{Name: "Old", On: true}, {Name: "New"}},
+	}, func(controller.Host, struct{}) (*controller.Controller, error) {
+		return controller.New("c-controller", nil), nil
+	})
+	set := map[string]func(bool){}
+	for _, g := range d.Gates {
+		set[g.Name] = g.Set
+	}
+	closed := func(gate string, byDefault bool) {
+		t.Helper()
+		if got, def := d.Closed(); got != gate || def != byDefault {
+			t.Errorf("the closed gate is %q (by default: %t), want %q (%t)", got, def, gate, byDefault)
+		}
+	}
+	closed("New", true)
+	set["Old"](false)
+	closed("New", false)
+	set["New"](true)
+	closed("Old", false)
+	set["Old"](true)
+	closed("", false)
+}
+
 // A nil of the controller's type in an interface would be taken for a controller.
 func TestWhatCannotBeMadeIsNil(t *testing.T) {
 	d := define(&options{})

@@ -4,6 +4,7 @@
 package manage
 
 import (
+	"context"
 	"log/slog"
 
 	"k8s.io/client-go/rest"
@@ -26,7 +27,7 @@ func New(config *rest.Config, chosen []*controllers.Descriptor, cluster controll
 }
 
 // newManager returns a manager of the chosen controllers, and those that it runs: what lacks
-// something that it cannot work without is left out.
+// something that it cannot work without is left out, and so is what a feature gate turns off.
 func newManager(config *rest.Config, chosen []*controllers.Descriptor, cluster controllers.Cluster, hosts hosting, log *slog.Logger, more ...manager.Option) (*manager.Manager, []*controllers.Descriptor, error) {
 	aliases := map[string]string{}
 	for _, d := range chosen {
@@ -38,6 +39,14 @@ func newManager(config *rest.Config, chosen []*controllers.Descriptor, cluster c
 	}
 	var run []*controllers.Descriptor
 	for _, d := range chosen {
+		if gate, byDefault := d.Closed(); gate != "" {
+			level := slog.LevelInfo
+			if byDefault {
+				level = slog.LevelDebug // as in a cluster that was never configured
+			}
+			log.Log(context.Background(), level, "a controller is not started: its feature gate is off", "controller", d.Name, "gate", gate)
+			continue
+		}
 		d.Learn(cluster)
 		if lacks := d.Lacks(); lacks != "" {
 			log.Info("a controller is not started", "controller", d.Name, "lacks", lacks)
