@@ -16,6 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/controller/protection"
+	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -49,30 +50,14 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		claims:  cache.Informer[*corev1.PersistentVolumeClaim](h),
 		pods:    cache.Informer[*corev1.Pod](h),
 	}
-	r.byClaim = cache.NewIndex(r.pods, func(pod cache.Item[*corev1.Pod]) ([]string, error) {
-		var keys []string
-		err := claimKeys(pod, func(claim object.Key) { keys = append(keys, claim.String()) })
-		return keys, err
-	})
+	r.byClaim = volumes.PodsByClaim(r.pods)
 	r.protection = protection.Protection[*corev1.PersistentVolumeClaim]{Objects: r.claims, Finalizer: Finalizer, UsedBy: r.usedBy}
 	return controller.New(Name, r.reconcile,
 		controller.For(r.claims, predicate.Stays),
 		controller.Watches(r.pods, func(pod cache.Item[*corev1.Pod], add func(object.Key)) {
-			_ = claimKeys(pod, add) // the index has logged a Pod that cannot be decoded
+			_ = volumes.ClaimKeys(pod, add) // the index has logged a Pod that cannot be decoded
 		}),
 	), nil
-}
-
-// claimKeys calls add with the key of each claim of a Pod.
-func claimKeys(item cache.Item[*corev1.Pod], add func(object.Key)) error {
-	pod, err := item.Object()
-	if err != nil {
-		return err
-	}
-	for _, name := range claimsOf(pod) {
-		add(object.Key{Namespace: pod.Namespace, Name: name})
-	}
-	return nil
 }
 
 // reconciler has one worker, as upstream's: live needs no lock.

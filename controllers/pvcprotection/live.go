@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/volumes"
 )
 
 // liveList is the last list of the Pods of a namespace from the server, and the claims that
@@ -53,6 +54,6 @@ func (r *reconciler) listPods(ctx context.Context, namespace string) (liveList, 
 	if err != nil {
 		return liveList{}, fmt.Errorf("listing the Pods of namespace %s: %w", namespace, err)
 	}
-	l.pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return len(claimsOf(pod)) == 0 })
+	l.pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return len(volumes.ClaimsOf(pod)) == 0 })
 	return l, nil
 }

@@ -7,44 +7,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/internal/podstate"
+	"github.com/setpoint-io/setpoint/internal/volumes"
 )
 
-// claimOf returns the name of the claim of a volume, "" if it has none.
-// Source of the name of a generic ephemeral volume's:
-// k8s.io/component-helpers/storage/ephemeral, VolumeClaimName.
-func claimOf(pod *corev1.Pod, v *corev1.Volume) string {
-	switch {
-	case v.PersistentVolumeClaim != nil:
-		return v.PersistentVolumeClaim.ClaimName
-	case v.Ephemeral != nil:
-		return pod.Name + "-" + v.Name
-	}
-	return ""
-}
-
-// claimsOf returns the names of the claims of a Pod.
-func claimsOf(pod *corev1.Pod) []string {
-	var names []string
-	for i := range pod.Spec.Volumes {
-		if name := claimOf(pod, &pod.Spec.Volumes[i]); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// mounts reports whether a volume of a Pod is that claim. A claim with the name of an
-// ephemeral volume's that the Pod does not own is another claim.
+// mounts reports whether one of the volumes of a Pod that count is that claim.
 func mounts(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, count func(*corev1.Volume) bool) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		if claimOf(pod, &v) != claim.Name || v.PersistentVolumeClaim == nil && !metav1.IsControlledBy(claim, pod) {
-			return false
-		}
-		return count(&v)
-	})
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return volumes.Uses(pod, &v, claim) && count(&v) })
 }
 
 // keeps reports whether a Pod keeps a claim from being removed: a kubelet may have its volume
@@ -57,16 +26,5 @@ func keeps(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 
 // uses reports whether a Pod that has not ended refers to a claim.
 func uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
-	return !terminated(pod) && mounts(pod, claim, func(*corev1.Volume) bool { return true })
-}
-
-// terminated reports whether nothing of a Pod runs any more.
-// Source: k8s.io/kubernetes/pkg/volume/util, IsPodTerminated.
-func terminated(pod *corev1.Pod) bool {
-	if podstate.Ended(pod) {
-		return true
-	}
-	running := func(s corev1.ContainerStatus) bool { return s.State.Terminated == nil && s.State.Waiting == nil }
-	return pod.DeletionTimestamp != nil && !slices.ContainsFunc(slices.Concat(
-		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses), running)
+	return !volumes.Stopped(pod) && mounts(pod, claim, func(*corev1.Volume) bool { return true })
 }
