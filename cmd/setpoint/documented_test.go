@@ -6,17 +6,21 @@ package main
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
-var update = flag.Bool("update", false, "write the table of the controllers' flags again")
+var update = flag.Bool("update", false, "write the tables of flags again")
 
 // The table of flags in the documentation lies between these.
 const (
@@ -41,25 +45,31 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 }
 
 func TestTheFlagsOfControllersAreDocumentedAsTheyAreDeclared(t *testing.T) {
+	documented(t, tableBegins, tableEnds, "| flag | default | |\n|---|---|---|\n"+strings.Join(flagRows(), ""))
+}
+
+// documented holds that a table is in the documentation, between two comments.
+func documented(t *testing.T, begin, end, table string) {
+	t.Helper()
 	const file = "../../docs/command-line.md"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, begins := strings.Cut(string(text), tableBegins)
-	table, after, ends := strings.Cut(rest, tableEnds)
+	before, rest, begins := strings.Cut(string(text), begin)
+	is, after, ends := strings.Cut(rest, end)
 	if !begins || !ends {
-		t.Fatalf("%s has no table between\n%sand\n%s", file, tableBegins, tableEnds)
+		t.Fatalf("%s has no table between\n%sand\n%s", file, begin, end)
 	}
-	want := "\n| flag | default | |\n|---|---|---|\n" + strings.Join(flagRows(), "") + "\n"
+	want := "\n" + table + "\n"
 	if *update {
-		if err := os.WriteFile(file, []byte(before+tableBegins+want+tableEnds+after), 0o644); err != nil { //nolint:gosec // a document
+		if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil { //nolint:gosec // a document
 			t.Fatal(err)
 		}
 		return
 	}
-	if table != want {
-		t.Errorf("%s has\n%s\nwant (go test ./cmd/setpoint -run Documented -update writes it)\n%s", file, table, want)
+	if is != want {
+		t.Errorf("%s has\n%s\nwant (go test ./cmd/setpoint -run Documented -update writes it)\n%s", file, is, want)
 	}
 }
 
@@ -96,6 +106,32 @@ func atZero(d *controllers.Descriptor, f controllers.Flag) string {
 		}
 	}
 	return ""
+}
+
+func TestTheFlagsWithoutEffectAreDocumentedWithTheirReasons(t *testing.T) {
+	documented(t, "<!-- The flags without effect: go test ./cmd/setpoint -run Documented -update writes them. -->\n",
+		"<!-- The end of the flags without effect. -->\n", "| flags | why they have no effect |\n|---|---|\n"+strings.Join(idleRows(t), ""))
+}
+
+// idleRows are the rows of the flags of "setpoint manager" whose help says that they have no
+// effect. Flags with the same reason are in one row.
+func idleRows(t *testing.T) (rows []string) {
+	t.Helper()
+	manager, _, err := rootCommand(&cli.World{}).Find([]string{"manager"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := map[string][]string{} // by reason
+	manager.Flags().VisitAll(func(f *pflag.Flag) {
+		if reason, idle := strings.CutPrefix(f.Usage, "no effect: "); idle && !f.Hidden {
+			flags[reason] = append(flags[reason], "`--"+f.Name+"`")
+		}
+	})
+	for _, reason := range slices.Sorted(maps.Keys(flags)) {
+		rows = append(rows, fmt.Sprintf("| %s | %s |\n", strings.Join(flags[reason], ", "), reason))
+	}
+	slices.Sort(rows)
+	return rows
 }
 
 func TestTheGatesOfControllersAreDocumented(t *testing.T) {

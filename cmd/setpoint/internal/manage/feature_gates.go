@@ -94,6 +94,25 @@ func (g gate) at(minor int) (gateSpec, bool) {
 	return now, there
 }
 
+// gateHelp lists gates with their stage and default, one a line, in the form of
+// kube-controller-manager's help. Those that cannot be set to another value are locked.
+func gateHelp(gates []gate) string {
+	var lines []string
+	for _, g := range gates {
+		spec, there := g.at(newestMinor)
+		if !there {
+			continue
+		}
+		on := spec.on || g.name == releaseOnExit
+		if spec.locked {
+			lines = append(lines, fmt.Sprintf("%s=%t (%s - locked)", g.name, on, strings.ToUpper(spec.stage)))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s=true|false (%s - default=%t)", g.name, strings.ToUpper(spec.stage), on))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // groups are gates that stand for all of a stage that are not set themselves.
 // Source: k8s.io/component-base/featuregate.
 var groups = map[string]string{"AllAlpha": "Alpha", "AllBeta": "Beta"}

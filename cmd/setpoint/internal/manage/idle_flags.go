@@ -97,15 +97,13 @@ const rangeAllocator = "RangeAllocator"
 
 // idle is a flag that has no effect, with its default.
 func idle[T bool | int | string | time.Duration](name string, byDefault T) controllers.Flag {
-	return controllers.Flag{Name: name, Into: &byDefault, Usage: idleUsage}
+	return controllers.Flag{Name: name, Into: &byDefault}
 }
 
 // idleText is one with a form of its own.
 func idleText(name, byDefault, kind string, check func(string) error) controllers.Flag {
-	return controllers.Flag{Name: name, Into: &checkedText{byDefault, kind, check}, Usage: idleUsage}
+	return controllers.Flag{Name: name, Into: &checkedText{byDefault, kind, check}}
 }
-
-const idleUsage = "accepted as by kube-controller-manager, without effect"
 
 // idleFlags are those flags on a command line.
 type idleFlags struct {
@@ -113,14 +111,15 @@ type idleFlags struct {
 	groups []idleGroup
 }
 
-// flags adds those that are not there.
+// flags adds those that are not there. The help of each says why it has no effect.
 func (f *idleFlags) flags(set *pflag.FlagSet) {
 	f.set, f.groups = set, idleGroups()
 	for i, group := range f.groups {
 		f.groups[i].flags = slices.DeleteFunc(group.flags, func(flag controllers.Flag) bool { return set.Lookup(flag.Name) != nil })
 		for _, flag := range f.groups[i].flags {
 			declare(set, flag)
-			set.Lookup(flag.Name).Hidden = true // the help is about what has an effect
+			added := set.Lookup(flag.Name)
+			added.Usage, added.Hidden = noEffect+idleReason(flag.Name), unlisted[flag.Name]
 		}
 	}
 }

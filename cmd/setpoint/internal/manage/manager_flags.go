@@ -25,9 +25,9 @@ func (t *tuning) flags(flags *pflag.FlagSet) {
 			declare(flags, f)
 		}
 	}
-	flags.Var(&t.featureGates, "feature-gates", "Kubernetes feature `gates`, such as A=true,B=false")
+	flags.Var(&t.featureGates, "feature-gates", "Kubernetes feature `gates`, such as A=true,B=false. These have an effect here; the others of Kubernetes are accepted:\n"+gateHelp(gatesRead(t.known)))
 	flags.StringSliceVar(&t.emulatedVersions, "emulated-version", nil, "behave as this `version` of Kubernetes would, such as 1.35")
-	flags.StringSliceVar(&t.compatibleWith, "min-compatibility-version", nil, "the oldest `version` of the other components of the control plane; no controller here depends on it")
+	flags.StringSliceVar(&t.compatibleWith, "min-compatibility-version", nil, noEffect+idleReason("min-compatibility-version"))
 }
 
 // check returns what is wrong with the flags, and sets which gates of the controllers are

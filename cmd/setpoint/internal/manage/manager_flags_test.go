@@ -32,47 +32,6 @@ import (
 	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
-// otherDefaults are those that differ from upstream's on purpose: the lease moves sooner,
-// and the server is left to say what is too much.
-var otherDefaults = map[string]string{
-	"kube-api-qps": "0", "controller-shutdown-timeout": "12s", "logging-format": "", "leader-elect-lease-duration": "9s", "leader-elect-renew-deadline": "6s",
-}
-
-func TestEveryFlagOfKubeControllerManagerIsThereWithItsDefault(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("testdata", "kube-controller-manager-flags.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	flags := Command(&cli.World{}, "").Flags()
-	checked := 0
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		checked++
-		name, want, _ := strings.Cut(strings.TrimSpace(line), " ")
-		flag := flags.Lookup(name)
-		if flag == nil {
-			t.Errorf("--%s is not there", name)
-			continue
-		}
-		if other, differs := otherDefaults[name]; differs {
-			want = other
-		}
-		if want == "" { // the help does not show zeros
-			want = map[string]string{
-				"bool": "false", "duration": "0s", "int": "0", "int32": "0", "stringSlice": "[]", "level": "0", "version": "false",
-			}[flag.Value.Type()]
-		}
-		if got := flag.DefValue; got != want {
-			t.Errorf("--%s is %s by default, want %s", name, got, want)
-		}
-	}
-	if checked < 100 {
-		t.Errorf("%d flags in the list, which is too short", checked)
-	}
-}
-
 // tuned parses flags as "setpoint manager" does.
 func tuned(t *testing.T, args ...string) (*tuning, error) {
 	t.Helper()

@@ -24,10 +24,8 @@ type metricsFlags struct {
 
 func (m *metricsFlags) flags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&m.disabled, "disabled-metrics", nil, "`names` of metrics that are not served")
-	flags.StringToStringVar(&m.labels, "allow-metric-labels", nil, "accepted as by kube-controller-manager, without effect")
-	flags.Lookup("allow-metric-labels").Hidden = true
-	flags.StringVar(&m.file, "allow-metric-labels-manifest", "", "accepted as by kube-controller-manager, without effect")
-	flags.Lookup("allow-metric-labels-manifest").Hidden = true
+	flags.StringToStringVar(&m.labels, "allow-metric-labels", nil, noEffect+idleReason("allow-metric-labels"))
+	flags.StringVar(&m.file, "allow-metric-labels-manifest", "", noEffect+idleReason("allow-metric-labels-manifest"))
 }
 
 // options are those of the manager.

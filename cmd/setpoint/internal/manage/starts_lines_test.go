@@ -54,20 +54,20 @@ func distinct(lines []string) []string {
 }
 
 // helpFlag is a flag as the help shows it.
-type helpFlag struct{ name, kind, byDefault string }
+type helpFlag struct{ name, short, kind, byDefault string }
 
 var (
-	flagLine    = regexp.MustCompile(`(?m)^ +(?:-[a-zA-Z], )?--([a-z0-9_-]+)(?: ([a-zA-Z0-9]+))?(?:\[=[^\]]*\])?  +(.*(?:\n {20,}.*)*)`)
+	flagLine    = regexp.MustCompile(`(?m)^ +(?:-([a-zA-Z]), )?--([a-z0-9_-]+)(?: ([a-zA-Z0-9,=.]+))?(?:\[=[^\]]*\])?  +(.*(?:\n {20,}.*)*)`)
 	defaultText = regexp.MustCompile(`\(default "?([^"]*?)"?\)\s*$`)
 )
 
 func flagsOfHelp(text string) (all []helpFlag) {
 	for _, m := range flagLine.FindAllStringSubmatch(text, -1) {
-		f := helpFlag{name: m[1], kind: m[2]}
+		f := helpFlag{short: m[1], name: m[2], kind: m[3]}
 		if f.kind == "" {
 			f.kind = "bool"
 		}
-		if d := defaultText.FindStringSubmatch(m[3]); d != nil {
+		if d := defaultText.FindStringSubmatch(m[4]); d != nil {
 			f.byDefault = strings.Trim(d[1], "[]")
 		}
 		all = append(all, f)
@@ -80,7 +80,7 @@ func flagsOfHelp(text string) (all []helpFlag) {
 var elsewhere = map[string]bool{
 	"kubeconfig": true, "feature-gates": true, "controllers": true, "secure-port": true, "bind-address": true, "help": true, "version": true,
 	"emulated-version": true, "min-compatibility-version": true, "enable-leader-migration": true, "leader-migration-config": true,
-	"allow-metric-labels-manifest": true, "service-account-private-key-file": true, "root-ca-file": true,
+	"allow-metric-labels-manifest": true, "vmodule": true, "service-account-private-key-file": true, "root-ca-file": true,
 }
 
 // valuesOf are those that are tried of a kind of flag.
@@ -94,7 +94,6 @@ var valuesOf = map[string][]string{
 	"string":         {"{default}", "", "other"},
 	"strings":        {"{default}", "", "a,b"},
 	"quantity":       {"0", "1Ki", "x"},
-	"pattern":        {"a=1", "", "a", "a=x"},
 	"Level":          {"0", "2", "10", "-1", "x"},
 	"int32Slice":     {"", "23,24", "x", "4588"},
 	"namedCertKey":   {"a,b", "a"},
@@ -164,6 +163,7 @@ positional
 --controllers=*,service-lb-controller,cloud-node-lifecycle-controller,node-route-controller
 --controllers=*,selinux-warning-controller,device-taint-eviction-controller,storage-version-migrator-controller,resource-claim-controller,podcertificaterequestcleaner
 --controllers=serviceaccount-token,root-ca-cert-publisher
+--controllers=bootstrapsigner,csrapproving,csrcleaner,csrsigning,clusterrole-aggregation,cronjob,daemonset,deployment,disruption,endpoint,endpointslice,endpointslicemirroring,ephemeral-volume,garbagecollector,horizontalpodautoscaling,job,legacy-service-account-token-cleaner,namespace,nodeipam,nodelifecycle,attachdetach,persistentvolume-binder,persistentvolume-expander,pv-protection,pvc-protection,podgc,replicaset,replicationcontroller,resource-claim-controller,resourcequota,root-ca-cert-publisher,serviceaccount,serviceaccount-token,statefulset,svm,storage-version-gc,tokencleaner,ttl-after-finished,ttl
 
 # Gates.
 --feature-gates=

@@ -4,9 +4,11 @@
 package up
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/documenttest"
 )
@@ -33,12 +35,37 @@ func TestMissingControllersAreAShortParagraphForEachReason(t *testing.T) {
 	}
 }
 
-// The list becomes shorter with each controller that is built in.
+// The list becomes shorter with each controller that is built in. With the last one the paragraph
+// goes from the documents, as from what "setpoint up" prints.
 func TestTheDocumentsShowTheKindsWithoutAController(t *testing.T) {
 	want := describeMissing(registry.WithoutController(registry.Known()))
 	for _, b := range documenttest.Blocks(t) {
-		if !strings.Contains("\n"+b.Text, want) {
-			t.Errorf("%s does not show%s", b, want)
+		if !strings.Contains("\n"+b.Text, want) || want == "" && strings.Contains(b.Text, "no controllers yet") {
+			t.Errorf("%s does not show %q", b, want)
+		}
+	}
+}
+
+func TestTheDocumentsShowTheKindsThatAreLeftOut(t *testing.T) {
+	run := slices.DeleteFunc(registry.Known(), func(d *controllers.Descriptor) bool { return d.Name == "disruption-controller" })
+	leftOut := slices.DeleteFunc(registry.WithoutController(run), func(k registry.Kind) bool { return !k.BuiltIn })
+	for _, b := range documenttest.Blocks(t) {
+		if want := strings.TrimSpace(describeMissing(leftOut)); strings.TrimSpace(b.Text) != want {
+			t.Errorf("%s shows\n%s\nwant\n%s", b, b.Text, want)
+		}
+	}
+}
+
+// Once Setpoint has all controllers, --controllers alone leaves kinds without one.
+func TestWithAllControllersBuiltInOnlyTheFlagIsNamed(t *testing.T) {
+	leftOut := slices.DeleteFunc(registry.WithoutController(nil), func(k registry.Kind) bool { return !k.BuiltIn })
+	text := describeMissing(leftOut)
+	if !strings.HasPrefix(text, "\nThe flag --controllers leaves out the controllers of\n  ") || strings.Count(text, "\n\n") > 0 {
+		t.Errorf("want one paragraph:\n%s", text)
+	}
+	for _, k := range leftOut {
+		if got := why(k); got != "the flag --controllers leaves it out" {
+			t.Errorf("%s: %s", k.Controller, got)
 		}
 	}
 }

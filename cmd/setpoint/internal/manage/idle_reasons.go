@@ -1,0 +1,71 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manage
+
+// noEffect begins the help of a flag that has none. The reason follows.
+const noEffect = "no effect: "
+
+// idleReason says why a flag has no effect here.
+func idleReason(flag string) string {
+	if controller, waits := idleUntil[flag]; waits {
+		return "Setpoint does not have " + controller + " yet"
+	}
+	return idleReasons[flag]
+}
+
+// idleReasons are the reasons that stay, by flag.
+var idleReasons = map[string]string{
+	"allow-metric-labels":             "the metrics of Setpoint have labels of few values alone",
+	"allow-metric-labels-manifest":    "the metrics of Setpoint have labels of few values alone",
+	"cloud-config":                    "cloud providers have controller managers of their own, which read it",
+	"cloud-provider":                  "cloud providers have controller managers of their own",
+	"cluster-name":                    "the controllers that use it belong to cloud providers",
+	"concurrent-service-syncs":        "service-lb-controller belongs to cloud providers",
+	"configure-cloud-routes":          "node-route-controller belongs to cloud providers",
+	"external-cloud-volume-plugin":    "kube-controller-manager has no volume plugins of cloud providers any more",
+	"log-flush-frequency":             "the log is written at once",
+	"log-json-info-buffer-size":       "the log is written at once",
+	"log-json-split-stream":           "all of the log goes to standard error",
+	"log-text-info-buffer-size":       "the log is written at once",
+	"log-text-split-stream":           "all of the log goes to standard error",
+	"min-compatibility-version":       "no controller depends on the oldest version of the other components",
+	"route-reconciliation-period":     "node-route-controller belongs to cloud providers",
+	"show-hidden-metrics-for-version": "Setpoint has no hidden metrics",
+	"vmodule":                         "the log has one level for all source files",
+}
+
+// idleUntil are the flags of controllers that may be missing, with these. A flag that its
+// controller declares has an effect, and is not looked up here.
+var idleUntil = map[string]string{
+	"allocate-node-cidrs":                                 nodeIPAM,
+	"attach-detach-reconcile-sync-period":                 "persistentvolume-attach-detach-controller",
+	"cidr-allocator-type":                                 nodeIPAM,
+	"cluster-cidr":                                        nodeIPAM,
+	"concurrent-device-taint-eviction-syncs":              "device-taint-eviction-controller",
+	"concurrent-ephemeralvolume-syncs":                    "ephemeral-volume-controller",
+	"concurrent-resource-quota-syncs":                     "resourcequota-controller",
+	"concurrent-resourceclaim-syncs":                      "resourceclaim-controller",
+	"concurrent-validating-admission-policy-status-syncs": "validatingadmissionpolicy-status-controller",
+	"disable-attach-detach-reconcile-sync":                "persistentvolume-attach-detach-controller",
+	"disable-force-detach-on-timeout":                     "persistentvolume-attach-detach-controller",
+	"enable-dynamic-provisioning":                         "persistentvolume-binder-controller",
+	"enable-hostpath-provisioner":                         "persistentvolume-binder-controller",
+	"flex-volume-plugin-dir":                              "persistentvolume-binder-controller",
+	"node-cidr-mask-size":                                 nodeIPAM,
+	"node-cidr-mask-size-ipv4":                            nodeIPAM,
+	"node-cidr-mask-size-ipv6":                            nodeIPAM,
+	"pv-recycler-increment-timeout-nfs":                   "persistentvolume-binder-controller",
+	"pv-recycler-minimum-timeout-hostpath":                "persistentvolume-binder-controller",
+	"pv-recycler-minimum-timeout-nfs":                     "persistentvolume-binder-controller",
+	"pv-recycler-pod-template-filepath-hostpath":          "persistentvolume-binder-controller",
+	"pv-recycler-pod-template-filepath-nfs":               "persistentvolume-binder-controller",
+	"pv-recycler-timeout-increment-hostpath":              "persistentvolume-binder-controller",
+	"pvclaimbinder-sync-period":                           "persistentvolume-binder-controller",
+	"resource-quota-sync-period":                          "resourcequota-controller",
+	"service-cluster-ip-range":                            nodeIPAM,
+}
+
+// unlisted are flags that kube-controller-manager takes and that its help does not show: they
+// are deprecated, or of a version before 1.37.
+var unlisted = map[string]bool{"allow-untagged-cloud": true, "concurrent-service-syncs": true, "node-sync-period": true}
