@@ -102,12 +102,13 @@ type Descriptor struct {
 	Gates   []Gate
 	Options any
 
-	account string
-	closed  map[string]bool // the required gates that are off, true if that is their default
-	rights  Rules
-	learn   func(Cluster)
-	lacks   func() string
-	build   func(controller.Host) (controller.Runnable, error)
+	account  string
+	requires []string        // the gates without which it is not started
+	closed   map[string]bool // those that are off, true if that is their default
+	rights   Rules
+	learn    func(Cluster)
+	lacks    func() string
+	build    func(controller.Host) (controller.Runnable, error)
 }
 
 // Define returns the descriptor of a controller that create makes. It has options of its own:
@@ -159,8 +160,13 @@ func (d *Descriptor) require(g RequiredGate) {
 		}
 	}
 	set(g.On)
+	d.requires = append(d.requires, g.Name)
+	slices.Sort(d.requires)
 	d.Gates = append(d.Gates, Gate{Name: g.Name, Set: set})
 }
+
+// Requires returns the feature gates without which the controller is not started, sorted.
+func (d *Descriptor) Requires() []string { return slices.Clone(d.requires) }
 
 // Closed returns a feature gate that is off and without which the controller is not started, ""
 // if there is none. byDefault says that each such gate is off where nothing sets it.

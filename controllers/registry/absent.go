@@ -47,9 +47,6 @@ func notBuiltIn() []absentController {
 		{names: "selinux-warning-controller"},
 		{"service-cidr-controller", []object.Resource{withoutNamespace("networking.k8s.io", "servicecidrs", "ServiceCIDR")}},
 		{names: "service-lb-controller service"},
-		{"storage-version-migrator-controller svm", []object.Resource{
-			withoutNamespace("storagemigration.k8s.io", "storageversionmigrations", "StorageVersionMigration"),
-		}},
 		{names: "storageversion-garbage-collector-controller storage-version-gc"},
 		{names: "validatingadmissionpolicy-status-controller"},
 		{"volumeattributesclass-protection-controller", []object.Resource{

@@ -36,6 +36,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
 	"github.com/setpoint-io/setpoint/controllers/statefulset"
+	"github.com/setpoint-io/setpoint/controllers/storageversionmigrator"
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/tokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
@@ -73,6 +74,7 @@ func Known() []*controllers.Descriptor {
 		serviceaccount.Descriptor(),
 		serviceaccounttoken.Descriptor(),
 		statefulset.Descriptor(),
+		storageversionmigrator.Descriptor(),
 		tainteviction.Descriptor(),
 		tokencleaner.Descriptor(),
 		ttlafterfinished.Descriptor(),

@@ -4,11 +4,15 @@
 package manage
 
 import (
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
+
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
@@ -31,6 +35,18 @@ const (
 	staleReplicaSets    = "StaleControllerConsistencyReplicaSet"
 	semanticRevisions   = "StatefulSetSemanticRevisionComparison"
 )
+
+// turnsControllers are the gates that turn whole controllers on and off, which another test is
+// about.
+var turnsControllers = func() map[string]bool {
+	all := map[string]bool{}
+	for _, d := range registry.Known() {
+		for _, name := range d.Requires() {
+			all[name] = true
+		}
+	}
+	return all
+}()
 
 func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 	for _, test := range []struct {
@@ -57,7 +73,7 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 			}
 			var off []string
 			for _, g := range gatesRead(tune.known) {
-				if !tune.gates[g.name] {
+				if !turnsControllers[g.name] && !tune.gates[g.name] {
 					off = append(off, g.name)
 				}
 			}
@@ -167,5 +183,28 @@ func TestEveryGateOfAnyComponentIsAccepted(t *testing.T) {
 	}
 	if checked < 300 {
 		t.Errorf("%d gates in the table, which is too short", checked)
+	}
+}
+
+func TestAGateThatIsOffKeepsItsControllerFromRunning(t *testing.T) {
+	const gate, controller = "StorageVersionMigrator", "storage-version-migrator-controller"
+	for args, runs := range map[string]bool{
+		"":                                   true,
+		"--feature-gates=" + gate + "=false": false,
+		"--emulated-version=1.36":            false,
+		"--emulated-version=1.36 --feature-gates=" + gate + "=true": true,
+	} {
+		tune, err := tuned(t, strings.Fields(args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chosen, err := registry.Select(tune.known, []string{controller})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, run, err := newManager(&rest.Config{Host: "https://127.0.0.1:1"}, chosen, controllers.Cluster{}, together, slog.New(slog.NewTextHandler(t.Output(), nil)))
+		if err != nil || (len(run) == 1) != runs {
+			t.Errorf("%q: %d controllers run (%v), want it to run: %t", args, len(run), err, runs)
+		}
 	}
 }
