@@ -1,0 +1,132 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resourceclaim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/devices"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// reconcileClaim frees one claim of the Pods that do not need it any more.
+func (r *reconciler) reconcileClaim(ctx context.Context, req controller.Request) (controller.Result, error) {
+	claim, err := r.claims.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	released, err := r.releasedBy(ctx, claim)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	owner, err := r.ownerOf(claim)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	p := decideClaim(claimView{
+		claim: claim, owner: owner,
+		released: func(c resourcev1.ResourceClaimConsumerReference) bool { return slices.Contains(released, c) },
+	})
+	for _, reason := range p.reasons {
+		controller.Because(ctx, reason)
+	}
+	err = r.carryOut(ctx, claim, p)
+	switch {
+	case client.AbsentAt(err, req.Key):
+		return controller.Result{}, nil // it went meanwhile
+	case apierrors.IsConflict(err):
+		return controller.Result{Again: true}, nil // a decision on its new state follows
+	}
+	return controller.Result{}, err
+}
+
+// releasedBy returns the Pods of status.reservedFor that do not need the claim any more.
+func (r *reconciler) releasedBy(ctx context.Context, claim *resourcev1.ResourceClaim) (all []resourcev1.ResourceClaimConsumerReference, err error) {
+	for _, consumer := range claim.Status.ReservedFor {
+		if !devices.IsPod(consumer) {
+			continue
+		}
+		over, err := r.over(ctx, claim.Namespace, consumer)
+		if err != nil {
+			return nil, fmt.Errorf("reading Pod %s/%s, which the claim is reserved for: %w", claim.Namespace, consumer.Name, err)
+		}
+		if over {
+			all = append(all, consumer)
+		}
+	}
+	return all, nil
+}
+
+// over reports whether a Pod has ended or is gone. The server answers for a Pod that the cache
+// does not show: the scheduler may have reserved the claim for a Pod that was created just now.
+func (r *reconciler) over(ctx context.Context, namespace string, consumer resourcev1.ResourceClaimConsumerReference) (bool, error) {
+	if r.gone.has(consumer.UID) {
+		return true, nil
+	}
+	key := object.Key{Namespace: namespace, Name: consumer.Name}
+	pod, err := r.pods.Get(key)
+	if apierrors.IsNotFound(err) {
+		if pod, err = r.pods.Server().Get(ctx, key); client.AbsentAt(err, key) {
+			return true, nil
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	return pod.UID != consumer.UID || devices.Done(pod), nil
+}
+
+// ownerOf returns the Pod with the name of the Pod that a claim was made for, or nil.
+func (r *reconciler) ownerOf(claim *resourcev1.ResourceClaim) (*corev1.Pod, error) {
+	ref := metav1.GetControllerOfNoCopy(claim)
+	if ref == nil || ref.APIVersion != "v1" || ref.Kind != "Pod" {
+		return nil, nil
+	}
+	pod, err := r.pods.Get(object.Key{Namespace: claim.Namespace, Name: ref.Name})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return pod, err
+}
+
+// carryOut makes the writes of a plan. Each carries the version that the one before it made.
+func (r *reconciler) carryOut(ctx context.Context, claim *resourcev1.ResourceClaim, p claimPlan) error {
+	var err error
+	if p.write {
+		next := claim.DeepCopy()
+		next.Status.ReservedFor = p.reservedFor
+		if p.deallocate {
+			next.Status.Allocation = nil
+		}
+		if claim, err = r.claims.UpdateStatus(ctx, next); err != nil {
+			return fmt.Errorf("removing reservations from claim %s: %w", next.Name, err)
+		}
+	}
+	if p.unprotect {
+		next := claim.DeepCopy()
+		next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { return f == resourcev1.Finalizer })
+		if claim, err = r.claims.Update(ctx, next); err != nil {
+			return fmt.Errorf("removing the finalizer of claim %s: %w", next.Name, err)
+		}
+	}
+	if p.remove {
+		err = r.claims.Delete(ctx, object.KeyOf(claim), client.IfUID(claim.UID), client.IfVersion(object.Version(claim.ResourceVersion)))
+		if err != nil {
+			return fmt.Errorf("deleting claim %s, whose Pod has ended: %w", claim.Name, err)
+		}
+	}
+	return nil
+}

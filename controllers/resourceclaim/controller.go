@@ -1,0 +1,152 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resourceclaim
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controller/predicate"
+	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/internal/devices"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// Name is the controller's name.
+// Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
+const Name = "resourceclaim-controller"
+
+// Options changes how the controller works. [Defaults] returns upstream's choices.
+type Options struct {
+	// Workers is how many Pods are worked on at a time, and how many claims.
+	Workers int
+	// NoAdminAccess refuses templates that request admin access to devices.
+	NoAdminAccess bool
+	// NoPrioritizedList refuses templates that request the first available of several devices.
+	NoPrioritizedList bool
+}
+
+// Rights returns what the controller must be allowed to do. The caller owns the result. Servers
+// from 1.36 on ask for resourceclaims/binding when allocation or reservations change.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{resourcev1.GroupName}, Resources: []string{"resourceclaims"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}},
+		{APIGroups: []string{resourcev1.GroupName}, Resources: []string{"resourceclaims/status", "resourceclaims/binding"}, Verbs: []string{"update"}},
+		{APIGroups: []string{resourcev1.GroupName}, Resources: []string{"resourceclaimtemplates"}, Verbs: []string{"list", "watch"}},
+		events.Rights(),
+	}
+}
+
+type reconciler struct {
+	Options
+	pods      cache.SharedInformer[*corev1.Pod]
+	claims    cache.SharedInformer[*resourcev1.ResourceClaim]
+	templates cache.SharedInformer[*resourcev1.ResourceClaimTemplate]
+	users     cache.Index[*corev1.Pod] // by usesClaim and usesTemplate
+	gone      gone
+	recorder  *events.Recorder
+}
+
+// New returns the controller, built on h, which runs it.
+func New(h controller.Host, o Options) (controller.Runnable, error) {
+	if err := controllers.CheckWorkers(o.Workers); err != nil {
+		return nil, fmt.Errorf("making %s: %w", Name, err)
+	}
+	r := &reconciler{
+		Options:   o,
+		pods:      cache.Informer[*corev1.Pod](h),
+		claims:    cache.Informer[*resourcev1.ResourceClaim](h),
+		templates: cache.Informer[*resourcev1.ResourceClaimTemplate](h),
+		recorder:  h.Recorder(Name),
+	}
+	r.users = cache.NewIndex(r.pods, usesOf)
+	claims := controller.New(Name, r.reconcileClaim,
+		controller.For(r.claims, predicate.Stays),
+		controller.Watches(r.pods, claimsOf, r.ends),
+		controller.Workers(o.Workers),
+	)
+	pods := controller.New(Name+"-pods", r.reconcilePod,
+		controller.For(r.pods, predicate.Stays, usesAny),
+		controller.Watches(r.claims, r.podsOfClaim),
+		controller.Watches(r.templates, r.podsOfTemplate),
+		controller.Workers(o.Workers),
+	)
+	return controller.Join(Name, claims, pods), nil
+}
+
+// usesClaim and usesTemplate are the values of the index of Pods.
+func usesClaim(claim object.Key) string       { return "claim " + claim.String() }
+func usesTemplate(template object.Key) string { return "template " + template.String() }
+
+func usesOf(item cache.Item[*corev1.Pod]) (values []string, err error) {
+	pod, err := devices.WithClaims(item)
+	if err != nil || pod == nil {
+		return nil, err
+	}
+	for _, c := range devices.ClaimsOf(pod) {
+		if c.Name != "" {
+			values = append(values, usesClaim(object.Key{Namespace: pod.Namespace, Name: c.Name}))
+		}
+		if c.Template != "" {
+			values = append(values, usesTemplate(object.Key{Namespace: pod.Namespace, Name: c.Template}))
+		}
+	}
+	return values, nil
+}
+
+// usesAny chooses Pods with claims. A run reports a Pod that cannot be decoded.
+func usesAny(e cache.Event[*corev1.Pod]) bool {
+	pod, err := devices.WithClaims(e.New)
+	return err != nil || pod != nil
+}
+
+// ends chooses the events after which a Pod does not need its claims any more, and remembers the
+// Pods that are gone. It decodes no Pod without claims.
+func (r *reconciler) ends(e cache.Event[*corev1.Pod]) bool {
+	if e.Kind == cache.Deleted || e.Kind == cache.Replaced {
+		pod, err := devices.WithClaims(e.Old)
+		if err == nil && pod == nil {
+			return false
+		}
+		r.gone.add(e.Old.Meta().UID)
+		return true
+	}
+	pod, err := devices.WithClaims(e.New)
+	return err != nil || pod != nil && devices.Done(pod)
+}
+
+// claimsOf adds the claims of a Pod.
+func claimsOf(item cache.Item[*corev1.Pod], add func(object.Key)) {
+	pod, err := devices.WithClaims(item)
+	if err != nil || pod == nil {
+		return // the index has logged the error
+	}
+	for _, c := range devices.ClaimsOf(pod) {
+		if c.Name != "" {
+			add(object.Key{Namespace: pod.Namespace, Name: c.Name})
+		}
+	}
+}
+
+// podsOfClaim adds the Pods that use a claim. A claim whose name is not in the status of its Pod
+// yet starts no run: the run that makes the claim writes the name too.
+func (r *reconciler) podsOfClaim(item cache.Item[*resourcev1.ResourceClaim], add func(object.Key)) {
+	for key := range r.users.Find(usesClaim(item.Key())) {
+		add(key)
+	}
+}
+
+func (r *reconciler) podsOfTemplate(item cache.Item[*resourcev1.ResourceClaimTemplate], add func(object.Key)) {
+	for key := range r.users.Find(usesTemplate(item.Key())) {
+		add(key)
+	}
+}

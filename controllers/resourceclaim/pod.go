@@ -1,0 +1,176 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resourceclaim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/devices"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// fieldManager is the manager of status.resourceClaimStatuses.
+// Source: k8s.io/kubernetes/pkg/controller/resourceclaim.
+const fieldManager = "ResourceClaimController"
+
+// errUnseen is the error of a run that could make a claim twice.
+var errUnseen = errors.New("the caches do not show the controller's own writes yet")
+
+// reconcilePod makes the claims of one Pod, and reserves them if the Pod is bound already.
+func (r *reconciler) reconcilePod(ctx context.Context, req controller.Request) (controller.Result, error) {
+	pod, err := r.pods.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if len(req.Unseen) > 0 {
+		return controller.Result{}, errUnseen
+	}
+	view, err := r.viewOf(ctx, pod)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	p := decidePod(view)
+	for _, reason := range p.reasons {
+		controller.Because(ctx, reason)
+	}
+	for _, no := range p.refused {
+		r.failed(pod, no.entry, no.why)
+	}
+	got, err := r.create(ctx, pod, &p)
+	if len(got) > 0 {
+		err = errors.Join(err, r.writeStatus(ctx, pod, got))
+	}
+	again := false
+	for _, claim := range p.reserve {
+		conflict, failure := r.reserve(ctx, pod, claim)
+		again, err = again || conflict, errors.Join(err, failure)
+	}
+	return controller.Result{Again: again}, err
+}
+
+// viewOf collects what a decision about a Pod depends on.
+func (r *reconciler) viewOf(ctx context.Context, pod *corev1.Pod) (podView, error) {
+	v := podView{
+		pod: pod, options: r.Options,
+		named: map[string]*resourcev1.ResourceClaim{}, templates: map[string]*resourcev1.ResourceClaimTemplate{},
+	}
+	var err error
+	if v.owned, err = cache.Objects(r.claims.Snapshot().ControlledBy(pod.UID)); err != nil {
+		return v, err
+	}
+	for _, c := range devices.ClaimsOf(pod) {
+		if err := r.lookUp(ctx, &v, c); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// lookUp adds the claim and the template of an entry. A claim of a template that the status names
+// and that the cache does not show is read from the server, before another one is made.
+func (r *reconciler) lookUp(ctx context.Context, v *podView, c devices.Claim) error {
+	if c.Name != "" {
+		key := object.Key{Namespace: v.pod.Namespace, Name: c.Name}
+		claim, err := r.claims.Get(key)
+		if apierrors.IsNotFound(err) && c.Template != "" {
+			if claim, err = r.claims.Server().Get(ctx, key); client.AbsentAt(err, key) {
+				claim, err = nil, nil
+			}
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("reading claim %s, which the Pod names: %w", key, err)
+		}
+		if err == nil && claim != nil {
+			v.named[c.Name] = claim
+		}
+	}
+	if c.Template == "" {
+		return nil
+	}
+	template, err := r.templates.Get(object.Key{Namespace: v.pod.Namespace, Name: c.Template})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	v.templates[c.Template] = template
+	return err
+}
+
+// create creates the claims of a plan. It returns the names of all claims that the status of the
+// Pod lacks, by entry.
+func (r *reconciler) create(ctx context.Context, pod *corev1.Pod, p *podPlan) (got map[string]string, err error) {
+	got = p.adopted
+	for _, c := range p.create {
+		made, failure := r.claims.Create(ctx, c.claim)
+		switch {
+		case failure == nil:
+			got[c.entry] = made.Name
+		case client.NamespaceGone(failure):
+			return got, err // the Pod goes too
+		default:
+			failure = fmt.Errorf("create ResourceClaim %s: %w", c.claim.Name, failure)
+			r.failed(pod, c.entry, failure.Error())
+			err = errors.Join(err, failure)
+		}
+	}
+	return got, err
+}
+
+// failed records that an entry of a Pod gets no claim.
+func (r *reconciler) failed(pod *corev1.Pod, entry, why string) {
+	r.recorder.Warning(pod, "FailedResourceClaimCreation", "Create", "PodResourceClaim %s: %s", entry, why)
+}
+
+// writeStatus writes the names of claims into the status of a Pod.
+func (r *reconciler) writeStatus(ctx context.Context, pod *corev1.Pod, got map[string]string) error {
+	key := object.KeyOf(pod)
+	data, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{"name": pod.Name, "namespace": pod.Namespace, "uid": pod.UID}, // another Pod of that name is a conflict
+		"status":   map[string]any{"resourceClaimStatuses": statuses(pod, got)},
+	})
+	if err != nil {
+		return err
+	}
+	patch := client.Patch{Type: types.ApplyPatchType, Data: data}
+	_, err = r.pods.Sub("status").Patch(ctx, key, patch, client.FieldManager(fieldManager), client.Force(), client.MetadataAnswer())
+	switch {
+	case client.AbsentAt(err, key), apierrors.IsConflict(err):
+		return nil // the Pod went meanwhile, and another one may have its name
+	case err != nil:
+		return fmt.Errorf("writing the names of its claims into the status of the Pod: %w", err)
+	}
+	return nil
+}
+
+// reserve adds a Pod to a claim. It reports a claim that has changed meanwhile.
+func (r *reconciler) reserve(ctx context.Context, pod *corev1.Pod, claim *resourcev1.ResourceClaim) (conflict bool, err error) {
+	next := claim.DeepCopy()
+	next.Status.ReservedFor = append(next.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{
+		Resource: "pods", Name: pod.Name, UID: pod.UID,
+	})
+	_, err = r.claims.UpdateStatus(ctx, next)
+	switch {
+	case client.AbsentAt(err, object.KeyOf(claim)):
+		return false, nil // its event starts another run
+	case apierrors.IsConflict(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reserving claim %s: %w", claim.Name, err)
+	}
+	return false, nil
+}

@@ -1,0 +1,65 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resourceclaim
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+)
+
+// A name of a claim is a prefix of at most 57 characters, and five that are drawn.
+// Source: k8s.io/kubernetes/pkg/controller/resourceclaim, handleClaim, and
+// k8s.io/apiserver/pkg/storage/names.
+const (
+	prefixMost   = 57
+	suffixLength = 5
+)
+
+// prefixFor returns what the name of a claim begins with. Of names that are too long, both the
+// Pod's and the entry's are cut in proportion to their lengths, so that something of each is left.
+func prefixFor(pod, entry string) string {
+	prefix := pod + "-" + entry + "-"
+	if len(prefix) <= prefixMost {
+		return prefix
+	}
+	return pod[:len(pod)*prefixMost/len(prefix)] + "-" + entry[:len(entry)*prefixMost/len(prefix)]
+}
+
+// claimFor returns the claim of an entry of a Pod. The name is drawn here and not by the server:
+// a create whose response was lost can then be read from the server.
+func claimFor(pod *corev1.Pod, entry string, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
+	annotations := maps.Clone(template.Spec.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[resourcev1.PodResourceClaimAnnotation] = entry
+	prefix := prefixFor(pod.Name, entry)
+	return &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, GenerateName: prefix, Name: prefix + rand.String(suffixLength),
+			Labels: template.Spec.Labels, Annotations: annotations,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: new(true)}},
+		},
+		Spec: *template.Spec.Spec.DeepCopy(),
+	}
+}
+
+// refuses returns why no claim is made from a template, in upstream's words, or "".
+func (o Options) refuses(template *resourcev1.ResourceClaimTemplate) string {
+	for _, request := range template.Spec.Spec.Devices.Requests {
+		if o.NoAdminAccess && request.Exactly != nil && request.Exactly.AdminAccess != nil && *request.Exactly.AdminAccess {
+			return "admin access is requested, but the feature is disabled"
+		}
+	}
+	for _, request := range template.Spec.Spec.Devices.Requests {
+		if o.NoPrioritizedList && len(request.FirstAvailable) > 0 {
+			return "template includes a prioritized list of subrequests, but the feature is disabled"
+		}
+	}
+	return ""
+}
