@@ -38,6 +38,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
+	"github.com/setpoint-io/setpoint/controllers/resourceclaim"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
@@ -234,6 +235,18 @@ func labours(t *testing.T) []labour {
 				if err := c.remove("persistentvolume", name); err != nil {
 					c.t.Error(err)
 				}
+			},
+		}, {
+			controller: resourceclaim.Name,
+			writes: map[string]int{
+				`POST .*/NS/resourceclaims`: 1, `PATCH .*/NS/pods/ITEM/status`: 1,
+				`PUT .*/NS/resourceclaims/of-ITEM/status`: 1, `DELETE .*/NS/resourceclaims/of-ITEM`: 1,
+			},
+			prepare: func(c *cluster) { c.claimTemplate() },
+			item: func(c *cluster, name string) {
+				yaml(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "ITEM"}, "spec": {"resourceClaims": [{"name": "dev", "resourceClaimTemplateName": "devices"}],
+					"containers": [{"name": "main", "image": "web"}]}}`)(c, name)
+				c.claimOfEndedPod(name)
 			},
 		}, {
 			controller: ttlafterfinished.Name, writes: map[string]int{`DELETE .*/NS/jobs/ITEM`: 1},

@@ -40,6 +40,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/podgc"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
+	"github.com/setpoint-io/setpoint/controllers/resourceclaim"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
 	"github.com/setpoint-io/setpoint/controllers/statefulset"
@@ -426,6 +427,18 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 		}, {
 			name: "scale of a target", controller: managertest.Making(horizontalpodautoscaler.New, horizontalpodautoscaler.Defaults()),
 			writes: `PUT .*/NS/replicasets/web/scale`, begin: func(c *cluster) { c.scaled(1) },
+		}, {
+			name: "Pod that gets a claim", controller: managertest.Making(resourceclaim.New, resourceclaim.Defaults()),
+			writes: `PATCH .*/NS/pods/web/status`, begin: func(c *cluster) {
+				c.claimTemplate()
+				c.manifest(claimingPod)
+			},
+		}, {
+			name: "claim of a Pod that has ended", controller: managertest.Making(resourceclaim.New, resourceclaim.Defaults()),
+			writes: `PUT .*/NS/resourceclaims/of-web/status`, begin: func(c *cluster) { c.claimOfEndedPod("web") },
+		}, {
+			name: "claim that is deleted", controller: managertest.Making(resourceclaim.New, resourceclaim.Defaults()),
+			writes: `DELETE .*/NS/resourceclaims/of-web`, begin: func(c *cluster) { c.claimOfEndedPod("web") },
 		}, {
 			name: "dependent whose owner is gone", controller: managertest.Making(garbagecollector.New, garbagecollector.Defaults()),
 			writes: `DELETE .*/NS/configmaps/web`, begin: func(c *cluster) {

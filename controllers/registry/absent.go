@@ -38,10 +38,6 @@ func notBuiltIn() []absentController {
 		{names: "persistentvolume-expander-controller persistentvolume-expander"},
 		{names: "podcertificaterequest-cleaner-controller"},
 		{names: "podgroup-protection-controller"},
-		{"resourceclaim-controller resource-claim-controller", []object.Resource{
-			inNamespaces("resource.k8s.io", "resourceclaims", "ResourceClaim"),
-			inNamespaces("resource.k8s.io", "resourceclaimtemplates", "ResourceClaimTemplate"),
-		}},
 		{names: "resourcepoolstatusrequest-controller"},
 		{"resourcequota-controller resourcequota", []object.Resource{inNamespaces("", "resourcequotas", "ResourceQuota")}},
 		{names: "selinux-warning-controller"},

@@ -32,6 +32,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/pvprotection"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
+	"github.com/setpoint-io/setpoint/controllers/resourceclaim"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
@@ -70,6 +71,7 @@ func Known() []*controllers.Descriptor {
 		pvprotection.Descriptor(),
 		replicaset.Descriptor(),
 		replicationcontroller.Descriptor(),
+		resourceclaim.Descriptor(),
 		rootcapublisher.Descriptor(),
 		serviceaccount.Descriptor(),
 		serviceaccounttoken.Descriptor(),
