@@ -72,6 +72,10 @@ type scene struct {
 	dynamic dynamic.Interface
 	size    int
 	clients int
+
+	own      *ownRequests // of plain and dynamic
+	profiler profiler
+	notes    []string // what is printed beside the readings
 }
 
 // turnLimit is when a turn counts as stuck.
@@ -93,16 +97,22 @@ func (b *managerBench) runCase(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "# %s: %s; size %d, %d turn(s), medians\n# controllers: %s\n",
 		b.scale, c.what, b.size, b.turns, strings.Join(c.controllers, ","))
 	found := map[string][]readings{}
-	sides := []string{setpointSide, managerSide}
-	if c.plain != nil {
+	sides := []string{setpointSide}
+	if b.peer {
+		sides = append(sides, managerSide)
+	}
+	if b.peer && c.plain != nil {
 		sides = append(sides, plainSide)
 	}
 	for turn := range b.turns {
 		for _, side := range sides {
 			fmt.Fprintf(out, "# turn %d, %s; load average %s\n", turn+1, side, loadAverage())
-			r, err := b.playCase(ctx, &c, side)
+			r, notes, err := b.playCase(ctx, &c, side)
 			if err != nil {
 				return fmt.Errorf("measuring %s of %s: %w", b.scale, side, err)
+			}
+			for _, n := range notes {
+				fmt.Fprintf(out, "# %s: %s\n", side, n)
 			}
 			found[side] = append(found[side], r)
 		}
@@ -146,8 +156,8 @@ func loadAverage() string {
 	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
-// playCase measures one side on a fresh control plane.
-func (b *managerBench) playCase(ctx context.Context, sc *scaleCase, side string) (found readings, err error) {
+// playCase measures one side on a fresh control plane. The notes are printed beside the readings.
+func (b *managerBench) playCase(ctx context.Context, sc *scaleCase, side string) (found readings, notes []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, turnLimit)
 	defer cancel()
 	options := child.Options{NoScheduler: true, Nodes: sc.nodes}
@@ -156,26 +166,31 @@ func (b *managerBench) playCase(ctx context.Context, sc *scaleCase, side string)
 	}
 	c, err := startClusterWith(ctx, b.bin, options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
 	s, err := newScene(c, b.size, b.clients)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var args []string
 	if sc.signs {
 		args = signing(c)
 	}
+	profiler, serving, err := newProfiler(b.profile, side)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.profiler, args = profiler, append(args, serving...)
 	start := map[string]candidate{
 		setpointSide: b.setpoint, managerSide: b.kubeControllerManager, plainSide: b.setpoint,
 	}[side]
 	if s.manager, err = start(c, strings.Join(sc.controllers, ","), args...); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer s.manager.stop()
 	if err := c.waitForServiceAccount(ctx); err != nil {
-		return nil, errors.Join(err, s.manager.alive())
+		return nil, nil, errors.Join(err, s.manager.alive())
 	}
 	measure := sc.measure
 	if side == plainSide { // the manager was for the ServiceAccount
@@ -186,7 +201,7 @@ func (b *managerBench) playCase(ctx context.Context, sc *scaleCase, side string)
 	if err != nil && side != plainSide {
 		err = errors.Join(err, s.manager.alive())
 	}
-	return found, err
+	return found, s.notes, err
 }
 
 // signing are the flags by which both managers get the keys of a cluster.
@@ -205,7 +220,8 @@ func newScene(c *cluster, size, clients int) (*scene, error) {
 	}
 	config.QPS = -1                           // what a client may send is not what is measured
 	config.WarningHandler = rest.NoWarnings{} // Endpoints are deprecated, and counted on
-	s := &scene{cluster: c, size: size, clients: clients}
+	s := &scene{cluster: c, size: size, clients: clients, own: &ownRequests{counts: requestCounts{}}}
+	config.Wrap(s.own.wrap)
 	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return nil, err
 	}
@@ -234,27 +250,64 @@ func (s *scene) each(ctx context.Context, n int, f func(ctx context.Context, i i
 	return context.Cause(ctx)
 }
 
-// work is what f costs the manager: CPU until it is at rest again, and wall time
-// of f alone.
-func (s *scene) work(ctx context.Context, f func() error) (l lap, err error) {
+// expense is what a part of a case costs the manager.
+type expense struct {
+	wall     float64 // seconds
+	cpu      float64 // seconds
+	requests float64 // to the API server, without watches
+}
+
+// work is what f costs the manager: CPU and requests until it is at rest again, and wall
+// time of f alone. The requests are noted under the name of the part.
+func (s *scene) work(ctx context.Context, part string, f func() error) (e expense, err error) {
 	if err := s.manager.idle(ctx); err != nil {
-		return l, err
+		return e, err
 	}
-	before, err := s.manager.cpu()
+	end, err := s.begin(ctx, part)
 	if err != nil {
-		return l, err
+		return e, err
 	}
 	began := time.Now()
 	if err := f(); err != nil {
-		return l, err
+		return e, err
 	}
-	l.wall = time.Since(began).Seconds()
+	wall := time.Since(began).Seconds()
 	if err := s.manager.idle(ctx); err != nil {
-		return l, err
+		return e, err
 	}
-	after, err := s.manager.cpu()
-	l.cpu = after - before
-	return l, err
+	e, err = end()
+	e.wall = wall
+	return e, err
+}
+
+// begin begins to measure a part. The function that it returns ends that, and returns what the part
+// has cost since.
+func (s *scene) begin(ctx context.Context, part string) (end func() (expense, error), err error) {
+	requests, err := s.managersRequests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	endProfile := s.profiler.during(ctx, part)
+	before, err := s.manager.cpu()
+	if err != nil {
+		return nil, errors.Join(err, endProfile())
+	}
+	began := time.Now()
+	return func() (e expense, err error) {
+		e.wall = time.Since(began).Seconds()
+		after, err := s.manager.cpu()
+		if err := errors.Join(err, endProfile()); err != nil {
+			return e, err
+		}
+		all, err := s.managersRequests(ctx)
+		if err != nil {
+			return e, err
+		}
+		sent := all.since(requests)
+		e.cpu, e.requests = after-before, sent.total()
+		s.notes = append(s.notes, fmt.Sprintf("%s: %.0f requests: %s", part, e.requests, sent))
+		return e, nil
+	}, nil
 }
 
 // createPods creates Pods that no node runs.

@@ -48,7 +48,7 @@ func measureCollect(ctx context.Context, s *scene) (readings, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.work(ctx, func() error {
+	l, err := s.work(ctx, "collected", func() error {
 		err := s.each(ctx, len(owners), func(ctx context.Context, i int) error {
 			return s.plain.AppsV1().ReplicaSets("default").Delete(ctx, owners[i],
 				metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})

@@ -30,8 +30,10 @@ var daemonSetsCase = scaleCase{
 			{name: "daemonsets-wall", unit: "s", reading: "created", aim: aim{most: 1 / 1.5}},
 			{name: "daemonsets-wall-vs-plain-clients", unit: "s", reading: "created", plain: true},
 			{name: "daemonsets-cpu", unit: "s", reading: "created-cpu", aim: aim{most: 0.5}},
+			{name: "daemonsets-requests-per-pod", reading: "created-requests"},
 			{name: "daemonsets-update-wall", unit: "s", reading: "updated", aim: aim{most: 1 / 1.5}},
 			{name: "daemonsets-update-cpu", unit: "s", reading: "updated-cpu", aim: aim{most: 0.5}},
+			{name: "daemonsets-update-requests-per-pod", reading: "updated-requests"},
 			{name: "daemonsets-memory-after", unit: "MB", reading: "memory", aim: aim{most: 1. / 3}},
 		}
 	},
@@ -50,7 +52,7 @@ func measureDaemonSets(ctx context.Context, s *scene) (readings, error) {
 		return nil, err
 	}
 	defer k.end()
-	created, err := s.work(ctx, func() error {
+	created, err := s.work(ctx, "created", func() error {
 		err := s.each(ctx, daemonSets, func(ctx context.Context, i int) error { return s.createDaemonSet(ctx, daemonSetName(i)) })
 		if err != nil {
 			return err
@@ -60,7 +62,7 @@ func measureDaemonSets(ctx context.Context, s *scene) (readings, error) {
 	if err != nil {
 		return nil, err
 	}
-	updated, err := s.work(ctx, func() error {
+	updated, err := s.work(ctx, "updated", func() error {
 		_, err := s.plain.AppsV1().DaemonSets("default").Patch(ctx, daemonSetName(0), types.StrategicMergePatchType,
 			[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"nginx:2"}]}}}}`), metav1.PatchOptions{})
 		if err != nil {
@@ -76,7 +78,9 @@ func measureDaemonSets(ctx context.Context, s *scene) (readings, error) {
 		return nil, err
 	}
 	return readings{
-		"created": created.wall, "created-cpu": created.cpu, "updated": updated.wall, "updated-cpu": updated.cpu, "memory": memory,
+		"created": created.wall, "created-cpu": created.cpu, "created-requests": created.requests / float64(s.size*daemonSets),
+		"updated": updated.wall, "updated-cpu": updated.cpu, "updated-requests": updated.requests / float64(s.size),
+		"memory": memory,
 	}, k.stop()
 }
 

@@ -27,6 +27,7 @@ var disruptionCase = scaleCase{
 			{name: "disruption-wall-vs-plain-clients", unit: "s", reading: "wall", plain: true},
 			{name: "disruption-seconds-behind-the-last-flip", unit: "s", reading: "lag"}, // as exact as the poll
 			{name: "disruption-cpu", unit: "s", reading: "cpu", aim: aim{most: 0.5}},
+			{name: "disruption-requests-per-budget", reading: "requests"},
 			{name: "disruption-memory", unit: "MB", reading: "memory", aim: aim{most: 1. / 3}},
 		}
 	},
@@ -51,7 +52,7 @@ func measureDisruption(ctx context.Context, s *scene) (readings, error) {
 		return nil, err
 	}
 	var lag time.Duration
-	l, err := s.work(ctx, func() error {
+	l, err := s.work(ctx, "flips", func() error {
 		if err := s.flip(ctx); err != nil {
 			return err
 		}
@@ -60,7 +61,7 @@ func measureDisruption(ctx context.Context, s *scene) (readings, error) {
 		lag = time.Since(last)
 		return err
 	})
-	return readings{"wall": l.wall, "lag": lag.Seconds(), "cpu": l.cpu, "memory": memory}, err
+	return readings{"wall": l.wall, "lag": lag.Seconds(), "cpu": l.cpu, "requests": l.requests / float64(s.budgets()), "memory": memory}, err
 }
 
 // measurePlainFlips measures how fast the server takes the flips if no budget follows them.

@@ -27,8 +27,10 @@ var hpaCase = scaleCase{
 	lines: func(int) []caseLine {
 		return []caseLine{
 			{name: "hpa-cpu-per-minute-at-rest", unit: "s", reading: "rest", aim: aim{most: 0.5}},
+			{name: "hpa-requests-per-autoscaler-and-minute-at-rest", reading: "rest-requests"},
 			{name: "hpa-seconds-until-all-are-scaled", unit: "s", reading: "wall", aim: aim{most: 1.05}}, // both wait up to 15 s
 			{name: "hpa-cpu-of-scaling", unit: "s", reading: "cpu", aim: aim{most: 0.5}},
+			{name: "hpa-requests-per-autoscaler-of-scaling", reading: "requests"},
 			{name: "hpa-memory", unit: "MB", reading: "memory", aim: aim{most: 1. / 3}},
 		}
 	},
@@ -56,34 +58,36 @@ func measureAutoscalers(ctx context.Context, s *scene) (readings, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := s.manager.cpu()
+	end, err := s.begin(ctx, "rest")
 	if err != nil {
 		return nil, err
 	}
 	if err := pause(ctx, restTime); err != nil {
 		return nil, err
 	}
-	between, err := s.manager.cpu()
+	rest, err := end()
 	if err != nil {
 		return nil, err
 	}
-	found := readings{"rest": (between - before) * float64(time.Minute/restTime)}
+	perMinute := float64(time.Minute / restTime)
+	found := readings{"rest": rest.cpu * perMinute, "rest-requests": rest.requests * perMinute / float64(s.size)}
 	if found["memory"], err = s.manager.memory(); err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	if end, err = s.begin(ctx, "scaling"); err != nil {
+		return nil, err
+	}
 	if err := s.doubleUsage(ctx); err != nil {
 		return nil, err
 	}
 	err = s.awaitAutoscalers(ctx, "that have scaled", func(h *autoscalingv2.HorizontalPodAutoscaler) bool {
 		return h.Status.DesiredReplicas == 2*scaledPods
 	})
-	found["wall"] = time.Since(began).Seconds()
-	after, cpuErr := s.manager.cpu()
-	found["cpu"] = after - between
-	if err == nil {
-		err = cpuErr
+	if err != nil {
+		return nil, err
 	}
+	scaling, err := end()
+	found["wall"], found["cpu"], found["requests"] = scaling.wall, scaling.cpu, scaling.requests/float64(s.size)
 	return found, err
 }
 

@@ -27,8 +27,10 @@ var jobsCase = scaleCase{
 			{name: "jobs-indexed-wall", unit: "s", reading: "indexed", aim: aim{most: 1 / 1.5}},
 			{name: "jobs-indexed-wall-vs-plain-clients", unit: "s", reading: "indexed", plain: true},
 			{name: "jobs-indexed-cpu", unit: "s", reading: "indexed-cpu", aim: aim{most: 0.5}},
+			{name: "jobs-indexed-requests-per-pod", reading: "indexed-requests"},
 			{name: fmt.Sprintf("jobs-%d-of-one-wall", smallJobs(size)), unit: "s", reading: "small", aim: aim{most: 1 / 1.5}},
 			{name: fmt.Sprintf("jobs-%d-of-one-cpu", smallJobs(size)), unit: "s", reading: "small-cpu", aim: aim{most: 0.5}},
+			{name: fmt.Sprintf("jobs-%d-of-one-requests-per-job", smallJobs(size)), reading: "small-requests"},
 			{name: "jobs-memory-after", unit: "MB", reading: "memory", aim: aim{most: 1. / 3}},
 		}
 	},
@@ -43,7 +45,7 @@ func measureJobs(ctx context.Context, s *scene) (found readings, err error) {
 		return nil, err
 	}
 	defer k.end()
-	indexed, err := s.work(ctx, func() error {
+	indexed, err := s.work(ctx, "indexed", func() error {
 		if err := s.createJob(ctx, "indexed", s.size, max(1, s.size/20)); err != nil {
 			return err
 		}
@@ -52,7 +54,7 @@ func measureJobs(ctx context.Context, s *scene) (found readings, err error) {
 	if err != nil {
 		return nil, err
 	}
-	small, err := s.work(ctx, func() error {
+	small, err := s.work(ctx, "small", func() error {
 		err := s.each(ctx, smallJobs(s.size), func(ctx context.Context, i int) error {
 			return s.createJob(ctx, fmt.Sprint("small-", i), 1, 1)
 		})
@@ -68,7 +70,11 @@ func measureJobs(ctx context.Context, s *scene) (found readings, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return readings{"indexed": indexed.wall, "indexed-cpu": indexed.cpu, "small": small.wall, "small-cpu": small.cpu, "memory": memory}, k.stop()
+	return readings{
+		"indexed": indexed.wall, "indexed-cpu": indexed.cpu, "indexed-requests": indexed.requests / float64(s.size),
+		"small": small.wall, "small-cpu": small.cpu, "small-requests": small.requests / float64(smallJobs(s.size)),
+		"memory": memory,
+	}, k.stop()
 }
 
 func (s *scene) createJob(ctx context.Context, name string, completions, parallelism int) error {

@@ -127,7 +127,7 @@ func measureNamespace(ctx context.Context, s *scene) (readings, error) {
 		return nil, err
 	}
 	var began time.Time
-	l, err := s.work(ctx, func() error {
+	l, err := s.work(ctx, "deleted", func() error {
 		began = time.Now()
 		if err := s.plain.CoreV1().Namespaces().Delete(ctx, fullNamespace, metav1.DeleteOptions{}); err != nil {
 			return err

@@ -70,7 +70,7 @@ func measurePods(ctx context.Context, s *scene) (readings, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.work(ctx, func() error {
+	l, err := s.work(ctx, "pods", func() error {
 		return s.createPods(ctx, s.size, func(i int) *corev1.Pod {
 			labels := map[string]string{"app": fmt.Sprint("web-", i%100), "pod-template-hash": "7d9c6b54f8"}
 			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("web-", i), Labels: labels}, Spec: template(labels).Spec}

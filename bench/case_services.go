@@ -45,7 +45,7 @@ func measureServices(ctx context.Context, s *scene) (readings, error) {
 			return nil, err
 		}
 		made = step.services
-		l, err := s.work(ctx, func() error {
+		l, err := s.work(ctx, step.name, func() error {
 			name := func(i int) string { return fmt.Sprintf("%s-%d", step.name, i) }
 			err := s.createPods(ctx, servicePods, func(i int) *corev1.Pod {
 				return &corev1.Pod{

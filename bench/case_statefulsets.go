@@ -27,8 +27,10 @@ var statefulSetsCase = scaleCase{
 			{name: "statefulsets-parallel-wall", unit: "s", reading: "Parallel", aim: aim{most: 1 / 1.5}},
 			{name: "statefulsets-parallel-wall-vs-plain-clients", unit: "s", reading: "Parallel", plain: true},
 			{name: "statefulsets-parallel-cpu", unit: "s", reading: "Parallel-cpu", aim: aim{most: 0.5}},
+			{name: "statefulsets-parallel-requests-per-pod", reading: "Parallel-requests"},
 			{name: "statefulsets-ordered-wall", unit: "s", reading: "OrderedReady", aim: aim{most: 1 / 1.5}},
 			{name: "statefulsets-ordered-cpu", unit: "s", reading: "OrderedReady-cpu", aim: aim{most: 0.5}},
+			{name: "statefulsets-ordered-requests-per-pod", reading: "OrderedReady-requests"},
 			{name: "statefulsets-memory-after", unit: "MB", reading: "memory", aim: aim{most: 1. / 3}},
 		}
 	},
@@ -45,7 +47,7 @@ func measureStatefulSets(ctx context.Context, s *scene) (readings, error) {
 	found := readings{}
 	sets := max(1, s.size/podsOfStatefulSet)
 	for i, policy := range []appsv1.PodManagementPolicyType{appsv1.ParallelPodManagement, appsv1.OrderedReadyPodManagement} {
-		l, err := s.work(ctx, func() error {
+		l, err := s.work(ctx, string(policy), func() error {
 			err := s.each(ctx, sets, func(ctx context.Context, set int) error {
 				return s.createStatefulSet(ctx, fmt.Sprintf("set-%d-%d", i, set), policy)
 			})
@@ -58,6 +60,7 @@ func measureStatefulSets(ctx context.Context, s *scene) (readings, error) {
 			return nil, err
 		}
 		found[string(policy)], found[string(policy)+"-cpu"] = l.wall, l.cpu
+		found[string(policy)+"-requests"] = l.requests / float64(sets*podsOfStatefulSet)
 	}
 	if found["memory"], err = s.manager.memory(); err != nil {
 		return nil, err

@@ -55,6 +55,11 @@
 // kube-controller-manager is linked with libc here, as "go build" does it, of which 1.3 MB
 // are resident; Setpoint is not.
 //
+// The requests of each side, without watches, are printed by verb and resource: those that the API server counted, less
+// those of the benchmark itself. With --profile FOLDER, CPU profiles of both managers are written every five seconds of
+// each part, and a heap profile at its end; "go tool pprof -top FOLDER/setpoint-indexed-cpu-*.pb.gz" adds them up. The
+// peer serves its profiles on its secure port then. With --peer=false only Setpoint is measured.
+//
 // CPU is the manager's alone, until it is at rest again; the clock of /proc has
 // hundredths of a second, so that a figure below a tenth says little. Both wait five
 // seconds before they delete what is in a namespace, so that every API server has learned

@@ -34,6 +34,8 @@ type managerBench struct {
 	replicas    int
 	clients     int
 	verbose     bool
+	profile     string
+	peer        bool
 }
 
 // figures are what one turn of one candidate gave.
@@ -56,6 +58,8 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&b.deployments, "deployments", 20, "Deployments to create at once")
 	flags.IntVar(&b.replicas, "replicas", 100, "replicas of each")
 	flags.IntVar(&b.clients, "clients", 32, "plain clients that create Pods for comparison")
+	flags.StringVar(&b.profile, "profile", "", "`folder` for profiles of both managers, CPU and heap, of each part of a case other than deployments")
+	flags.BoolVar(&b.peer, "peer", true, "measure kube-controller-manager and plain clients in a case other than deployments too")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
 	if err := flags.Parse(args); err != nil {
 		return err
