@@ -141,8 +141,9 @@ func (s *scripted) watch(ctx context.Context, o client.WatchOptions) (stream, er
 
 // fakeWatch sends what a test puts into it, and then its end.
 type fakeWatch struct {
-	ctx    context.Context
-	events chan fakeEvent
+	ctx     context.Context
+	events  chan fakeEvent
+	gzipped bool
 }
 
 type fakeEvent struct {
@@ -177,7 +178,16 @@ func (w *fakeWatch) next() (string, *frame, error) {
 	}
 }
 
+// compressing returns a watch that the server compresses.
+func compressing(events ...fakeEvent) *fakeWatch {
+	w := watching(events...)
+	w.gzipped = true
+	return w
+}
+
 func (w *fakeWatch) close() error { return nil }
+
+func (w *fakeWatch) compressed() bool { return w.gzipped }
 
 func added(p *corev1.Pod) fakeEvent    { return fakeEvent{kind: wire.Added, o: p} }
 func modified(p *corev1.Pod) fakeEvent { return fakeEvent{kind: wire.Modified, o: p} }

@@ -105,6 +105,12 @@ func (r *reflector) well() {
 // watchList gets the whole state as the first events of a watch, and continues with that
 // watch. The server sends a state that is no older than the request, one object at a time,
 // and then a bookmark that completes it.
+//
+// A server of 1.37 compresses such a watch. That is worthwhile for the state. After it, each
+// event is a gzip stream of its own (k8s.io/apiserver/pkg/endpoints/handlers,
+// perFlushGzipWriter): in a profile of StatefulSets that were created, decompressing took 7 % of
+// the CPU of a manager, and compressing takes more of the server's. So the watch ends then, and
+// the next one, which is not compressed, continues at the version of the state.
 func (r *reflector) watchList(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -126,6 +132,9 @@ func (r *reflector) watchList(ctx context.Context) error {
 		return r.mayForget(fmt.Errorf("listing by watch: %w", err))
 	}
 	r.whole(version)
+	if w.compressed() {
+		return nil // follow continues
+	}
 	return r.consume(ctx, w)
 }
 

@@ -70,6 +70,22 @@ func TestReflector(t *testing.T) {
 			store: "a@6 b@7", version: "7",
 		},
 		{
+			name: "a watch list that is compressed ends with the state, and a watch continues",
+			answers: func() []any {
+				return []any{compressing(added(pod("a", "4")), allSent("5"), added(pod("late", "6"))), watching(added(pod("b", "6")))}
+			},
+			asked: "watch list from \"\"\nwatch from \"5\"",
+			store: "a@4 b@6", version: "6",
+		},
+		{
+			name: "a watch that is compressed goes on",
+			answers: func() []any {
+				return []any{watching(allSent("5"), failing(errNoConnection)), compressing(added(pod("a", "6")), added(pod("b", "7")))}
+			},
+			asked: "watch list from \"\"\nwatch from \"5\"",
+			store: "a@6 b@7", version: "7",
+		},
+		{
 			name: "bookmarks move the place to resume from",
 			answers: func() []any {
 				return []any{watching(allSent("5"), bookmark("90"), failing(errNoConnection)), watching()}

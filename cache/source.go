@@ -34,6 +34,8 @@ type stream interface {
 	// next returns the next event. io.EOF means that the server ended the watch.
 	// An error event is returned as an error.
 	next() (kind string, f *frame, err error)
+	// compressed reports whether the server compresses what it sends.
+	compressed() bool
 	close() error
 }
 
@@ -157,6 +159,8 @@ type serverStream struct {
 }
 
 func (s *serverStream) close() error { return s.watch.Close() }
+
+func (s *serverStream) compressed() bool { return s.watch.Compressed }
 
 func (s *serverStream) next() (string, *frame, error) {
 	event, err := s.watch.Next()

@@ -123,6 +123,9 @@ func TestCompressedWatchesAreReadAsTheyArrive(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer watch.Close()
+		if want := strings.HasSuffix(t.Name(), "disabled=false"); watch.Compressed != want {
+			t.Errorf("compressed: %v, want %v", watch.Compressed, want)
+		}
 		for i := range 3 {
 			event, err := watch.Next()
 			if err != nil {

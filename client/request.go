@@ -235,6 +235,8 @@ func readAll(response *http.Response) ([]byte, error) {
 type Stream struct {
 	Encoding wire.Encoding
 	Body     io.ReadCloser
+	// Compressed is set if the server compresses the answer. Body has the decompressed bytes.
+	Compressed bool
 }
 
 // Stream sends the request and returns the answer's body unread. It ends when ctx
@@ -249,7 +251,7 @@ func (r *Request) Stream(ctx context.Context) (*Stream, error) {
 		response.Body.Close()
 		return nil, fmt.Errorf("%s: %w: is %s a Kubernetes API server?", r, err, r.client.Server())
 	}
-	return &Stream{Encoding: encoding, Body: response.Body}, nil
+	return &Stream{Encoding: encoding, Body: response.Body, Compressed: response.Uncompressed}, nil
 }
 
 // send sends the request until it has an answer that is final. Answers that are

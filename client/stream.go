@@ -102,8 +102,11 @@ func (c *Client) List(ctx context.Context, r object.Resource, s Selection, o Lis
 // called by any.
 type WatchStream struct {
 	Encoding wire.Encoding
-	reader   *wire.WatchReader
-	stream   *Stream
+	// Compressed is set if the server compresses the events. API servers since 1.37 compress a
+	// watch that begins with the state, each event on its own after the state.
+	Compressed bool
+	reader     *wire.WatchReader
+	stream     *Stream
 }
 
 // Next returns the next event. See [wire.WatchReader.Next].
@@ -134,8 +137,9 @@ func (c *Client) Watch(ctx context.Context, r object.Resource, s Selection, o Wa
 		return nil, err
 	}
 	return &WatchStream{
-		Encoding: stream.Encoding,
-		reader:   wire.NewWatchReader(stream.Body, stream.Encoding, s.Limit),
-		stream:   stream,
+		Encoding:   stream.Encoding,
+		Compressed: stream.Compressed,
+		reader:     wire.NewWatchReader(stream.Body, stream.Encoding, s.Limit),
+		stream:     stream,
 	}, nil
 }
