@@ -34,6 +34,7 @@ type scaleCase struct {
 	simulated   bool     // the size is how many simulated Nodes there are
 	nodes       int      // that are simulated, whatever the size is
 	signs       bool     // the managers are given the keys of the cluster
+	args        []string // flags of both managers
 	measure     func(ctx context.Context, s *scene) (readings, error)
 	// plain measures what clients reach that do nothing else, on a control plane
 	// without a manager; nil where that says nothing.
@@ -52,6 +53,7 @@ type caseLine struct {
 var scaleCases = map[string]scaleCase{
 	"services": servicesCase, "gc": collectCase, "namespace": namespaceCase, "nodes": nodesCase, "pods20000": podsCase,
 	"daemonsets": daemonSetsCase, "disruption": disruptionCase, "hpa": hpaCase, "jobs": jobsCase, "statefulsets": statefulSetsCase,
+	"everything": everythingCase, "quota": quotaCase,
 }
 
 func scaleCaseNamed(name string) (scaleCase, error) {
@@ -67,7 +69,8 @@ func scaleCaseNamed(name string) (scaleCase, error) {
 // measured.
 type scene struct {
 	*cluster
-	manager *process // nil for plain clients
+	manager *process                 // nil for plain clients
+	start   func() (*process, error) // another process of the same manager
 	plain   kubernetes.Interface
 	dynamic dynamic.Interface
 	size    int
@@ -173,9 +176,9 @@ func (b *managerBench) playCase(ctx context.Context, sc *scaleCase, side string)
 	if err != nil {
 		return nil, nil, err
 	}
-	var args []string
+	args := slices.Clone(sc.args)
 	if sc.signs {
-		args = signing(c)
+		args = append(args, signing(c)...)
 	}
 	profiler, serving, err := newProfiler(b.profile, side)
 	if err != nil {
@@ -185,10 +188,11 @@ func (b *managerBench) playCase(ctx context.Context, sc *scaleCase, side string)
 	start := map[string]candidate{
 		setpointSide: b.setpoint, managerSide: b.kubeControllerManager, plainSide: b.setpoint,
 	}[side]
-	if s.manager, err = start(c, strings.Join(sc.controllers, ","), args...); err != nil {
+	s.start = func() (*process, error) { return start(c, strings.Join(sc.controllers, ","), args...) }
+	if s.manager, err = s.start(); err != nil {
 		return nil, nil, err
 	}
-	defer s.manager.stop()
+	defer func() { s.manager.stop() }()
 	if err := c.waitForServiceAccount(ctx); err != nil {
 		return nil, nil, errors.Join(err, s.manager.alive())
 	}

@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 func TestManagerSaysWhatIsWrongWithItsCase(t *testing.T) {
@@ -18,7 +21,7 @@ func TestManagerSaysWhatIsWrongWithItsCase(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--case", "gadgets"}, `no case "gadgets" of managers; there are deployments, daemonsets, disruption, gc, hpa, jobs, namespace, nodes, pods20000, services, statefulsets`},
+		{[]string{"--case", "gadgets"}, `no case "gadgets" of managers; there are deployments, daemonsets, disruption, everything, gc, hpa, jobs, namespace, nodes, pods20000, quota, services, statefulsets`},
 		{[]string{"--case", "gc", "--size", "-1"}, "--size -1"},
 		{[]string{"--case", "gc", "--turns", "0"}, "--turns 0"},
 		{[]string{"--case", "gc", "--clients", "0"}, "--clients 0"},
@@ -38,12 +41,12 @@ func TestCasesNameTheirControllersOnceAndMeasureWhatTheyPrint(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for _, controller := range c.controllers {
-			if seen[controller] || !strings.HasSuffix(controller, "-controller") {
+			if seen[controller] || controller != "*" && !strings.HasSuffix(controller, "-controller") {
 				t.Errorf("%s: %q is there twice, or no controller", name, controller)
 			}
 			seen[controller] = true
 		}
-		if !seen["serviceaccount-controller"] {
+		if !seen["serviceaccount-controller"] && !seen["*"] {
 			t.Errorf("%s: without serviceaccount-controller no Pod can be created", name)
 		}
 		for _, line := range c.lines(c.size) {
@@ -130,7 +133,63 @@ func TestConditionsAndTaintsOfNodes(t *testing.T) {
 	}
 }
 
+func TestTheLoadOfQuotasLeavesEachNamespaceAsItWas(t *testing.T) {
+	s := &scene{size: 3}
+	pods, others := map[string]int{}, map[string]int{}
+	count := func(i, by int) {
+		namespace, _, isPod := s.counted(i)
+		if isPod {
+			pods[namespace] += by
+		} else {
+			others[namespace] += by
+		}
+	}
+	for i := range s.size * quotaContents {
+		count(i, 1)
+	}
+	for i := range s.churned() {
+		count(s.size*quotaContents+i, 1)
+		count(i, -1)
+	}
+	for i := range s.size {
+		if n := quotaNamespace(i); pods[n] != quotaContents/2 || others[n] != quotaContents/2 {
+			t.Errorf("%s has %d Pods and %d ConfigMaps, want %d each", n, pods[n], others[n], quotaContents/2)
+		}
+	}
+}
+
+func TestAStatusOfAQuotaIsRightAloneIfAllOfItIs(t *testing.T) {
+	status := corev1.ResourceQuotaStatus{Used: corev1.ResourceList{
+		corev1.ResourcePods: resource.MustParse("25"), corev1.ResourceConfigMaps: resource.MustParse("25"),
+		corev1.ResourceRequestsCPU: resource.MustParse("2.5"), corev1.ResourceRequestsMemory: resource.MustParse("1600Mi"),
+	}}
+	if wrong := wrongQuota(&status); wrong != "" {
+		t.Errorf("%s is wrong", wrong)
+	}
+	status.Used[corev1.ResourcePods] = resource.MustParse("26")
+	if wrong := wrongQuota(&status); wrong != "26 of pods, want 25" {
+		t.Errorf("%q is wrong", wrong)
+	}
+}
+
+func TestEachControllerHasOneProbeAtMostAndTheFieldsOfItsManifest(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range probes {
+		if seen[p.controller] || !strings.HasSuffix(p.controller, "-controller") || strings.Count(p.resource, "/") != 2 || p.shows == "" {
+			t.Errorf("%s is there twice, or not whole", p.controller)
+		}
+		seen[p.controller] = true
+		o := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict([]byte(p.manifest), &o.Object); err != nil || o.GetName() != "probe" {
+			t.Errorf("%s: the object %q: %v", p.controller, o.GetName(), err)
+		}
+	}
+}
+
 func TestSizesOfCasesThatAreTooSmallLeaveSomethingToMeasure(t *testing.T) {
+	if n := (&scene{size: 1}).churned(); n < 1 {
+		t.Errorf("%d objects are created, want 1", n)
+	}
 	if n := smallJobs(1); n != 1 {
 		t.Errorf("%d small Jobs, want 1", n)
 	}

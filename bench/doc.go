@@ -15,6 +15,7 @@
 //	go run . manager
 //	go run . manager --case services|gc|namespace|nodes|pods20000
 //	go run . manager --case jobs|statefulsets|daemonsets|disruption|hpa
+//	go run . manager --case quota|everything
 //
 // Each measure is one line:
 //
@@ -47,7 +48,10 @@
 //	disruption    500 budgets with 20,000 Pods, which become unready, and every second one ready again
 //	hpa           500 autoscalers of 1,000 Pods on simulated Nodes: at rest, and when all Pods use twice the CPU
 //
-// In the first four of these a Pod has no node: as soon as it is created, a client writes that it is ready or
+//	quota         200 quotas, under 1,000 creations and deletions of Pods and ConfigMaps a second
+//	everything    all controllers on 1,000 simulated Nodes: at rest, and started with 50,000 objects
+//
+// In the first four of the second list a Pod has no node: as soon as it is created, a client writes that it is ready or
 // has succeeded, as its kubelet would.
 //
 // --size makes them smaller or larger. Where the server may be what is slow, plain
