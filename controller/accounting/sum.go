@@ -19,14 +19,15 @@ type Sum struct {
 	count   map[corev1.ResourceName]int // objects that count for a resource
 }
 
-// Set replaces what an object counts for. An object that counts for nothing, as one that was
-// deleted, is forgotten. The Sum keeps the list, which must not be changed any more.
-func (s *Sum) Set(uid types.UID, used corev1.ResourceList) {
+// Set replaces what an object counts for, and returns what it counted for before. An object that
+// counts for nothing, as one that was deleted, is forgotten. The Sum keeps the list, which must not
+// be changed any more. Objects may have one list in common.
+func (s *Sum) Set(uid types.UID, used corev1.ResourceList) (before corev1.ResourceList) {
 	if s.objects == nil {
 		s.objects = map[types.UID]corev1.ResourceList{}
 		s.used, s.count = corev1.ResourceList{}, map[corev1.ResourceName]int{}
 	}
-	before := s.objects[uid]
+	before = s.objects[uid]
 	for name, q := range used {
 		sum := s.used[name]
 		sum.Add(q)
@@ -44,10 +45,14 @@ func (s *Sum) Set(uid types.UID, used corev1.ResourceList) {
 	}
 	if len(used) == 0 {
 		delete(s.objects, uid)
-		return
+		return before
 	}
 	s.objects[uid] = used
+	return before
 }
+
+// Of returns what an object counts for, nil for nothing. The list is read-only.
+func (s *Sum) Of(uid types.UID) corev1.ResourceList { return s.objects[uid] }
 
 // Len returns the number of objects that count.
 func (s *Sum) Len() int { return len(s.objects) }
