@@ -39,6 +39,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
 	"github.com/setpoint-io/setpoint/controllers/resourceclaim"
+	"github.com/setpoint-io/setpoint/controllers/resourcequota"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
@@ -248,6 +249,9 @@ func labours(t *testing.T) []labour {
 					"containers": [{"name": "main", "image": "web"}]}}`)(c, name)
 				c.claimOfEndedPod(name)
 			},
+		}, {
+			controller: resourcequota.Name, writes: map[string]int{`PUT .*/NS/resourcequotas/ITEM/status`: 1},
+			item: yaml(`{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "ITEM"}, "spec": {"hard": {"pods": "10", "count/deployments.apps": "10"}}}`),
 		}, {
 			controller: ttlafterfinished.Name, writes: map[string]int{`DELETE .*/NS/jobs/ITEM`: 1},
 			item: func(c *cluster, name string) { c.finishedJob(name) },

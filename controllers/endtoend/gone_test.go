@@ -41,6 +41,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
 	"github.com/setpoint-io/setpoint/controllers/resourceclaim"
+	"github.com/setpoint-io/setpoint/controllers/resourcequota"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
 	"github.com/setpoint-io/setpoint/controllers/statefulset"
@@ -392,6 +393,11 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 			writes: `PUT .*/NS/poddisruptionbudgets/web/status`, begin: func(c *cluster) {
 				c.manifest(fmt.Sprintf(webPod, "nowhere"))
 				c.manifest(`{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}`)
+			},
+		}, {
+			name: "status of a ResourceQuota", controller: managertest.Making(resourcequota.New, resourcequota.Defaults()),
+			writes: `PUT .*/NS/resourcequotas/web/status`, begin: func(c *cluster) {
+				c.manifest(`{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "web"}, "spec": {"hard": {"pods": "10"}}}`)
 			},
 		}, {
 			name: "status of a DaemonSet", controller: managertest.Making(daemonset.New, daemonset.Defaults()),

@@ -39,7 +39,6 @@ func notBuiltIn() []absentController {
 		{names: "podcertificaterequest-cleaner-controller"},
 		{names: "podgroup-protection-controller"},
 		{names: "resourcepoolstatusrequest-controller"},
-		{"resourcequota-controller resourcequota", []object.Resource{inNamespaces("", "resourcequotas", "ResourceQuota")}},
 		{names: "selinux-warning-controller"},
 		{"service-cidr-controller", []object.Resource{withoutNamespace("networking.k8s.io", "servicecidrs", "ServiceCIDR")}},
 		{names: "service-lb-controller service"},

@@ -33,6 +33,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
 	"github.com/setpoint-io/setpoint/controllers/resourceclaim"
+	"github.com/setpoint-io/setpoint/controllers/resourcequota"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
@@ -72,6 +73,7 @@ func Known() []*controllers.Descriptor {
 		replicaset.Descriptor(),
 		replicationcontroller.Descriptor(),
 		resourceclaim.Descriptor(),
+		resourcequota.Descriptor(),
 		rootcapublisher.Descriptor(),
 		serviceaccount.Descriptor(),
 		serviceaccounttoken.Descriptor(),

@@ -19,6 +19,10 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
+// unkept is how late the account may see a write of admission. If the time of the last write is older
+// and status.used has more than before, the time is not that of the write.
+const unkept = 10 * time.Second
+
 // account is what the controller knows of one ResourceQuota: the sums of the objects in its
 // namespace, and what has been freed since its status was written last. Handlers of informers and
 // the run of the quota use it, each with mu held.
@@ -37,6 +41,7 @@ type account struct {
 	// are counted.
 	recorded corev1.ResourceList
 	flight   flight
+	admitted time.Time // when admission wrote status.used last, as far as is known
 	wrote    time.Time // when the status was written last
 
 	audit    audit
@@ -119,30 +124,34 @@ func (a *account) count(name corev1.ResourceName) resource.Quantity {
 	return sum
 }
 
-// observe notes what other clients have added to status.used since the account saw it last. Of a
-// resource that it sees for the first time, all that is more than the count may have been added
-// at the time since. The caller holds mu.
-func (a *account) observe(used corev1.ResourceList, counted []corev1.ResourceName, since, now time.Time) {
-	fresh, more := corev1.ResourceList{}, corev1.ResourceList{}
+// observe notes what admission has added to status.used since the account saw it last. admitted is
+// when admission wrote it, by the clock of the API server, zero if that is not known. Of a resource
+// that the account sees for the first time, all that is more than the count may have been added
+// then. The caller holds mu.
+func (a *account) observe(used corev1.ResourceList, counted []corev1.ResourceName, admitted, now time.Time) {
+	added := corev1.ResourceList{}
 	for _, name := range counted {
 		is, there := used[name]
 		if !there {
 			continue
 		}
 		was, known := a.recorded[name]
-		into := more
 		if !known {
-			was, into = a.count(name), fresh
+			was = a.count(name)
+			a.flight.restart(name)
 		}
 		if is.Cmp(was) > 0 {
-			is = is.DeepCopy()
-			is.Sub(was)
-			into[name] = is
+			added[name] = difference(is, was)
 		}
 	}
-	a.flight.raise(since, fresh)
-	a.flight.raise(now, more)
+	// A server that does not keep the time shows an old one for what is new.
+	if admitted.IsZero() || admitted.After(now) || a.recorded != nil && admitted.Equal(a.admitted) && now.Sub(admitted) > unkept {
+		admitted = now
+	} else {
+		a.admitted = admitted
+	}
 	a.flight.expire(now)
+	a.flight.raise(admitted, added)
 	a.remember(used, counted)
 }
 
@@ -173,8 +182,6 @@ func (a *account) settle(freed corev1.ResourceList) {
 		return q.Cmp(written) <= 0
 	})
 	for name, q := range a.freed {
-		q = q.DeepCopy()
-		q.Sub(freed[name])
-		a.freed[name] = q
+		a.freed[name] = difference(q, freed[name])
 	}
 }

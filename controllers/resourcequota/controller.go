@@ -132,8 +132,8 @@ func rewritten(e cache.Event[*corev1.ResourceQuota]) bool {
 	return err != nil || was.UID != is.UID || !same(was.Spec.Hard, is.Spec.Hard) || !same(was.Status.Hard, is.Status.Hard)
 }
 
-// followUncounted runs the quotas first that nobody has counted yet: the API server refuses all
-// that they limit until then.
+// followUncounted runs the quotas first whose status is not complete: until it is, the API server
+// refuses all that they limit.
 func (r *resourceQuotas) followUncounted(ctx context.Context, _ func(object.Key)) {
 	handler, err := r.quotas.AddHandler(func(e cache.Event[*corev1.ResourceQuota]) {
 		if !e.New.Exists() {
@@ -147,7 +147,7 @@ func (r *resourceQuotas) followUncounted(ctx context.Context, _ func(object.Key)
 		}
 	}, cache.HandlerOptions{Name: Name})
 	if err != nil {
-		r.log.Warn("quotas that nobody has counted yet wait for their turn", "error", err)
+		r.log.Warn("quotas without a complete status wait for their turn", "error", err)
 		return
 	}
 	<-ctx.Done()

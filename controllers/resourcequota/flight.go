@@ -13,18 +13,20 @@ import (
 
 const (
 	// inFlight is how long a request may take from the moment at which admission raised
-	// status.used until its object is stored. The API server ends a write after 34 s.
-	// Source: k8s.io/apiserver/pkg/endpoints/handlers, requestTimeoutUpperBound.
+	// status.used until its object is stored. The API server ends a write after 34 s; the rest is
+	// for clocks that differ. Source: k8s.io/apiserver/pkg/endpoints/handlers,
+	// requestTimeoutUpperBound.
 	inFlight = 40 * time.Second
-	// skew is by how much the clock of the API server may differ from that of this process.
-	skew = 3 * time.Second
+	// history is how much longer a flight remembers, in order to find a moment at which nothing
+	// was in flight.
+	history = 20 * time.Second
 )
 
 // flight bounds what may be in flight: resources that admission has added to status.used for
-// objects that are not stored yet. All that was added in the last 40 seconds may be in flight,
-// without what the objects count for that were created since and have appeared.
+// objects that are not stored yet. Both times are those of the API server that handled the request,
+// which creates an object first, then runs admission, and then stores the object.
 type flight struct {
-	raised   []moment // by admission
+	raised   []moment // by the times at which admission wrote status.used
 	appeared []moment // by the creation times of the objects
 }
 
@@ -35,11 +37,20 @@ type moment struct {
 }
 
 // raise notes that admission has added to status.used.
-func (f *flight) raise(at time.Time, amount corev1.ResourceList) { f.raised = note(f.raised, at, amount) }
+func (f *flight) raise(at time.Time, amount corev1.ResourceList) {
+	f.raised = note(f.raised, at, amount)
+}
 
-// appear notes an object that the server has created.
+// appear notes an object that was created.
 func (f *flight) appear(created time.Time, amount corev1.ResourceList) {
 	f.appeared = note(f.appeared, created, amount)
+}
+
+// restart forgets what it knows of a resource.
+func (f *flight) restart(name corev1.ResourceName) {
+	for _, m := range slices.Concat(f.raised, f.appeared) {
+		delete(m.amount, name)
+	}
 }
 
 func note(moments []moment, at time.Time, amount corev1.ResourceList) []moment {
@@ -58,29 +69,51 @@ func note(moments []moment, at time.Time, amount corev1.ResourceList) []moment {
 
 // expire forgets what is too old to matter.
 func (f *flight) expire(now time.Time) {
-	f.raised = slices.DeleteFunc(f.raised, func(m moment) bool { return now.Sub(m.at) > inFlight+time.Second })
-	f.appeared = slices.DeleteFunc(f.appeared, func(m moment) bool { return now.Sub(m.at) > inFlight-skew })
+	old := func(m moment) bool { return now.Sub(m.at) > inFlight+history }
+	f.raised, f.appeared = slices.DeleteFunc(f.raised, old), slices.DeleteFunc(f.appeared, old)
 }
 
-// most returns how much of a resource may be in flight. expire was called before.
-func (f *flight) most(name corev1.ResourceName) resource.Quantity {
-	var sum resource.Quantity
+// most returns how much of a resource may be in flight at most.
+//
+// All that was added before a moment more than 40 s ago has ended. What was added since, without
+// the objects that were created since and have appeared, may be in flight. This holds for each such
+// moment, so the one counts that leaves the least: requests that were under way at that moment are
+// in the first and not in the second.
+func (f *flight) most(name corev1.ResourceName, now time.Time) resource.Quantity {
+	since := now.Add(-inFlight).Truncate(time.Second)
+	least := f.since(name, since)
+	for range int(history / time.Second) {
+		since = since.Add(-time.Second)
+		if sum := f.since(name, since); sum.Cmp(least) < 0 {
+			least = sum
+		}
+	}
+	if least.Sign() < 0 {
+		return resource.Quantity{}
+	}
+	return least
+}
+
+// since returns what was added from a moment on and has not appeared.
+func (f *flight) since(name corev1.ResourceName, moment time.Time) (sum resource.Quantity) {
 	for _, m := range f.raised {
-		sum.Add(m.amount[name])
+		if !m.at.Before(moment) {
+			sum.Add(m.amount[name])
+		}
 	}
 	for _, m := range f.appeared {
-		sum.Sub(m.amount[name])
-	}
-	if sum.Sign() < 0 {
-		return resource.Quantity{}
+		if !m.at.Before(moment) {
+			sum.Sub(m.amount[name])
+		}
 	}
 	return sum
 }
 
-// next returns when the oldest addition is certain to have ended; zero if there is none.
-func (f *flight) next() (at time.Time) {
+// next returns when the next addition of the last 40 s is certain to have ended; zero if there is
+// none.
+func (f *flight) next(now time.Time) (at time.Time) {
 	for _, m := range f.raised {
-		if end := m.at.Add(inFlight + 2*time.Second); at.IsZero() || end.Before(at) {
+		if end := m.at.Add(inFlight + 2*time.Second); end.After(now) && (at.IsZero() || end.Before(at)) {
 			at = end
 		}
 	}

@@ -34,7 +34,7 @@ type plan struct {
 // could get it a second time. Therefore the controller subtracts what it has seen go, and never
 // writes less than it counts. What is left above the count is in flight, or it was added for a
 // request that failed after admission.
-func (a *account) plan(q *corev1.ResourceQuota, counted []corev1.ResourceName) plan {
+func (a *account) plan(q *corev1.ResourceQuota, counted []corev1.ResourceName, now time.Time) plan {
 	p := plan{
 		status:  corev1.ResourceQuotaStatus{Hard: q.Spec.Hard.DeepCopy(), Used: corev1.ResourceList{}},
 		freed:   corev1.ResourceList{},
@@ -55,25 +55,22 @@ func (a *account) plan(q *corev1.ResourceQuota, counted []corev1.ResourceName) p
 		count := a.count(name)
 		used := count
 		if there {
-			used = recorded.DeepCopy()
-			used.Sub(p.freed[name])
+			used = difference(recorded, p.freed[name])
 		}
 		if used.Cmp(count) <= 0 {
 			p.status.Used[name] = count
 			continue
 		}
 		p.status.Used[name] = used
-		more := used.DeepCopy()
-		more.Sub(count)
-		if most := a.flight.most(name); more.Cmp(most) <= 0 {
+		more := difference(used, count)
+		if most := a.flight.most(name, now); more.Cmp(most) <= 0 {
 			p.held[name] = more
 		} else {
-			more.Sub(most)
-			p.surplus[name] = more
+			p.surplus[name] = difference(more, most)
 		}
 	}
 	if len(p.held)+len(p.surplus) > 0 {
-		p.recheck = a.flight.next()
+		p.recheck = a.flight.next(now)
 	}
 	return p
 }
@@ -98,4 +95,10 @@ func (p *plan) relieve(server corev1.ResourceList, most func(corev1.ResourceName
 // by their values.
 func (p *plan) changes(q *corev1.ResourceQuota) bool {
 	return q.Status.Hard == nil || q.Status.Used == nil || !same(p.status.Hard, q.Status.Hard) || !same(p.status.Used, q.Status.Used)
+}
+
+func difference(a, b resource.Quantity) resource.Quantity {
+	a = a.DeepCopy()
+	a.Sub(b)
+	return a
 }

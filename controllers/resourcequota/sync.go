@@ -71,8 +71,8 @@ func (r *resourceQuotas) sync(a *account, q *corev1.ResourceQuota, now time.Time
 	}
 	s.wake(a.expire(around))
 	s.wake(r.verify(a, around))
-	a.observe(q.Status.Used, s.counted, lastWrite(q, now), now)
-	s.plan = a.plan(q, s.counted)
+	a.observe(q.Status.Used, s.counted, admitted(q), now)
+	s.plan = a.plan(q, s.counted, now)
 	s.wake(s.plan.recheck)
 	return s
 }
@@ -295,17 +295,19 @@ func related(a *account, kind schema.GroupResource, m object.Meta) []one {
 	return all
 }
 
-// lastWrite returns when another client than a controller manager wrote the status of a quota
-// last, by the clock of the API server: now if that is not known.
-func lastWrite(q *corev1.ResourceQuota, now time.Time) time.Time {
-	var last time.Time
+// admitted returns when admission wrote the status of a quota last, by the clock of the API server,
+// zero if that is not known. Controller managers write it too.
+func admitted(q *corev1.ResourceQuota) (last time.Time) {
+	if len(q.ManagedFields) > 0 {
+		last = q.CreationTimestamp.Time // at most, if admission never wrote it
+	}
 	for _, m := range q.ManagedFields {
-		if m.Subresource == "status" && m.Time != nil && m.Time.After(last) {
+		if m.Subresource == "status" && m.Time != nil && m.Time.After(last) && !slices.Contains(managers, m.Manager) {
 			last = m.Time.Time
 		}
 	}
-	if last.IsZero() || last.After(now) {
-		return now
-	}
-	return last.Add(skew)
+	return last
 }
+
+// managers are the names of the programs that count quotas, in managedFields.
+var managers = []string{"setpoint", "kube-controller-manager"}

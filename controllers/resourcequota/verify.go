@@ -129,7 +129,7 @@ func (r *resourceQuotas) relieve(ctx context.Context, a *account, s *state) erro
 		}
 	}
 	before := maps.Clone(s.plan.status.Used)
-	s.plan.relieve(server, a.flight.most)
+	s.plan.relieve(server, func(name corev1.ResourceName) resource.Quantity { return a.flight.most(name, time.Now()) })
 	if !same(before, s.plan.status.Used) {
 		r.log.Info("status.used had more than there is, from requests that failed after admission: lowering it",
 			"quota", a.key.String(), "was", text(before), "is", text(s.plan.status.Used))

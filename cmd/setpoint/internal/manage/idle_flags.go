@@ -39,7 +39,6 @@ func idleGroups() []idleGroup {
 			idle("concurrent-ephemeralvolume-syncs", 5).AtLeast(1),
 			idle("concurrent-horizontal-pod-autoscaler-syncs", 5).AtLeast(1),
 			idle("concurrent-job-syncs", 5).AtLeast(1),
-			idle("concurrent-resource-quota-syncs", 5),
 			idle("concurrent-resourceclaim-syncs", 50).AtLeast(1),
 			idle("concurrent-service-syncs", 1), // until 1.36
 			idle("concurrent-statefulset-syncs", 5).AtLeast(1),
@@ -65,7 +64,6 @@ func idleGroups() []idleGroup {
 			idle("pv-recycler-pod-template-filepath-nfs", ""),
 			idle("pv-recycler-timeout-increment-hostpath", 30),
 			idle("pvclaimbinder-sync-period", 15*time.Second),
-			idle("resource-quota-sync-period", 5*time.Minute),
 			idle("route-reconciliation-period", 10*time.Second),
 			idleText("service-cluster-ip-range", "", "string", atMostTwo),
 		}},

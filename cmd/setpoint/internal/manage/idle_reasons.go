@@ -44,7 +44,6 @@ var idleUntil = map[string]string{
 	"cluster-cidr":                                        nodeIPAM,
 	"concurrent-device-taint-eviction-syncs":              "device-taint-eviction-controller",
 	"concurrent-ephemeralvolume-syncs":                    "ephemeral-volume-controller",
-	"concurrent-resource-quota-syncs":                     "resourcequota-controller",
 	"concurrent-resourceclaim-syncs":                      "resourceclaim-controller",
 	"concurrent-validating-admission-policy-status-syncs": "validatingadmissionpolicy-status-controller",
 	"disable-attach-detach-reconcile-sync":                "persistentvolume-attach-detach-controller",
@@ -62,7 +61,6 @@ var idleUntil = map[string]string{
 	"pv-recycler-pod-template-filepath-nfs":               "persistentvolume-binder-controller",
 	"pv-recycler-timeout-increment-hostpath":              "persistentvolume-binder-controller",
 	"pvclaimbinder-sync-period":                           "persistentvolume-binder-controller",
-	"resource-quota-sync-period":                          "resourcequota-controller",
 	"service-cluster-ip-range":                            nodeIPAM,
 }
 
