@@ -46,8 +46,8 @@ const (
 type Options struct {
 	// Workers is how many ResourceQuotas are worked on at a time.
 	Workers int
-	// SyncPeriod is how often the sums of each ResourceQuota are compared with a full count. 0 is
-	// never.
+	// SyncPeriod is how often the sums of each ResourceQuota are compared with a full count. With
+	// 0 or less they are not.
 	SyncPeriod time.Duration
 }
 
@@ -85,9 +85,6 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
-	if o.SyncPeriod < 0 {
-		return nil, fmt.Errorf("making %s: the period of full counts is %s, want 0 or more", Name, o.SyncPeriod)
-	}
 	r := &resourceQuotas{
 		options: o,
 		// Their managedFields say when admission wrote the status.
@@ -103,7 +100,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	r.Controller = controller.New(Name, r.reconcile,
 		controller.For(r.quotas, rewritten),
 		controller.Delayed(pace, controller.Watches(r.quotas, controller.SameKey)),
-		controller.Resync(o.SyncPeriod),
+		controller.Resync(max(o.SyncPeriod, 0)),
 		controller.Workers(o.Workers),
 		controller.Fair(),
 	)

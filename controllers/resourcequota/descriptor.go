@@ -28,7 +28,7 @@ func Descriptor() *controllers.Descriptor {
 			return []controllers.Flag{
 				controllers.Int("concurrent-resource-quota-syncs", &o.Workers, "how many ResourceQuotas resourcequota-controller works on at a time").StopsAtZero(),
 				controllers.Duration("resource-quota-sync-period", &o.SyncPeriod,
-					"how often resourcequota-controller compares its sums with a full count; 0 is never").AtLeast(0),
+					"how often resourcequota-controller compares its sums with a full count; with 0 or less it does not"),
 			}
 		},
 	}, New)

@@ -31,7 +31,7 @@ type audit struct {
 func (r *resourceQuotas) verify(a *account, around accounting.Around) (next time.Time) {
 	now := around.Now
 	switch {
-	case r.options.SyncPeriod == 0:
+	case r.options.SyncPeriod <= 0:
 		return time.Time{}
 	case a.audit.at.IsZero():
 		a.audit.at = now // all kinds have just been counted

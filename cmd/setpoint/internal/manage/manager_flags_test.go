@@ -277,7 +277,7 @@ func TestAManagerOfAllControllersNamesTheKindsThatItHasNoneFor(t *testing.T) {
 		return log.String()
 	}
 	if got := said("*"); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=INFO") ||
-		!strings.Contains(got, `notBuiltIn="`) || !strings.Contains(got, " ResourceQuotas ") || strings.Contains(got, "notRunning") {
+		!strings.Contains(got, `notBuiltIn="`) || !strings.Contains(got, "PersistentVolumes ") || strings.Contains(got, "notRunning") {
 		t.Errorf("of all controllers: %s", got)
 	}
 	if got := said("*", "-deployment"); !strings.Contains(got, "notRunning=Deployments\n") {
