@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/accounting"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
@@ -184,5 +186,237 @@ func TestAQuotaIsCountedAndFollowsItsObjects(t *testing.T) {
 		c.delete("web", "before")
 		pass(pace)
 		c.want("without Pods", "small", "configmaps=0 count/configmaps=0 pods=0 requests.cpu=0")
+	})
+}
+
+// Admission has raised status.used, and the object is not stored yet: another client must not get
+// what the first one was promised.
+func TestWhatIsInFlightIsNotTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		c.quota("small", "pods=10", "requests.cpu=4")
+		pass(soon)
+		c.admitted("small", "web", "1")
+		c.raise("small", "pods=1", "requests.cpu=500m")
+		pass(2 * pace)
+		c.delete("web")
+		pass(2 * pace)
+		c.want("while a creation is under way", "small", "pods=1 requests.cpu=500m")
+		c.pod("late", "500m")
+		pass(time.Hour)
+		c.want("after it", "small", "pods=1 requests.cpu=500m")
+	})
+}
+
+func TestACreationThatFailsAfterAdmissionIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		c.quota("small", "pods=10", "requests.cpu=4")
+		pass(soon)
+		c.raise("small", "pods=1", "requests.cpu=500m")
+		pass(inFlight)
+		c.want("while it may be under way", "small", "pods=1 requests.cpu=500m")
+		pass(5 * time.Second)
+		c.want("when it has failed for certain", "small", "pods=0 requests.cpu=0")
+	})
+}
+
+// The watch of Pods hangs: the controller does not know the Pod, and must not take its charge back.
+func TestAStaleCacheLowersNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		c.quota("small", "pods=10")
+		pass(soon)
+		c.pods.HoldWatches(true)
+		c.admitted("small", "web", "1")
+		pass(2 * inFlight)
+		c.want("while the watch hangs", "small", "pods=1")
+		c.pods.HoldWatches(false)
+		pass(inFlight)
+		c.want("when it goes on", "small", "pods=1")
+	})
+}
+
+// No event says that the grace period of a Pod is over.
+func TestAPodIsFreeWhenItsGracePeriodIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		c.quota("small", "pods=10", "count/pods=10")
+		pass(soon)
+		c.pod("stuck", "1")
+		pass(pace)
+		now, grace := metav1.Now(), int64(30)
+		if err := fakeapi.Change(c.pods, key("stuck"), func(p *corev1.Pod) { p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &now, &grace }); err != nil {
+			t.Fatal(err)
+		}
+		pass(29 * time.Second)
+		c.want("within the grace period", "small", "count/pods=1 pods=1")
+		pass(2 * time.Second)
+		c.want("after it", "small", "count/pods=1 pods=0")
+	})
+}
+
+func TestABurstIsOneWriteAndConflictsAreNoLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		c.quota("small", "pods=100", "requests.cpu=100")
+		pass(pace)
+		var names []string
+		for i := range 50 {
+			names = append(names, fmt.Sprint("web-", i))
+			c.admitted("small", names[i], "1")
+		}
+		pass(time.Minute)
+		before := c.writes()
+		c.delete(names[:40]...)
+		pass(pace)
+		c.want("after 40 deletions", "small", "pods=10 requests.cpu=10")
+		if n := c.writes() - before; n > 2 {
+			t.Errorf("40 deletions at once are %d writes, want 2 at most", n)
+		}
+		// Admission writes in the middle of the write of the controller.
+		raised := false
+		c.quotas.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "update" && !raised {
+				raised = true
+				c.admitted("small", "new", "1")
+			}
+			return nil
+		})
+		c.delete(names[40])
+		pass(time.Minute)
+		if c.want("after a conflict", "small", "pods=10 requests.cpu=10"); !raised {
+			t.Error("there was no conflict")
+		}
+	})
+}
+
+func TestAWriteWithoutAnswerIsNotMadeTwice(t *testing.T) {
+	for _, carriedOut := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			c.start()
+			c.quota("small", "pods=10")
+			pass(pace)
+			c.admitted("small", "a", "1")
+			c.admitted("small", "b", "1")
+			pass(time.Minute)
+			if carriedOut {
+				c.quotas.LoseNext(1, "update")
+			} else {
+				c.quotas.RefuseNext(1, "update", fakeapi.Unavailable(1))
+			}
+			c.delete("a")
+			pass(2 * time.Minute)
+			c.want("after an answer that was lost", "small", "pods=1")
+		})
+	}
+}
+
+func TestARestartFindsWhatChangedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		stop := c.start()
+		c.quota("small", "pods=10")
+		pass(pace)
+		c.admitted("small", "a", "1")
+		c.admitted("small", "b", "1")
+		pass(pace)
+		stop()
+		c.delete("a")
+		pass(time.Hour)
+		c.start()
+		pass(inFlight + 5*time.Second)
+		c.want("after the restart", "small", "pods=1")
+	})
+}
+
+// One kind cannot be listed. The others of the same quota, and other quotas, are counted.
+func TestAKindThatCannotBeListedDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		widgets := c.api.Serve(widget)
+		widgets.Before(func(*fakeapi.Request) *metav1.Status { return fakeapi.Forbidden("widgets") })
+		c.start()
+		c.quota("mixed", "pods=10", "count/widgets.example.com=3")
+		c.quota("small", "pods=10")
+		c.pod("web", "1")
+		pass(10 * time.Second)
+		c.want("without widgets", "mixed", "pods=1")
+		c.want("without widgets", "small", "pods=1")
+		if notes := c.notes(eventNotCounted); len(notes) != 1 || !strings.Contains(notes[0], "count/widgets.example.com is not counted, and status.used keeps its last value: ") {
+			t.Errorf("the Events are %q", notes)
+		}
+		widgets.Before(nil)
+		pass(5 * time.Minute)
+		c.want("with widgets", "mixed", "count/widgets.example.com=0 pods=1")
+	})
+}
+
+// Only kinds that a quota limits are watched, and only as long.
+func TestAKindIsWatchedAsLongAsAQuotaLimitsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		lists := func(r *fakeapi.Resource, verb string) (n int) {
+			for _, q := range r.Requests() {
+				if q.Verb == verb {
+					n++
+				}
+			}
+			return n
+		}
+		c.start()
+		pass(time.Minute)
+		if n := lists(c.pods, "list") + lists(c.pods, "watch") + lists(c.configMaps, "watch"); n > 0 {
+			t.Fatalf("%d requests for kinds that no quota limits", n)
+		}
+		c.quota("small", "configmaps=10")
+		pass(pace)
+		if n := lists(c.pods, "list") + lists(c.pods, "watch"); n > 0 {
+			t.Errorf("%d requests for Pods, which no quota limits", n)
+		}
+		if n := lists(c.configMaps, "watch"); n == 0 {
+			t.Error("a kind that a quota limits is not watched")
+		}
+		if err := client.For[*corev1.ResourceQuota](c.client).Delete(t.Context(), key("small")); err != nil {
+			t.Fatal(err)
+		}
+		pass(pace)
+		before := lists(c.configMaps, "watch")
+		pass(time.Hour)
+		if n := lists(c.configMaps, "watch") - before; n > 0 {
+			t.Errorf("%d watches of a kind that no quota limits any more", n)
+		}
+	})
+}
+
+// A mistake of the controller is found and mended.
+func TestAFullCountMendsASum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		var r *resourceQuotas
+		managertest.Run(c.t, c.api.Config(), managertest.Making(func(h controller.Host, o Options) (controller.Runnable, error) {
+			made, err := New(h, o)
+			r, _ = made.(*resourceQuotas)
+			return made, err
+		}, Defaults()))
+		synctest.Wait()
+		c.quota("small", "pods=10")
+		c.pod("web", "1")
+		pass(pace)
+		a := r.books.in("shop")[0]
+		a.mu.Lock()
+		a.tallies[accounting.Pods].set("web", charged{uid: "other", Charge: accounting.Charge{Used: hard("pods=3")}})
+		a.mu.Unlock()
+		pass(3 * Defaults().SyncPeriod)
+		c.want("after a full count", "small", "pods=1")
+		if n := r.mended.n.Load(); n != 1 {
+			t.Errorf("%d objects were mended, want 1", n)
+		}
 	})
 }
