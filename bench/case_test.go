@@ -21,7 +21,7 @@ func TestManagerSaysWhatIsWrongWithItsCase(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--case", "gadgets"}, `no case "gadgets" of managers; there are deployments, daemonsets, disruption, everything, gc, hpa, jobs, namespace, nodes, pods20000, quota, services, statefulsets`},
+		{[]string{"--case", "gadgets"}, `no case "gadgets" of managers; there are deployments, daemonsets, disruption, everything, gc, hpa, jobs, namespace, nodes, pods20000, quota, services, statefulsets, volumes`},
 		{[]string{"--case", "gc", "--size", "-1"}, "--size -1"},
 		{[]string{"--case", "gc", "--turns", "0"}, "--turns 0"},
 		{[]string{"--case", "gc", "--clients", "0"}, "--clients 0"},
@@ -192,6 +192,9 @@ func TestSizesOfCasesThatAreTooSmallLeaveSomethingToMeasure(t *testing.T) {
 	}
 	if n := smallJobs(1); n != 1 {
 		t.Errorf("%d small Jobs, want 1", n)
+	}
+	if n := (&scene{size: 1}).attached(); n != 1 {
+		t.Errorf("%d volumes are attached, want 1", n)
 	}
 	if n := (&scene{size: 1}).budgets(); n != 1 {
 		t.Errorf("%d budgets, want 1", n)

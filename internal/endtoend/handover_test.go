@@ -182,6 +182,7 @@ func TestALiveClusterGoesFromKubeControllerManagerToSetpointAndBack(t *testing.T
 	}
 	leader := leads("kube-controller-manager", "")
 	s := newSite(t, cluster)
+	s.theirs.Store(true)
 	exhibits := []*exhibit{show(t, cluster, 1)}
 	exhibits[0].done()
 	s.done()
@@ -199,9 +200,11 @@ func TestALiveClusterGoesFromKubeControllerManagerToSetpointAndBack(t *testing.T
 		}
 		next := startManager(t, turn.binary, turn.args...)
 		s.middle()
+		s.theirs.Store(true)
 		m.stop()
 		m, leader = next, leads(turn.name, leader)
 		s.done()
+		s.theirs.Store(turn.binary == "kube-controller-manager")
 		// It has seen to all that was there when it has seen to the same once more.
 		exhibits = append(exhibits, show(t, cluster, i+2))
 		for j, e := range exhibits {

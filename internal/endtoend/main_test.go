@@ -41,7 +41,7 @@ func onShared(t *testing.T) *controlplanetest.Cluster {
 }
 
 // leftovers are the kinds that tests create and that lead to Pods, and Pods.
-const leftovers = "cronjobs,jobs,deployments,statefulsets,daemonsets,replicasets,poddisruptionbudgets,pods"
+const leftovers = "horizontalpodautoscalers,cronjobs,jobs,deployments,statefulsets,daemonsets,replicasets,poddisruptionbudgets,pods"
 
 // patience is how long a test waits for something that takes milliseconds on an
 // idle machine.

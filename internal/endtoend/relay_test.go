@@ -22,17 +22,19 @@ func TestKubeControllerManagerAndSetpointTakeTurns(t *testing.T) {
 	cluster := onShared(t)
 	m := kubeControllerManager(t, cluster)
 	s := newSite(t, cluster)
+	s.theirs.Store(true)
 	s.done()
 	for _, turn := range []struct {
 		name   string
 		end    func(*managerProcess) // of the manager before
 		start  func(*testing.T, *controlplanetest.Cluster) *managerProcess
 		atRest bool
+		theirs bool
 	}{
-		{"Setpoint, at rest", (*managerProcess).stop, manage, true},
-		{"kube-controller-manager, after an orderly end", (*managerProcess).stop, kubeControllerManager, false},
-		{"Setpoint, after a kill", (*managerProcess).kill, manage, false},
-		{"kube-controller-manager, at rest", (*managerProcess).stop, kubeControllerManager, true},
+		{"Setpoint, at rest", (*managerProcess).stop, manage, true, false},
+		{"kube-controller-manager, after an orderly end", (*managerProcess).stop, kubeControllerManager, false, true},
+		{"Setpoint, after a kill", (*managerProcess).kill, manage, false, false},
+		{"kube-controller-manager, at rest", (*managerProcess).stop, kubeControllerManager, true, true},
 	} {
 		t.Logf("it is the turn of %s", turn.name)
 		before := s.uids()
@@ -40,15 +42,21 @@ func TestKubeControllerManagerAndSetpointTakeTurns(t *testing.T) {
 			s.middle()
 		}
 		turn.end(m)
+		if turn.theirs {
+			s.theirs.Store(true)
+		}
 		m = turn.start(t, cluster)
 		if turn.atRest {
 			// The manager has seen to all that was there when it has done what came later.
-			newSite(t, cluster).done()
+			later := newSite(t, cluster)
+			later.theirs.Store(turn.theirs)
+			later.done()
 			if lost := gone(before, s.uids()); len(lost) > 0 {
 				t.Errorf("%s: these Pods are gone: %q", turn.name, lost)
 			}
 		}
 		s.done()
+		s.theirs.Store(turn.theirs)
 	}
 }
 

@@ -6,6 +6,7 @@ package endtoend_test
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,6 +62,7 @@ type stage struct {
 	t         *testing.T
 	namespace string
 	pods      *podWatch
+	theirs    *atomic.Bool // kube-controller-manager works, or what it began is not done
 }
 
 func (s *stage) key(name string) object.Key { return object.Key{Namespace: s.namespace, Name: name} }
@@ -71,6 +73,7 @@ type site struct {
 	cluster *controlplanetest.Cluster
 	works   []work
 	stages  []*stage
+	theirs  atomic.Bool // as of each stage
 }
 
 // newSite wants all works for the first time.
@@ -79,7 +82,7 @@ func newSite(t *testing.T, cluster *controlplanetest.Cluster) *site {
 	s := &site{t: t, cluster: cluster}
 	for _, w := range works {
 		namespace := cluster.Namespace(t)
-		at := &stage{Cluster: cluster, t: t, namespace: namespace, pods: watchPods(t, cluster.Client, namespace)}
+		at := &stage{Cluster: cluster, t: t, namespace: namespace, pods: watchPods(t, cluster.Client, namespace), theirs: &s.theirs}
 		s.stages = append(s.stages, at)
 		s.works = append(s.works, w.begin(at))
 	}
