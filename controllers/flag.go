@@ -42,6 +42,11 @@ func Float(name string, into *float64, usage string) Flag {
 	return Flag{Name: name, Into: into, Usage: usage}
 }
 
+// String returns a flag for a text.
+func String(name string, into *string, usage string) Flag {
+	return Flag{Name: name, Into: into, Usage: usage}
+}
+
 // Duration returns a flag for a time.
 func Duration(name string, into *time.Duration, usage string) Flag {
 	return Flag{Name: name, Into: into, Usage: usage}

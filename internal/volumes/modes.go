@@ -17,28 +17,30 @@ func Allows(has, wants []corev1.PersistentVolumeAccessMode) bool {
 }
 
 // SameMode reports whether a volume is what a claim wants: a file system or a block device.
-// Objects from before there were modes are file systems.
 // Source: k8s.io/component-helpers/storage/volume, CheckVolumeModeMismatches.
 func SameMode(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	return mode(claim.Spec.VolumeMode) == mode(volume.Spec.VolumeMode)
+	return ModeOf(claim.Spec.VolumeMode) == ModeOf(volume.Spec.VolumeMode)
 }
 
-func mode(m *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode {
-	if m == nil {
+// ModeOf returns the mode of a volume or of a claim. Objects from before there were modes are file
+// systems.
+func ModeOf(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode {
+	if mode == nil {
 		return corev1.PersistentVolumeFilesystem
 	}
-	return *m
+	return *mode
 }
 
-// SameAttributes reports whether a volume has the VolumeAttributesClass that a claim wants. No
-// class and an empty name are the same.
+// SameAttributes reports whether a volume has the VolumeAttributesClass that a claim wants.
 func SameAttributes(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	return text(claim.Spec.VolumeAttributesClassName) == text(volume.Spec.VolumeAttributesClassName)
+	return AttributesOf(claim.Spec.VolumeAttributesClassName) == AttributesOf(volume.Spec.VolumeAttributesClassName)
 }
 
-func text(s *string) string {
-	if s == nil {
+// AttributesOf returns the name of the VolumeAttributesClass of a volume or of a claim. No class
+// and an empty name are the same.
+func AttributesOf(name *string) string {
+	if name == nil {
 		return ""
 	}
-	return *s
+	return *name
 }

@@ -37,7 +37,7 @@ func TestTheBetaAnnotationWinsOverTheFieldOfAClass(t *testing.T) {
 			t.Errorf("%s: class %q, says so %t; want %q, %t", c.name, got, HasClass(claim), c.class, c.has)
 		}
 		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Annotations: c.annotations}}
-		volume.Spec.StorageClassName = text(c.field)
+		volume.Spec.StorageClassName = AttributesOf(c.field)
 		if got := ClassOfVolume(volume); got != c.class {
 			t.Errorf("%s: the volume has class %q, want %q", c.name, got, c.class)
 		}

@@ -1,0 +1,263 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pvbinder
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/volumes"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/workqueue"
+)
+
+// reconcileClaim takes the next step of one claim, and of the volume that it is bound to.
+func (b *binder) reconcileClaim(ctx context.Context, req controller.Request) (controller.Result, error) {
+	claim, err := b.claims.Get(req.Key)
+	if apierrors.IsNotFound(err) {
+		b.pools.forgetClaim(req.Key)
+		b.passOn(req.Key, nil)
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if !isWaiting(claim) {
+		b.pools.forgetClaim(req.Key)
+	}
+	if next := migratedClaim(claim); next != nil {
+		if claim, err = b.claims.Update(ctx, next); err != nil {
+			return controller.Result{}, ignoreAbsent(fmt.Errorf("writing the annotation of the driver: %w", err), req.Key)
+		}
+	}
+	v, err := b.claimView(claim)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	p := decideClaim(v)
+	if p.match {
+		chosen, err := b.pools.of(volumes.ClassOf(claim)).choose(claim, b.free.Find(volumes.ClassOf(claim)))
+		if err != nil {
+			return controller.Result{}, err
+		}
+		if p = (claimPlan{bind: chosen}); chosen == nil {
+			p = decideUnmatched(v)
+		}
+	}
+	if p.reason != nil {
+		controller.Because(ctx, *p.reason)
+	}
+	result, err := b.applyClaim(ctx, v, &p)
+	if err = ignoreAbsent(err, req.Key); err != nil {
+		if p.bind != nil {
+			b.pools.of(volumes.ClassOf(claim)).release(p.bind.Name)
+		}
+		return result, err // the claim runs again
+	}
+	b.passOn(req.Key, p.bind)
+	return result, nil
+}
+
+// ignoreAbsent returns nil if an error says that the claim of a run is gone.
+func ignoreAbsent(err error, claim object.Key) error {
+	if client.AbsentAt(err, claim) {
+		return nil
+	}
+	return err
+}
+
+// passOn enqueues the volumes that a claim was enqueued for and did not take, so that they are
+// offered to the next claim.
+func (b *binder) passOn(key object.Key, taken *corev1.PersistentVolume) {
+	for _, name := range b.pools.withdraw(key) {
+		if taken == nil || taken.Name != name {
+			b.volumeLoop.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: "claim " + key.String(), Verb: workqueue.Enqueued}}, object.Key{Name: name})
+		}
+	}
+}
+
+// claimView reads what a claim is decided by.
+func (b *binder) claimView(claim *corev1.PersistentVolumeClaim) (*claimView, error) {
+	v := &claimView{claim: claim, options: &b.Options}
+	var err error
+	if name := claim.Spec.VolumeName; name != "" {
+		v.named, err = b.volumes.Get(object.Key{Name: name})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		return v, nil
+	}
+	refers, err := cache.Objects(b.referring.Find(object.KeyOf(claim).String()))
+	if err != nil {
+		return nil, err
+	}
+	v.reserved = reserved(refers, claim)
+	for _, volume := range refers {
+		if volume.Spec.ClaimRef.UID == claim.UID && volume != v.reserved {
+			v.unfit = volume
+		}
+	}
+	if v.class, err = b.classes.Get(object.Key{Name: volumes.ClassOf(claim)}); err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	if !volumes.HasClass(claim) {
+		var all []*storagev1.StorageClass
+		if all, err = b.classes.List(nil); err != nil {
+			return nil, err
+		}
+		v.fallback = volumes.DefaultClass(all)
+	}
+	if v.waitsForConsumer() {
+		if v.unscheduled, err = b.unscheduled(claim); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// unscheduled returns the names of the Pods that use a claim and have no Node.
+func (b *binder) unscheduled(claim *corev1.PersistentVolumeClaim) ([]string, error) {
+	pods, err := cache.Objects(b.users.Find(object.KeyOf(claim).String()))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" && !volumes.Stopped(pod) {
+			names = append(names, pod.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// applyClaim does what a plan says.
+func (b *binder) applyClaim(ctx context.Context, v *claimView, p *claimPlan) (controller.Result, error) {
+	claim := v.claim
+	if p.bind != nil {
+		b.reminders.forget(claim.UID)
+		return controller.Result{}, b.bind(ctx, p.bind, claim)
+	}
+	if p.classify != "" {
+		next := claim.DeepCopy()
+		next.Spec.StorageClassName = &p.classify
+		_, err := b.claims.Update(ctx, next)
+		return controller.Result{}, wrap(err, "setting the storage class of the claim")
+	}
+	var err error
+	switch {
+	case p.inTree:
+		err = b.makeHostPath(ctx, v)
+	case p.provision != "":
+		if claim, err = b.askProvisioner(ctx, claim, p.provision); err != nil {
+			b.recorder.Warning(v.claim, reasonProvisioningFailed, actionProvision, "Error saving claim: %v", err)
+			return controller.Result{}, err
+		}
+	case p.pend:
+		err = b.writeStatus(ctx, unboundStatus(claim, corev1.ClaimPending))
+	case p.lose && claim.Status.Phase != corev1.ClaimLost:
+		if err = b.writeStatus(ctx, unboundStatus(claim, corev1.ClaimLost)); err == nil {
+			b.recorder.Record(claim, *p.event)
+		}
+	}
+	if p.event == nil || p.always {
+		return controller.Result{}, err
+	}
+	due, next := b.reminders.due(claim.UID, *p.event, b.now())
+	if due {
+		b.recorder.Record(claim, *p.event)
+	}
+	return controller.Result{After: next}, err
+}
+
+// wrap adds what was being done to an error, if there is one.
+func wrap(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// writeStatus writes the status of a claim; nil is none to write.
+func (b *binder) writeStatus(ctx context.Context, next *corev1.PersistentVolumeClaim) error {
+	if next == nil {
+		return nil
+	}
+	_, err := b.claims.UpdateStatus(ctx, next)
+	return wrap(err, "writing the status of the claim")
+}
+
+// bind binds a volume and a claim to each other. Each of the four writes is left out if it is
+// done, so that the next run takes up a binding that was interrupted. If the claim is deleted
+// meanwhile, the volume is released like that of any claim: it may have been used.
+func (b *binder) bind(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
+	var err error
+	if next := boundVolume(volume, claim); next != nil {
+		if volume, err = b.volumes.Update(ctx, next); err != nil {
+			return fmt.Errorf("binding volume %s to the claim: %w", next.Name, err)
+		}
+	}
+	if next := inPhase(volume, corev1.VolumeBound); next != nil {
+		if volume, err = b.volumes.UpdateStatus(ctx, next); err != nil {
+			return fmt.Errorf("writing the phase of volume %s: %w", next.Name, err)
+		}
+	}
+	if next := boundClaim(claim, volume); next != nil {
+		if claim, err = b.claims.Update(ctx, next); err != nil {
+			return fmt.Errorf("binding the claim to volume %s: %w", volume.Name, err)
+		}
+	}
+	next, err := boundStatus(claim, volume)
+	if err != nil {
+		return err
+	}
+	return b.writeStatus(ctx, next)
+}
+
+// unbind makes a volume free again.
+func (b *binder) unbind(ctx context.Context, volume *corev1.PersistentVolume) error {
+	next, err := b.volumes.Update(ctx, unboundVolume(volume))
+	if err != nil {
+		return fmt.Errorf("freeing volume %s: %w", volume.Name, err)
+	}
+	return b.writePhase(ctx, next, corev1.VolumeAvailable)
+}
+
+// writePhase writes the phase of a volume if it has another one.
+func (b *binder) writePhase(ctx context.Context, volume *corev1.PersistentVolume, phase corev1.PersistentVolumePhase) error {
+	next := inPhase(volume, phase)
+	if next == nil {
+		return nil
+	}
+	if _, err := b.volumes.UpdateStatus(ctx, next); err != nil {
+		return fmt.Errorf("writing the phase of volume %s: %w", volume.Name, err)
+	}
+	return nil
+}
+
+// askProvisioner writes the annotations that a driver waits for.
+func (b *binder) askProvisioner(ctx context.Context, claim *corev1.PersistentVolumeClaim, driver string) (*corev1.PersistentVolumeClaim, error) {
+	if claim.Annotations[volumes.StorageProvisioner] == driver {
+		return claim, nil
+	}
+	next := claim.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[volumes.StorageProvisioner] = driver
+	next.Annotations[volumes.BetaStorageProvisioner] = driver
+	if again := migratedClaim(next); again != nil {
+		next = again
+	}
+	answer, err := b.claims.Update(ctx, next)
+	return answer, wrap(err, "writing the annotation of the provisioner")
+}

@@ -1,0 +1,63 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pvbinder
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/controller/events"
+)
+
+// longest is the longest time between two Events about one wait. The API server keeps an Event
+// for an hour, so that a claim that still waits always has one.
+const longest = 15 * time.Minute
+
+// reminders decides when an Event about a wait is recorded: when the wait begins or its reason
+// changes, after a period, and then each time after twice as long. kube-controller-manager records
+// it in every period. A restart begins anew. It is safe for concurrent use.
+type reminders struct {
+	period time.Duration
+
+	mu   sync.Mutex
+	last map[types.UID]reminder
+}
+
+type reminder struct {
+	event events.Planned
+	next  time.Time
+	wait  time.Duration
+}
+
+func newReminders(period time.Duration) *reminders {
+	return &reminders{period: period, last: map[types.UID]reminder{}}
+}
+
+// due reports whether an Event about an object is to be recorded now, and in which time the next
+// one is.
+func (r *reminders) due(about types.UID, event events.Planned, now time.Time) (bool, time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, known := r.last[about]
+	switch {
+	case !known || last.event != event:
+		last = reminder{event: event, wait: r.period}
+	case now.Before(last.next):
+		return false, last.next.Sub(now)
+	default:
+		last.wait = min(2*last.wait, max(longest, r.period))
+	}
+	last.next = now.Add(last.wait)
+	r.last[about] = last
+	return true, last.wait
+}
+
+// forget is called when an object does not wait any more.
+func (r *reminders) forget(about types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.last, about)
+}
