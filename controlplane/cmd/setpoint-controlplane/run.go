@@ -17,6 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/controlplane"
 	"github.com/setpoint-io/setpoint/controlplane/metrics"
 	"github.com/setpoint-io/setpoint/controlplane/nodes"
+	"github.com/setpoint-io/setpoint/controlplane/storage"
 )
 
 // stopTimeout is how long a stop may take; it takes half a second unless a
@@ -49,6 +50,10 @@ func runUntilStopped(ctx context.Context, opts controlplane.Options, nodeCount i
 		return err
 	}
 	stopNodes, err := startNodes(ctx, cp, nodeCount, opts.Logger, r)
+	stopStorage := func() {}
+	if err == nil {
+		stopStorage, err = startStorage(ctx, cp, nodeCount, opts.Logger)
+	}
 	if err == nil {
 		r.ready(cp)
 		select {
@@ -62,6 +67,7 @@ func runUntilStopped(ctx context.Context, opts controlplane.Options, nodeCount i
 	} else {
 		r.send(message{State: "stopping", Reason: context.Cause(ctx).Error()})
 	}
+	stopStorage()
 	stopNodes()
 	stopCtx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), stopTimeout, fmt.Errorf("not done within %s", stopTimeout))
 	defer cancel()
@@ -75,9 +81,7 @@ func startNodes(ctx context.Context, cp *controlplane.ControlPlane, count int, l
 		// A process that was killed may have left the APIs of its nodes' metrics behind.
 		return func() {}, metrics.Remove(ctx, cp.AdminConfig())
 	}
-	if logger == nil {
-		logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	}
+	logger = orWarnings(logger)
 	serving, err := cp.NodeServing()
 	if err != nil {
 		return func() {}, err
@@ -116,6 +120,47 @@ func startNodes(ctx context.Context, cp *controlplane.ControlPlane, count int, l
 	case <-cp.Done():
 		return stop, cp.Err()
 	}
+}
+
+// startStorage returns when the StorageClasses of the simulated storage exist. Without simulated
+// nodes there is none. The function it returns, never nil, ends it.
+func startStorage(ctx context.Context, cp *controlplane.ControlPlane, nodeCount int, logger *slog.Logger) (stop func(), err error) {
+	if nodeCount == 0 {
+		return func() {}, nil
+	}
+	storageCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ready, ended := make(chan struct{}), make(chan struct{})
+	var refused error // read after ended
+	go func() {
+		defer close(ended)
+		refused = storage.Run(storageCtx, storage.Options{
+			Config:  cp.AdminConfig(),
+			OnReady: func() { close(ready) },
+			Logger:  orWarnings(logger).With("component", "storage"),
+		})
+	}()
+	stop = func() {
+		cancel()
+		<-ended
+	}
+	select {
+	case <-ready:
+		return stop, nil
+	case <-ended:
+		return stop, refused
+	case <-ctx.Done():
+		return stop, context.Cause(ctx)
+	case <-cp.Done():
+		return stop, cp.Err()
+	}
+}
+
+// orWarnings returns the logger, or one that writes warnings to the standard error.
+func orWarnings(logger *slog.Logger) *slog.Logger {
+	if logger != nil {
+		return logger
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // newLogger returns nil at verbosity 0: the library then logs to a file.
