@@ -33,6 +33,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
+	"github.com/setpoint-io/setpoint/controllers/pvbinder"
 	"github.com/setpoint-io/setpoint/controllers/pvcprotection"
 	"github.com/setpoint-io/setpoint/controllers/pvprotection"
 	"github.com/setpoint-io/setpoint/controllers/registry"
@@ -227,6 +228,18 @@ func labours(t *testing.T) []labour {
 				if err := c.remove("persistentvolumeclaim", name); err != nil {
 					c.t.Error(err)
 				}
+			},
+		}, {
+			controller: pvbinder.Name, writes: map[string]int{
+				`PUT .*/persistentvolumes/ITEM`: 1, `PUT .*/persistentvolumes/ITEM/status`: 1,
+				`PUT .*/NS/persistentvolumeclaims/ITEM`: 1, `PUT .*/NS/persistentvolumeclaims/ITEM/status`: 1,
+			},
+			item: func(c *cluster, name string) {
+				yaml(`{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "ITEM"},
+					"spec": {"storageClassName": "", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}`)(c, name)
+				c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": %q},
+					"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/nonexistent"},
+						"claimRef": {"namespace": %q, "name": %q}}}`, name, c.namespace, name))
 			},
 		}, {
 			controller: pvprotection.Name, writes: map[string]int{`PUT .*/persistentvolumes/ITEM`: 1},

@@ -31,10 +31,6 @@ func notBuiltIn() []absentController {
 		{names: "node-ipam-controller nodeipam"},
 		{names: "node-route-controller route"},
 		{names: "persistentvolume-attach-detach-controller attachdetach"},
-		{"persistentvolume-binder-controller persistentvolume-binder", []object.Resource{
-			inNamespaces("", "persistentvolumeclaims", "PersistentVolumeClaim"),
-			withoutNamespace("", "persistentvolumes", "PersistentVolume"),
-		}},
 		{names: "persistentvolume-expander-controller persistentvolume-expander"},
 		{names: "podcertificaterequest-cleaner-controller"},
 		{names: "podgroup-protection-controller"},

@@ -28,6 +28,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
+	"github.com/setpoint-io/setpoint/controllers/pvbinder"
 	"github.com/setpoint-io/setpoint/controllers/pvcprotection"
 	"github.com/setpoint-io/setpoint/controllers/pvprotection"
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
@@ -68,6 +69,7 @@ func Known() []*controllers.Descriptor {
 		nodelifecycle.Descriptor(),
 		nodettl.Descriptor(),
 		podgc.Descriptor(),
+		pvbinder.Descriptor(),
 		pvcprotection.Descriptor(),
 		pvprotection.Descriptor(),
 		replicaset.Descriptor(),
