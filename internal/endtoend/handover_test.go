@@ -104,6 +104,10 @@ func (e *exhibit) done() {
 	e.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(300 * time.Millisecond) {
 		var missing []string
+		there := map[string]bool{}
+		for _, o := range e.objects(kept) {
+			there[fmt.Sprint(valueAt(o, "kind"), " ", valueAt(o, "metadata.name"))] = true
+		}
 		for _, o := range e.objects("-f", e.file) {
 			shows, _ := valueAt(o, "metadata.annotations.shows").(string)
 			if orphaned(o) {
@@ -113,6 +117,9 @@ func (e *exhibit) done() {
 			is := valueAt(o, path)
 			if shows != "" && (is == nil || exact && fmt.Sprint(is) != want) {
 				missing = append(missing, fmt.Sprintf("%v %v: %s is %v", valueAt(o, "kind"), valueAt(o, "metadata.name"), shows, is))
+			}
+			if makes, _ := valueAt(o, "metadata.annotations.makes").(string); makes != "" && !there[makes] {
+				missing = append(missing, fmt.Sprintf("%v %v: no %s", valueAt(o, "kind"), valueAt(o, "metadata.name"), makes))
 			}
 		}
 		if len(missing) == 0 {
@@ -150,17 +157,22 @@ func valueAt(o any, path string) any {
 }
 
 // kept are the kinds whose objects a change of the manager must not replace.
-const kept = "pods,replicasets,controllerrevisions,jobs,services,endpoints,endpointslices,serviceaccounts,secrets,configmaps,persistentvolumeclaims,resourcequotas"
+const kept = "pods,replicasets,controllerrevisions,jobs,services,endpoints,endpointslices,serviceaccounts,secrets,configmaps,persistentvolumeclaims,resourceclaims,nodes"
 
 // identities are all objects of the exhibit, with what a replacement or a restart would change.
 func (e *exhibit) identities() (all []string) {
 	e.t.Helper()
-	for _, o := range e.objects(kept) {
+	for _, o := range append(e.objects("-f", e.file), e.objects(kept)...) {
 		if orphaned(o) {
 			continue
 		}
-		all = append(all, fmt.Sprint(valueAt(o, "kind"), " ", valueAt(o, "metadata.name"), " ", valueAt(o, "metadata.uid"),
-			" restarts ", valueAt(o, "status.containerStatuses.0.restartCount"), " volume ", valueAt(o, "spec.volumeName")))
+		identity := fmt.Sprint(valueAt(o, "kind"), " ", valueAt(o, "metadata.name"), " ", valueAt(o, "metadata.uid"))
+		for _, field := range []string{"status.containerStatuses.0.restartCount", "spec.nodeName", "spec.volumeName", "spec.claimRef.uid", "spec.podCIDR"} {
+			if value := valueAt(o, field); value != nil {
+				identity += fmt.Sprint(" ", field, " ", value)
+			}
+		}
+		all = append(all, identity)
 	}
 	slices.Sort(all)
 	if len(all) < 30 {
