@@ -8,12 +8,14 @@
 //	    Objects:   volumes,
 //	    Finalizer: "kubernetes.io/pv-protection",
 //	    UsedBy:    usersOf,
+//	    Recorder:  host.Recorder("volume-protection"),
 //	}
 //	c := controller.New("volume-protection", p.Reconcile,
-//	    controller.For(volumes, predicate.Stays),
+//	    controller.For(volumes),
 //	    controller.Watches(users, objectsOf))
 //
 // Each object gets the finalizer. A deleted object keeps it until UsedBy finds no user. The
 // controller must watch the users, so that the end of the last one enqueues the object. Until
-// then the run states the reason [InUse], which names the users.
+// then each run states the reason [InUse], which names the users, and the first of these runs
+// records an Event with the same sentence.
 package protection

@@ -13,7 +13,6 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/controller/protection"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
@@ -38,7 +37,7 @@ func Example() {
 		},
 	}
 	c := controller.New("config-protection", p.Reconcile,
-		controller.For(maps, predicate.Stays), controller.Watches(secrets, controller.SameKey))
+		controller.For(maps), controller.Watches(secrets, controller.SameKey))
 	fmt.Println("added", c.Name(), mgr.Add(c) == nil)
 	// Output:
 	// added config-protection true

@@ -13,6 +13,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/internal/shortlist"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -29,6 +30,14 @@ type Protection[T object.Object] struct {
 	// none. The cache may not show a user yet that the server has: where that would do harm,
 	// UsedBy reads from the server before it returns none.
 	UsedBy func(ctx context.Context, o T) ([]string, error)
+	// Recorder records an Event [InUse] about an object that is deleted while it is used, once
+	// in the life of the process. It is nil for no Events.
+	Recorder *events.Recorder
+	// RemoveOnly leaves it to admission to add the finalizer. An object that was created
+	// without it stays without it.
+	RemoveOnly bool
+
+	reported reported
 }
 
 // Reconcile is a [controller.Reconciler]. It adds the finalizer to an object that lacks it, and
@@ -36,6 +45,7 @@ type Protection[T object.Object] struct {
 func (p *Protection[T]) Reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	o, err := p.Objects.Get(req.Key)
 	if apierrors.IsNotFound(err) {
+		p.reported.forget(req.Key)
 		return controller.Result{}, nil
 	}
 	if err != nil {
@@ -45,7 +55,7 @@ func (p *Protection[T]) Reconcile(ctx context.Context, req controller.Request) (
 	switch {
 	case o.GetDeletionTimestamp() != nil && protected:
 		err = p.release(ctx, o)
-	case o.GetDeletionTimestamp() == nil && !protected:
+	case o.GetDeletionTimestamp() == nil && !protected && !p.RemoveOnly:
 		err = p.write(ctx, "adding", o, append(slices.Clone(o.GetFinalizers()), p.Finalizer))
 	}
 	if client.AbsentAt(err, req.Key) {
@@ -65,6 +75,9 @@ func (p *Protection[T]) release(ctx context.Context, o T) error {
 		reason := p.reason(users)
 		controller.Because(ctx, reason)
 		controller.Logger(ctx).Debug("not removed yet", "reason", reason.Sentence())
+		if p.Recorder != nil && p.reported.first(o) {
+			p.Recorder.Normal(o, InUse, "Delete", "Not deleted yet: %s", reason.Sentence())
+		}
 		return nil
 	}
 	return p.write(ctx, "removing", o, slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == p.Finalizer }))
@@ -81,7 +94,8 @@ func (p *Protection[T]) write(ctx context.Context, verb string, o T, finalizers 
 	return nil
 }
 
-// InUse is the code of the reason why an object that is being deleted is not removed.
+// InUse is the code of the reason why an object that is being deleted is not removed, and the
+// reason of the Event about it.
 const InUse = "InUse"
 
 // mostNamed bounds the users that a reason names.

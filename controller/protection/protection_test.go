@@ -21,7 +21,6 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/controller/protection"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
@@ -65,7 +64,7 @@ func start(t *testing.T) *scene {
 	if s.record, err = runs.New(1 << 20); err != nil {
 		t.Fatal(err)
 	}
-	c := controller.New("protection", p.Reconcile, controller.For(objects, predicate.Stays), controller.Runs(s.record),
+	c := controller.New("protection", p.Reconcile, controller.For(objects), controller.Runs(s.record),
 		controller.Log(slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
 	s.enqueue = func() { c.Queue().Add(key); settle() }
 	ctx, cancel := context.WithCancel(t.Context())

@@ -14,7 +14,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/controller/predicate"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controller/protection"
 	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/object"
@@ -40,6 +40,7 @@ func Rights() []rbacv1.PolicyRule {
 		{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get", "list", "watch", "update"}},
 		{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims/status"}, Verbs: []string{"update"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+		events.Rights(),
 	}
 }
 
@@ -51,9 +52,11 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		pods:    cache.Informer[*corev1.Pod](h),
 	}
 	r.byClaim = volumes.PodsByClaim(r.pods)
-	r.protection = protection.Protection[*corev1.PersistentVolumeClaim]{Objects: r.claims, Finalizer: Finalizer, UsedBy: r.usedBy}
+	r.protection = protection.Protection[*corev1.PersistentVolumeClaim]{
+		Objects: r.claims, Finalizer: Finalizer, UsedBy: r.usedBy, Recorder: h.Recorder(Name),
+	}
 	return controller.New(Name, r.reconcile,
-		controller.For(r.claims, predicate.Stays),
+		controller.For(r.claims),
 		controller.Watches(r.pods, func(pod cache.Item[*corev1.Pod], add func(object.Key)) {
 			_ = volumes.ClaimKeys(pod, add) // the index has logged a Pod that cannot be decoded
 		}),

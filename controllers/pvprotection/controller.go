@@ -11,7 +11,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/controller/predicate"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controller/protection"
 )
 
@@ -30,14 +30,17 @@ type Options struct{}
 func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"get", "list", "watch", "update"}},
+		events.Rights(),
 	}
 }
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, _ Options) (*controller.Controller, error) {
 	volumes := cache.Informer[*corev1.PersistentVolume](h)
-	p := protection.Protection[*corev1.PersistentVolume]{Objects: volumes, Finalizer: Finalizer, UsedBy: usedBy}
-	return controller.New(Name, p.Reconcile, controller.For(volumes, predicate.Stays)), nil
+	p := protection.Protection[*corev1.PersistentVolume]{
+		Objects: volumes, Finalizer: Finalizer, UsedBy: usedBy, Recorder: h.Recorder(Name),
+	}
+	return controller.New(Name, p.Reconcile, controller.For(volumes)), nil
 }
 
 // usedBy returns the claim of a volume that is bound.
