@@ -16,11 +16,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controller/protection"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
@@ -36,6 +38,7 @@ const (
 type scene struct {
 	t       *testing.T
 	server  *fakeapi.Resource
+	events  *fakeapi.Resource
 	maps    client.Typed[*corev1.ConfigMap]
 	enqueue func()
 	record  *runs.Record
@@ -46,9 +49,10 @@ type scene struct {
 	err   error
 }
 
-func start(t *testing.T) *scene {
+func start(t *testing.T, change ...func(*protection.Protection[*corev1.ConfigMap])) *scene {
 	t.Helper()
 	s := &scene{t: t, server: fakeapi.New().Serve(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})}
+	s.events = s.server.Serve(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true})
 	api, err := client.New(s.server.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -56,11 +60,15 @@ func start(t *testing.T) *scene {
 	s.maps = client.For[*corev1.ConfigMap](api)
 	factory := cache.NewFactory(api, slog.New(slog.DiscardHandler))
 	objects := cache.Informer[*corev1.ConfigMap](factory)
-	p := protection.Protection[*corev1.ConfigMap]{Objects: objects, Finalizer: ours, UsedBy: func(context.Context, *corev1.ConfigMap) ([]string, error) {
+	recorder := events.NewRecorder(api, "protection", "test", nil)
+	p := &protection.Protection[*corev1.ConfigMap]{Objects: objects, Finalizer: ours, Recorder: recorder, UsedBy: func(context.Context, *corev1.ConfigMap) ([]string, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.users, s.err
 	}}
+	for _, f := range change {
+		f(p)
+	}
 	if s.record, err = runs.New(1 << 20); err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +78,7 @@ func start(t *testing.T) *scene {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = factory.Run(ctx) })
+	running.Go(func() { recorder.Run(ctx, 0) })
 	running.Go(func() {
 		if err := c.Run(ctx); err != nil {
 			t.Errorf("the controller: %v", err)
@@ -105,6 +114,35 @@ func (s *scene) delete() {
 		s.t.Fatal(err)
 	}
 	settle()
+}
+
+// removeTheirs has the other client remove its finalizer.
+func (s *scene) removeTheirs() {
+	s.t.Helper()
+	o, err := s.maps.Get(s.t.Context(), key)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	o.Finalizers = nil
+	if _, err := s.maps.Update(s.t.Context(), o); err != nil {
+		s.t.Fatal(err)
+	}
+	settle()
+}
+
+// notes returns what the Events say.
+func (s *scene) notes() (notes []string) {
+	s.t.Helper()
+	all, err := fakeapi.Objects[*eventsv1.Event](s.events)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.Reason == protection.InUse {
+			notes = append(notes, e.Note)
+		}
+	}
+	return notes
 }
 
 func (s *scene) use(err error, users ...string) {
@@ -166,5 +204,35 @@ func TestAnObjectStaysWhileItsUsersAreNotKnown(t *testing.T) {
 		s.use(errors.New("the Pods cannot be listed"))
 		s.delete()
 		s.want("while its users are not known", theirs, ours)
+	})
+}
+
+// The Event is recorded once, however often the object is judged, and again for another object of
+// the name.
+func TestOneEventNamesTheUsersOfAnObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t)
+		const note = "Not deleted yet: it keeps the finalizer example.com/in-use, because it is in use by Pod a, Pod b"
+		for objects := 1; objects <= 2; objects++ {
+			s.create()
+			s.use(nil, "Pod a", "Pod b")
+			s.delete()
+			s.use(nil, "Pod b")
+			s.enqueue()
+			s.use(nil)
+			s.enqueue()
+			s.removeTheirs()
+			if got, want := s.notes(), slices.Repeat([]string{note}, objects); !slices.Equal(got, want) {
+				t.Errorf("after %d objects the Events say %q, want %q", objects, got, want)
+			}
+		}
+	})
+}
+
+func TestAFinalizerThatIsOnlyRemovedIsNotAdded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, func(p *protection.Protection[*corev1.ConfigMap]) { p.RemoveOnly = true })
+		s.create()
+		s.want("after the creation", theirs)
 	})
 }

@@ -47,6 +47,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/statefulset"
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
+	"github.com/setpoint-io/setpoint/controllers/vacprotection"
 	"github.com/setpoint-io/setpoint/internal/certrequesttest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
@@ -221,6 +222,15 @@ func labours(t *testing.T) []labour {
 				}
 			},
 		}, {
+			controller: vacprotection.Name, writes: map[string]int{`PUT .*/volumeattributesclasses/ITEM`: 1},
+			item: func(c *cluster, name string) {
+				c.manifest(fmt.Sprintf(`{"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass", "metadata": {"name": %q},
+					"driverName": "csi.example.com", "parameters": {"speed": "high"}}`, name))
+				if err := c.remove("volumeattributesclass", name); err != nil {
+					c.t.Error(err)
+				}
+			},
+		}, {
 			controller: pvcprotection.Name, writes: map[string]int{`PUT .*/NS/persistentvolumeclaims/ITEM`: 1},
 			item: func(c *cluster, name string) {
 				c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": %q},
@@ -298,6 +308,7 @@ var elsewhere = map[string]string{
 	"bootstrap-signer-controller":                    "its own folder",
 	"storage-version-migrator-controller":            "its own folder: its patches change nothing, and this test takes such writes for a mistake",
 	"token-cleaner-controller":                       "its own folder",
+	"podgroup-protection-controller":                 "its own folder: servers do not serve its kind by default",
 }
 
 func TestNoControllerIsLeftOutOfTheTestsOfKilledProcesses(t *testing.T) {

@@ -33,16 +33,12 @@ func notBuiltIn() []absentController {
 		{names: "persistentvolume-attach-detach-controller attachdetach"},
 		{names: "persistentvolume-expander-controller persistentvolume-expander"},
 		{names: "podcertificaterequest-cleaner-controller"},
-		{names: "podgroup-protection-controller"},
 		{names: "resourcepoolstatusrequest-controller"},
 		{names: "selinux-warning-controller"},
 		{"service-cidr-controller", []object.Resource{withoutNamespace("networking.k8s.io", "servicecidrs", "ServiceCIDR")}},
 		{names: "service-lb-controller service"},
 		{names: "storageversion-garbage-collector-controller storage-version-gc"},
 		{names: "validatingadmissionpolicy-status-controller"},
-		{"volumeattributesclass-protection-controller", []object.Resource{
-			withoutNamespace("storage.k8s.io", "volumeattributesclasses", "VolumeAttributesClass"),
-		}},
 	}
 	builtIn := map[string]bool{}
 	for _, d := range Known() {

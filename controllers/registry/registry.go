@@ -28,6 +28,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
+	"github.com/setpoint-io/setpoint/controllers/podgroupprotection"
 	"github.com/setpoint-io/setpoint/controllers/pvbinder"
 	"github.com/setpoint-io/setpoint/controllers/pvcprotection"
 	"github.com/setpoint-io/setpoint/controllers/pvprotection"
@@ -43,6 +44,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/tokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
+	"github.com/setpoint-io/setpoint/controllers/vacprotection"
 )
 
 // Known returns all built-in controllers in the order of their names, each with the options
@@ -70,6 +72,7 @@ func Known() []*controllers.Descriptor {
 		nodettl.Descriptor(),
 		podgc.Descriptor(),
 		pvbinder.Descriptor(),
+		podgroupprotection.Descriptor(),
 		pvcprotection.Descriptor(),
 		pvprotection.Descriptor(),
 		replicaset.Descriptor(),
@@ -84,6 +87,7 @@ func Known() []*controllers.Descriptor {
 		tainteviction.Descriptor(),
 		tokencleaner.Descriptor(),
 		ttlafterfinished.Descriptor(),
+		vacprotection.Descriptor(),
 	}
 	slices.SortFunc(all, func(a, b *controllers.Descriptor) int { return strings.Compare(a.Name, b.Name) })
 	return all
