@@ -9,12 +9,14 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/manage"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/child"
 	"github.com/setpoint-io/setpoint/internal/cli"
@@ -90,6 +92,7 @@ func (u *up) run(ctx context.Context, command []string) error {
 	if err != nil {
 		return err
 	}
+	entries = u.gates.obeyedBy(entries)
 	if u.nodes < 0 {
 		return fmt.Errorf("--nodes=%d: want 0 or more", u.nodes)
 	}
@@ -185,6 +188,21 @@ type gatesFlag map[string]bool
 
 func (g gatesFlag) String() string { return "" }
 func (g gatesFlag) Type() string   { return "gates" }
+
+// obeyedBy has controllers obey the gates, and returns those that the gates do not turn off.
+func (g gatesFlag) obeyedBy(chosen []*controllers.Descriptor) []*controllers.Descriptor {
+	for _, d := range chosen {
+		for _, gate := range d.Gates {
+			if on, given := g[gate.Name]; given {
+				gate.Set(on)
+			}
+		}
+	}
+	return slices.DeleteFunc(chosen, func(d *controllers.Descriptor) bool {
+		gate, _ := d.Closed()
+		return gate != ""
+	})
+}
 
 func (g gatesFlag) Set(text string) error {
 	return cli.EachGate(text, func(name string, on bool) error {
