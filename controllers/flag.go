@@ -23,7 +23,8 @@ type Flag struct {
 	// Switch says that the flag sets no option: with false the controller does not run.
 	Switch bool
 
-	least, most *int64 // that Check accepts
+	least, most *int64             // that Check accepts
+	checkText   func(string) error // what is wrong with a text
 	stopsAtZero bool
 }
 
@@ -57,6 +58,23 @@ func Switch(name, usage string) Flag {
 	return Flag{Name: name, Into: new(true), Usage: usage, Switch: true}
 }
 
+// Enabling returns a flag that is false by default, and true to have the controller run.
+func Enabling(name, usage string) Flag {
+	return Flag{Name: name, Usage: usage, Into: new(false), Switch: true}
+}
+
+// Text returns a flag for a text.
+func Text(name string, into *string, usage string) Flag {
+	return Flag{Name: name, Into: into, Usage: usage}
+}
+
+// Checked has [Flag.Check] refuse the texts about which check returns an error. The error says
+// what is wanted.
+func (f Flag) Checked(check func(string) error) Flag {
+	f.checkText = check
+	return f
+}
+
 // AtLeast has [Flag.Check] refuse less than n, which is nanoseconds for a time.
 func (f Flag) AtLeast(n int64) Flag {
 	f.least = &n
@@ -77,6 +95,12 @@ func (f Flag) StopsAtZero() Flag {
 
 // Check returns what is wrong with the value.
 func (f Flag) Check() error {
+	if text, ok := f.Into.(*string); ok && f.checkText != nil {
+		if err := f.checkText(*text); err != nil {
+			return fmt.Errorf("%s: %w", f, err)
+		}
+		return nil
+	}
 	switch {
 	case f.most != nil && (f.compare(*f.least) < 0 || f.compare(*f.most) > 0):
 		return fmt.Errorf("%s: want %s to %s", f, f.text(*f.least), f.text(*f.most))

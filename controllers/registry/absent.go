@@ -28,7 +28,6 @@ func notBuiltIn() []absentController {
 		{"device-taint-eviction-controller", []object.Resource{withoutNamespace("resource.k8s.io", "devicetaintrules", "DeviceTaintRule")}},
 		{names: "ephemeral-volume-controller ephemeral-volume"},
 		{names: "kube-apiserver-serving-clustertrustbundle-publisher-controller"},
-		{names: "node-ipam-controller nodeipam"},
 		{names: "node-route-controller route"},
 		{names: "persistentvolume-attach-detach-controller attachdetach"},
 		{names: "persistentvolume-expander-controller persistentvolume-expander"},

@@ -25,6 +25,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/job"
 	"github.com/setpoint-io/setpoint/controllers/legacytokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
+	"github.com/setpoint-io/setpoint/controllers/nodeipam"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
@@ -68,6 +69,7 @@ func Known() []*controllers.Descriptor {
 		job.Descriptor(),
 		legacytokencleaner.Descriptor(),
 		namespace.Descriptor(),
+		nodeipam.Descriptor(),
 		nodelifecycle.Descriptor(),
 		nodettl.Descriptor(),
 		podgc.Descriptor(),
