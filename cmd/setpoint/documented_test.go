@@ -97,7 +97,7 @@ func atZero(d *controllers.Descriptor, f controllers.Flag) string {
 	default:
 		return ""
 	}
-	if d.StoppedBy() != nil {
+	if by := d.StoppedBy(); by != nil && by.Name == f.Name {
 		return "; with 0 or less the controller is not started, with a warning"
 	}
 	if err := f.Check(); err != nil {

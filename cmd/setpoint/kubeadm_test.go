@@ -168,6 +168,14 @@ func TestTheManifestOfKubeadmRunsAsItIs(t *testing.T) {
 	until("the event", func() bool {
 		return kubectl("get", "events.events.k8s.io", "-o", "jsonpath={.items[?(@.reportingController=='deployment-controller')].reason}") != ""
 	})
+	manifest := filepath.Join(t.TempDir(), "node.yaml")
+	if err := os.WriteFile(manifest, []byte("{apiVersion: v1, kind: Node, metadata: {name: joins}, spec: {unschedulable: true}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl("create", "-f", manifest)
+	until("the range of a Node that joins", func() bool {
+		return kubectl("get", "node", "joins", "-o", "jsonpath={.spec.podCIDR} {.spec.podCIDRs}") == `10.244.0.0/24 ["10.244.0.0/24"]`
+	})
 	if who := kubectl("get", "lease", "kube-controller-manager", "-n", "kube-system", "-o", "jsonpath={.spec.holderIdentity}"); who == "" {
 		t.Error("nobody holds the lease")
 	}
@@ -208,7 +216,7 @@ func TestTheManifestOfKubeadmRunsAsItIs(t *testing.T) {
 	case <-time.After(controlplanetest.Patience):
 		t.Fatalf("it did not end within %s of the signal: %s", controlplanetest.Patience, log)
 	}
-	for text, want := range map[string]int{"accepted without effect": 1, "node-ipam-controller does not run here": 1} {
+	for text, want := range map[string]int{"accepted without effect": 1, "gave a node the ranges of its pods": 1} {
 		if got := strings.Count(log.String(), text); got != want {
 			t.Errorf("the log has %q %d times, want %d: %s", text, got, want, log)
 		}

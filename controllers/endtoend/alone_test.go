@@ -30,6 +30,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/horizontalpodautoscaler"
 	"github.com/setpoint-io/setpoint/controllers/job"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
+	"github.com/setpoint-io/setpoint/controllers/nodeipam"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
@@ -129,6 +130,9 @@ func labours(t *testing.T) []labour {
 			},
 		}, {
 			controller: nodelifecycle.Name, writes: map[string]int{`PATCH /api/v1/nodes/ITEM`: 1}, item: node(`{"unschedulable": true}`),
+		}, {
+			controller: nodeipam.Name, writes: map[string]int{`PATCH /api/v1/nodes/ITEM`: 1}, item: node(`{"unschedulable": true}`),
+			flags: []string{"--allocate-node-cidrs", "--cluster-cidr=10.244.0.0/16,fd00:244::/48", "--service-cluster-ip-range=10.96.0.0/12"},
 		}, {
 			controller: nodettl.Name, writes: map[string]int{`PATCH /api/v1/nodes/ITEM`: 1}, item: node(`{"unschedulable": true}`),
 		}, {

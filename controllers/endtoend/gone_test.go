@@ -35,6 +35,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/horizontalpodautoscaler"
 	"github.com/setpoint-io/setpoint/controllers/job"
 	"github.com/setpoint-io/setpoint/controllers/namespace"
+	"github.com/setpoint-io/setpoint/controllers/nodeipam"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
@@ -294,6 +295,9 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 			name: "conditions of a Node", controller: managertest.Making(nodelifecycle.New, hasty),
 			writes: `PATCH /api/v1/nodes/goes-conditions/status`,
 			begin:  func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-conditions", `{}`)) },
+		}, {
+			name: "range of a Node", controller: managertest.Making(nodeipam.New, nodeipam.Options{Workers: 30, ClusterCIDR: "10.244.0.0/16"}),
+			writes: `PATCH /api/v1/nodes/goes-range$`, begin: func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-range", `{}`)) },
 		}, {
 			name: "annotation of a Node", controller: managertest.Making(nodettl.New, nodettl.Defaults()),
 			writes: `PATCH /api/v1/nodes/goes-ttl$`, begin: func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-ttl", `{}`)) },

@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/internal/shortlist"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -173,6 +174,9 @@ func (r *reconciler) start(ctx context.Context) error {
 	return nil
 }
 
+// mostNamed bounds the Nodes that are named in one sentence.
+const mostNamed = 3
+
 // keep notes the ranges that a Node has, and states what is wrong with them.
 func (r *reconciler) keep(ctx context.Context, node *corev1.Node) {
 	ranges, err := rangesOf(node)
@@ -183,9 +187,9 @@ func (r *reconciler) keep(ctx context.Context, node *corev1.Node) {
 	free, others := r.book.hold(node.Name, node.UID, ranges)
 	r.freed(free)
 	if len(others) > 0 {
-		because(ctx, codeShared, "{nodes} have some of the addresses of {ranges} too", unchangeable, "nodes", some(others), "ranges", list(ranges))
-		r.recorder.Warning(node, reasonShared, actionAllocate, "The addresses of %s are also those of Nodes: %s", list(ranges), some(others))
-		r.log.Warn("several nodes have the same addresses for their pods; delete all of them but one, and create them again", "node", node.Name, "ranges", list(ranges), "others", some(others))
+		because(ctx, codeShared, "{nodes} have some of the addresses of {ranges} too", unchangeable, "nodes", shortlist.Join(others, mostNamed), "ranges", list(ranges))
+		r.recorder.Warning(node, reasonShared, actionAllocate, "The addresses of %s are also those of Nodes: %s", list(ranges), shortlist.Join(others, mostNamed))
+		r.log.Warn("several nodes have the same addresses for their pods; delete all of them but one, and create them again", "node", node.Name, "ranges", list(ranges), "others", shortlist.Join(others, mostNamed))
 	}
 	if outside := r.book.outside(ranges); len(outside) > 0 {
 		because(ctx, codeElsewhere, "{ranges} is outside of {networks}", unchangeable, "ranges", list(outside), "networks", r.book.networks())

@@ -5,7 +5,6 @@ package nodeipam
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"strings"
 
@@ -48,13 +47,4 @@ func (b *book) networks() string {
 		all = append(all, p.network)
 	}
 	return list(all)
-}
-
-// some writes names of Nodes: the first few, and how many more there are.
-func some(names []string) string {
-	const few = 3
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }

@@ -96,18 +96,3 @@ func Absent(choice []string) []string {
 	slices.Sort(names)
 	return names
 }
-
-// Excludes reports whether a list for [Select] leaves a controller out that is not built in,
-// by either of its names.
-func Excludes(choice []string, controller string) bool {
-	full := absent()
-	wanted := false
-	for _, item := range choice {
-		name, without := strings.CutPrefix(item, "-")
-		if full[name] == controller {
-			return without
-		}
-		wanted = wanted || item == "*"
-	}
-	return !wanted
-}

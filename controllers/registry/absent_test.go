@@ -15,16 +15,15 @@ import (
 
 func TestControllersThatAreNotBuiltInMayBeNamed(t *testing.T) {
 	for _, test := range []struct {
-		choice         string
-		runs           string // one that is chosen, with a minus if it is not
-		absent         string
-		excludesNodeIP bool
+		choice string
+		runs   string // one that is chosen, with a minus if it is not
+		absent string
 	}{
-		{"*", "deployment-controller", "", false},
-		{"*,-nodeipam,route", "deployment-controller", "node-route-controller", true},
-		{"-deployment,*,service,cloud-node-lifecycle-controller,-service", "-deployment-controller", "cloud-node-lifecycle-controller service-lb-controller", false},
-		{"deployment", "deployment-controller", "", true},
-		{"deployment,node-ipam-controller,-nodeipam", "deployment-controller", "node-ipam-controller", false},
+		{"*", "deployment-controller", ""},
+		{"*,-service,route", "deployment-controller", "node-route-controller"},
+		{"-deployment,*,service,cloud-node-lifecycle-controller,-service", "-deployment-controller", "cloud-node-lifecycle-controller service-lb-controller"},
+		{"deployment", "deployment-controller", ""},
+		{"deployment,node-route-controller,-route", "deployment-controller", "node-route-controller"},
 	} {
 		choice := strings.Split(test.choice, ",")
 		entries, err := registry.Select(registry.Known(), choice)
@@ -38,9 +37,6 @@ func TestControllersThatAreNotBuiltInMayBeNamed(t *testing.T) {
 		}
 		if got := strings.Join(registry.Absent(choice), " "); got != test.absent {
 			t.Errorf("%s: absent are %q, want %q", test.choice, got, test.absent)
-		}
-		if got := registry.Excludes(choice, "node-ipam-controller"); got != test.excludesNodeIP {
-			t.Errorf("%s excludes node-ipam-controller: %t", test.choice, got)
 		}
 	}
 	if _, err := registry.Select(registry.Known(), []string{"node-route-controller"}); !errors.Is(err, registry.ErrNothingSelected) {

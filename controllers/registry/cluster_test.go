@@ -70,6 +70,7 @@ func TestEveryControllerStartsAloneWithTheManifestOfItsRightsAndNothingMore(t *t
 				t.Fatal(err)
 			}
 			d.Learn(known)
+			switchOn(t, d)
 			c, err := d.New(mgr)
 			if err != nil {
 				t.Fatal(err)

@@ -132,6 +132,25 @@ func everything(t *testing.T) controllers.Cluster {
 	return all
 }
 
+// switchOn sets the flags without which a controller is not started by default.
+func switchOn(t *testing.T, d *controllers.Descriptor) {
+	t.Helper()
+	if d.StoppedBy() == nil {
+		return
+	}
+	for _, f := range d.Flags {
+		switch f.Name {
+		case "allocate-node-cidrs":
+			*f.Into.(*bool) = true
+		case "cluster-cidr":
+			*f.Into.(*string) = "10.244.0.0/16"
+		}
+	}
+	if f := d.StoppedBy(); f != nil {
+		t.Fatalf("%s is stopped by %s", d.Name, f)
+	}
+}
+
 func TestAControllerThatLacksWhatItNeedsSaysSo(t *testing.T) {
 	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"})
 	if err != nil {
@@ -140,6 +159,7 @@ func TestAControllerThatLacksWhatItNeedsSaysSo(t *testing.T) {
 	lacking := 0
 	for _, d := range Known() {
 		d.Learn(controllers.Cluster{})
+		switchOn(t, d)
 		_, err := d.New(mgr)
 		if (err != nil) != (d.Lacks() != "") {
 			t.Errorf("%s lacks %q, and New says %v", d.Name, d.Lacks(), err)
@@ -161,6 +181,7 @@ func TestEveryControllerCanBeMadeAndHasTheNameOfItsDescriptor(t *testing.T) {
 	cluster := everything(t)
 	for _, d := range Known() {
 		d.Learn(cluster)
+		switchOn(t, d)
 		c, err := d.New(mgr)
 		if err != nil {
 			t.Fatal(err)

@@ -28,10 +28,7 @@ type idleGroup struct {
 func idleGroups() []idleGroup {
 	return []idleGroup{
 		{"controllersNotHere", []controllers.Flag{
-			idle("allocate-node-cidrs", false),
 			idle("attach-detach-reconcile-sync-period", time.Minute).AtLeast(int64(time.Second)),
-			idle("cidr-allocator-type", rangeAllocator),
-			idle("cluster-cidr", ""),
 			idle("concurrent-cron-job-syncs", 5).AtLeast(1),
 			idle("concurrent-daemonset-syncs", 2).AtLeast(1),
 			idle("concurrent-device-taint-eviction-syncs", 8).AtLeast(1),
@@ -54,9 +51,6 @@ func idleGroups() []idleGroup {
 			idle("horizontal-pod-autoscaler-initial-readiness-delay", 30*time.Second),
 			idle("horizontal-pod-autoscaler-sync-period", 15*time.Second),
 			idleText("horizontal-pod-autoscaler-tolerance", "0.1", "float64", fraction),
-			idle("node-cidr-mask-size", 0),
-			idle("node-cidr-mask-size-ipv4", 0),
-			idle("node-cidr-mask-size-ipv6", 0),
 			idle("pv-recycler-increment-timeout-nfs", 30),
 			idle("pv-recycler-minimum-timeout-hostpath", 60),
 			idle("pv-recycler-minimum-timeout-nfs", 300),
@@ -65,7 +59,6 @@ func idleGroups() []idleGroup {
 			idle("pv-recycler-timeout-increment-hostpath", 30),
 			idle("pvclaimbinder-sync-period", 15*time.Second),
 			idle("route-reconciliation-period", 10*time.Second),
-			idleText("service-cluster-ip-range", "", "string", atMostTwo),
 		}},
 		{"cloudProviders", []controllers.Flag{
 			idle("allow-untagged-cloud", false),
@@ -88,10 +81,6 @@ func idleGroups() []idleGroup {
 		}},
 	}
 }
-
-// rangeAllocator is the only type of allocator that kube-controller-manager still has.
-// Source: k8s.io/kubernetes/pkg/controller/nodeipam/ipam, RangeAllocatorType.
-const rangeAllocator = "RangeAllocator"
 
 // idle is a flag that has no effect, with its default.
 func idle[T bool | int | string | time.Duration](name string, byDefault T) controllers.Flag {
@@ -134,9 +123,6 @@ func (f *idleFlags) check() error {
 	if provider := f.set.Lookup("cloud-provider").Value.String(); provider != "" && provider != "external" {
 		return fmt.Errorf("--cloud-provider=%s: Kubernetes has no cloud providers of its own any more; want external, or leave it out", provider)
 	}
-	if kind := f.set.Lookup("cidr-allocator-type").Value.String(); kind != "" && kind != rangeAllocator {
-		return fmt.Errorf("--cidr-allocator-type=%s: want %s, or leave it out", kind, rangeAllocator)
-	}
 	return nil
 }
 
@@ -155,10 +141,4 @@ func (f *idleFlags) given() (attributes []any) {
 		}
 	}
 	return attributes
-}
-
-// allocatesNodeCIDRs reports whether Nodes are to be given networks for their Pods.
-func (f *idleFlags) allocatesNodeCIDRs() bool {
-	on, err := f.set.GetBool("allocate-node-cidrs")
-	return on && err == nil
 }

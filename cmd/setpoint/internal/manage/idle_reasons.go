@@ -39,10 +39,7 @@ var idleReasons = map[string]string{
 // idleUntil are the flags of controllers that may be missing, with these. A flag that its
 // controller declares has an effect, and is not looked up here.
 var idleUntil = map[string]string{
-	"allocate-node-cidrs":                                 nodeIPAM,
 	"attach-detach-reconcile-sync-period":                 "persistentvolume-attach-detach-controller",
-	"cidr-allocator-type":                                 nodeIPAM,
-	"cluster-cidr":                                        nodeIPAM,
 	"concurrent-device-taint-eviction-syncs":              "device-taint-eviction-controller",
 	"concurrent-ephemeralvolume-syncs":                    "ephemeral-volume-controller",
 	"concurrent-resourceclaim-syncs":                      "resourceclaim-controller",
@@ -51,9 +48,6 @@ var idleUntil = map[string]string{
 	"disable-force-detach-on-timeout":                     "persistentvolume-attach-detach-controller",
 	"enable-dynamic-provisioning":                         "persistentvolume-binder-controller",
 	"enable-hostpath-provisioner":                         "persistentvolume-binder-controller",
-	"node-cidr-mask-size":                                 nodeIPAM,
-	"node-cidr-mask-size-ipv4":                            nodeIPAM,
-	"node-cidr-mask-size-ipv6":                            nodeIPAM,
 	"pv-recycler-increment-timeout-nfs":                   "persistentvolume-binder-controller",
 	"pv-recycler-minimum-timeout-hostpath":                "persistentvolume-binder-controller",
 	"pv-recycler-minimum-timeout-nfs":                     "persistentvolume-binder-controller",
@@ -61,7 +55,6 @@ var idleUntil = map[string]string{
 	"pv-recycler-pod-template-filepath-nfs":               "persistentvolume-binder-controller",
 	"pv-recycler-timeout-increment-hostpath":              "persistentvolume-binder-controller",
 	"pvclaimbinder-sync-period":                           "persistentvolume-binder-controller",
-	"service-cluster-ip-range":                            nodeIPAM,
 }
 
 // unlisted are flags that kube-controller-manager takes and that its help does not show: they

@@ -70,11 +70,3 @@ func previousVersion(text string) error {
 	}
 	return nil
 }
-
-// atMostTwo checks networks of Services: one of each family.
-func atMostTwo(text string) error {
-	if strings.Count(text, ",") > 1 {
-		return errors.New("want two networks at most, with a comma between them")
-	}
-	return nil
-}

@@ -224,7 +224,7 @@ func TestWhatIsWrongAboutWhoIsBelievedIsSaid(t *testing.T) {
 
 // The log says in one line what has no effect, and the names are all in it.
 func TestWhatHasNoEffectIsSaidOnce(t *testing.T) {
-	args := "--allocate-node-cidrs --cluster-cidr=10.0.0.0/8 --route-reconciliation-period=7s --cloud-provider=external --vmodule=a=1 " +
+	args := "--configure-cloud-routes --route-reconciliation-period=7s --cloud-provider=external --vmodule=a=1 " +
 		"--feature-gates=JobPodReplacementPolicy=false,PodDeletionCost=true --controllers=*,node-route-controller,-service --kube-api-content-type=text/plain"
 	var idle idleFlags
 	var log bytes.Buffer
@@ -244,25 +244,16 @@ func TestWhatHasNoEffectIsSaidOnce(t *testing.T) {
 	}
 	sayIdle(slog.New(slog.NewTextHandler(&log, nil)), &idle, tune, controllers, contentType)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 2 {
-		t.Fatalf("%d lines, want that of what has no effect and the warning about networks of Nodes:\n%s", len(lines), log.String())
+	if len(lines) != 1 {
+		t.Fatalf("%d lines, want that of what has no effect:\n%s", len(lines), log.String())
 	}
 	for _, want := range []string{
-		"accepted without effect", `controllersNotHere="--allocate-node-cidrs --cluster-cidr --route-reconciliation-period"`, "cloudProviders=--cloud-provider",
+		"accepted without effect", `controllersNotHere="--configure-cloud-routes --route-reconciliation-period"`, "cloudProviders=--cloud-provider",
 		"logging=--vmodule", "controllers=node-route-controller", "featureGates=JobPodReplacementPolicy", "contentType=",
 	} {
 		if !strings.Contains(lines[0], want) {
 			t.Errorf("%s\nis missing in\n%s", want, lines[0])
 		}
-	}
-	if !strings.Contains(lines[1], "level=WARN") || !strings.Contains(lines[1], "node-ipam-controller does not run here") {
-		t.Errorf("no warning about networks of Nodes: %s", lines[1])
-	}
-
-	log.Reset()
-	sayIdle(slog.New(slog.NewTextHandler(&log, nil)), &idle, tune, []string{"*", "-nodeipam"}, protobuf)
-	if strings.Contains(log.String(), "WARN") {
-		t.Errorf("a warning about a controller that was left out: %s", log.String())
 	}
 }
 

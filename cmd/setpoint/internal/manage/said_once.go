@@ -16,11 +16,7 @@ import (
 // Source: k8s.io/apimachinery/pkg/runtime, ContentTypeProtobuf.
 const protobuf = "application/vnd.kubernetes.protobuf"
 
-// nodeIPAM is the controller that gives Nodes networks for their Pods.
-const nodeIPAM = "node-ipam-controller"
-
-// sayIdle says in one line what of the command line has no effect here. That Nodes get no
-// networks is a warning: without any their Pods get no addresses.
+// sayIdle says in one line what of the command line has no effect here.
 func sayIdle(log *slog.Logger, idle *idleFlags, tune *tuning, choice []string, contentType string, more ...any) {
 	attributes := append(idle.given(), more...)
 	if absent := registry.Absent(choice); len(absent) > 0 {
@@ -37,10 +33,6 @@ func sayIdle(log *slog.Logger, idle *idleFlags, tune *tuning, choice []string, c
 	}
 	if len(attributes) > 0 {
 		log.Info("accepted without effect", attributes...)
-	}
-	if idle.allocatesNodeCIDRs() && !registry.Excludes(choice, nodeIPAM) {
-		log.Warn("--allocate-node-cidrs has no effect: "+nodeIPAM+" does not run here, so new Nodes get no podCIDR; "+
-			"run it elsewhere, or let the network plugin allocate addresses", "controller", nodeIPAM)
 	}
 }
 

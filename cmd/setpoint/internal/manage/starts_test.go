@@ -59,9 +59,12 @@ var onlyOurs = map[string]string{
 	"--tls-curve-preferences=1 ":                            "a number that Go does not know is never chosen",
 }
 
-// onlyTheirs are the lines that kube-controller-manager starts with and setpoint does not.
-// There is to be none.
-var onlyTheirs = map[string]string{}
+// onlyTheirs are the lines that kube-controller-manager starts with and setpoint does not: lines
+// with which kube-controller-manager ends as soon as it holds the lease.
+var onlyTheirs = map[string]string{
+	"'--allocate-node-cidrs=true'":                   "it needs --cluster-cidr",
+	"--allocate-node-cidrs --cluster-cidr=nonsense ": "nonsense is no network",
+}
 
 // The real kube-controller-manager and setpoint manager get the same command lines. Neither
 // has a server: a line is accepted once its process has read all flags and files, and is
