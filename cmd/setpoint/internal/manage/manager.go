@@ -27,7 +27,8 @@ func New(config *rest.Config, chosen []*controllers.Descriptor, cluster controll
 }
 
 // newManager returns a manager of the chosen controllers, and those that it runs: what lacks
-// something that it cannot work without is left out, and so is what a feature gate turns off.
+// something that it cannot work without is left out, and so is what a feature gate or a flag of
+// its own turns off.
 func newManager(config *rest.Config, chosen []*controllers.Descriptor, cluster controllers.Cluster, hosts hosting, log *slog.Logger, more ...manager.Option) (*manager.Manager, []*controllers.Descriptor, error) {
 	aliases := map[string]string{}
 	for _, d := range chosen {
@@ -38,7 +39,7 @@ func newManager(config *rest.Config, chosen []*controllers.Descriptor, cluster c
 		return nil, nil, err
 	}
 	var run []*controllers.Descriptor
-	for _, d := range chosen {
+	for _, d := range running(chosen) {
 		if gate, byDefault := d.Closed(); gate != "" {
 			level := slog.LevelInfo
 			if byDefault {

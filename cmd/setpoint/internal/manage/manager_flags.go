@@ -4,6 +4,8 @@
 package manage
 
 import (
+	"slices"
+
 	"github.com/spf13/pflag"
 
 	"github.com/setpoint-io/setpoint/controllers"
@@ -63,4 +65,13 @@ func running(chosen []*controllers.Descriptor) (run []*controllers.Descriptor) {
 		}
 	}
 	return run
+}
+
+// Startable returns those of the controllers that neither a flag of their own nor a feature gate
+// turns off.
+func Startable(chosen []*controllers.Descriptor) []*controllers.Descriptor {
+	return slices.DeleteFunc(running(chosen), func(d *controllers.Descriptor) bool {
+		gate, _ := d.Closed()
+		return gate != ""
+	})
 }

@@ -98,9 +98,21 @@ func TestTheGarbageCollectorCanBeSwitchedOffByItsOwnFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, left := names(tune.known), names(running(tune.known))
-	if len(left) != len(all)-1 || slices.Contains(left, "garbage-collector-controller") {
+	byDefault, left := names(running(registry.Known())), names(running(tune.known))
+	if len(left) != len(byDefault)-1 || slices.Contains(left, "garbage-collector-controller") {
 		t.Errorf("left are %v", left)
+	}
+}
+
+func TestNodesGetRangesOnlyWhereAFlagAsksForIt(t *testing.T) {
+	for args, want := range map[string]bool{"": false, "--allocate-node-cidrs=false --cluster-cidr=10.0.0.0/8": false, "--allocate-node-cidrs": true} {
+		tune, err := tuned(t, strings.Fields(args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(names(running(tune.known)), "node-ipam-controller"); got != want {
+			t.Errorf("%q runs node-ipam-controller: %t", args, got)
+		}
 	}
 }
 
@@ -138,7 +150,7 @@ func TestWithoutWorkersAControllerIsLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := running(tune.known)
-		if len(run) != len(tune.known)-1 {
+		if len(run) != len(running(registry.Known()))-1 {
 			t.Errorf("%s leaves %v", args, names(run))
 		}
 		var log bytes.Buffer
@@ -209,6 +221,7 @@ func TestWhatIsWrongAboutWhoIsBelievedIsSaid(t *testing.T) {
 	}
 	nowhere := filepath.Join(dir, "nowhere")
 	for args, want := range map[string]string{
+		"--allocate-node-cidrs":                     "making node-ipam-controller: --allocate-node-cidrs needs --cluster-cidr",
 		"--authentication-kubeconfig=" + nowhere:    "--authentication-kubeconfig: kubeconfig " + nowhere + " does not exist",
 		"--authorization-kubeconfig=" + empty:       "--authorization-kubeconfig: kubeconfig " + empty + " names no cluster",
 		"--requestheader-allowed-names=a, ":         "--requestheader-allowed-names: one of its names is empty",

@@ -70,7 +70,7 @@ func (s *session) start(ctx context.Context, u *up, binary string, chosen []*con
 		return err
 	}
 
-	managing := "manager of " + plural(len(chosen), "controller")
+	managing := "manager of " + plural(len(manage.Startable(chosen)), "controller")
 	s.progress.begin(managing)
 	authority := controllers.KeyFiles{Cert: s.ready.CAFile, Key: s.ready.CAKeyFile}
 	cluster, err := manage.ClusterOf(s.config, s.ready.ServiceAccountKeyFile, authority)
