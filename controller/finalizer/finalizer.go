@@ -58,6 +58,7 @@ func Remove[T object.Object](ctx context.Context, server Writer[T], o T, name st
 func write[T object.Object](ctx context.Context, server Writer[T], o T, names []string) (T, error) {
 	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{
 		"finalizers":      names,
+		"uid":             o.GetUID(),
 		"resourceVersion": o.GetResourceVersion(),
 	}})
 	if err != nil {

@@ -45,6 +45,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
+	"github.com/setpoint-io/setpoint/controllers/servicecidr"
 	"github.com/setpoint-io/setpoint/controllers/statefulset"
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
@@ -161,6 +162,9 @@ func labours(t *testing.T) []labour {
 			controller: serviceaccounttoken.Name, writes: map[string]int{`PUT .*/NS/secrets/ITEM`: 1}, flags: []string{"--service-account-private-key-file", files.ServiceAccountKeyFile},
 			item: yaml(`{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
 				"metadata": {"name": "ITEM", "annotations": {"kubernetes.io/service-account.name": "default"}}}`),
+		}, {
+			controller: servicecidr.Name, writes: map[string]int{`PATCH .*/servicecidrs/ITEM`: 1, `PATCH .*/servicecidrs/ITEM/status`: 1},
+			item: yaml(`{"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": "ITEM"}, "spec": {"cidrs": ["fd00:5c::/112"]}}`),
 		}, {
 			controller: rootcapublisher.Name, writes: map[string]int{`POST .*/namespaces/ITEM/configmaps`: 1}, flags: []string{"--root-ca-file", files.CAFile},
 			item: yaml(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ITEM"}}`),

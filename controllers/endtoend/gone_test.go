@@ -45,6 +45,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/resourcequota"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
+	"github.com/setpoint-io/setpoint/controllers/servicecidr"
 	"github.com/setpoint-io/setpoint/controllers/statefulset"
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
@@ -298,6 +299,11 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 		}, {
 			name: "range of a Node", controller: managertest.Making(nodeipam.New, nodeipam.Options{Workers: 30, ClusterCIDR: "10.244.0.0/16"}),
 			writes: `PATCH /api/v1/nodes/goes-range$`, begin: func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-range", `{}`)) },
+		}, {
+			name: "finalizer of a ServiceCIDR", controller: managertest.Making(servicecidr.New, servicecidr.Defaults()),
+			writes: `PATCH .*/servicecidrs/goes-cidr$`, begin: func(c *cluster) {
+				c.manifest(`{"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": "goes-cidr"}, "spec": {"cidrs": ["fd00:5c::/112"]}}`)
+			},
 		}, {
 			name: "annotation of a Node", controller: managertest.Making(nodettl.New, nodettl.Defaults()),
 			writes: `PATCH /api/v1/nodes/goes-ttl$`, begin: func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-ttl", `{}`)) },

@@ -34,7 +34,6 @@ func notBuiltIn() []absentController {
 		{names: "podcertificaterequest-cleaner-controller"},
 		{names: "resourcepoolstatusrequest-controller"},
 		{names: "selinux-warning-controller"},
-		{"service-cidr-controller", []object.Resource{withoutNamespace("networking.k8s.io", "servicecidrs", "ServiceCIDR")}},
 		{names: "service-lb-controller service"},
 		{names: "storageversion-garbage-collector-controller storage-version-gc"},
 		{names: "validatingadmissionpolicy-status-controller"},

@@ -40,6 +40,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
+	"github.com/setpoint-io/setpoint/controllers/servicecidr"
 	"github.com/setpoint-io/setpoint/controllers/statefulset"
 	"github.com/setpoint-io/setpoint/controllers/storageversionmigrator"
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
@@ -84,6 +85,7 @@ func Known() []*controllers.Descriptor {
 		rootcapublisher.Descriptor(),
 		serviceaccount.Descriptor(),
 		serviceaccounttoken.Descriptor(),
+		servicecidr.Descriptor(),
 		statefulset.Descriptor(),
 		storageversionmigrator.Descriptor(),
 		tainteviction.Descriptor(),
