@@ -297,7 +297,7 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 			writes: `PATCH /api/v1/nodes/goes-conditions/status`,
 			begin:  func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-conditions", `{}`)) },
 		}, {
-			name: "range of a Node", controller: managertest.Making(nodeipam.New, nodeipam.Options{Workers: 30, ClusterCIDR: "10.244.0.0/16"}),
+			name: "range of a Node", controller: managertest.Making(nodeipam.New, nodeipam.Options{Workers: 30, ClusterCIDR: "10.128.0.0/10,fd5e:7a01::/48"}),
 			writes: `PATCH /api/v1/nodes/goes-range$`, begin: func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-range", `{}`)) },
 		}, {
 			name: "finalizer of a ServiceCIDR", controller: managertest.Making(servicecidr.New, servicecidr.Defaults()),
