@@ -162,11 +162,19 @@ const kept = "pods,replicasets,controllerrevisions,jobs,services,endpoints,endpo
 // identities are all objects of the exhibit, with what a replacement or a restart would change.
 func (e *exhibit) identities() (all []string) {
 	e.t.Helper()
-	for _, o := range append(e.objects("-f", e.file), e.objects(kept)...) {
+	shown := e.objects("-f", e.file)
+	later := map[any]bool{} // what controllers are to create that are not there yet
+	for _, o := range shown {
 		if orphaned(o) {
+			later[valueAt(o, "metadata.annotations.makes")] = true
+		}
+	}
+	for _, o := range append(shown, e.objects(kept)...) {
+		name := fmt.Sprint(valueAt(o, "kind"), " ", valueAt(o, "metadata.name"))
+		if orphaned(o) || later[name] {
 			continue
 		}
-		identity := fmt.Sprint(valueAt(o, "kind"), " ", valueAt(o, "metadata.name"), " ", valueAt(o, "metadata.uid"))
+		identity := fmt.Sprint(name, " ", valueAt(o, "metadata.uid"))
 		for _, field := range []string{"status.containerStatuses.0.restartCount", "spec.nodeName", "spec.volumeName", "spec.claimRef.uid", "spec.podCIDR"} {
 			if value := valueAt(o, field); value != nil {
 				identity += fmt.Sprint(" ", field, " ", value)
