@@ -166,7 +166,7 @@ func (r *reconciler) migrate(ctx context.Context, key object.Key, m *migrationv1
 		if err == nil {
 			err = r.list(ctx, w, newest)
 		}
-		if _, unusable := errors.AsType[*unusableVersion](err); unusable || newest.IsZero() {
+		if _, unusable := errors.AsType[*unusableVersionError](err); unusable || newest.IsZero() {
 			return controller.Result{}, r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) { fail(m, unhandled(err)) })
 		}
 		if err != nil {

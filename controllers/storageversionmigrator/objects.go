@@ -64,7 +64,7 @@ func (r *reconciler) list(ctx context.Context, w *work, newest object.Version) e
 			key := object.Key{Namespace: string(head.Namespace), Name: string(head.Name)}
 			version, err := object.ParseVersion(string(head.ResourceVersion))
 			if err != nil {
-				return &unusableVersion{fmt.Errorf("the resourceVersion of %s %s: %w", w.resource, key, err)}
+				return &unusableVersionError{fmt.Errorf("the resourceVersion of %s %s: %w", w.resource, key, err)}
 			}
 			w.total++
 			if newest.AtLeast(version) {
@@ -85,11 +85,11 @@ func (r *reconciler) list(ctx context.Context, w *work, newest object.Version) e
 	}
 }
 
-// unusableVersion is the error of a server whose resourceVersions cannot be compared, as those of
+// unusableVersionError is the error of a server whose resourceVersions cannot be compared, as those of
 // some aggregated servers.
-type unusableVersion struct{ error }
+type unusableVersionError struct{ error }
 
-func (e *unusableVersion) Unwrap() error { return e.error }
+func (e *unusableVersionError) Unwrap() error { return e.error }
 
 // patchSome patches the next objects of w. It removes from w what needs no patch any more. The
 // error is that of the first object that could not be patched.
