@@ -317,6 +317,7 @@ var elsewhere = map[string]string{
 	"storage-version-migrator-controller":            "its own folder: its patches change nothing, and this test takes such writes for a mistake",
 	"token-cleaner-controller":                       "its own folder",
 	"podgroup-protection-controller":                 "its own folder: servers do not serve its kind by default",
+	"validatingadmissionpolicy-status-controller":    "its own folder: it makes one write, by server-side apply",
 }
 
 func TestNoControllerIsLeftOutOfTheTestsOfKilledProcesses(t *testing.T) {

@@ -36,7 +36,6 @@ func notBuiltIn() []absentController {
 		{names: "selinux-warning-controller"},
 		{names: "service-lb-controller service"},
 		{names: "storageversion-garbage-collector-controller storage-version-gc"},
-		{names: "validatingadmissionpolicy-status-controller"},
 	}
 	builtIn := map[string]bool{}
 	for _, d := range Known() {

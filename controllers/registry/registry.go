@@ -47,6 +47,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/tokencleaner"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 	"github.com/setpoint-io/setpoint/controllers/vacprotection"
+	"github.com/setpoint-io/setpoint/controllers/validatingadmissionpolicystatus"
 )
 
 // Known returns all built-in controllers in the order of their names, each with the options
@@ -92,6 +93,7 @@ func Known() []*controllers.Descriptor {
 		tokencleaner.Descriptor(),
 		ttlafterfinished.Descriptor(),
 		vacprotection.Descriptor(),
+		validatingadmissionpolicystatus.Descriptor(),
 	}
 	slices.SortFunc(all, func(a, b *controllers.Descriptor) int { return strings.Compare(a.Name, b.Name) })
 	return all

@@ -111,3 +111,14 @@ func FuzzDocument(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkCheck(b *testing.B) {
+	p := &admissionv1.ValidatingAdmissionPolicy{}
+	p.Spec.Validations = []admissionv1.Validation{{Expression: "object.metadata.name == 'web'"}}
+	kind := Kind{Kind: schema.GroupVersionKind{Version: "v1", Kind: "A"}, Schema: &Schema{Type: "object"}}
+	for b.Loop() {
+		if _, err := Check(p, []Kind{kind}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -22,7 +22,7 @@ func Descriptor() *controllers.Descriptor {
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {
 			return []controllers.Flag{
-				controllers.Int("concurrent-validating-admission-policy-status-syncs", &o.Workers, "how many ValidatingAdmissionPolicies "+Name+" works on at a time").AtLeast(1),
+				controllers.Int("concurrent-validating-admission-policy-status-syncs", &o.Workers, "how many ValidatingAdmissionPolicies "+Name+" works on at a time").StopsAtZero(),
 			}
 		},
 	}, New)

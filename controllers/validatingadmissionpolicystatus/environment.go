@@ -15,6 +15,7 @@ import (
 var Language = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(append([]cel.EnvOption{
 		cel.HomogeneousAggregateLiterals(),
+		cel.EagerlyValidateDeclarations(true), // once, and not for each kind
 		cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true),
 		cel.OptionalTypes(),
