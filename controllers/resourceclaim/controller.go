@@ -51,7 +51,7 @@ type reconciler struct {
 	pods      cache.SharedInformer[*corev1.Pod]
 	claims    cache.SharedInformer[*resourcev1.ResourceClaim]
 	templates cache.SharedInformer[*resourcev1.ResourceClaimTemplate]
-	users     cache.Index[*corev1.Pod] // by usesClaim and usesTemplate
+	users     devices.Users
 	gone      gone
 	recorder  *events.Recorder
 }
@@ -68,7 +68,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		templates: cache.Informer[*resourcev1.ResourceClaimTemplate](h),
 		recorder:  h.Recorder(Name),
 	}
-	r.users = cache.NewIndex(r.pods, usesOf)
+	r.users = devices.UsersOf(r.pods)
 	claims := controller.New(Name, r.reconcileClaim,
 		controller.For(r.claims, predicate.Stays),
 		controller.Watches(r.pods, claimsOf, r.ends),
@@ -81,26 +81,6 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		controller.Workers(o.Workers),
 	)
 	return controller.Join(Name, claims, pods), nil
-}
-
-// usesClaim and usesTemplate are the values of the index of Pods.
-func usesClaim(claim object.Key) string       { return "claim " + claim.String() }
-func usesTemplate(template object.Key) string { return "template " + template.String() }
-
-func usesOf(item cache.Item[*corev1.Pod]) (values []string, err error) {
-	pod, err := devices.WithClaims(item)
-	if err != nil || pod == nil {
-		return nil, err
-	}
-	for _, c := range devices.ClaimsOf(pod) {
-		if c.Name != "" {
-			values = append(values, usesClaim(object.Key{Namespace: pod.Namespace, Name: c.Name}))
-		}
-		if c.Template != "" {
-			values = append(values, usesTemplate(object.Key{Namespace: pod.Namespace, Name: c.Template}))
-		}
-	}
-	return values, nil
 }
 
 // usesAny chooses Pods with claims. A run reports a Pod that cannot be decoded.
@@ -140,13 +120,13 @@ func claimsOf(item cache.Item[*corev1.Pod], add func(object.Key)) {
 // podsOfClaim adds the Pods that use a claim. A claim whose name is not in the status of its Pod
 // yet starts no run: the run that makes the claim writes the name too.
 func (r *reconciler) podsOfClaim(item cache.Item[*resourcev1.ResourceClaim], add func(object.Key)) {
-	for key := range r.users.Find(usesClaim(item.Key())) {
+	for key := range r.users.OfClaim(item.Key()) {
 		add(key)
 	}
 }
 
 func (r *reconciler) podsOfTemplate(item cache.Item[*resourcev1.ResourceClaimTemplate], add func(object.Key)) {
-	for key := range r.users.Find(usesTemplate(item.Key())) {
+	for key := range r.users.OfTemplate(item.Key()) {
 		add(key)
 	}
 }

@@ -12,13 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/internal/eviction"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -176,50 +176,12 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 
 // evict says why a Pod goes, and deletes it.
 func (r *reconciler) evict(ctx context.Context, pod *corev1.Pod) error {
-	key := object.KeyOf(pod)
-	if why := disruption(pod, time.Now()); why != nil {
-		patch, err := client.StrategicPatch(map[string]any{
-			"metadata": map[string]any{"uid": pod.UID}, // another Pod of that name is a conflict
-			"status":   map[string]any{"conditions": []corev1.PodCondition{*why}},
-		})
-		if err != nil {
-			return err
-		}
-		_, err = r.pods.Sub("status").Patch(ctx, key, patch)
-		if apierrors.IsNotFound(err) {
-			return nil // it went meanwhile
-		}
-		if err != nil {
-			return fmt.Errorf("writing the condition that pod %s is about to be deleted: %w", key, err)
-		}
+	evicted, err := eviction.Evict(ctx, r.pods, pod, eviction.Cause{Reason: conditionReason, Message: conditionMessage})
+	if err != nil {
+		return fmt.Errorf("evicting a Pod that does not tolerate a taint of node %s: %w", pod.Spec.NodeName, err)
 	}
-	err := r.pods.Delete(ctx, key, client.IfUID(pod.UID))
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return nil // a conflict says that another Pod has its name
-	case err != nil:
-		return fmt.Errorf("deleting pod %s, which does not tolerate a taint of node %s: %w", key, pod.Spec.NodeName, err)
+	if evicted {
+		r.events.Normal(pod, eventReason, "Evict", "Marking for deletion Pod %s", object.KeyOf(pod))
 	}
-	r.events.Normal(pod, eventReason, "Evict", "Marking for deletion Pod %s", key)
 	return nil
-}
-
-// disruption returns the condition that a Pod is to be given, nil if it has it.
-func disruption(pod *corev1.Pod, now time.Time) *corev1.PodCondition {
-	c := corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: conditionReason, Message: conditionMessage,
-		ObservedGeneration: pod.Generation, LastTransitionTime: metav1.NewTime(now),
-	}
-	for _, has := range pod.Status.Conditions {
-		if has.Type != c.Type {
-			continue
-		}
-		if has.Status == c.Status {
-			c.LastTransitionTime = has.LastTransitionTime
-		}
-		if has.LastProbeTime = c.LastProbeTime; has == c {
-			return nil
-		}
-	}
-	return &c
 }
