@@ -33,7 +33,7 @@
 //   - The status of a rule is written when its spec changes, and then at most every 10 s while
 //     Pods go. With the effect None it is written once.
 //   - The loop over Pods does not wait for DeviceTaintRules: a server may not serve them. Rules
-//     only add taints, so a rule that is not seen yet evicts nobody too early.
+//     only add taints, so a rule that is not seen yet evicts no Pod too early.
 //
 // # What differs from kube-controller-manager
 //

@@ -22,6 +22,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/csrcleaner"
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
 	"github.com/setpoint-io/setpoint/controllers/daemonset"
+	"github.com/setpoint-io/setpoint/controllers/devicetainteviction"
 	"github.com/setpoint-io/setpoint/controllers/disruption"
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
@@ -269,6 +270,16 @@ func labours(t *testing.T) []labour {
 				}
 			},
 		}, {
+			controller: devicetainteviction.Name,
+			writes: map[string]int{
+				`PATCH .*/NS/pods/ITEM/status`: 1, `DELETE .*/NS/pods/ITEM`: 1, `PATCH .*/devicetaintrules/ITEM/status`: 1,
+			},
+			prepare: func(c *cluster) { c.brokenDevice() },
+			item: func(c *cluster, name string) {
+				c.podWithDevice(name)
+				c.rule(name)
+			},
+		}, {
 			controller: resourceclaim.Name,
 			writes: map[string]int{
 				`POST .*/NS/resourceclaims`: 1, `PATCH .*/NS/pods/ITEM/status`: 1,
@@ -318,6 +329,7 @@ var elsewhere = map[string]string{
 	"token-cleaner-controller":                       "its own folder",
 	"podgroup-protection-controller":                 "its own folder: servers do not serve its kind by default",
 	"validatingadmissionpolicy-status-controller":    "its own folder: it makes one write, by server-side apply",
+	"resourcepoolstatusrequest-controller":           "its own folder: its API is alpha",
 }
 
 func TestNoControllerIsLeftOutOfTheTestsOfKilledProcesses(t *testing.T) {

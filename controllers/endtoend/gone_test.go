@@ -27,6 +27,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
 	"github.com/setpoint-io/setpoint/controllers/daemonset"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
+	"github.com/setpoint-io/setpoint/controllers/devicetainteviction"
 	"github.com/setpoint-io/setpoint/controllers/disruption"
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
@@ -443,6 +444,15 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 		}, {
 			name: "scale of a target", controller: managertest.Making(horizontalpodautoscaler.New, horizontalpodautoscaler.Defaults()),
 			writes: `PUT .*/NS/replicasets/web/scale`, begin: func(c *cluster) { c.scaled(1) },
+		}, {
+			name: "Pod whose device is broken", controller: managertest.Making(devicetainteviction.New, devicetainteviction.Defaults()),
+			writes: `DELETE .*/NS/pods/web`, begin: func(c *cluster) {
+				c.brokenDevice()
+				c.podWithDevice("web")
+			},
+		}, {
+			name: "status of a DeviceTaintRule", controller: managertest.Making(devicetainteviction.New, devicetainteviction.Defaults()),
+			writes: `PATCH .*/devicetaintrules/NS/status`, begin: func(c *cluster) { c.rule(c.namespace) },
 		}, {
 			name: "Pod that gets a claim", controller: managertest.Making(resourceclaim.New, resourceclaim.Defaults()),
 			writes: `PATCH .*/NS/pods/web/status`, begin: func(c *cluster) {

@@ -25,14 +25,12 @@ type absentController struct {
 func notBuiltIn() []absentController {
 	all := []absentController{
 		{names: "cloud-node-lifecycle-controller cloud-node-lifecycle"},
-		{"device-taint-eviction-controller", []object.Resource{withoutNamespace("resource.k8s.io", "devicetaintrules", "DeviceTaintRule")}},
 		{names: "ephemeral-volume-controller ephemeral-volume"},
 		{names: "kube-apiserver-serving-clustertrustbundle-publisher-controller"},
 		{names: "node-route-controller route"},
 		{names: "persistentvolume-attach-detach-controller attachdetach"},
 		{names: "persistentvolume-expander-controller persistentvolume-expander"},
 		{names: "podcertificaterequest-cleaner-controller"},
-		{names: "resourcepoolstatusrequest-controller"},
 		{names: "selinux-warning-controller"},
 		{names: "service-lb-controller service"},
 		{names: "storageversion-garbage-collector-controller storage-version-gc"},

@@ -16,6 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/csrsigning"
 	"github.com/setpoint-io/setpoint/controllers/daemonset"
 	"github.com/setpoint-io/setpoint/controllers/deployment"
+	"github.com/setpoint-io/setpoint/controllers/devicetainteviction"
 	"github.com/setpoint-io/setpoint/controllers/disruption"
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
@@ -36,6 +37,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/replicaset"
 	"github.com/setpoint-io/setpoint/controllers/replicationcontroller"
 	"github.com/setpoint-io/setpoint/controllers/resourceclaim"
+	"github.com/setpoint-io/setpoint/controllers/resourcepoolstatusrequest"
 	"github.com/setpoint-io/setpoint/controllers/resourcequota"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
@@ -62,6 +64,7 @@ func Known() []*controllers.Descriptor {
 		csrsigning.Descriptor(),
 		daemonset.Descriptor(),
 		deployment.Descriptor(),
+		devicetainteviction.Descriptor(),
 		disruption.Descriptor(),
 		endpoints.Descriptor(),
 		endpointslice.Descriptor(),
@@ -82,6 +85,7 @@ func Known() []*controllers.Descriptor {
 		replicaset.Descriptor(),
 		replicationcontroller.Descriptor(),
 		resourceclaim.Descriptor(),
+		resourcepoolstatusrequest.Descriptor(),
 		resourcequota.Descriptor(),
 		rootcapublisher.Descriptor(),
 		serviceaccount.Descriptor(),

@@ -24,6 +24,7 @@ import (
 
 // The gates that several tests are about.
 const (
+	taintRules          = "DRADeviceTaintRules"
 	terminatingReplicas = "DeploymentReplicaSetTerminatingReplicas"
 	leaseBreaker        = "NodeControllerLeaseCircuitBreaker"
 	suspendedJobs       = "MutableSchedulingDirectivesForSuspendedJobs"
@@ -58,12 +59,12 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", releaseOnExit + " " + recreateStrategy},
 		{"all of a stage", "--feature-gates=AllBeta=false", words(terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, "PodDeletionCost", staleReplicaSets, recreateStrategy, semanticRevisions)},
 		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", words(terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy, semanticRevisions)},
-		{"1.36", "--emulated-version=1.36", words(scaling, maxUnavailable, leaseBreaker, unusedClaims, recreateStrategy)},
-		{"1.35", "--emulated-version=1.35", words(scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
-		{"1.34", "--emulated-version=1.34", words(terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
+		{"1.36", "--emulated-version=1.36", words(taintRules, scaling, maxUnavailable, leaseBreaker, unusedClaims, recreateStrategy)},
+		{"1.35", "--emulated-version=1.35", words(taintRules, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
+		{"1.34", "--emulated-version=1.34", words(taintRules, terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
 		{
 			"1.34 with alpha ones", "--emulated-version=1.34 --feature-gates=AllAlpha=true,PreferSameTrafficDistribution=false",
-			words("HPAGeneration", suspendedJobs, leaseBreaker, unusedClaims, preferSame, staleReplicaSets, recreateStrategy),
+			words(taintRules, "HPAGeneration", suspendedJobs, leaseBreaker, unusedClaims, preferSame, staleReplicaSets, recreateStrategy),
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

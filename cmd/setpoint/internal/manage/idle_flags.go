@@ -31,12 +31,10 @@ func idleGroups() []idleGroup {
 			idle("attach-detach-reconcile-sync-period", time.Minute).AtLeast(int64(time.Second)),
 			idle("concurrent-cron-job-syncs", 5).AtLeast(1),
 			idle("concurrent-daemonset-syncs", 2).AtLeast(1),
-			idle("concurrent-device-taint-eviction-syncs", 8).AtLeast(1),
 			idle("concurrent-disruption-syncs", 1),
 			idle("concurrent-ephemeralvolume-syncs", 5).AtLeast(1),
 			idle("concurrent-horizontal-pod-autoscaler-syncs", 5).AtLeast(1),
 			idle("concurrent-job-syncs", 5).AtLeast(1),
-			idle("concurrent-resourceclaim-syncs", 50).AtLeast(1),
 			idle("concurrent-service-syncs", 1), // until 1.36
 			idle("concurrent-statefulset-syncs", 5).AtLeast(1),
 			idle("concurrent-validating-admission-policy-status-syncs", 5),

@@ -40,9 +40,7 @@ var idleReasons = map[string]string{
 // controller declares has an effect, and is not looked up here.
 var idleUntil = map[string]string{
 	"attach-detach-reconcile-sync-period":                 "persistentvolume-attach-detach-controller",
-	"concurrent-device-taint-eviction-syncs":              "device-taint-eviction-controller",
 	"concurrent-ephemeralvolume-syncs":                    "ephemeral-volume-controller",
-	"concurrent-resourceclaim-syncs":                      "resourceclaim-controller",
 	"concurrent-validating-admission-policy-status-syncs": "validatingadmissionpolicy-status-controller",
 	"disable-attach-detach-reconcile-sync":                "persistentvolume-attach-detach-controller",
 	"disable-force-detach-on-timeout":                     "persistentvolume-attach-detach-controller",

@@ -11,10 +11,12 @@ import (
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/documenttest"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 func TestMissingControllersAreAShortParagraphForEachReason(t *testing.T) {
-	text := describeMissing(registry.WithoutController(nil))
+	absent := registry.Kind{Resource: object.Resource{Group: "example.com", Version: "v1", Plural: "widgets", Kind: "Widget"}, Controller: "widget-controller"}
+	text := describeMissing(append(registry.WithoutController(nil), absent))
 	for line := range strings.Lines(text) {
 		if len(strings.TrimRight(line, "\n")) > lineWidth {
 			t.Errorf("the line is longer than a terminal is wide: %s", line)
