@@ -13,6 +13,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -27,6 +28,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
+	"github.com/setpoint-io/setpoint/controllers/ephemeralvolume"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
 	"github.com/setpoint-io/setpoint/controllers/horizontalpodautoscaler"
 	"github.com/setpoint-io/setpoint/controllers/job"
@@ -51,6 +53,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 	"github.com/setpoint-io/setpoint/controllers/vacprotection"
+	"github.com/setpoint-io/setpoint/controllers/volumeexpander"
 	"github.com/setpoint-io/setpoint/internal/certrequesttest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
@@ -240,6 +243,14 @@ func labours(t *testing.T) []labour {
 				}
 			},
 		}, {
+			controller: ephemeralvolume.Name, writes: map[string]int{`POST .*/NS/persistentvolumeclaims`: 2},
+			item: yaml(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "ITEM"}, "spec": {"containers": [{"name": "main", "image": "web"}], "volumes": [
+				{"name": "a", "ephemeral": {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}}}},
+				{"name": "b", "ephemeral": {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}}}}]}}`),
+		}, {
+			controller: volumeexpander.Name, writes: map[string]int{`PATCH .*/NS/persistentvolumeclaims/ITEM/status`: 1},
+			item: func(c *cluster, name string) { c.growingClaim(name) },
+		}, {
 			controller: pvcprotection.Name, writes: map[string]int{`PUT .*/NS/persistentvolumeclaims/ITEM`: 1},
 			item: func(c *cluster, name string) {
 				c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": %q},
@@ -309,6 +320,30 @@ func (c *cluster) statefulSet(name string) {
 		"template": {"metadata": {"labels": {"app": "NAME"}}, "spec": {"containers": [{"name": "main", "image": "web"}]}},
 		"volumeClaimTemplates": [{"metadata": {"name": "data"},
 			"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}}]}}`, "NAME", name))
+}
+
+// growingClaim makes a claim that asks for more storage than it has, of a volume whose plugin a CSI
+// driver has taken over.
+func (c *cluster) growingClaim(name string) {
+	c.t.Helper()
+	claims := client.For[*corev1.PersistentVolumeClaim](c.Client)
+	claim, err := claims.Create(c.t.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			VolumeName: name, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new(""),
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}},
+		},
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": %q}, "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+		"cinder": {"volumeID": "v"}, "claimRef": {"namespace": %q, "name": %q, "uid": %q}}}`, name, c.namespace, name, claim.UID))
+	claim.Status.Phase = corev1.ClaimBound
+	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	if _, err := claims.UpdateStatus(c.t.Context(), claim); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // boundPod makes a Pod on a node that nobody looks after.

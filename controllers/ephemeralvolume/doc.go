@@ -32,5 +32,5 @@
 //   - It tries again and again while a claim of another owner is in the way, with an Event each
 //     time. Here the end of that claim starts the next run.
 //   - It stops at the first volume that fails.
-//   - It creates the claim of a Pod that has ended again when somebody deletes it.
+//   - It creates the claim of a Pod that has ended again when a client deletes it.
 package ephemeralvolume

@@ -25,11 +25,9 @@ type absentController struct {
 func notBuiltIn() []absentController {
 	all := []absentController{
 		{names: "cloud-node-lifecycle-controller cloud-node-lifecycle"},
-		{names: "ephemeral-volume-controller ephemeral-volume"},
 		{names: "kube-apiserver-serving-clustertrustbundle-publisher-controller"},
 		{names: "node-route-controller route"},
 		{names: "persistentvolume-attach-detach-controller attachdetach"},
-		{names: "persistentvolume-expander-controller persistentvolume-expander"},
 		{names: "podcertificaterequest-cleaner-controller"},
 		{names: "selinux-warning-controller"},
 		{names: "service-lb-controller service"},

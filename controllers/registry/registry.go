@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/endpoints"
 	"github.com/setpoint-io/setpoint/controllers/endpointslice"
 	"github.com/setpoint-io/setpoint/controllers/endpointslicemirroring"
+	"github.com/setpoint-io/setpoint/controllers/ephemeralvolume"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
 	"github.com/setpoint-io/setpoint/controllers/horizontalpodautoscaler"
 	"github.com/setpoint-io/setpoint/controllers/job"
@@ -50,6 +51,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 	"github.com/setpoint-io/setpoint/controllers/vacprotection"
 	"github.com/setpoint-io/setpoint/controllers/validatingadmissionpolicystatus"
+	"github.com/setpoint-io/setpoint/controllers/volumeexpander"
 )
 
 // Known returns all built-in controllers in the order of their names, each with the options
@@ -69,6 +71,7 @@ func Known() []*controllers.Descriptor {
 		endpoints.Descriptor(),
 		endpointslice.Descriptor(),
 		endpointslicemirroring.Descriptor(),
+		ephemeralvolume.Descriptor(),
 		garbagecollector.Descriptor(),
 		horizontalpodautoscaler.Descriptor(),
 		job.Descriptor(),
@@ -78,8 +81,8 @@ func Known() []*controllers.Descriptor {
 		nodelifecycle.Descriptor(),
 		nodettl.Descriptor(),
 		podgc.Descriptor(),
-		pvbinder.Descriptor(),
 		podgroupprotection.Descriptor(),
+		pvbinder.Descriptor(),
 		pvcprotection.Descriptor(),
 		pvprotection.Descriptor(),
 		replicaset.Descriptor(),
@@ -98,6 +101,7 @@ func Known() []*controllers.Descriptor {
 		ttlafterfinished.Descriptor(),
 		vacprotection.Descriptor(),
 		validatingadmissionpolicystatus.Descriptor(),
+		volumeexpander.Descriptor(),
 	}
 	slices.SortFunc(all, func(a, b *controllers.Descriptor) int { return strings.Compare(a.Name, b.Name) })
 	return all
