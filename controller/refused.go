@@ -46,7 +46,9 @@ func refusal(verb string, of runs.Object, err error) (Reason, bool) {
 			Params: With("namespace", of.Namespace), Ends: "the namespace exists again"}, true
 	case apierrors.IsForbidden(err) && strings.Contains(text, "exceeded quota: "):
 		quota := between(text, "exceeded quota: ", ",")
-		return Reason{Code: QuotaExceeded, Text: "the ResourceQuota {quota} leaves no room to {verb} {object}", Params: With(append(does, "quota", quota)...),
+		return Reason{Code: QuotaExceeded, Text: "the ResourceQuota {quota} leaves no room to {verb} {object}: requested {requested}, used {used} of {limited}",
+			Params: With(append(does, "quota", quota,
+				"requested", between(text, "requested: ", ", used: "), "used", between(text, "used: ", ", limited: "), "limited", between(text, "limited: ", " "))...),
 			Until: runs.Object{Kind: "ResourceQuota", Namespace: of.Namespace, Name: quota}}, true
 	case apierrors.IsForbidden(err) && strings.Contains(text, "error looking up service account "):
 		_, account, _ := strings.Cut(between(text, "error looking up service account ", ":"), "/")

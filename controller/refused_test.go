@@ -31,7 +31,7 @@ func TestRefusalsAreReasons(t *testing.T) {
 			controller.RightMissing, "the credentials may not create Pod ns/x (until the right is granted)"},
 		{"a quota", `pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2`,
 			http.StatusForbidden, metav1.StatusReasonForbidden, nil,
-			controller.QuotaExceeded, "the ResourceQuota few leaves no room to create Pod ns/x (until ResourceQuota ns/few changes)"},
+			controller.QuotaExceeded, "the ResourceQuota few leaves no room to create Pod ns/x: requested pods=1, used pods=2 of pods=2 (until ResourceQuota ns/few changes)"},
 		{"a missing account", `pods "x" is forbidden: error looking up service account ns/robot: serviceaccount "robot" not found`,
 			http.StatusForbidden, metav1.StatusReasonForbidden, nil,
 			controller.ServiceAccountMissing, "the ServiceAccount robot does not exist (until ServiceAccount ns/robot changes)"},

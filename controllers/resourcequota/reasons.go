@@ -64,7 +64,7 @@ func reasonsOf(q *corev1.ResourceQuota, s *state) (all []controller.Reason) {
 	for _, name := range slices.Sorted(maps.Keys(q.Spec.Hard)) {
 		hard := q.Spec.Hard[name]
 		if used, counted := s.plan.status.Used[name]; counted && used.Cmp(hard) >= 0 {
-			because(codeUsedUp, "{resource} is used up: used {used} of {hard}", "objects are deleted, or the quota is raised",
+			because(codeUsedUp, "the quota has no room left for {resource}: used {used} of {hard}", "objects are deleted, or the quota is raised",
 				"resource", name, "used", used.String(), "hard", hard.String())
 		}
 	}

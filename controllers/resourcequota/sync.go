@@ -295,19 +295,14 @@ func related(a *account, kind schema.GroupResource, m object.Meta) []one {
 	return all
 }
 
-// admitted returns when admission wrote the status of a quota last, by the clock of the API server,
-// zero if that is not known. Controller managers write it too.
+// admitted returns when admission can have written the status of a quota last, by the clock of the
+// API server: when any client wrote it last. A later write of another client takes over the fields
+// of admission, and their time. It is zero if that is not known.
 func admitted(q *corev1.ResourceQuota) (last time.Time) {
-	if len(q.ManagedFields) > 0 {
-		last = q.CreationTimestamp.Time // at most, if admission never wrote it
-	}
 	for _, m := range q.ManagedFields {
-		if m.Subresource == "status" && m.Time != nil && m.Time.After(last) && !slices.Contains(managers, m.Manager) {
+		if m.Subresource == "status" && m.Time != nil && m.Time.After(last) {
 			last = m.Time.Time
 		}
 	}
 	return last
 }
-
-// managers are the names of the programs that count quotas, in managedFields.
-var managers = []string{"setpoint", "kube-controller-manager"}
