@@ -55,10 +55,11 @@ type source struct {
 	uniform corev1.ResourceList
 }
 
-func newAccount(q *corev1.ResourceQuota, quota accounting.Quota) *account {
+func newAccount(q *corev1.ResourceQuota, quota accounting.Quota, longest time.Duration) *account {
 	return &account{
 		key: object.KeyOf(q), uid: q.UID, spec: *q.Spec.DeepCopy(), quota: quota,
 		sources: map[schema.GroupResource]source{}, tallies: map[schema.GroupResource]*tally{},
+		flight: flight{longest: longest},
 	}
 }
 

@@ -62,7 +62,7 @@ func BenchmarkEvent(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			a := newAccount(q, quota)
+			a := newAccount(q, quota, inFlight)
 			around := accounting.Around{Now: time.Now()}
 			if err := a.attach(want{accounting.Pods, true}, s, quota.Limited(), around); err != nil {
 				b.Fatal(err)

@@ -6,6 +6,7 @@ package resourcequota
 import (
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,6 +17,8 @@ import (
 // books are the accounts of all quotas, by namespace: an event of an object in a namespace without
 // quotas costs one look. It is safe for concurrent use.
 type books struct {
+	longest time.Duration // how long a request may take, for new accounts
+
 	mu       sync.RWMutex
 	accounts map[string][]*account
 }
@@ -37,7 +40,7 @@ func (b *books) of(q *corev1.ResourceQuota, quota accounting.Quota) *account {
 	if at >= 0 && all[at].isOf(q, quota) {
 		return all[at]
 	}
-	a := newAccount(q, quota)
+	a := newAccount(q, quota, b.longest)
 	all = slices.Clone(all) // readers have the old one
 	if at >= 0 {
 		all[at] = a

@@ -87,6 +87,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	}
 	r := &resourceQuotas{
 		options: o,
+		books:   books{longest: inFlight},
 		// Their managedFields say when admission wrote the status.
 		quotas:   cache.Informer[*corev1.ResourceQuota](h, cache.WithManagedFields()).With(client.MetadataAnswer()),
 		recorder: h.Recorder(Name),

@@ -28,7 +28,7 @@ func begun(t interface{ Fatal(...any) }, names ...string) *account {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newAccount(q, quota)
+	a := newAccount(q, quota, inFlight)
 	objects := map[string]charged{}
 	for _, name := range names {
 		objects[name] = charged{uid: types.UID(name), Charge: accounting.Charge{Used: count(1)}}

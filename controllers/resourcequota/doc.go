@@ -45,7 +45,9 @@
 //   - it never writes less than it counts;
 //   - what remains above the count is left for 40 s after admission has added it: the API server
 //     ends a request after 34 s. After that it was added for a request that failed, and the
-//     controller writes the count, which it first confirms by a list from the server;
+//     controller writes the count, which it first confirms by a list from the server. Such requests
+//     are creations of a name that exists, and, where a namespace has two quotas, requests that
+//     admission has charged to one and then refuses because of the other;
 //   - each write carries the resourceVersion that the decision was made with. A conflict means that
 //     admission has written meanwhile, and the decision is made anew.
 //

@@ -26,8 +26,9 @@ const (
 // objects that are not stored yet. Both times are those of the API server that handled the request,
 // which creates an object first, then runs admission, and then stores the object.
 type flight struct {
-	raised   []moment // by the times at which admission wrote status.used
-	appeared []moment // by the creation times of the objects
+	longest  time.Duration // how long a request may take: inFlight
+	raised   []moment      // by the times at which admission wrote status.used
+	appeared []moment      // by the creation times of the objects
 }
 
 // moment is an amount of about one second.
@@ -69,7 +70,7 @@ func note(moments []moment, at time.Time, amount corev1.ResourceList) []moment {
 
 // expire forgets what is too old to matter.
 func (f *flight) expire(now time.Time) {
-	old := func(m moment) bool { return now.Sub(m.at) > inFlight+history }
+	old := func(m moment) bool { return now.Sub(m.at) > f.longest+history }
 	f.raised, f.appeared = slices.DeleteFunc(f.raised, old), slices.DeleteFunc(f.appeared, old)
 }
 
@@ -80,7 +81,7 @@ func (f *flight) expire(now time.Time) {
 // moment, so the one counts that leaves the least: requests that were under way at that moment are
 // in the first and not in the second.
 func (f *flight) most(name corev1.ResourceName, now time.Time) resource.Quantity {
-	since := now.Add(-inFlight).Truncate(time.Second)
+	since := now.Add(-f.longest).Truncate(time.Second)
 	least := f.since(name, since)
 	for range int(history / time.Second) {
 		since = since.Add(-time.Second)
@@ -113,7 +114,7 @@ func (f *flight) since(name corev1.ResourceName, moment time.Time) (sum resource
 // none.
 func (f *flight) next(now time.Time) (at time.Time) {
 	for _, m := range f.raised {
-		if end := m.at.Add(inFlight + 2*time.Second); end.After(now) && (at.IsZero() || end.Before(at)) {
+		if end := m.at.Add(f.longest + 2*time.Second); end.After(now) && (at.IsZero() || end.Before(at)) {
 			at = end
 		}
 	}

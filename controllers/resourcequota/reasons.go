@@ -69,14 +69,17 @@ func reasonsOf(q *corev1.ResourceQuota, s *state) (all []controller.Reason) {
 		}
 	}
 	for _, m := range s.missing {
+		if len(m.names) == 0 {
+			continue // only what other kinds count for depends on it
+		}
 		params := []any{"resources", shortlist.Join(texts(m.names), mostNamed), "kind", m.kind.String(), "error", m.err.Error()}
 		switch {
 		case m.gone:
 			because(codeNotServed, "{resources} is not counted: the server does not serve {kind}", "the kind is served", params...)
 		case m.old:
-			because(codeOld, "the count of {resources} may be old: {error}", "{kind} can be watched", params...)
+			because(codeOld, "the count of {resources} may be old: {error}", "the kind can be watched", params...)
 		default:
-			because(codeNotCounted, "{resources} is not counted, and status.used keeps its last value: {error}", "{kind} can be listed", params...)
+			because(codeNotCounted, "{resources} is not counted, and status.used keeps its last value: {error}", "the kind can be listed", params...)
 		}
 	}
 	if len(s.plan.held) > 0 {
