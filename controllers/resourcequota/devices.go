@@ -99,10 +99,10 @@ func decoded[T any](s subject, there bool) (o T, ok bool) {
 	if !there {
 		return o, false
 	}
-	any, err := s.read()
+	read, err := s.read()
 	if err != nil {
 		return o, false
 	}
-	o, ok = any.(T)
+	o, ok = read.(T)
 	return o, ok
 }
