@@ -198,12 +198,13 @@ func (a *account) attach(w want, v view, names []corev1.ResourceName, around acc
 }
 
 // detach ends the count of kinds that are not wanted any more, such as ResourceClaims after the
-// last DeviceClass with an extended resource has gone.
+// last DeviceClass with an extended resource has gone. What their objects counted for is freed.
 func (a *account) detach(wants []want) {
-	for kind := range a.sources {
+	for kind, t := range a.tallies {
 		if !slices.ContainsFunc(wants, func(w want) bool { return w.kind == kind }) {
-			delete(a.sources, kind)
+			a.load(kind, t.names, nil)
 			delete(a.tallies, kind)
+			delete(a.sources, kind)
 		}
 	}
 }
