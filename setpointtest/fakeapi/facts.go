@@ -81,7 +81,7 @@ func (r *Resource) validName(name string, prefix bool) []string {
 		return apivalidation.NameIsDNSLabel(name, prefix)
 	case r.builtin && r.Plural == "services":
 		return apivalidation.NameIsDNS1035Label(name, prefix)
-	case r.Group == "rbac.authorization.k8s.io":
+	case r.Group == "rbac.authorization.k8s.io", r.Group == "certificates.k8s.io" && r.Plural == "clustertrustbundles":
 		return content.IsPathSegmentName(name)
 	}
 	return apivalidation.NameIsDNSSubdomain(name, prefix)
