@@ -357,14 +357,17 @@ func (c *cluster) boundPod(name, node string) {
 //
 //nolint:gosec // names of controllers
 var elsewhere = map[string]string{
-	"deployment-controller":                          "TestADeploymentControllerThatIsKilledAfterItsWritesMakesEachOfThemOnce",
-	"legacy-serviceaccount-token-cleaner-controller": "its own folder: it works once a day",
-	"bootstrap-signer-controller":                    "its own folder",
-	"storage-version-migrator-controller":            "its own folder: its patches change nothing, and this test takes such writes for a mistake",
-	"token-cleaner-controller":                       "its own folder",
-	"podgroup-protection-controller":                 "its own folder: servers do not serve its kind by default",
-	"validatingadmissionpolicy-status-controller":    "its own folder: it makes one write, by server-side apply",
-	"resourcepoolstatusrequest-controller":           "its own folder: its API is alpha",
+	"deployment-controller":                                          "TestADeploymentControllerThatIsKilledAfterItsWritesMakesEachOfThemOnce",
+	"legacy-serviceaccount-token-cleaner-controller":                 "its own folder: it works once a day",
+	"bootstrap-signer-controller":                                    "its own folder",
+	"storage-version-migrator-controller":                            "its own folder: its patches change nothing, and this test takes such writes for a mistake",
+	"token-cleaner-controller":                                       "its own folder",
+	"kube-apiserver-serving-clustertrustbundle-publisher-controller": "its own folder: a cluster has one of its objects",
+	"podcertificaterequest-cleaner-controller":                       "its own folder: it deletes what is 15 minutes old",
+	"storageversion-garbage-collector-controller":                    "its own folder: servers do not serve its kind by default",
+	"podgroup-protection-controller":                                 "its own folder: servers do not serve its kind by default",
+	"validatingadmissionpolicy-status-controller":                    "its own folder: it makes one write, by server-side apply",
+	"resourcepoolstatusrequest-controller":                           "its own folder: its API is alpha",
 }
 
 func TestNoControllerIsLeftOutOfTheTestsOfKilledProcesses(t *testing.T) {

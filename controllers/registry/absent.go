@@ -25,13 +25,10 @@ type absentController struct {
 func notBuiltIn() []absentController {
 	all := []absentController{
 		{names: "cloud-node-lifecycle-controller cloud-node-lifecycle"},
-		{names: "kube-apiserver-serving-clustertrustbundle-publisher-controller"},
 		{names: "node-route-controller route"},
 		{names: "persistentvolume-attach-detach-controller attachdetach"},
-		{names: "podcertificaterequest-cleaner-controller"},
 		{names: "selinux-warning-controller"},
 		{names: "service-lb-controller service"},
-		{names: "storageversion-garbage-collector-controller storage-version-gc"},
 	}
 	builtIn := map[string]bool{}
 	for _, d := range Known() {

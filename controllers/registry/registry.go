@@ -30,6 +30,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/nodeipam"
 	"github.com/setpoint-io/setpoint/controllers/nodelifecycle"
 	"github.com/setpoint-io/setpoint/controllers/nodettl"
+	"github.com/setpoint-io/setpoint/controllers/pcrcleaner"
 	"github.com/setpoint-io/setpoint/controllers/podgc"
 	"github.com/setpoint-io/setpoint/controllers/podgroupprotection"
 	"github.com/setpoint-io/setpoint/controllers/pvbinder"
@@ -45,9 +46,11 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
 	"github.com/setpoint-io/setpoint/controllers/servicecidr"
 	"github.com/setpoint-io/setpoint/controllers/statefulset"
+	"github.com/setpoint-io/setpoint/controllers/storageversiongc"
 	"github.com/setpoint-io/setpoint/controllers/storageversionmigrator"
 	"github.com/setpoint-io/setpoint/controllers/tainteviction"
 	"github.com/setpoint-io/setpoint/controllers/tokencleaner"
+	"github.com/setpoint-io/setpoint/controllers/trustbundle"
 	"github.com/setpoint-io/setpoint/controllers/ttlafterfinished"
 	"github.com/setpoint-io/setpoint/controllers/vacprotection"
 	"github.com/setpoint-io/setpoint/controllers/validatingadmissionpolicystatus"
@@ -80,6 +83,7 @@ func Known() []*controllers.Descriptor {
 		nodeipam.Descriptor(),
 		nodelifecycle.Descriptor(),
 		nodettl.Descriptor(),
+		pcrcleaner.Descriptor(),
 		podgc.Descriptor(),
 		podgroupprotection.Descriptor(),
 		pvbinder.Descriptor(),
@@ -95,9 +99,11 @@ func Known() []*controllers.Descriptor {
 		serviceaccounttoken.Descriptor(),
 		servicecidr.Descriptor(),
 		statefulset.Descriptor(),
+		storageversiongc.Descriptor(),
 		storageversionmigrator.Descriptor(),
 		tainteviction.Descriptor(),
 		tokencleaner.Descriptor(),
+		trustbundle.Descriptor(),
 		ttlafterfinished.Descriptor(),
 		vacprotection.Descriptor(),
 		validatingadmissionpolicystatus.Descriptor(),

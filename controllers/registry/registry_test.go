@@ -168,8 +168,8 @@ func TestAControllerThatLacksWhatItNeedsSaysSo(t *testing.T) {
 			lacking++
 		}
 	}
-	if lacking != 3 {
-		t.Errorf("%d controllers lack something, want 3", lacking)
+	if lacking != 4 {
+		t.Errorf("%d controllers lack something, want 4", lacking)
 	}
 }
 
