@@ -280,11 +280,10 @@ func TestAManagerOfAllControllersNamesTheKindsThatItHasNoneFor(t *testing.T) {
 		sayWithoutController(slog.New(slog.NewTextHandler(&log, nil)), chosen, choice)
 		return log.String()
 	}
-	if got := said("*"); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=INFO") ||
-		!strings.Contains(got, `notBuiltIn="`) || !strings.Contains(got, "PersistentVolumes ") || strings.Contains(got, "notRunning") {
+	if got := said("*"); got != "" {
 		t.Errorf("of all controllers: %s", got)
 	}
-	if got := said("*", "-deployment"); !strings.Contains(got, "notRunning=Deployments\n") {
+	if got := said("*", "-deployment"); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=INFO") || !strings.Contains(got, "notRunning=Deployments\n") {
 		t.Errorf("without one: %s", got)
 	}
 	if got := said("deployment", "replicaset"); got != "" {
