@@ -47,10 +47,9 @@ type claimPlan struct {
 	pend      bool                     // the claim is Pending
 	lose      bool                     // the claim is Lost
 
-	event   *events.Planned // about the wait
-	always  bool            // the event goes with a change of the phase, and is no reminder
-	reason  *controller.Reason
-	failure error
+	event  *events.Planned // about the wait
+	always bool            // the event goes with a change of the phase, and is no reminder
+	reason *controller.Reason
 }
 
 func (p *claimPlan) say(warning bool, reason, action, format string, args ...any) {

@@ -37,11 +37,11 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	cluster := shared.Get(t)
-	seed := rand.Uint64() //nolint:gosec // a seed is no secret
+	seed := rand.Uint64()
 	t.Logf("the seed is %d", seed)
 	namespace := cluster.Namespace(t)
 	w := &world{
-		t: t, random: rand.New(rand.NewPCG(seed, 0)), namespace: namespace, class: "of-" + namespace, //nolint:gosec // as above
+		t: t, random: rand.New(rand.NewPCG(seed, 0)), namespace: namespace, class: "of-" + namespace,
 		claims:  client.For[*corev1.PersistentVolumeClaim](cluster.Client),
 		volumes: client.For[*corev1.PersistentVolume](cluster.Client),
 	}

@@ -214,4 +214,3 @@ func TestOnlyDirectoriesBelowTmpAreRemoved(t *testing.T) {
 		}
 	}
 }
-

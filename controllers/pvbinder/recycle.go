@@ -151,6 +151,7 @@ func (b *binder) recycle(ctx context.Context, volume *corev1.PersistentVolume) (
 		return controller.Result{}, b.recycled(ctx, volume, pod)
 	case corev1.PodFailed:
 		return b.recyclerFailed(ctx, volume, pod)
+	case corev1.PodPending, corev1.PodRunning, corev1.PodUnknown:
 	}
 	controller.Because(ctx, reason(codeRecycler, "the claim is gone, and the Pod {pod} empties the volume", "the Pod ends", "pod", object.KeyOf(pod)))
 	return controller.Result{}, nil
