@@ -34,7 +34,7 @@ const workers = 32
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
 	// SyncPeriod is the time until a claim or a volume that waits is looked at again, and until
-	// its Event is repeated; each further time is twice as long.
+	// its Event is repeated; each further time is twice as long. Less than a second is a second.
 	SyncPeriod time.Duration
 
 	// Provisioning has volumes made for claims that no free volume fits.
@@ -95,14 +95,12 @@ const unclassed = "(unset)"
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (controller.Runnable, error) {
-	if o.SyncPeriod <= 0 {
-		return nil, fmt.Errorf("making %s: a sync period of %s; want more than 0", Name, o.SyncPeriod)
-	}
 	for _, r := range []*Recycler{&o.RecycleHostPath, &o.RecycleNFS} {
 		if err := r.load(); err != nil {
 			return nil, fmt.Errorf("making %s: %w", Name, err)
 		}
 	}
+	o.SyncPeriod = max(o.SyncPeriod, time.Second)
 	b := &binder{
 		Options:   o,
 		claims:    cache.Informer[*corev1.PersistentVolumeClaim](h),

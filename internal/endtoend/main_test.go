@@ -40,8 +40,8 @@ func onShared(t *testing.T) *controlplanetest.Cluster {
 	return cluster
 }
 
-// leftovers are the kinds that tests create and that lead to Pods, and Pods.
-const leftovers = "horizontalpodautoscalers,cronjobs,jobs,deployments,statefulsets,daemonsets,replicasets,poddisruptionbudgets,pods"
+// leftovers are the kinds that tests create and that lead to Pods, Pods, and their claims.
+const leftovers = "horizontalpodautoscalers,cronjobs,jobs,deployments,statefulsets,daemonsets,replicasets,poddisruptionbudgets,pods,persistentvolumeclaims"
 
 // patience is how long a test waits for something that takes milliseconds on an
 // idle machine.

@@ -5,9 +5,11 @@ package endtoend_test
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,8 +24,10 @@ type set[T object.Object] struct {
 	release
 	places  int
 	placeOf func(*corev1.Pod) string
-	pending func(T) string // what its status does not say yet
-	from    int            // changes of Pods before the last change
+	pending func(T) string           // what its status does not say yet
+	kept    func() ([]string, error) // what no update replaces; nil is nothing
+	before  []string                 // that, when all was there for the first time
+	from    int                      // changes of Pods before the last change
 }
 
 const (
@@ -46,14 +50,35 @@ func newMembers(s *stage) work {
 			return ""
 		},
 	}
+	m.kept = m.claims
 	m.create(&appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: setName},
 		Spec: appsv1.StatefulSetSpec{
 			Replicas: new(int32(memberCount)), ServiceName: setName,
 			Selector: &metav1.LabelSelector{MatchLabels: setLabels}, Template: m.template(setLabels),
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
+				ObjectMeta: metav1.ObjectMeta{Name: "data"},
+				Spec: corev1.PersistentVolumeClaimSpec{
+					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+					Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+				},
+			}},
 		},
 	})
 	return m
+}
+
+// claims are the claims of the members with their volumes. An update replaces Pods, and no claim.
+func (s *set[T]) claims() (all []string, err error) {
+	claims, _, err := client.For[*corev1.PersistentVolumeClaim](s.Client).List(s.t.Context(), client.Selection{Namespace: s.namespace})
+	for _, c := range claims {
+		if c.Status.Phase != corev1.ClaimBound || c.DeletionTimestamp != nil {
+			return nil, fmt.Errorf("the claim %s is %s", c.Name, c.Status.Phase)
+		}
+		all = append(all, fmt.Sprint(c.Name, " ", c.UID, " ", c.Spec.VolumeName))
+	}
+	slices.Sort(all)
+	return all, err
 }
 
 func newDaemons(s *stage) work {
@@ -103,7 +128,20 @@ func (s *set[T]) missing() string {
 	if pending := s.pending(o); pending != "" {
 		return pending
 	}
-	return s.wrong(s.pods.now(), s.places)
+	if wrong := s.wrong(s.pods.now(), s.places); wrong != "" || s.kept == nil {
+		return wrong
+	}
+	kept, err := s.kept()
+	if err != nil {
+		return err.Error()
+	}
+	if s.before == nil {
+		s.before = kept
+	}
+	if len(kept) != s.places || !slices.Equal(s.before, kept) {
+		s.t.Fatalf("the claims and volumes are %q, and were %q", kept, s.before)
+	}
+	return ""
 }
 
 // inBounds holds that no place has two Pods, and that one of them is not available at most.

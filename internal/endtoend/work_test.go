@@ -51,7 +51,7 @@ var works = []struct {
 // workControllers are the controllers that works need, as --controllers has them. Others may
 // run as well.
 const workControllers = "deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller,job-controller,disruption-controller,cronjob-controller," +
-	"horizontal-pod-autoscaler-controller"
+	"horizontal-pod-autoscaler-controller,persistentvolume-binder-controller,persistentvolume-attach-detach-controller,persistentvolumeclaim-protection-controller"
 
 // autoscaling has both managers read the metrics of autoscalers more often than every 15 s.
 const autoscaling = "--horizontal-pod-autoscaler-sync-period=1s"

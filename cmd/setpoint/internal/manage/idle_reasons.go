@@ -39,20 +39,10 @@ var idleReasons = map[string]string{
 // idleUntil are the flags of controllers that may be missing, with these. A flag that its
 // controller declares has an effect, and is not looked up here.
 var idleUntil = map[string]string{
-	"attach-detach-reconcile-sync-period":                 "persistentvolume-attach-detach-controller",
-	"concurrent-ephemeralvolume-syncs":                    "ephemeral-volume-controller",
-	"concurrent-validating-admission-policy-status-syncs": "validatingadmissionpolicy-status-controller",
-	"disable-attach-detach-reconcile-sync":                "persistentvolume-attach-detach-controller",
-	"disable-force-detach-on-timeout":                     "persistentvolume-attach-detach-controller",
-	"enable-dynamic-provisioning":                         "persistentvolume-binder-controller",
-	"enable-hostpath-provisioner":                         "persistentvolume-binder-controller",
-	"pv-recycler-increment-timeout-nfs":                   "persistentvolume-binder-controller",
-	"pv-recycler-minimum-timeout-hostpath":                "persistentvolume-binder-controller",
-	"pv-recycler-minimum-timeout-nfs":                     "persistentvolume-binder-controller",
-	"pv-recycler-pod-template-filepath-hostpath":          "persistentvolume-binder-controller",
-	"pv-recycler-pod-template-filepath-nfs":               "persistentvolume-binder-controller",
-	"pv-recycler-timeout-increment-hostpath":              "persistentvolume-binder-controller",
-	"pvclaimbinder-sync-period":                           "persistentvolume-binder-controller",
+	"attach-detach-reconcile-sync-period":  "persistentvolume-attach-detach-controller",
+	"concurrent-ephemeralvolume-syncs":     "ephemeral-volume-controller",
+	"disable-attach-detach-reconcile-sync": "persistentvolume-attach-detach-controller",
+	"disable-force-detach-on-timeout":      "persistentvolume-attach-detach-controller",
 }
 
 // unlisted are flags that kube-controller-manager takes and that its help does not show: they

@@ -4,7 +4,6 @@
 package manage
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -39,13 +38,6 @@ func (c *checkedText) Set(text string) error {
 func quantity(text string) error {
 	if _, err := resource.ParseQuantity(text); err != nil {
 		return fmt.Errorf("want a number of bytes, such as 512Ki")
-	}
-	return nil
-}
-
-func fraction(text string) error {
-	if _, err := strconv.ParseFloat(text, 64); err != nil {
-		return errors.New("want a number, such as 0.1")
 	}
 	return nil
 }

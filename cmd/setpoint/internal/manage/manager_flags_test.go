@@ -261,7 +261,7 @@ func TestWhatHasNoEffectIsSaidOnce(t *testing.T) {
 		t.Fatalf("%d lines, want that of what has no effect:\n%s", len(lines), log.String())
 	}
 	for _, want := range []string{
-		"accepted without effect", `controllersNotHere="--configure-cloud-routes --route-reconciliation-period"`, "cloudProviders=--cloud-provider",
+		"accepted without effect", `cloudProviders="--cloud-provider --configure-cloud-routes --route-reconciliation-period"`,
 		"logging=--vmodule", "controllers=node-route-controller", "featureGates=JobPodReplacementPolicy", "contentType=",
 	} {
 		if !strings.Contains(lines[0], want) {

@@ -80,7 +80,9 @@ func flagsOfHelp(text string) (all []helpFlag) {
 var elsewhere = map[string]bool{
 	"kubeconfig": true, "feature-gates": true, "controllers": true, "secure-port": true, "bind-address": true, "help": true, "version": true,
 	"emulated-version": true, "min-compatibility-version": true, "enable-leader-migration": true, "leader-migration-config": true,
-	"allow-metric-labels-manifest": true, "vmodule": true, "service-account-private-key-file": true, "root-ca-file": true,
+	"allow-metric-labels-manifest": true, "vmodule": true,
+	"pv-recycler-pod-template-filepath-hostpath": true, "pv-recycler-pod-template-filepath-nfs": true,
+	"service-account-private-key-file": true, "root-ca-file": true,
 }
 
 // valuesOf are those that are tried of a kind of flag.
@@ -328,8 +330,9 @@ positional
 --requestheader-allowed-names=a,' '
 --requestheader-group-headers=' '
 
-# Keys and certificates. Files that are missing or wrong are not among them: they end
+# Keys, certificates and templates. Files that are missing or wrong are not among them: they end
 # kube-controller-manager as soon as it leads.
+--pv-recycler-pod-template-filepath-hostpath= --pv-recycler-pod-template-filepath-nfs=
 --cluster-signing-cert-file={cert}
 --cluster-signing-key-file={key}
 --cluster-signing-cert-file={cert} --cluster-signing-kubelet-serving-cert-file={cert} --cluster-signing-kubelet-serving-key-file={key}
