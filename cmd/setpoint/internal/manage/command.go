@@ -133,6 +133,7 @@ func (m *command) run(c *cobra.Command) error {
 	sayWithoutController(log, run, m.choice)
 	ctx, stop := m.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
+	defer tuneHeap(ctx)()
 	log.Info("managing", "server", mgr.Client().Server(), "controllers", names(run))
 	err = mgr.Run(ctx)
 	log.Info("stopped")

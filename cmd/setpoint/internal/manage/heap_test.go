@@ -1,0 +1,100 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manage
+
+import (
+	"runtime"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
+
+func TestASmallHeapHasHeadroomAndALargeOneDoubles(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		live uint64
+		want int
+	}{{0, 1600}, {4 * mb, 400}, {8 * mb, 200}, {16 * mb, 100}, {1000 * mb, 100}} {
+		if got := percentOf(c.live); got != c.want {
+			t.Errorf("GOGC=%d for %d MB, want %d", got, c.live/mb, c.want)
+		}
+	}
+}
+
+func gogc() int {
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return int(sample[0].Value.Uint64())
+}
+
+// It changes GOGC of the process, so it runs beside no other test.
+func TestTheManagerTunesTheCollectorUntilItEnds(t *testing.T) {
+	t.Setenv("GOGC", "") // the test may run with one
+	before := gogc()
+	end := tuneHeap(t.Context())
+	small := gogc()
+	large := make([]byte, 256<<20)
+	deadline := time.Now().Add(time.Minute)
+	for runtime.GC(); gogc() != leastPercent; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("GOGC=%d with a large heap, want %d", gogc(), leastPercent)
+		}
+	}
+	runtime.KeepAlive(large)
+	large = nil
+	for runtime.GC(); gogc() < small; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("GOGC=%d with a small heap, want %d or more", gogc(), small)
+		}
+	}
+	end()
+	if now := gogc(); small <= leastPercent || now != before {
+		t.Errorf("GOGC=%d with a small heap, and %d after the end; want more than %d, and %d", small, now, leastPercent, before)
+	}
+
+	t.Setenv("GOGC", "50")
+	end = tuneHeap(t.Context())
+	defer end()
+	if now := gogc(); now != before {
+		t.Errorf("GOGC=%d, want %d: the user chooses it", now, before)
+	}
+}
+
+func TestMemoryIsReturnedOnceTheProcessIsAtRest(t *testing.T) {
+	const mb = 1 << 20
+	r := idleness{since: restPauses}
+	allocated := uint64(0)
+	come := func(allocates, garbage uint64) bool {
+		allocated += allocates
+		return r.come(heapState{live: 10 * mb, objects: 10*mb + garbage, allocated: allocated})
+	}
+	for i, step := range []struct {
+		allocates, garbage uint64
+		want               bool
+	}{
+		{50 * mb, 20 * mb, false}, // a burst
+		{50 * mb, 20 * mb, false},
+		{0, 20 * mb, false}, // it may go on
+		{0, 20 * mb, true},
+		{50 * mb, 20 * mb, false}, // another burst
+		{0, 20 * mb, false},
+		{0, 20 * mb, false}, // the last time was just now
+	} {
+		if got := come(step.allocates, step.garbage); got != step.want {
+			t.Errorf("step %d: %v, want %v", i, got, step.want)
+		}
+	}
+	for range int(restPauses/restEvery) - 4 {
+		if come(0, 20*mb) {
+			t.Error("memory is returned too soon")
+		}
+	}
+	if !come(0, 20*mb) {
+		t.Error("memory of the second burst is not returned")
+	}
+	r.since = restPauses
+	if come(0, 4*mb) {
+		t.Error("memory is returned for 4 MB")
+	}
+}
