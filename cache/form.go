@@ -54,7 +54,21 @@ func (e *entry) decode() (object.Object, error) {
 
 // decodeInto decodes the body, and gives the object what the entry has beside it.
 func (e *entry) decodeInto(o object.Object) error {
-	if err := e.read(func(raw []byte) error { return e.form.encoding.Decode(raw, o) }); err != nil {
+	return e.decodeWithout(wire.Path{}, o)
+}
+
+// decodeWithout is decodeInto without a top-level field, which may be there nevertheless. The zero Path is
+// none.
+func (e *entry) decodeWithout(field wire.Path, o object.Object) error {
+	err := e.read(func(raw []byte) (err error) {
+		if field != (wire.Path{}) {
+			if raw, err = e.form.encoding.Without(raw, field); err != nil {
+				return err
+			}
+		}
+		return e.form.encoding.Decode(raw, o)
+	})
+	if err != nil {
 		return err
 	}
 	if e.form.encoding != wire.Protobuf {

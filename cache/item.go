@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // Item is an object of a snapshot or an event. Its metadata can be read without decoding it. The
@@ -61,6 +62,24 @@ func (i Item[T]) Object() (T, error) {
 	}
 	if form.handouts != nil {
 		form.handouts.note(i.entry, o)
+	}
+	return o, nil
+}
+
+// Without returns the object decoded without one of its top-level fields, which may be there nevertheless.
+// It may be shared, and is read-only: call DeepCopy before you change it. It is for callers that read only
+// the rest. The spec of a Pod, with the volumes that the server adds, is most of the work of decoding it.
+func (i Item[T]) Without(field wire.Path) (T, error) {
+	if i.entry == nil || i.entry.form.encoding != wire.Protobuf || i.entry.form.typ != reflect.TypeFor[T]() {
+		return i.Object()
+	}
+	if _, ok := alive[T](i.entry.decoded.Load()); ok {
+		return i.Object() // it is decoded already
+	}
+	o := object.New[T]()
+	if err := i.entry.decodeWithout(field, o); err != nil {
+		var none T
+		return none, fmt.Errorf("reading %s from the cache: %w", i.entry.key(), err)
 	}
 	return o, nil
 }

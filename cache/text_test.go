@@ -7,9 +7,37 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
+
+func TestAnObjectIsDecodedWithoutItsSpec(t *testing.T) {
+	s := testStore()
+	set(s, pod("a", "1", func(p *corev1.Pod) {
+		p.Spec.NodeName, p.Status.Phase, p.Finalizers = "n1", corev1.PodRunning, []string{"example.com/f"}
+		p.DeletionTimestamp = new(metav1.Unix(1, 0))
+	}))
+	item := snapshot(s).Get(object.Key{Namespace: "ns", Name: "a"})
+	p, err := item.Without(wire.Spec)
+	if err != nil || p.Name != "a" || p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp == nil || len(p.Finalizers) != 1 || p.Spec.NodeName != "" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if item.entry.decoded.Load() != nil {
+		t.Error("the object without its spec counts as the object")
+	}
+	whole, err := item.Object()
+	if err != nil || whole.Spec.NodeName != "n1" {
+		t.Fatalf("%+v, %v", whole, err)
+	}
+	if p, err := item.Without(wire.Spec); err != nil || p != whole {
+		t.Errorf("%p, %v; want the object that is decoded already, %p", p, err, whole)
+	}
+	if _, err := (Item[*corev1.Pod]{}).Without(wire.Spec); err == nil {
+		t.Error("an item that does not exist was decoded")
+	}
+}
 
 func TestATextIsReadAndIndexedWithoutADecode(t *testing.T) {
 	s := testStore()

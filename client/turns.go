@@ -16,6 +16,10 @@ import (
 // 400 creates spent a fifth of the process's time on TLS handshakes. Beside the watches
 // of a manager this many fit into one connection, or two, and a server of any size is
 // kept busy: at 10 ms a request it is 6,400 a second.
+//
+// One connection with HTTP/2 is also what costs the client least: answers that arrive together cost
+// one system call. With 64 writers a patch took 99 µs of CPU, 120 with two connections, 134 with
+// four, and 168 with HTTP/1.1. Only a single writer is cheaper with HTTP/1.1, by a seventh.
 const atOnce = 64
 
 // turns bounds the number of requests at a time.

@@ -22,6 +22,38 @@ type Path struct {
 // k8s.io/api/core/v1/generated.proto.
 var NodeName = Path{Names: "spec.nodeName", Numbers: [4]int32{2, 10}}
 
+// Spec is the spec of an object, in all kinds that have one.
+var Spec = Path{Names: "spec", Numbers: [4]int32{2}}
+
+// Without returns the encoding of an object without one of its top-level fields, where that saves
+// decoding: from protobuf it cuts the field out, and JSON it returns as it is. The result points into raw
+// where it can.
+func (e Encoding) Without(raw []byte, field Path) ([]byte, error) {
+	if e != Protobuf {
+		return raw, nil
+	}
+	var rest []byte
+	cut := false
+	m := message{data: raw}
+	for m.next() {
+		switch {
+		case int32(m.number) == field.Numbers[0]:
+			if !cut {
+				rest, cut = append(make([]byte, 0, len(raw)-(m.at-m.from)), raw[:m.from]...), true
+			}
+		case cut:
+			rest = append(rest, raw[m.from:m.at]...)
+		}
+	}
+	if m.err != nil {
+		return nil, fmt.Errorf("reading all but %s: %w", field.Names, m.err)
+	}
+	if !cut {
+		return raw, nil
+	}
+	return rest, nil
+}
+
 // Text reads the text at a path without decoding the rest of the object. It is empty if
 // the object has none. The result points into raw where it can.
 func (e Encoding) Text(raw []byte, p Path) (value []byte, err error) {

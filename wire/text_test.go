@@ -4,6 +4,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -33,6 +34,51 @@ func TestTextReadsOneFieldInBothEncodings(t *testing.T) {
 		if got, err := wire.JSON.Text([]byte(raw), wire.NodeName); err != nil || len(got) > 0 {
 			t.Errorf("%s: %q, %v", raw, got, err)
 		}
+	}
+}
+
+func TestAnObjectIsReadWithoutOneField(t *testing.T) {
+	p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	p.Name = "web"
+	once, err := p.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := (&corev1.ConfigMap{}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		encoding wire.Encoding
+		raw      []byte
+		node     string
+	}{
+		"protobuf": {wire.Protobuf, once, ""},
+		"a field that is there twice, which is one with both": {wire.Protobuf, append(append([]byte{}, once...), once...), ""},
+		"JSON": {wire.JSON, text, "n"},
+	} {
+		before := bytes.Clone(c.raw)
+		rest, err := c.encoding.Without(c.raw, wire.Spec)
+		var got corev1.Pod
+		if err == nil {
+			err = c.encoding.Decode(rest, &got)
+		}
+		if err != nil || got.Name != "web" || got.Status.Phase != corev1.PodRunning || got.Spec.NodeName != c.node {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if !bytes.Equal(c.raw, before) {
+			t.Errorf("%s: the encoding was changed", name)
+		}
+	}
+	if rest, err := wire.Protobuf.Without(none, wire.Spec); err != nil || !bytes.Equal(rest, none) {
+		t.Errorf("without the field: %q, %v", rest, err)
+	}
+	if _, err := wire.Protobuf.Without([]byte{0xff}, wire.Spec); err == nil {
+		t.Error("no error for bytes that are no message")
 	}
 }
 

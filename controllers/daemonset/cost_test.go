@@ -5,6 +5,7 @@ package daemonset
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 
@@ -110,6 +111,18 @@ func TestAPodEventCostsNothingForDaemonSetsThatItDoesNotConcern(t *testing.T) {
 		if got := c.spent(&before); got != (costs{}) {
 			t.Errorf("an address costs %+v, want nothing", got)
 		}
+		// One state is decoded whole, with its node, and the next one is not.
+		whole, err := c.reconciler.pods.Get(object.KeyOf(o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o = whole.DeepCopy()
+		o.Status.PodIP = "10.0.0.10"
+		c.put(o)
+		if got := c.spent(&before); got != (costs{}) {
+			t.Errorf("another address costs %+v, want nothing", got)
+		}
+		runtime.KeepAlive(whole)
 		c.put(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "other", Labels: map[string]string{"app": "other"}}})
 		c.put(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ops", Name: "of-a-set", Labels: map[string]string{"app": "agent-03"},

@@ -20,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -73,12 +74,41 @@ func matters(e cache.Event[*corev1.Pod]) bool {
 	if was.Deleting() != is.Deleting() {
 		return true
 	}
-	before, err := e.Old.Object()
+	isAlike, err := alikeInStatus(e)
 	if err != nil {
 		return true // a run reports it
 	}
+	node, err := e.Old.Text(wire.NodeName)
+	if err != nil {
+		return true
+	}
+	now, err := e.New.Text(wire.NodeName)
+	if err != nil || !isAlike || node == now {
+		return err != nil || !isAlike
+	}
+	// The Pod was bound, perhaps to another node than the one that it is for.
+	before, err := e.Old.Object()
+	if err != nil {
+		return true
+	}
 	after, err := e.New.Object()
 	return err != nil || !newPodOf(before).alike(newPodOf(after))
+}
+
+// alikeInStatus reports whether a DaemonSet counts two states of a Pod alike, apart from their specs. Of the
+// spec it reads only the node, and that changes only with spec.nodeName.
+func alikeInStatus(e cache.Event[*corev1.Pod]) (bool, error) {
+	before, err := e.Old.Without(wire.Spec)
+	if err != nil {
+		return false, err
+	}
+	after, err := e.New.Without(wire.Spec)
+	if err != nil {
+		return false, err
+	}
+	was, is := newPodOf(before), newPodOf(after)
+	was.node, is.node = "", "" // one of the states may have its spec
+	return was.alike(is), nil
 }
 
 func controllerUID(m object.Meta) types.UID {

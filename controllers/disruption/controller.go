@@ -29,6 +29,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/shortlist"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // Name is the controller's name.
@@ -161,9 +162,13 @@ func (r *reconciler) status(ctx context.Context, pdb *policyv1.PodDisruptionBudg
 		r.recorder.Warning(pdb, "NoPods", "Reconcile", "Failed to get pods: %v", err)
 		return fail(controller.Terminal(fmt.Errorf("reading the label selector: %w", err)))
 	}
-	pods, err := cache.Objects(r.labelled.Selected(r.pods.Snapshot(), pdb.Namespace, selector))
-	if err != nil {
-		return fail(err)
+	var pods []*corev1.Pod
+	for _, item := range r.labelled.Selected(r.pods.Snapshot(), pdb.Namespace, selector) {
+		pod, err := item.Without(wire.Spec)
+		if err != nil {
+			return fail(err)
+		}
+		pods = append(pods, pod)
 	}
 	if len(pods) == 0 {
 		r.recorder.Normal(pdb, "NoPods", "Reconcile", "No matching pods found")

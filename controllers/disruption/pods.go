@@ -19,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // staleTimeout is how long a Pod may have the condition DisruptionTarget without being deleted.
@@ -36,7 +37,7 @@ func (r *reconciler) needsRun(e cache.Event[*corev1.Pod]) bool {
 	if meta.Deleting() {
 		return false
 	}
-	pod, err := e.New.Object()
+	pod, err := e.New.Without(wire.Spec)
 	return err != nil || disrupted(pod) != nil
 }
 

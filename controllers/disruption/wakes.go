@@ -10,6 +10,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // budgetsOfPod adds the budgets that select a Pod. The index answers without a look at the other
@@ -34,11 +35,11 @@ func (r *reconciler) matters(e cache.Event[*corev1.Pod]) bool {
 	if !r.selected(is) {
 		return false // and nothing has to be decoded
 	}
-	before, err := e.Old.Object()
+	before, err := e.Old.Without(wire.Spec)
 	if err != nil {
 		return true // a run reports it
 	}
-	now, err := e.New.Object()
+	now, err := e.New.Without(wire.Spec)
 	return err != nil || podstate.Ready(before) != podstate.Ready(now)
 }
 

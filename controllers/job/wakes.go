@@ -12,6 +12,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // wakes returns a mapping from a Pod to the Job that controls it. A Pod without a controller
@@ -46,11 +47,12 @@ func matters(e cache.Event[*corev1.Pod]) bool {
 	if jobRef(is) == nil {
 		return false
 	}
-	before, err := e.Old.Object()
+	// A run reports what cannot be decoded. Decoding both states whole took 4 to 8 % of the CPU.
+	before, err := e.Old.Without(wire.Spec)
 	if err != nil {
-		return true // a run reports it
+		return true
 	}
-	after, err := e.New.Object()
+	after, err := e.New.Without(wire.Spec)
 	return err != nil || before.Status.Phase != after.Status.Phase || podstate.Ready(before) != podstate.Ready(after) ||
 		restarts(before) != restarts(after) || hasNoNode(before) != hasNoNode(after)
 }

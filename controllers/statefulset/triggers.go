@@ -15,6 +15,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // setsOfPod enqueues the StatefulSet that a Pod belongs to, and the one after which it is named.
@@ -90,9 +91,14 @@ func matters(e cache.Event[*corev1.Pod]) bool {
 }
 
 func stateOf(item cache.Item[*corev1.Pod]) (podState, error) {
-	pod, err := item.Object()
+	pod, err := item.Without(wire.Spec)
 	if err != nil {
 		return podState{}, err
+	}
+	if ready := podstate.Condition(pod, corev1.PodReady); ready != nil && ready.Status != corev1.ConditionTrue {
+		if pod, err = item.Object(); err != nil { // neverReady counts the containers of the spec
+			return podState{}, err
+		}
 	}
 	m := item.Meta()
 	s := podState{labels: m.Labels, deleting: m.Deleting(), phase: pod.Status.Phase, never: neverReady(pod)}
