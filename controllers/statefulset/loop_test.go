@@ -334,6 +334,7 @@ func TestAStatefulSetThatIsBeingDeletedKeepsItsPods(t *testing.T) {
 		if err := client.For[*appsv1.StatefulSet](c.client).Delete(c.t.Context(), object.Key{Namespace: "shop", Name: "web"}); err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
+		synctest.Wait() // the informer of StatefulSets has the deletion before that of Pods has the other one
 		c.pods.Remove(object.Key{Namespace: "shop", Name: "web-1"})
 		c.settle()
 		c.want("afterwards", "web-0 web:2")
