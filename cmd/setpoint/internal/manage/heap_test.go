@@ -34,15 +34,16 @@ func TestTheManagerTunesTheCollectorUntilItEnds(t *testing.T) {
 	before := gogc()
 	end := tuneHeap(t.Context())
 	small := gogc()
-	large := make([]byte, 256<<20)
 	deadline := time.Now().Add(time.Minute)
-	for runtime.GC(); gogc() != leastPercent; runtime.GC() {
-		if time.Now().After(deadline) {
-			t.Fatalf("GOGC=%d with a large heap, want %d", gogc(), leastPercent)
+	func() {
+		large := make([]byte, 256<<20)
+		defer runtime.KeepAlive(large)
+		for runtime.GC(); gogc() != leastPercent; runtime.GC() {
+			if time.Now().After(deadline) {
+				t.Fatalf("GOGC=%d with a large heap, want %d", gogc(), leastPercent)
+			}
 		}
-	}
-	runtime.KeepAlive(large)
-	large = nil
+	}()
 	for runtime.GC(); gogc() < small; runtime.GC() {
 		if time.Now().After(deadline) {
 			t.Fatalf("GOGC=%d with a small heap, want %d or more", gogc(), small)
