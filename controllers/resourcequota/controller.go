@@ -280,6 +280,9 @@ func (r *resourceQuotas) reconcile(ctx context.Context, req controller.Request) 
 // write writes the status of a plan if it is another one. A conflict means that admission, or
 // another client, has written the quota meanwhile: the plan is made anew from that state.
 func (r *resourceQuotas) write(ctx context.Context, a *account, q *corev1.ResourceQuota, s *state) (conflict bool, err error) {
+	if s.wait {
+		return false, nil
+	}
 	if !s.plan.changes(q) {
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -240,6 +240,27 @@ func TestAStaleCacheLowersNothing(t *testing.T) {
 	})
 }
 
+// The first status is one write, also if the kinds are listed one after the other. A kind that takes
+// long delays the others for a second.
+func TestTheFirstStatusIsOneWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.configMaps.Delay(func(*fakeapi.Request) time.Duration { return pace / 2 })
+		c.quota("small", "pods=10", "configmaps=10")
+		c.start()
+		pass(time.Minute)
+		c.want("in the end", "small", "configmaps=0 pods=0")
+		if n := c.writes(); n != 1 {
+			t.Errorf("the first status is %d writes, want 1", n)
+		}
+		c.quota("none", "unknown=10")
+		pass(time.Hour)
+		if n := c.writes(); n != 2 {
+			t.Errorf("a quota of which nothing can be counted is written %d times, want 1", n-1)
+		}
+	})
+}
+
 // No event says that the grace period of a Pod is over.
 func TestAPodIsFreeWhenItsGracePeriodIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -94,7 +94,7 @@ func (p *plan) relieve(server corev1.ResourceList, most func(corev1.ResourceName
 // changes reports whether the status is another one than that of the quota. Amounts are compared
 // by their values.
 func (p *plan) changes(q *corev1.ResourceQuota) bool {
-	return q.Status.Hard == nil || q.Status.Used == nil || !same(p.status.Hard, q.Status.Hard) || !same(p.status.Used, q.Status.Used)
+	return !same(p.status.Hard, q.Status.Hard) || !same(p.status.Used, q.Status.Used)
 }
 
 func difference(a, b resource.Quantity) resource.Quantity {

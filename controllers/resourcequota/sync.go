@@ -25,6 +25,9 @@ type state struct {
 	// missing are the kinds that are not counted, or whose count may be old.
 	missing []missing
 	next    time.Time // of the next run, zero for none
+	// wait is set if the status is not written yet, because kinds are being listed for the first
+	// time, which takes a moment.
+	wait bool
 }
 
 // missing is a kind that is not counted, and why.
@@ -74,6 +77,12 @@ func (r *resourceQuotas) sync(a *account, q *corev1.ResourceQuota, now time.Time
 	a.observe(q.Status.Used, s.counted, admitted(q), now)
 	s.plan = a.plan(q, s.counted, now)
 	s.wake(s.plan.recheck)
+	if a.began.IsZero() {
+		a.began = now
+	}
+	if s.wait = now.Before(a.began.Add(pace)) && slices.ContainsFunc(s.missing, func(m missing) bool { return m.soon }); s.wait {
+		s.wake(a.began.Add(pace))
+	}
 	return s
 }
 
