@@ -4,10 +4,10 @@
 // Package volumeexpander hands the growth of volumes over to the drivers that resize them.
 //
 // A claim that asks for more storage than it has waits for its volume to grow. The controller grows
-// no volume itself: it says in an Event ExternalExpanding, and in the reason WaitsForResizer, who
-// does. For a volume of a plugin that a CSI driver has taken over, it names the driver in the
-// annotation volume.kubernetes.io/storage-resizer of the claim, and the resizer of that driver acts
-// on it. The resizer of a CSI volume needs no annotation.
+// no volume itself. An Event ExternalExpanding and the reason WaitsForResizer say that the claim
+// waits for a driver. For a volume of a plugin that a CSI driver has taken over, the controller
+// writes the name of the driver into the annotation volume.kubernetes.io/storage-resizer of the
+// claim, and the resizer of that driver acts on it. The resizer of a CSI volume needs no annotation.
 //
 // # What it watches and writes
 //
