@@ -4,6 +4,7 @@
 package devicetainteviction
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,12 +100,7 @@ func (d *verdict) weigh(result *resourcev1.DeviceRequestAllocationResult, taint 
 }
 
 func (d *verdict) names(ref ruleRef) bool {
-	for _, r := range d.rules {
-		if r == ref {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(d.rules, ref)
 }
 
 // tolerance returns for how long a taint is tolerated. Of several tolerations the shortest counts,

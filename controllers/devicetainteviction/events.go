@@ -84,7 +84,7 @@ func (r *reconciler) podsOfRule(item cache.Item[*resourcev1.DeviceTaintRule], ad
 	if err != nil || rule.Spec.Taint.Effect != resourcev1.DeviceTaintEffectNoExecute {
 		return
 	}
-	if value, any := ruleValue(rule); any {
+	if value, some := ruleValue(rule); some {
 		r.podsOfDevices(value, add)
 	}
 }

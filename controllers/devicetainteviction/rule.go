@@ -92,14 +92,14 @@ type numbers struct {
 // survey counts for a rule. For the effect None it counts what the effect NoExecute would do.
 func (r *reconciler) survey(rule *resourcev1.DeviceTaintRule) (numbers, error) {
 	n := numbers{evicted: r.evicted.of(rule.UID)}
-	value, any := ruleValue(rule)
+	value, some := ruleValue(rule)
 	effect := rule.Spec.Taint.Effect
 	if effect == resourcev1.DeviceTaintEffectNone {
 		n.published = r.publishedFor(rule)
 		rule = rule.DeepCopy()
 		rule.Spec.Taint.Effect = resourcev1.DeviceTaintEffectNoExecute
 	}
-	if !any || effect != resourcev1.DeviceTaintEffectNone && effect != resourcev1.DeviceTaintEffectNoExecute {
+	if !some || effect != resourcev1.DeviceTaintEffectNone && effect != resourcev1.DeviceTaintEffectNoExecute {
 		return n, nil
 	}
 	pods, namespaces := map[object.Key]bool{}, map[string]bool{}

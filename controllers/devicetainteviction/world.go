@@ -75,8 +75,8 @@ func valuesOf(claim *resourcev1.ResourceClaim) []string {
 }
 
 // ruleValue returns the value with the fewest claims that has all claims whose devices a rule
-// selects. any is false if it selects none.
-func ruleValue(rule *resourcev1.DeviceTaintRule) (value string, any bool) {
+// selects. some is false if it selects none.
+func ruleValue(rule *resourcev1.DeviceTaintRule) (value string, some bool) {
 	s := rule.Spec.DeviceSelector
 	switch {
 	case s == nil:
