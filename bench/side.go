@@ -55,6 +55,14 @@ type readings map[string]float64
 // sideCase is the hidden case that a measuring process runs.
 const sideCase = "side"
 
+// endWith ends the process when the one that started it ends, however it does: the system closes
+// its end of the pipe then. A peer whose server is gone would retry for ever, on a processor that
+// the next measurement needs.
+func endWith(lifeline io.Reader) {
+	_, _ = io.Copy(io.Discard, lifeline) // an error is the end as well
+	os.Exit(1)
+}
+
 // runSide measures in this process, as args say, and writes the readings to out.
 func runSide(ctx context.Context, args []string, out io.Writer) error {
 	var s sideSpec
@@ -96,6 +104,9 @@ func (s *sideSpec) run(ctx context.Context) (readings, error) {
 	command := exec.CommandContext(ctx, self, sideCase, string(spec))
 	var out, trouble bytes.Buffer
 	command.Stdout, command.Stderr = &out, &trouble
+	if _, err := command.StdinPipe(); err != nil { // which endWith reads; Run closes it after the end
+		return nil, fmt.Errorf("starting a process to measure %s in: %w", s.Side, err)
+	}
 	if err := command.Run(); err != nil {
 		text := trouble.Bytes()
 		return nil, fmt.Errorf("measuring %s of %s: %w: %s", s.Side, s.Kind, err, text[max(0, len(text)-2000):])

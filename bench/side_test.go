@@ -4,7 +4,11 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -17,6 +21,33 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
+}
+
+func TestASideEndsWithTheProcessThatStartedIt(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{}, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; panic(http.ErrAbortHandler) }))
+	defer server.Close()
+	for _, side := range []string{"setpoint", "client-go"} {
+		command := exec.CommandContext(t.Context(), self, sideCase, fmt.Sprintf(`{"Case":"relist","Side":%q,"Kind":"pods","Server":%q,"Objects":1}`, side, server.URL))
+		lifeline, err := command.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-asked // it works
+		if err := lifeline.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := command.Wait(); err == nil || command.ProcessState.ExitCode() != 1 {
+			t.Errorf("%s ended with %v", side, err)
+		}
+	}
 }
 
 func TestCasesMeasureBothSides(t *testing.T) {
