@@ -226,7 +226,7 @@ func (r *reconciler) give(ctx context.Context, node *corev1.Node) (controller.Re
 // reclaim releases the ranges of Nodes that are gone without a deletion that the informer saw:
 // a Node that was created and deleted while the informer had no connection. It reports whether
 // there were any.
-func (r *reconciler) reclaim(ctx context.Context) (any bool) {
+func (r *reconciler) reclaim(ctx context.Context) (released bool) {
 	nodes := r.nodes.Snapshot()
 	for _, name := range r.book.names() {
 		key := object.Key{Name: name}
@@ -234,10 +234,10 @@ func (r *reconciler) reclaim(ctx context.Context) (any bool) {
 			continue
 		}
 		if _, err := r.nodes.Server().Get(ctx, key); apierrors.IsNotFound(err) {
-			any = r.book.release(name) > 0 || any
+			released = r.book.release(name) > 0 || released
 		}
 	}
-	return any
+	return released
 }
 
 // wait notes that a Node waits for a range, and reports whether that is new.

@@ -37,16 +37,6 @@ func notBuiltIn() []absentController {
 	return slices.DeleteFunc(all, func(a absentController) bool { return builtIn[a.name()] })
 }
 
-// inNamespaces returns a kind of version v1 whose objects are in namespaces.
-func inNamespaces(group, plural, kind string) object.Resource {
-	return object.Resource{Group: group, Version: "v1", Plural: plural, Kind: kind, Namespaced: true}
-}
-
-// withoutNamespace returns a kind of version v1 whose objects are in no namespace.
-func withoutNamespace(group, plural, kind string) object.Resource {
-	return object.Resource{Group: group, Version: "v1", Plural: plural, Kind: kind}
-}
-
 // name returns the full name.
 func (a absentController) name() string {
 	name, _, _ := strings.Cut(a.names, " ")

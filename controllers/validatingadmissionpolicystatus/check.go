@@ -79,7 +79,7 @@ func newChecker(policy *admissionv1.ValidatingAdmissionPolicy, kind Kind, params
 // types are known there, and objects are not.
 // Source: k8s.io/apiserver/pkg/admission/plugin/cel, convertCelTypeToDeclType.
 func composed(t *cel.Type) *cel.Type {
-	switch t.Kind() {
+	switch t.Kind() { //nolint:exhaustive // all others are dynamic
 	case cel.ListKind:
 		return cel.ListType(composed(t.Parameters()[0]))
 	case cel.MapKind:

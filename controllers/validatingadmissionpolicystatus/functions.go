@@ -49,7 +49,7 @@ func signatures() []signature {
 	var (
 		text, yes, number = cel.StringType, cel.BoolType, cel.IntType
 		texts             = cel.ListType(text)
-		any               = cel.TypeParamType("A")
+		element           = cel.TypeParamType("A")
 	)
 	all := []signature{
 		// URLs
@@ -66,8 +66,8 @@ func signatures() []signature {
 		member("findAll", texts, text, text),
 		member("findAll", texts, text, text, number),
 		// lists
-		member("indexOf", number, cel.ListType(any), any),
-		member("lastIndexOf", number, cel.ListType(any), any),
+		member("indexOf", number, cel.ListType(element), element),
+		member("lastIndexOf", number, cel.ListType(element), element),
 		member("includes", yes, cel.DynType, cel.DynType),
 		// quantities
 		function("quantity", quantityType, text),

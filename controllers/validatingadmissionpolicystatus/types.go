@@ -4,6 +4,7 @@
 package validatingadmissionpolicystatus
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -83,9 +84,8 @@ func (s *Schema) withMetadata() *Schema {
 		return s
 	}
 	whole := *s
-	whole.Properties = map[string]*Schema{}
-	for name, property := range s.Properties {
-		whole.Properties[name] = property
+	if whole.Properties = maps.Clone(s.Properties); whole.Properties == nil {
+		whole.Properties = map[string]*Schema{}
 	}
 	whole.Properties["kind"] = &Schema{Type: "string"}
 	whole.Properties["apiVersion"] = &Schema{Type: "string"}

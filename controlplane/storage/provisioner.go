@@ -27,21 +27,21 @@ import (
 // Reasons of Events, and what was being done.
 // Source: sigs.k8s.io/sig-storage-lib-external-provisioner and external-resizer.
 const (
-	reasonProvisioning  = "Provisioning"
-	reasonProvisioned   = "ProvisioningSucceeded"
-	reasonNotMade       = "ProvisioningFailed"
-	reasonNotDeleted    = "VolumeFailedDelete"
-	reasonResizing      = "Resizing"
-	reasonResized       = "VolumeResizeSuccessful"
-	reasonNotResized    = "VolumeResizeFailed"
-	reasonModifying     = "VolumeModify"
-	reasonModified      = "VolumeModifySuccessful"
-	reasonNotModified   = "VolumeModifyFailed"
-	reasonInvalidKnob   = "InvalidSimulation"
-	actionProvision     = "Provision"
-	actionDelete        = "Delete"
-	actionResize        = "Resize"
-	actionModify        = "Modify"
+	reasonProvisioning = "Provisioning"
+	reasonProvisioned  = "ProvisioningSucceeded"
+	reasonNotMade      = "ProvisioningFailed"
+	reasonNotDeleted   = "VolumeFailedDelete"
+	reasonResizing     = "Resizing"
+	reasonResized      = "VolumeResizeSuccessful"
+	reasonNotResized   = "VolumeResizeFailed"
+	reasonModifying    = "VolumeModify"
+	reasonModified     = "VolumeModifySuccessful"
+	reasonNotModified  = "VolumeModifyFailed"
+	reasonInvalidKnob  = "InvalidSimulation"
+	actionProvision    = "Provision"
+	actionDelete       = "Delete"
+	actionResize       = "Resize"
+	actionModify       = "Modify"
 )
 
 // provisioner makes, changes and deletes volumes.

@@ -66,7 +66,7 @@ func show(t *testing.T, cluster *controlplanetest.Cluster, number int) *exhibit 
 	}
 	e := &exhibit{t: t, cluster: cluster, namespace: cluster.Namespace(t), file: filepath.Join(t.TempDir(), "everything.yaml")}
 	rendered := strings.NewReplacer("NS", e.namespace, "OCTET", strconv.Itoa(number)).Replace(string(text))
-	if err := os.WriteFile(e.file, []byte(rendered), 0o600); err != nil {
+	if err := os.WriteFile(e.file, []byte(rendered), 0o600); err != nil { //nolint:gosec // a file of the test
 		t.Fatal(err)
 	}
 	e.kubectl("create", "-f", e.file)

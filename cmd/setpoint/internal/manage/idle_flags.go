@@ -29,7 +29,6 @@ func idleGroups() []idleGroup {
 	return []idleGroup{
 		{"controllersNotHere", []controllers.Flag{
 			idle("attach-detach-reconcile-sync-period", time.Minute).AtLeast(int64(time.Second)),
-			idle("concurrent-ephemeralvolume-syncs", 5).AtLeast(1),
 			idle("disable-attach-detach-reconcile-sync", false),
 			idle("disable-force-detach-on-timeout", false),
 		}},
@@ -51,12 +50,12 @@ func idleGroups() []idleGroup {
 			idle("log-flush-frequency", 5*time.Second).AtLeast(1),
 			idle("log-json-split-stream", false),
 			idle("log-text-split-stream", false),
-			idleText("log-json-info-buffer-size", "", "quantity", quantity),
-			idleText("log-text-info-buffer-size", "", "quantity", quantity),
-			idleText("vmodule", "", "pattern=N,...", levelsOfFiles),
+			idleText("log-json-info-buffer-size", "quantity", quantity),
+			idleText("log-text-info-buffer-size", "quantity", quantity),
+			idleText("vmodule", "pattern=N,...", levelsOfFiles),
 		}},
 		{"compatibility", []controllers.Flag{
-			idleText("show-hidden-metrics-for-version", "", "string", previousVersion),
+			idleText("show-hidden-metrics-for-version", "string", previousVersion),
 		}},
 	}
 }
@@ -66,9 +65,9 @@ func idle[T bool | int | string | time.Duration](name string, byDefault T) contr
 	return controllers.Flag{Name: name, Into: &byDefault}
 }
 
-// idleText is one with a form of its own.
-func idleText(name, byDefault, kind string, check func(string) error) controllers.Flag {
-	return controllers.Flag{Name: name, Into: &checkedText{byDefault, kind, check}}
+// idleText is one with a form of its own. Its default is empty.
+func idleText(name, kind string, check func(string) error) controllers.Flag {
+	return controllers.Flag{Name: name, Into: &checkedText{kind: kind, check: check}}
 }
 
 // idleFlags are those flags on a command line.

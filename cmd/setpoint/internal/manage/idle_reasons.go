@@ -40,7 +40,6 @@ var idleReasons = map[string]string{
 // controller declares has an effect, and is not looked up here.
 var idleUntil = map[string]string{
 	"attach-detach-reconcile-sync-period":  "persistentvolume-attach-detach-controller",
-	"concurrent-ephemeralvolume-syncs":     "ephemeral-volume-controller",
 	"disable-attach-detach-reconcile-sync": "persistentvolume-attach-detach-controller",
 	"disable-force-detach-on-timeout":      "persistentvolume-attach-detach-controller",
 }
