@@ -361,6 +361,7 @@ var elsewhere = map[string]string{
 	"legacy-serviceaccount-token-cleaner-controller":                 "its own folder: it works once a day",
 	"bootstrap-signer-controller":                                    "its own folder",
 	"storage-version-migrator-controller":                            "its own folder: its patches change nothing, and this test takes such writes for a mistake",
+	"selinux-warning-controller":                                     "its own folder: it writes Events alone",
 	"token-cleaner-controller":                                       "its own folder",
 	"kube-apiserver-serving-clustertrustbundle-publisher-controller": "its own folder: a cluster has one of its objects",
 	"podcertificaterequest-cleaner-controller":                       "its own folder: it deletes what is 15 minutes old",

@@ -27,7 +27,6 @@ func notBuiltIn() []absentController {
 		{names: "cloud-node-lifecycle-controller cloud-node-lifecycle"},
 		{names: "node-route-controller route"},
 		{names: "persistentvolume-attach-detach-controller attachdetach"},
-		{names: "selinux-warning-controller"},
 		{names: "service-lb-controller service"},
 	}
 	builtIn := map[string]bool{}

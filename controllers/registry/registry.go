@@ -42,6 +42,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/resourcepoolstatusrequest"
 	"github.com/setpoint-io/setpoint/controllers/resourcequota"
 	"github.com/setpoint-io/setpoint/controllers/rootcapublisher"
+	"github.com/setpoint-io/setpoint/controllers/selinuxwarning"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccount"
 	"github.com/setpoint-io/setpoint/controllers/serviceaccounttoken"
 	"github.com/setpoint-io/setpoint/controllers/servicecidr"
@@ -95,6 +96,7 @@ func Known() []*controllers.Descriptor {
 		resourcepoolstatusrequest.Descriptor(),
 		resourcequota.Descriptor(),
 		rootcapublisher.Descriptor(),
+		selinuxwarning.Descriptor(),
 		serviceaccount.Descriptor(),
 		serviceaccounttoken.Descriptor(),
 		servicecidr.Descriptor(),
