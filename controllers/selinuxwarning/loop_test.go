@@ -85,6 +85,15 @@ func (c *cluster) addClaim() {
 	managertest.Settle()
 }
 
+// addBound adds the claim data, and the volume disk that it is bound to.
+func (c *cluster) addBound() {
+	c.t.Helper()
+	c.addVolume()
+	c.reserve("uid-of-claim")
+	c.addClaim()
+	c.bind()
+}
+
 // bind binds the claim to the volume disk.
 func (c *cluster) bind() {
 	c.t.Helper()
@@ -93,16 +102,23 @@ func (c *cluster) bind() {
 	}))
 }
 
-// addVolume adds the volume disk of a CSI driver, which is bound to the claim.
+// addVolume adds the volume disk of a CSI driver, which is bound to no claim.
 func (c *cluster) addVolume() {
 	c.Add(c.volumes, &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "disk"},
 		Spec: corev1.PersistentVolumeSpec{
-			ClaimRef:               &corev1.ObjectReference{Namespace: "ns", Name: "data", UID: "uid-of-claim"},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example", VolumeHandle: "disk"}},
 		},
 	})
 	managertest.Settle()
+}
+
+// reserve makes the volume disk refer to the claim of a UID.
+func (c *cluster) reserve(uid types.UID) {
+	c.t.Helper()
+	c.change(fakeapi.Change(c.volumes, object.Key{Name: "disk"}, func(volume *corev1.PersistentVolume) {
+		volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "ns", Name: "data", UID: uid}
+	}))
 }
 
 func (c *cluster) addDriver(mounts bool) {
@@ -190,9 +206,10 @@ func TestPodsThatDifferInThePolicyGetEventsAboutIt(t *testing.T) {
 // A Pod waits for its claim, its volume and its driver, in whichever order they come.
 func TestAPodWaitsForItsVolume(t *testing.T) {
 	for name, order := range map[string][]string{
-		"claim-first":  {"claim", "binding", "volume", "driver"},
-		"volume-first": {"driver", "volume", "claim", "binding"},
-		"pods-last":    {"driver", "volume", "claim", "binding", "pods"},
+		"driver-last":      {"claim", "binding", "volume", "reservation by name", "reservation", "driver"},
+		"reservation-last": {"driver", "volume", "reservation by name", "claim", "binding", "reservation"},
+		"binding-last":     {"driver", "volume", "reservation", "claim", "binding"},
+		"pods-last":        {"driver", "volume", "reservation", "claim", "binding", "pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -202,7 +219,9 @@ func TestAPodWaitsForItsVolume(t *testing.T) {
 					pods()
 				}
 				steps := map[string]func(){
-					"claim": c.addClaim, "binding": c.bind, "volume": c.addVolume, "driver": func() { c.addDriver(true) }, "pods": pods,
+					"claim": c.addClaim, "binding": c.bind, "volume": c.addVolume,
+					"reservation by name": func() { c.reserve("") }, "reservation": func() { c.reserve("uid-of-claim") },
+					"driver": func() { c.addDriver(true) }, "pods": pods,
 				}
 				for _, step := range order {
 					c.want("before "+step, 0, 0)
@@ -218,9 +237,7 @@ func TestAChangeOfTheDriverChangesItsVolumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.addDriver(false)
-		c.addClaim()
-		c.bind()
-		c.addVolume()
+		c.addBound()
 		c.addPods(newPod("ns", "one", "s0:c1"), newPod("ns", "two", "s0:c2"))
 		c.start()
 		c.want("without labels", 0, 0)
@@ -259,20 +276,68 @@ func TestAPodWithSeveralLabelsGetsOneEventForAVolume(t *testing.T) {
 	})
 }
 
-// A claim with the name of that of an ephemeral volume is not the Pod's.
-func TestAClaimOfAnotherOwnerIsNotTheVolumeOfThePod(t *testing.T) {
+// A claim with the name of an ephemeral volume's is the volume of the Pod that owns it, and of no
+// other Pod.
+func TestAnEphemeralVolumeIsTheClaimThatThePodOwns(t *testing.T) {
+	for name, c := range map[string]struct {
+		owner     types.UID
+		conflicts int
+	}{"own": {"uid-of-da", 2}, "foreign": {"uid-of-another", 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				on := newCluster(t).start()
+				on.addDriver(true)
+				on.addVolume()
+				on.change(fakeapi.Change(on.volumes, object.Key{Name: "disk"}, func(volume *corev1.PersistentVolume) {
+					volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "ns", Name: "da-ta", UID: "uid-of-claim"}
+				}))
+				owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "da", UID: c.owner, Controller: new(true)}
+				on.Add(on.claims, &corev1.PersistentVolumeClaim{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "da-ta", UID: "uid-of-claim", OwnerReferences: []metav1.OwnerReference{owner}},
+					Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "disk"},
+					Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
+				})
+				ephemeral, named := newPod("ns", "da", "s0:c1"), newPod("ns", "two", "s0:c2")
+				ephemeral.Spec.Volumes[0] = corev1.Volume{Name: "ta", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}
+				ephemeral.Spec.Containers[0].VolumeMounts[0].Name = "ta"
+				named.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "da-ta"
+				on.addPods(ephemeral, named)
+				on.want("with the claim", c.conflicts, c.conflicts)
+			})
+		})
+	}
+}
+
+// Only the creation, the end and the deletion of a Pod, and a change of its spec, start a run.
+func TestTheStatusOfAPodAndOfItsClaimStartsNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t).start()
+		c := newCluster(t)
 		c.addDriver(true)
-		c.addClaim()
-		c.bind()
-		c.addVolume()
-		own := newPod("ns", "data", "s0:c1")
-		own.Name, own.Spec.Volumes[0].Name = "da", "ta"
-		own.Spec.Containers[0].VolumeMounts[0].Name = "ta"
-		own.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}
-		c.addPods(own, newPod("ns", "two", "s0:c2"))
-		c.want("of the name da-ta", 0, 0)
+		c.addBound()
+		pod := newPod("ns", "one", "s0:c1")
+		c.addPods(pod)
+		c.start()
+		runs := func() int { return int(c.process.Runs().Stats().Runs) }
+		before := runs()
+		c.change(fakeapi.Change(c.pods, object.KeyOf(pod), func(pod *corev1.Pod) {
+			pod.Status.Phase, pod.Status.Message, pod.Labels = corev1.PodRunning, "runs", map[string]string{"a": "b"}
+		}))
+		c.change(fakeapi.Change(c.claims, object.Key{Namespace: "ns", Name: "data"}, func(claim *corev1.PersistentVolumeClaim) {
+			claim.Labels = map[string]string{"a": "b"}
+		}))
+		c.change(fakeapi.Change(c.volumes, object.Key{Name: "disk"}, func(volume *corev1.PersistentVolume) {
+			volume.Labels = map[string]string{"a": "b"}
+		}))
+		c.change(fakeapi.Change(c.drivers, object.Key{Name: "csi.example"}, func(driver *storagev1.CSIDriver) {
+			driver.Labels = map[string]string{"a": "b"}
+		}))
+		if n := runs() - before; n != 0 {
+			t.Errorf("changes that do not matter have started %d runs", n)
+		}
+		c.change(fakeapi.Change(c.pods, object.KeyOf(pod), func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }))
+		if n := runs() - before; n != 1 {
+			t.Errorf("the end of the Pod has started %d runs, want 1", n)
+		}
 	})
 }
 

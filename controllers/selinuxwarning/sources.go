@@ -38,13 +38,12 @@ func ended(pod cache.Item[*corev1.Pod]) bool {
 
 // changesVolume chooses the events after which a claim has a volume, or has it no more.
 func changesVolume(e cache.Event[*corev1.PersistentVolumeClaim]) bool {
-	if e.Old.Exists() && e.New.Exists() && e.Kind != cache.Replaced {
-		return boundTo(e.Old) != boundTo(e.New)
-	}
-	return boundTo(e.Item()) != ""
+	was, is := boundTo(e.Old), boundTo(e.New)
+	return was != is || e.Kind == cache.Replaced && is != ""
 }
 
-// boundTo returns the name of the volume that a claim is bound to, or "".
+// boundTo returns the name of the volume that a claim is bound to, or "". It is "" for an item that
+// does not exist.
 func boundTo(claim cache.Item[*corev1.PersistentVolumeClaim]) string {
 	phase, _ := claim.Text(claimPhase)
 	volume, _ := claim.Text(claimVolume)
