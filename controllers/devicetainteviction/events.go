@@ -108,16 +108,17 @@ func taintsChanged(e cache.Event[*resourcev1.ResourceSlice]) bool {
 	return err != nil || !equality.Semantic.DeepEqual(before, now)
 }
 
-// taints are what of a slice matters here.
+// taints are what of a slice matters here. The fields are exported because the comparison of
+// package equality panics over others.
 type taints struct {
-	driver, pool string
-	generation   int64
-	of           []deviceTaint
+	Driver, Pool string
+	Generation   int64
+	Of           []deviceTaint
 }
 
 type deviceTaint struct {
-	device string
-	taint  resourcev1.DeviceTaint
+	Device string
+	Taint  resourcev1.DeviceTaint
 }
 
 func taintsOf(item cache.Item[*resourcev1.ResourceSlice]) (*taints, error) {
@@ -128,11 +129,11 @@ func taintsOf(item cache.Item[*resourcev1.ResourceSlice]) (*taints, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &taints{driver: slice.Spec.Driver, pool: slice.Spec.Pool.Name, generation: slice.Spec.Pool.Generation}
+	t := &taints{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name, Generation: slice.Spec.Pool.Generation}
 	for _, device := range slice.Spec.Devices {
 		for _, taint := range device.Taints {
 			if taint.Effect == resourcev1.DeviceTaintEffectNoExecute {
-				t.of = append(t.of, deviceTaint{device.Name, taint})
+				t.Of = append(t.Of, deviceTaint{device.Name, taint})
 			}
 		}
 	}

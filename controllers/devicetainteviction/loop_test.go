@@ -174,7 +174,7 @@ func TestAPodGoesWhenItsDeviceIsTaintedAndOthersStay(t *testing.T) {
 		c.addPod("a", "d0")
 		c.addPod("b", "d1")
 		c.addPod("calm", "d0", resourcev1.DeviceToleration{Operator: resourcev1.DeviceTolerationOpExists})
-		c.start() // the server does not serve DeviceTaintRules
+		p := c.start() // the server does not serve DeviceTaintRules
 		var said *corev1.PodCondition
 		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
 			if q.Verb == "delete" {
@@ -195,6 +195,11 @@ func TestAPodGoesWhenItsDeviceIsTaintedAndOthersStay(t *testing.T) {
 			t.Errorf("before it was deleted, the Pod had the condition %v", said)
 		}
 		pass(time.Second)
+		for _, warning := range p.Warnings() {
+			if strings.Contains(warning, "panic") {
+				t.Errorf("the log says: %s", warning)
+			}
+		}
 		if notes := c.notes(); !slices.Equal(notes, []string{"DeviceTaintManagerEviction: Marking for deletion a"}) {
 			t.Errorf("the Events say %q", notes)
 		}
