@@ -61,7 +61,8 @@ func notAllocated(pod *corev1.Pod, claim *resourcev1.ResourceClaim) controller.R
 	}
 	if c := podstate.Condition(pod, corev1.PodScheduled); c != nil && c.Message != "" {
 		reason.Text += ": {message}"
-		reason.Params = append(reason.Params, controller.With("message", c.Message)...)
+		message := strings.TrimSuffix(c.Message, ".") // words may follow it
+		reason.Params = append(reason.Params, controller.With("message", message)...)
 	}
 	return reason
 }
