@@ -120,7 +120,7 @@ func (p *pass) run() {
 		}
 	}
 
-	begun := !p.due(start.Add(p.does.start.of(p.pod.UID, "start", 0)))
+	begun := !p.due(start.Add(p.does.start.of(p.pod.UID, "start", 0))) && p.does.unprepared == ""
 	initialized := p.initContainers(begun)
 	p.containers(begun && initialized)
 	p.ephemeralContainers()

@@ -107,6 +107,7 @@ func newNode(i int, opts Options) (*corev1.Node, error) {
 type kubeletInfo struct {
 	version string
 	port    int32 // of their server; 0 if there is none
+	claims  bool  // the API server serves ResourceClaims
 }
 
 // nodeStatus returns the status that the Node should have now, or nil if the one

@@ -43,8 +43,8 @@ const NoLimit time.Duration = -1
 // Options configures the simulation. Config is needed, all else has a default.
 type Options struct {
 	// Config reaches the API server. Its user may do everything with Nodes, Pods,
-	// Leases in kube-node-lease and Events. It is copied; its limits on requests
-	// are not used, because Workers limits them.
+	// Leases in kube-node-lease and Events, and read ResourceClaims. It is copied;
+	// its limits on requests are not used, because Workers limits them.
 	Config *rest.Config
 
 	// Nodes is how many Nodes there are, named node-0, node-1, … Simulated Nodes

@@ -30,6 +30,8 @@ func (s *simulation) playPod(ctx context.Context, name types.NamespacedName) (wa
 			return s.store.failsFirst(state, container, run, first)
 		}
 		s.tell(ctx, state, pod, problems)
+		does.unprepared = s.store.unprepared(pod)
+		s.tellUnprepared(ctx, state, pod, does.unprepared)
 		where, err := s.store.network(pod, node)
 		if err != nil {
 			return time.Time{}, fmt.Errorf("giving the pod an address: %w", err)

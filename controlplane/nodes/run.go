@@ -106,6 +106,17 @@ func Run(ctx context.Context, opts Options) error {
 		case <-ctx.Done():
 			return
 		}
+		// Claims come before Pods too: a Pod would wait for a claim that only was not listed yet.
+		if s.about.claims {
+			s.store.withClaims()
+			claimsListed := make(chan struct{})
+			running.Go(func() { s.followClaims(ctx, sync.OnceFunc(func() { close(claimsListed) })) })
+			select {
+			case <-claimsListed:
+			case <-ctx.Done():
+				return
+			}
+		}
 		podsListed := make(chan struct{})
 		running.Go(func() { s.followPods(ctx, sync.OnceFunc(func() { close(podsListed) })) })
 		select {
@@ -187,6 +198,9 @@ func (s *simulation) registerOnce(ctx context.Context) error {
 		return fmt.Errorf("reading the version of the API server: %w", err)
 	}
 	s.about.version = server.GitVersion
+	if s.about.claims, err = s.servesClaims(ctx); err != nil {
+		return err
+	}
 
 	list, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -33,6 +34,7 @@ type store struct {
 	mu        sync.Mutex
 	nodes     map[string]*nodeState
 	pods      map[types.NamespacedName]*podState
+	claims    map[types.NamespacedName]*resourcev1.ResourceClaim // nil unless they are followed
 	addresses *addresses
 }
 
@@ -45,6 +47,7 @@ type podState struct {
 
 	memo     memo
 	reported string   // the problems of its annotations that were logged already
+	waits    string   // the claim that it waits for, as an Event named it last
 	stage    *playing // the Stage that plays it
 }
 

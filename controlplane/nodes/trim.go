@@ -21,6 +21,7 @@ func (s *stages) trim(pod *corev1.Pod) {
 		RestartPolicy:         spec.RestartPolicy,
 		ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
 		ReadinessGates:        spec.ReadinessGates,
+		ResourceClaims:        spec.ResourceClaims,
 		InitContainers:        trimContainers(spec.InitContainers),
 		Containers:            trimContainers(spec.Containers),
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/setpoint-io/setpoint/controlplane"
+	"github.com/setpoint-io/setpoint/controlplane/devices"
 	"github.com/setpoint-io/setpoint/controlplane/metrics"
 	"github.com/setpoint-io/setpoint/controlplane/nodes"
 	"github.com/setpoint-io/setpoint/controlplane/storage"
@@ -50,9 +51,12 @@ func runUntilStopped(ctx context.Context, opts controlplane.Options, nodeCount i
 		return err
 	}
 	stopNodes, err := startNodes(ctx, cp, nodeCount, opts.Logger, r)
-	stopStorage := func() {}
+	stopStorage, stopDevices := func() {}, func() {}
 	if err == nil {
 		stopStorage, err = startStorage(ctx, cp, nodeCount, opts.Logger)
+	}
+	if err == nil {
+		stopDevices, err = startDevices(ctx, cp, nodeCount, opts.Logger)
 	}
 	if err == nil {
 		r.ready(cp)
@@ -67,6 +71,7 @@ func runUntilStopped(ctx context.Context, opts controlplane.Options, nodeCount i
 	} else {
 		r.send(message{State: "stopping", Reason: context.Cause(ctx).Error()})
 	}
+	stopDevices()
 	stopStorage()
 	stopNodes()
 	stopCtx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), stopTimeout, fmt.Errorf("not done within %s", stopTimeout))
@@ -128,16 +133,39 @@ func startStorage(ctx context.Context, cp *controlplane.ControlPlane, nodeCount 
 	if nodeCount == 0 {
 		return func() {}, nil
 	}
-	storageCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	return startDriver(ctx, cp, func(ctx context.Context, onReady func()) error {
+		return storage.Run(ctx, storage.Options{
+			Config:  cp.AdminConfig(),
+			OnReady: onReady,
+			Logger:  orWarnings(logger).With("component", "storage"),
+		})
+	})
+}
+
+// startDevices returns when the DeviceClass of the simulated devices exists, if the API server has
+// such. Without simulated nodes there are none. The function it returns, never nil, ends them.
+func startDevices(ctx context.Context, cp *controlplane.ControlPlane, nodeCount int, logger *slog.Logger) (stop func(), err error) {
+	if nodeCount == 0 {
+		return func() {}, nil
+	}
+	return startDriver(ctx, cp, func(ctx context.Context, onReady func()) error {
+		return devices.Run(ctx, devices.Options{
+			Config:  cp.AdminConfig(),
+			OnReady: onReady,
+			Logger:  orWarnings(logger).With("component", "devices"),
+		})
+	})
+}
+
+// startDriver starts a simulated driver and returns when it is ready, or why it will not be. The
+// function it returns, never nil, ends it.
+func startDriver(ctx context.Context, cp *controlplane.ControlPlane, run func(ctx context.Context, onReady func()) error) (stop func(), err error) {
+	driverCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ready, ended := make(chan struct{}), make(chan struct{})
 	var refused error // read after ended
 	go func() {
 		defer close(ended)
-		refused = storage.Run(storageCtx, storage.Options{
-			Config:  cp.AdminConfig(),
-			OnReady: func() { close(ready) },
-			Logger:  orWarnings(logger).With("component", "storage"),
-		})
+		refused = run(driverCtx, func() { close(ready) })
 	}()
 	stop = func() {
 		cancel()
