@@ -193,9 +193,6 @@ func TestSizesOfCasesThatAreTooSmallLeaveSomethingToMeasure(t *testing.T) {
 	if n := smallJobs(1); n != 1 {
 		t.Errorf("%d small Jobs, want 1", n)
 	}
-	if n := (&scene{size: 1}).attached(); n != 1 {
-		t.Errorf("%d volumes are attached, want 1", n)
-	}
 	if n := (&scene{size: 1}).budgets(); n != 1 {
 		t.Errorf("%d budgets, want 1", n)
 	}

@@ -49,7 +49,7 @@
 //	hpa           500 autoscalers of 1,000 Pods on simulated Nodes: at rest, and when all Pods use twice the CPU
 //
 //	quota         200 quotas, under 1,000 creations and deletions of Pods and ConfigMaps a second
-//	volumes       5,000 claims of the simulated driver, and 2,000 volumes on 100 Nodes that are drained
+//	volumes       5,000 claims of the simulated driver
 //	everything    all controllers on 1,000 simulated Nodes: at rest, and started with 50,000 objects
 //
 // In the first four of the second list a Pod has no node: as soon as it is created, a client writes that it is ready or
