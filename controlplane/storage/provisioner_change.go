@@ -51,7 +51,7 @@ func (s *provisioner) resize(ctx context.Context, claim *corev1.PersistentVolume
 	switch {
 	case v.err != nil:
 		s.recorder.Warning(claim, reasonNotResized, actionResize, "resize volume %q by resizer %q failed: %v", volume.Name, Driver, v.err)
-		return controller.Result{After: v.wait}, nil
+		return controller.Result{After: v.wait}, nil //nolint:nilerr // an Event has the failure that the knobs ask for, which is none of the loop
 	case !v.done:
 		return controller.Result{After: v.wait}, nil
 	}
@@ -115,7 +115,7 @@ func (s *provisioner) modify(ctx context.Context, claim *corev1.PersistentVolume
 	switch {
 	case v.err != nil:
 		s.recorder.Warning(claim, reasonNotModified, actionModify, "%v", v.err)
-		return controller.Result{After: v.wait}, nil
+		return controller.Result{After: v.wait}, nil //nolint:nilerr // an Event has the failure that the knobs ask for, which is none of the loop
 	case !v.done:
 		return controller.Result{After: v.wait}, nil
 	}

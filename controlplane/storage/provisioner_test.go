@@ -6,6 +6,7 @@ package storage
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -76,9 +77,7 @@ func (c *cluster) ask(class string, annotations map[string]string) *corev1.Persi
 			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		},
 	}
-	for name, value := range annotations {
-		claim.Annotations[name] = value
-	}
+	maps.Copy(claim.Annotations, annotations)
 	c.must(c.claims.Add(claim))
 	pass(10 * time.Millisecond)
 	return c.claim()
