@@ -29,7 +29,8 @@
 // The language is that of API servers of 1.37: package cel-go with the same options and
 // libraries, and with Kubernetes' own functions. Only their signatures are declared here
 // (functions.go), since nothing is evaluated: the module k8s.io/apiserver, which has them, requires
-// etcd and gRPC. A test of the module of the control plane compares the warnings with upstream's
+// etcd and gRPC. cel-go makes the program 9.5 MB larger, of which an idle manager has some 5 MB of
+// clean pages and 0.7 MB of memory; a program of its own for one controller was not worth them. A test of the module of the control plane compares the warnings with upstream's
 // checker, and the functions with upstream's libraries, name by name.
 //
 // Behaviour is that of kube-controller-manager's controller of the same name
