@@ -166,6 +166,7 @@ func TestAVolumeIsMadeForAClaimAndDeletedAfterIt(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "a"},
 			Spec:       storagev1.VolumeAttachmentSpec{Attacher: Driver, NodeName: "n", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume.Name}},
 		}))
+		pass(10 * time.Millisecond) // the driver sees the attachment before the volume is released
 		c.change(volume, func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeReleased })
 		if notes := c.notes(reasonNotDeleted); c.volume(c.claim()) == nil || !slices.Contains(notes, "persistentvolume "+volume.Name+" is still attached to node n") {
 			t.Errorf("the Events are %q", notes)
