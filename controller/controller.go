@@ -66,6 +66,7 @@ type core struct {
 	informers []cache.Handle
 	states    map[cache.Handle]func(object.Key) (object.Object, error) // reads an object of an informer
 	heard     heard
+	shows     []shown      // see Shows
 	runs      *runs.Record // nil: runs are not recorded
 	recorder  *runs.Loop   // of runs; made when the loop runs
 

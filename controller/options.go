@@ -20,7 +20,7 @@ import (
 //   - What a run sees: [Reads], [WriteWait].
 //   - How many runs at a time, in which order: [Workers], [Fair], [FairBy].
 //   - When a run has failed, and what follows: [Timeout], [RateLimit], [MaxRetries], [OnGivingUp].
-//   - The rest: [Grace] for a stop, [Log].
+//   - The rest: [Grace] for a stop, [Log], [Shows] for debug pages.
 //
 // An option about keys, such as [For] or [RateLimit], fits the loops over keys of one type. A
 // loop over other keys is refused by the manager that it is added to, and by Run.

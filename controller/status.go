@@ -29,12 +29,15 @@ type Status struct {
 	// Panics has the panics that the loop has recovered from, by the part that panicked: the
 	// reconciler, a predicate or a mapping of a source, a feed.
 	Panics map[string]Panic
+	// Details has what the controller itself shows, see [Shows].
+	Details []Detail
 }
 
-// Status returns the state of the loop, with up to keys running, ready and delayed keys each.
+// Status returns the state of the loop, with up to keys running, ready and delayed keys each,
+// and as many lines of each detail.
 // It is safe for concurrent use.
 func (c *Keyed[K]) Status(keys int) Status {
-	s := Status{Queue: c.queue.Stats(), Keys: inText(c.queue.Inspect(keys)), Waiting: c.own.held(), Panics: c.panics.all()}
+	s := Status{Queue: c.queue.Stats(), Keys: inText(c.queue.Inspect(keys)), Waiting: c.own.held(), Panics: c.panics.all(), Details: c.details(keys)}
 	s.Failed, s.Failures, s.GivenUp = c.failures.all()
 	return s
 }

@@ -186,6 +186,11 @@ func writeController(w io.Writer, c controller.Loop, limit int) {
 		p := s.Panics[of]
 		fmt.Fprintf(page, "  %s\tpanic of %s, %d times, the last time %s ago\t%s\n", firstLine(p.Object), of, p.Times, ago(p.At), firstLine(p.Text))
 	}
+	for _, d := range s.Details {
+		for _, line := range d.Lines {
+			fmt.Fprintf(page, "  %s: %s\n", d.Title, firstLine(line))
+		}
+	}
 }
 
 // panicked returns how many panics of a loop were contained.

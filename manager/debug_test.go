@@ -6,6 +6,7 @@ package manager_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -50,6 +51,7 @@ func TestDebugPageShowsWhatIsGivenUpAndWhatPanics(t *testing.T) {
 			}
 			add(object.Key{Name: "mapped"})
 		}),
+		controller.Shows("operations", func(limit int) []string { return []string{fmt.Sprint("up to ", limit, " of them\nand more")} }),
 		controller.MaxRetries(2), controller.RateLimit(&workqueue.Exponential[object.Key]{Base: time.Millisecond}))); err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +64,7 @@ func TestDebugPageShowsWhatIsGivenUpAndWhatPanics(t *testing.T) {
 		`^  mapped +given up \S+ ago, failed 3 times +reconciling mapped: panic: burnt \.\.\.$`,
 		`^  mapped +panic of the reconciler, 3 times, the last time \S+ ago +burnt \.\.\.$`,
 		`^  ns/bad +panic of the mapping of pods, 1 times, the last time \S+ ago +no owner$`,
+		`^  operations: up to 20 of them \.\.\.$`,
 	} {
 		page := ""
 		waitFor(t, "the line "+line, func() bool {
