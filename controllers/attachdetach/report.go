@@ -1,0 +1,155 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attachdetach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// report writes which volumes are attached into the status of one Node, and carries out the checks
+// that detaches wait for. The kubelet mounts no volume that the status does not name, and says
+// before which volumes it is going to mount. So if the status does not name a volume, and the Node
+// as the server has it after that does not have it in use, the kubelet will not mount it.
+//
+// All volumes of a Node share one write and one check.
+func (r *reconciler) report(ctx context.Context, req controller.RequestOf[string]) (controller.Result, error) {
+	asked := r.asked(req.Key) // before the list is made, which then does not have them
+	key := object.Key{Name: req.Key}
+	node, err := r.nodes.Get(key)
+	switch {
+	case apierrors.IsNotFound(err):
+		node = nil
+	case err != nil:
+		return controller.Result{}, err
+	}
+	if node != nil {
+		if list := r.attachedTo(node); !slices.Equal(list, node.Status.VolumesAttached) {
+			if node, err = r.writeAttached(ctx, node, list); err != nil {
+				return controller.Result{}, err
+			}
+			r.answer(req.Key, asked, node)
+			return controller.Result{}, nil
+		}
+	}
+	if len(asked) == 0 {
+		return controller.Result{}, nil
+	}
+	live, err := r.nodes.Server().Get(ctx, key)
+	switch {
+	case apierrors.IsNotFound(err):
+		live = nil
+	case err != nil:
+		return controller.Result{}, fmt.Errorf("reading node %s before a detach: %w", req.Key, err)
+	}
+	if missing := r.answer(req.Key, asked, live); missing {
+		return controller.Result{}, errors.New("the cache does not show the status that the server has")
+	}
+	return controller.Result{}, nil
+}
+
+// asked returns the volumes at a node that wait for a check.
+func (r *reconciler) asked(node string) (all []corev1.UniqueVolumeName) {
+	r.spots.at(node, func(volume corev1.UniqueVolumeName) {
+		if m, _ := r.world.Actual(spot{volume, node}); m.check.stage == checkAsked {
+			all = append(all, volume)
+		}
+	})
+	return all
+}
+
+// attachedTo returns what the status of a Node has to name: volumes that are attached and are not
+// to be detached. Entries that stay keep their place, and so do those of other plugins.
+func (r *reconciler) attachedTo(node *corev1.Node) []corev1.AttachedVolume {
+	want := map[corev1.UniqueVolumeName]bool{}
+	add := func(volume corev1.UniqueVolumeName) {
+		if m, _ := r.world.Actual(spot{volume, node.Name}); m.check.stage == checkNone {
+			want[volume] = true
+		}
+	}
+	for _, item := range r.attachmentsOn.Find(node.Name) {
+		va, err := item.Object()
+		if err != nil || !va.Status.Attached || va.DeletionTimestamp != nil {
+			continue
+		}
+		if volume, ok := r.volumeOf(va); ok {
+			add(volume)
+		}
+	}
+	var remembered []corev1.UniqueVolumeName
+	r.spots.at(node.Name, func(volume corev1.UniqueVolumeName) { remembered = append(remembered, volume) })
+	for _, volume := range remembered {
+		if m, _ := r.world.Actual(spot{volume, node.Name}); m.attached {
+			add(volume)
+		}
+	}
+	var list []corev1.AttachedVolume
+	for _, entry := range node.Status.VolumesAttached {
+		if ofNoAttacher(entry.Name) {
+			add(entry.Name) // of an earlier process, until it is detached
+		}
+		if want[entry.Name] || !ours(entry.Name) {
+			list = append(list, entry)
+			delete(want, entry.Name)
+		}
+	}
+	for _, volume := range slices.Sorted(maps.Keys(want)) {
+		list = append(list, corev1.AttachedVolume{Name: volume})
+	}
+	return list
+}
+
+// writeAttached writes the list into the status of a Node, and returns the Node that the server
+// has after that.
+func (r *reconciler) writeAttached(ctx context.Context, node *corev1.Node, list []corev1.AttachedVolume) (*corev1.Node, error) {
+	patch, err := client.MergePatch(map[string]any{
+		"metadata": map[string]any{"uid": node.UID},
+		"status":   map[string]any{"volumesAttached": list},
+	})
+	if err != nil {
+		return nil, err
+	}
+	written, err := r.nodes.Sub("status").Patch(ctx, object.KeyOf(node), patch)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing the attached volumes into the status of node %s: %w", node.Name, err)
+	}
+	return written, nil
+}
+
+// answer ends checks by the Node that the server has, nil if it has none. It reports whether the
+// status still names one of the volumes; its check goes on then.
+func (r *reconciler) answer(node string, asked []corev1.UniqueVolumeName, live *corev1.Node) (missing bool) {
+	for _, volume := range asked {
+		if reports(live, volume) {
+			missing = true
+			continue
+		}
+		state := stateOf(live, volume)
+		r.world.Update(spot{volume, node}, func(m *memory) {
+			if m.check.stage != checkAsked {
+				return // it was called off
+			}
+			m.check.stage = checkPassed
+			// What the informer showed of the Node may be out of date.
+			if state.inUse && state.forced(m.check.force == forceTimeout) == forceNone {
+				m.check.stage = checkRefused
+			}
+		})
+		r.attendVolume(volume)
+	}
+	return missing
+}
