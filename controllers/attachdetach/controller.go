@@ -18,7 +18,6 @@ import (
 	"github.com/setpoint-io/setpoint/controller/worlds"
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/volumes"
-	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
 
@@ -48,9 +47,6 @@ type Options struct {
 	// failed. It may still succeed later.
 	OperationLimit time.Duration
 }
-
-// volumeKinds are what the controller is the main one of.
-var attachmentKind = object.Resource{Group: storagev1.GroupName, Version: "v1", Plural: "volumeattachments", Kind: "VolumeAttachment"}
 
 // Rights returns what the controller must be allowed to do. The caller owns the result.
 func Rights() []rbacv1.PolicyRule {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/controllers"
-	"github.com/setpoint-io/setpoint/object"
 )
 
 // Defaults returns upstream's choices. Upstream has no number of workers: it starts an operation
@@ -23,7 +22,6 @@ func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
 		Name: Name, Alias: "attachdetach", Account: "attachdetach-controller",
 		Summary:  "attaches volumes to the nodes of the Pods that use them, and detaches them when no Pod does",
-		ActsOn:   []object.Resource{attachmentKind},
 		Rights:   Rights(),
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {

@@ -57,7 +57,7 @@ func newCluster(t *testing.T, nodes ...string) *cluster {
 		pvs:         api.Serve(object.Resource{Version: "v1", Plural: "persistentvolumes", Kind: "PersistentVolume"}, fakeapi.WithStatus()),
 		nodes:       api.Serve(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}, fakeapi.WithStatus()),
 		drivers:     api.Serve(object.Resource{Group: "storage.k8s.io", Version: "v1", Plural: "csidrivers", Kind: "CSIDriver"}),
-		attachments: api.Serve(attachmentKind, fakeapi.WithStatus()),
+		attachments: api.Serve(object.Resource{Group: "storage.k8s.io", Version: "v1", Plural: "volumeattachments", Kind: "VolumeAttachment"}, fakeapi.WithStatus()),
 	}
 	api.Serve(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true})
 	var err error

@@ -34,7 +34,7 @@ type step struct {
 type what int
 
 const (
-	stepKeep     what = iota // nothing needs the volume to go: forget since when it was not wanted
+	stepKeep     what = iota // note that something needs the volume at the node
 	stepUnwanted             // note since when nothing needs the volume at the node
 	stepCheck                // begin a detach: ask for the check
 	stepCancel               // end a detach that has changed nothing
@@ -109,7 +109,7 @@ func (p *plan) keep(at *place) {
 	if at.memory.check.stage != checkNone {
 		p.add(stepCancel, at.node)
 	}
-	if !at.memory.unwanted.IsZero() {
+	if !at.memory.wanted {
 		p.add(stepKeep, at.node)
 	}
 }

@@ -81,9 +81,12 @@ func (r *reconciler) do(ctx context.Context, v view, at *place, s step) (again b
 	where := spot{v.unique, at.node}
 	switch s.do {
 	case stepKeep:
-		r.world.Update(where, func(m *memory) { m.unwanted, m.said = time.Time{}, nil })
+		r.world.Update(where, func(m *memory) { m.wanted, m.unwanted, m.said = true, time.Time{}, nil })
+		if at.attached && !at.reported {
+			r.attendNode(at.node)
+		}
 	case stepUnwanted:
-		r.world.Update(where, func(m *memory) { m.unwanted = v.now })
+		r.world.Update(where, func(m *memory) { m.wanted, m.unwanted = false, v.now })
 	case stepCheck:
 		if r.world.Begin(where, opDetach, 0).State == worlds.Free {
 			r.check(where, check{stage: checkAsked, force: s.why})

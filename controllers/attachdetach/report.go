@@ -70,44 +70,46 @@ func (r *reconciler) asked(node string) (all []corev1.UniqueVolumeName) {
 }
 
 // attachedTo returns what the status of a Node has to name: volumes that are attached and are not
-// to be detached. Entries that stay keep their place, and so do those of other plugins.
+// to be detached. A volume that the status does not name is added only if something needs it there.
+// Entries that stay keep their place, and so do those of other plugins.
 func (r *reconciler) attachedTo(node *corev1.Node) []corev1.AttachedVolume {
-	want := map[corev1.UniqueVolumeName]bool{}
-	add := func(volume corev1.UniqueVolumeName) {
-		if m, _ := r.world.Actual(spot{volume, node.Name}); m.check.stage == checkNone {
-			want[volume] = true
+	attached := r.attachedVolumes(node)
+	list := []corev1.AttachedVolume{}
+	for _, entry := range node.Status.VolumesAttached {
+		m, _ := r.world.Actual(spot{entry.Name, node.Name})
+		// Of a plugin without an attacher, the entry is what an earlier process has left.
+		is := attached[entry.Name] || ofNoAttacher(entry.Name)
+		if is && m.check.stage == checkNone || !ours(entry.Name) {
+			list = append(list, entry)
+		}
+		delete(attached, entry.Name)
+	}
+	for _, volume := range slices.Sorted(maps.Keys(attached)) {
+		if m, _ := r.world.Actual(spot{volume, node.Name}); m.wanted && m.check.stage == checkNone {
+			list = append(list, corev1.AttachedVolume{Name: volume})
 		}
 	}
+	return list
+}
+
+// attachedVolumes returns the volumes that are attached to a node.
+func (r *reconciler) attachedVolumes(node *corev1.Node) map[corev1.UniqueVolumeName]bool {
+	attached := map[corev1.UniqueVolumeName]bool{}
 	for _, item := range r.attachmentsOn.Find(node.Name) {
 		va, err := item.Object()
 		if err != nil || !va.Status.Attached || va.DeletionTimestamp != nil {
 			continue
 		}
 		if volume, ok := r.volumeOf(va); ok {
-			add(volume)
+			attached[volume] = true
 		}
 	}
-	var remembered []corev1.UniqueVolumeName
-	r.spots.at(node.Name, func(volume corev1.UniqueVolumeName) { remembered = append(remembered, volume) })
-	for _, volume := range remembered {
+	r.spots.at(node.Name, func(volume corev1.UniqueVolumeName) {
 		if m, _ := r.world.Actual(spot{volume, node.Name}); m.attached {
-			add(volume)
+			attached[volume] = true
 		}
-	}
-	var list []corev1.AttachedVolume
-	for _, entry := range node.Status.VolumesAttached {
-		if ofNoAttacher(entry.Name) {
-			add(entry.Name) // of an earlier process, until it is detached
-		}
-		if want[entry.Name] || !ours(entry.Name) {
-			list = append(list, entry)
-			delete(want, entry.Name)
-		}
-	}
-	for _, volume := range slices.Sorted(maps.Keys(want)) {
-		list = append(list, corev1.AttachedVolume{Name: volume})
-	}
-	return list
+	})
+	return attached
 }
 
 // writeAttached writes the list into the status of a Node, and returns the Node that the server

@@ -97,6 +97,10 @@ type memory struct {
 	// attached is set for a volume of a plugin without an attacher that has been attached.
 	attached bool
 
+	// wanted is set while something needs the volume at the node. Neither wanted nor unwanted is set
+	// before the first run for the volume.
+	wanted bool
+
 	// unwanted is since when nothing needs the volume at the node. It is zero while something does.
 	unwanted time.Time
 

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controllers/attachdetach"
 	"github.com/setpoint-io/setpoint/controllers/clusterroleaggregation"
 	"github.com/setpoint-io/setpoint/controllers/cronjob"
 	"github.com/setpoint-io/setpoint/controllers/csrapproving"
@@ -306,6 +307,12 @@ func labours(t *testing.T) []labour {
 			controller: resourcequota.Name, writes: map[string]int{`PUT .*/NS/resourcequotas/ITEM/status`: 1},
 			item: yaml(`{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "ITEM"}, "spec": {"hard": {"pods": "10", "count/deployments.apps": "10"}}}`),
 		}, {
+			controller: attachdetach.Name,
+			writes: map[string]int{
+				`POST .*/volumeattachments`: 1, `PATCH /api/v1/nodes/ITEM/status`: 1, `DELETE .*/volumeattachments/csi-[0-9a-f]+`: 1,
+			},
+			item: func(c *cluster, name string) { c.attachments(name) },
+		}, {
 			controller: ttlafterfinished.Name, writes: map[string]int{`DELETE .*/NS/jobs/ITEM`: 1},
 			item: func(c *cluster, name string) { c.finishedJob(name) },
 		},
@@ -344,6 +351,33 @@ func (c *cluster) growingClaim(name string) {
 	if _, err := claims.UpdateStatus(c.t.Context(), claim); err != nil {
 		c.t.Fatal(err)
 	}
+		}, {
+// attachments makes a Node, a volume that is attached to it for no Pod, and a volume that is to be
+// attached for a Pod.
+func (c *cluster) attachments(node string) {
+	c.t.Helper()
+	c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": %q, "annotations": {%q: "true"}}, "spec": {"unschedulable": true}}`,
+		node, attachdetach.Annotation))
+	for _, which := range []string{"left", "wanted"} {
+		name := which + "-" + node
+		c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": %q},
+			"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": %[1]q, "resources": {"requests": {"storage": "1Gi"}}}}`, name))
+		claim, err := client.For[*corev1.PersistentVolumeClaim](c.Client).Get(c.t.Context(), c.key(name))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": %q}, "spec": {
+			"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "csi": {"driver": "disk.example.com", "volumeHandle": %[1]q},
+			"claimRef": {"namespace": %q, "name": %[1]q, "uid": %q}}}`, name, c.namespace, claim.UID))
+		c.status("persistentvolumeclaim/"+name, `{"status": {"phase": "Bound"}}`)
+	}
+	left := attachdetach.AttachmentName("left-"+node, "disk.example.com", node)
+	c.status("node/"+node, fmt.Sprintf(`{"status": {"volumesAttached": [{"name": "kubernetes.io/csi/disk.example.com^left-%s", "devicePath": ""}]}}`, node))
+	c.manifest(fmt.Sprintf(`{"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": %q},
+		"spec": {"attacher": "disk.example.com", "nodeName": %q, "source": {"persistentVolumeName": "left-%[2]s"}}}`, left, node))
+	c.status("volumeattachment/"+left, `{"status": {"attached": true}}`)
+	c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q}, "spec": {"nodeName": %[1]q,
+		"containers": [{"name": "main", "image": "web"}], "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "wanted-%[1]s"}}]}}`, node))
 }
 
 // boundPod makes a Pod on a node that nobody looks after.

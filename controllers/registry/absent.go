@@ -26,7 +26,6 @@ func notBuiltIn() []absentController {
 	all := []absentController{
 		{names: "cloud-node-lifecycle-controller cloud-node-lifecycle"},
 		{names: "node-route-controller route"},
-		{names: "persistentvolume-attach-detach-controller attachdetach"},
 		{names: "service-lb-controller service"},
 	}
 	builtIn := map[string]bool{}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/controllers/attachdetach"
 	"github.com/setpoint-io/setpoint/controllers/bootstrapsigner"
 	"github.com/setpoint-io/setpoint/controllers/clusterroleaggregation"
 	"github.com/setpoint-io/setpoint/controllers/cronjob"
@@ -62,6 +63,7 @@ import (
 // that are its defaults. The caller owns the result: another call returns others.
 func Known() []*controllers.Descriptor {
 	all := []*controllers.Descriptor{
+		attachdetach.Descriptor(),
 		bootstrapsigner.Descriptor(),
 		clusterroleaggregation.Descriptor(),
 		cronjob.Descriptor(),
