@@ -44,6 +44,8 @@
 // API that another program carries out, calls [World.Begin] and [World.End] itself. The controller
 // of VolumeAttachments does.
 //
+// The folder examples/buckets is a whole operator with a Driver.
+//
 // A World is in memory and is lost with the process. After a restart each key is Unknown and is
 // observed before anything is done about it. So a controller must be able to find the things that
 // it made before: by their names, or by a tag.

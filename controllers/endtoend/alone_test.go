@@ -368,7 +368,7 @@ func (c *cluster) attachments(node string) {
 		}
 		c.manifest(fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": %q}, "spec": {
 			"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "csi": {"driver": "disk.example.com", "volumeHandle": %[1]q},
-			"claimRef": {"namespace": %q, "name": %[1]q, "uid": %q}}}`, name, c.namespace, claim.UID))
+			"claimRef": {"namespace": %[2]q, "name": %[1]q, "uid": %[3]q}}}`, name, c.namespace, claim.UID))
 		c.status("persistentvolumeclaim/"+name, `{"status": {"phase": "Bound"}}`)
 	}
 	left := attachdetach.AttachmentName("left-"+node, "disk.example.com", node)
