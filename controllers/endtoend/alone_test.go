@@ -351,7 +351,8 @@ func (c *cluster) growingClaim(name string) {
 	if _, err := claims.UpdateStatus(c.t.Context(), claim); err != nil {
 		c.t.Fatal(err)
 	}
-		}, {
+}
+
 // attachments makes a Node, a volume that is attached to it for no Pod, and a volume that is to be
 // attached for a Pod.
 func (c *cluster) attachments(node string) {
