@@ -27,11 +27,6 @@ type idleGroup struct {
 // k8s.io/kubernetes/cmd/kube-controller-manager/app/options for the least values.
 func idleGroups() []idleGroup {
 	return []idleGroup{
-		{"controllersNotHere", []controllers.Flag{
-			idle("attach-detach-reconcile-sync-period", time.Minute).AtLeast(int64(time.Second)),
-			idle("disable-attach-detach-reconcile-sync", false),
-			idle("disable-force-detach-on-timeout", false),
-		}},
 		{"cloudProviders", []controllers.Flag{
 			idle("allow-untagged-cloud", false),
 			idle("cloud-config", ""),

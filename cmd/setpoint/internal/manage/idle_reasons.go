@@ -7,14 +7,9 @@ package manage
 const noEffect = "no effect: "
 
 // idleReason says why a flag has no effect here.
-func idleReason(flag string) string {
-	if controller, waits := idleUntil[flag]; waits {
-		return "Setpoint does not have " + controller + " yet"
-	}
-	return idleReasons[flag]
-}
+func idleReason(flag string) string { return idleReasons[flag] }
 
-// idleReasons are the reasons that stay, by flag.
+// idleReasons are the reasons, by flag.
 var idleReasons = map[string]string{
 	"allow-metric-labels":             "the metrics of Setpoint have labels of few values alone",
 	"allow-metric-labels-manifest":    "the metrics of Setpoint have labels of few values alone",
@@ -34,14 +29,6 @@ var idleReasons = map[string]string{
 	"route-reconciliation-period":     "node-route-controller belongs to cloud providers",
 	"show-hidden-metrics-for-version": "Setpoint has no hidden metrics",
 	"vmodule":                         "the log has one level for all source files",
-}
-
-// idleUntil are the flags of controllers that may be missing, with these. A flag that its
-// controller declares has an effect, and is not looked up here.
-var idleUntil = map[string]string{
-	"attach-detach-reconcile-sync-period":  "persistentvolume-attach-detach-controller",
-	"disable-attach-detach-reconcile-sync": "persistentvolume-attach-detach-controller",
-	"disable-force-detach-on-timeout":      "persistentvolume-attach-detach-controller",
 }
 
 // unlisted are flags that kube-controller-manager takes and that its help does not show: they
