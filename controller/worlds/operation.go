@@ -54,12 +54,12 @@ func NotDone(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &notDone{err}
+	return &notDoneError{err}
 }
 
-type notDone struct{ error }
+type notDoneError struct{ error }
 
-func (e *notDone) Unwrap() error { return e.error }
+func (e *notDoneError) Unwrap() error { return e.error }
 
 // errOverdue is the error of an operation whose time is over when another one is to begin.
 var errOverdue = errors.New("it has not ended in time")
@@ -149,7 +149,7 @@ func (w *World[K, A]) end(key K, t *thing[A], err error) {
 		w.backoff.Forget(key)
 		return
 	}
-	if _, certain := errors.AsType[*notDone](err); !certain {
+	if _, certain := errors.AsType[*notDoneError](err); !certain {
 		t.knowledge = Uncertain
 	}
 	ended.Err = err

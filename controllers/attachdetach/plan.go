@@ -99,8 +99,8 @@ func (p *plan) at(t time.Time) {
 }
 
 // attaching returns the operation by which the volume is being attached.
-func (at *place) attaching() (worlds.Operation, bool) {
-	turn := at.attach
+func (p *place) attaching() (worlds.Operation, bool) {
+	turn := p.attach
 	return turn.Operation, turn.State == worlds.Busy && turn.Operation.Name == opAttach
 }
 
