@@ -506,7 +506,8 @@ func TestNoTwoNodesHaveTheSameRangeWhateverHappens(t *testing.T) {
 				}
 				return nil
 			}
-			c.LagWatches(func() time.Duration { return time.Duration(random.IntN(300)) * time.Millisecond })
+			lags := rand.New(rand.NewPCG(seed, 2)) // of the server, which locks before each call
+			c.LagWatches(func() time.Duration { return time.Duration(lags.IntN(300)) * time.Millisecond })
 			next := 0
 			for range 12 {
 				p := c.start()

@@ -236,9 +236,9 @@ func playCustomKind(s *scene) {
 	s.awaitUsed("mixed", "configmaps=0 count/gadgets.quota.example.org=1")
 
 	s.redefine(kind, map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}})
-	if err := gadgets.Delete(s.t.Context(), s.key("two")); err != nil {
-		s.t.Fatal(err)
-	}
+	controlplanetest.Eventually(s.t, "the server needs no webhook any more", func() bool {
+		return gadgets.Delete(s.t.Context(), s.key("two")) == nil
+	})
 	s.awaitUsed("mixed", "configmaps=0 count/gadgets.quota.example.org=0")
 
 	// The kind goes, and the quota goes on with the other one.

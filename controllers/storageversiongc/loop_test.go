@@ -5,6 +5,7 @@ package storageversiongc
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,9 +122,9 @@ func TestALeaseThatCannotBeReadIsNotGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.leases.HoldWatches(true)
-		refuse := true
+		var answers atomic.Bool
 		c.leases.Before(func(q *fakeapi.Request) *metav1.Status {
-			if q.Verb == "get" && refuse {
+			if q.Verb == "get" && !answers.Load() {
 				return fakeapi.Unavailable(0)
 			}
 			return nil
@@ -137,7 +138,7 @@ func TestALeaseThatCannotBeReadIsNotGone(t *testing.T) {
 		if n := len(p.Writes()); n != 0 {
 			t.Errorf("%d writes, want none", n)
 		}
-		refuse = false
+		answers.Store(true)
 		pass(10 * time.Minute)
 		c.want("when it answers", "core.pods: a=v1 (v1)")
 	})

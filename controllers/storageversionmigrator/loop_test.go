@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -231,11 +232,10 @@ func TestObjectsThatAreWrittenOrDeletedMeanwhileNeedNoPatch(t *testing.T) {
 func TestObjectsThatAreNewerThanTheCheckpointGetNoPatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2)
-		listed := false
+		var listed atomic.Bool
 		c.websites.Before(func(q *fakeapi.Request) *metav1.Status {
 			switch {
-			case q.Verb == "list" && q.HTTP.URL.Query().Get("limit") == fmt.Sprint(pageSize) && !listed:
-				listed = true
+			case q.Verb == "list" && q.HTTP.URL.Query().Get("limit") == fmt.Sprint(pageSize) && !listed.Swap(true):
 				c.add("newer")
 			case q.Verb == "patch":
 				c.mu.Lock()
@@ -257,9 +257,9 @@ func TestObjectsThatAreNewerThanTheCheckpointGetNoPatch(t *testing.T) {
 func TestTheNextMigrationOfAResourceWaitsAndSaysForWhom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 1)
-		busy := true
+		var free atomic.Bool
 		c.websites.Before(func(q *fakeapi.Request) *metav1.Status {
-			if q.Verb == "patch" && busy {
+			if q.Verb == "patch" && !free.Load() {
 				return new(apierrors.NewServiceUnavailable("busy").Status())
 			}
 			return nil
@@ -276,7 +276,7 @@ func TestTheNextMigrationOfAResourceWaitsAndSaysForWhom(t *testing.T) {
 		if reasons := p.Reasons("example.com/websites"); !slices.ContainsFunc(reasons, func(r string) bool { return strings.Contains(r, want) }) {
 			t.Errorf("the reasons are %q, want %q", reasons, want)
 		}
-		busy = false
+		free.Store(true)
 		time.Sleep(time.Hour)
 		c.isStatus("first", succeeded)
 		c.isStatus("second", succeeded)
@@ -287,9 +287,9 @@ func TestTheNextMigrationOfAResourceWaitsAndSaysForWhom(t *testing.T) {
 func TestAnErrorThatPassesIsInTheMessageAndIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3)
-		down := true
+		var works atomic.Bool
 		c.websites.Before(func(q *fakeapi.Request) *metav1.Status {
-			if q.Verb == "patch" && down {
+			if q.Verb == "patch" && !works.Load() {
 				return new(apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q", "guard.example.com")).Status())
 			}
 			return nil
@@ -301,7 +301,7 @@ func TestAnErrorThatPassesIsInTheMessageAndIsTriedAgain(t *testing.T) {
 		if m := messages["Running"]; !strings.Contains(m, "3/3 objects not yet migrated; transient error: ") || !strings.Contains(m, "guard.example.com") {
 			t.Errorf("the message is %q", m)
 		}
-		down = false
+		works.Store(true)
 		time.Sleep(time.Minute)
 		settle()
 		c.isStatus("m", succeeded)
