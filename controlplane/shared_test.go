@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 )
 
 // deadline is for what takes seconds at most; it only ends tests that hang.
@@ -30,6 +32,11 @@ var shared = sync.OnceValues(func() (*ControlPlane, error) {
 var sharedUsed bool
 
 func TestMain(m *testing.M) {
+	// A component of Kubernetes that sees no way on ends the process, after a line for a log that may be gone.
+	klog.OsExit = func(code int) {
+		fmt.Fprintf(os.Stderr, "a Kubernetes component ended the process of the tests with code %d:\n%s", code, debug.Stack())
+		os.Exit(code)
+	}
 	status := m.Run()
 	if sharedUsed {
 		if cp, err := shared(); err == nil {
