@@ -68,7 +68,7 @@
 //
 // VolumeAttachments and the status of Nodes are the actual world, so nothing has to be guessed. A
 // volume that nothing needs is detached, also if an earlier process has attached it. What is lost is since when: the 6
-// minutes begin anew, and a volume of a Node that does not exist counts as in use.
+// minutes begin again, and a volume of a Node that does not exist counts as in use.
 //
 // # What differs from kube-controller-manager
 //

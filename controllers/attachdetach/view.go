@@ -92,7 +92,7 @@ func reports(node *corev1.Node, volume corev1.UniqueVolumeName) bool {
 }
 
 // memory is what is remembered of a place while the process runs. A process that starts assumes
-// the worst: that each volume is in use, and that the wait for the kubelet begins anew.
+// the worst: that each volume is in use, and that the wait for the kubelet begins again.
 type memory struct {
 	// attached is set for a volume of a plugin without an attacher that has been attached.
 	attached bool

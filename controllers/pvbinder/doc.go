@@ -54,7 +54,7 @@
 // # What the process forgets
 //
 // The volumes that were chosen, the claims that were enqueued for a volume, the time of the next
-// reminder, and the back-off of recycler Pods. A restart begins anew.
+// reminder, and the back-off of recycler Pods. After a restart all of this begins again.
 //
 // # What differs from kube-controller-manager
 //

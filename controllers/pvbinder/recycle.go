@@ -47,7 +47,7 @@ const (
 )
 
 // recyclesAnnotation is on a recycler Pod, and has the UIDs of the volume and of the claim that had
-// it, so that a Pod of an earlier release is told from one of this release.
+// it, so that a Pod of an earlier release can be distinguished from one of this release.
 const recyclesAnnotation = "setpoint.io/recycles"
 
 // How long a volume waits after a recycler Pod that failed.

@@ -18,7 +18,7 @@ const longest = 15 * time.Minute
 
 // reminders decides when an Event about a wait is recorded: when the wait begins or its reason
 // changes, after a period, and then each time after twice as long. kube-controller-manager records
-// it in every period. A restart begins anew. It is safe for concurrent use.
+// it in every period. After a restart it begins again. It is safe for concurrent use.
 type reminders struct {
 	period time.Duration
 

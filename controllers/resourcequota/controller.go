@@ -207,7 +207,7 @@ func (r *resourceQuotas) recount(a *account, w want, v view, m object.Meta) (wai
 		changed, err := a.refresh(o.kind, o.name, around)
 		if err != nil {
 			r.log.Warn("an object cannot be counted; status.used keeps its value", "object", a.key.Namespace+"/"+o.name, "kind", o.kind.String(), "quota", a.key.String(), "error", err)
-			delete(a.sources, o.kind) // the run counts the kind anew
+			delete(a.sources, o.kind) // the run counts the kind again
 			changed = true
 		}
 		differs = differs || changed
@@ -215,7 +215,7 @@ func (r *resourceQuotas) recount(a *account, w want, v view, m object.Meta) (wai
 	return max(soon, a.wrote.Add(pace).Sub(now)), differs
 }
 
-// classesChanged takes over the DeviceClasses. The quotas that depend on them are counted anew.
+// classesChanged takes over the DeviceClasses. The quotas that depend on them are counted again.
 func (r *resourceQuotas) classesChanged(v view, cause workqueue.Cause) {
 	differs, err := r.devices.load(v)
 	if err != nil {
@@ -278,7 +278,7 @@ func (r *resourceQuotas) reconcile(ctx context.Context, req controller.Request) 
 }
 
 // write writes the status of a plan if it is another one. A conflict means that admission, or
-// another client, has written the quota meanwhile: the plan is made anew from that state.
+// another client, has written the quota meanwhile: the plan is made again from that state.
 func (r *resourceQuotas) write(ctx context.Context, a *account, q *corev1.ResourceQuota, s *state) (conflict bool, err error) {
 	if s.wait {
 		return false, nil

@@ -49,7 +49,7 @@
 //     are creations of a name that exists, and, where a namespace has two quotas, requests that
 //     admission has charged to one and then refuses because of the other;
 //   - each write carries the resourceVersion that the decision was made with. A conflict means that
-//     admission has written meanwhile, and the decision is made anew.
+//     admission has written meanwhile, and the decision is made again.
 //
 // So status.used is never less than the objects count for because of this controller, and it is the
 // count when nothing happens any more. After a restart, the managedFields of the quota say when
@@ -77,6 +77,6 @@
 //   - It counts the whole namespace for each event, and watches every kind.
 //   - It lowers status.used to what it counts, and does not react to objects that appear.
 //   - It notices that a grace period is over at the next full count.
-//   - It counts a quota anew for each update of a PersistentVolumeClaim, and does not notice
+//   - It counts a quota again for each update of a PersistentVolumeClaim, and does not notice
 //     changes of the node ports of a Service or of the classes of an object.
 package resourcequota

@@ -251,13 +251,13 @@ func (a *account) refresh(kind schema.GroupResource, name string, around account
 	return a.set(kind, name, now), nil
 }
 
-// expire counts the objects anew whose charge has changed with time, and returns when the next one
+// expire counts the objects again whose charge has changed with time, and returns when the next one
 // does, zero for never.
 func (a *account) expire(around accounting.Around) (next time.Time) {
 	for kind, t := range a.tallies {
 		due, at := t.due(around.Now)
 		for _, name := range due {
-			// An object that cannot be read is counted as before, and its kind anew.
+			// An object that cannot be read is counted as before, and its kind again.
 			if _, err := a.refresh(kind, name, around); err != nil {
 				delete(a.sources, kind)
 			}

@@ -52,11 +52,11 @@ func (r *resourceQuotas) verify(a *account, around accounting.Around) (next time
 	return time.Time{}
 }
 
-// mend counts an object anew that a sum has otherwise.
+// mend counts an object again that a sum has otherwise.
 func (r *resourceQuotas) mend(a *account, o one, around accounting.Around) {
 	was := a.tallies[o.kind].of(o.name)
 	if _, err := a.refresh(o.kind, o.name, around); err != nil {
-		delete(a.sources, o.kind) // the next run counts the kind anew
+		delete(a.sources, o.kind) // the next run counts the kind again
 	}
 	r.mended.add(1)
 	r.log.Error("the sum of a ResourceQuota had another amount of an object than a full count; it is mended",

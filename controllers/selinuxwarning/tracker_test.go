@@ -152,7 +152,7 @@ func TestOnlyTheVolumesOfDriversThatMountWithLabelsCount(t *testing.T) {
 	wantNotes(t, "with the driver once more", tr.setDriver("csi.example", true), want...)
 }
 
-// A Pod with the name of an earlier one has the conflicts of the earlier one anew.
+// A Pod with the name of an earlier one has the conflicts of the earlier one again.
 func TestANewPodOfTheNameIsAnotherPod(t *testing.T) {
 	tr := newTracker()
 	u := usage{uses: []use{{always("v"), trait{"::a", mountOption}}}, mixed: []string{"cache"}}

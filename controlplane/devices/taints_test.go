@@ -75,7 +75,7 @@ func TestADeviceHasNoMoreTaintsThanTheServerTakes(t *testing.T) {
 }
 
 // The server would take a taint without its time for a new one, and an eviction that waits would
-// begin anew.
+// begin again.
 func TestATaintThatStaysKeepsItsTime(t *testing.T) {
 	since := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	had, wanted := inventory(), inventory()

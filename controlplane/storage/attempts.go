@@ -34,7 +34,7 @@ type attemptKey struct {
 
 type attempt struct {
 	uid    types.UID
-	wanted string // what the operation is to reach; another one begins anew
+	wanted string // what the operation is to reach; another one begins again
 	since  time.Time
 	failed int
 	next   time.Time

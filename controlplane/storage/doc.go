@@ -24,5 +24,5 @@
 // each of them. docs/simulated-nodes.md has the tables.
 //
 // Delays and attempts are counted from the time at which the simulation has seen the object. A
-// restart begins anew; all else follows from the objects.
+// restart begins again; all else follows from the objects.
 package storage
