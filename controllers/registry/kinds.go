@@ -17,29 +17,52 @@ import (
 type Kind struct {
 	object.Resource
 	Controller string
-	BuiltIn    bool // whether Setpoint has the controller
+	Because    string // why the controller does not run, such as [LeftOut]
 }
 
+// LeftOut is why a controller does not run that --controllers does not choose.
+const LeftOut = "the flag --controllers leaves it out"
+
 // WithoutController returns the kinds whose main controller is not among run, in the order of
-// the kinds' names. Kinds that need no controller of kube-controller-manager, such as
-// ConfigMaps, are not among them.
-func WithoutController(run []*controllers.Descriptor) []Kind {
+// the kinds' names. chosen are the controllers that --controllers chooses, with their flags and
+// feature gates set; run are those of them that were started. Kinds that need no controller of
+// kube-controller-manager, such as ConfigMaps, are not among the result.
+func WithoutController(chosen, run []*controllers.Descriptor) []Kind {
 	var kinds []Kind
 	for _, d := range Known() {
-		if slices.ContainsFunc(run, func(r *controllers.Descriptor) bool { return r.Name == d.Name }) {
+		if named(run, d.Name) != nil {
 			continue
 		}
-		for _, r := range d.ActsOn {
-			kinds = append(kinds, Kind{Resource: r, Controller: d.Name, BuiltIn: true})
+		because := LeftOut
+		if c := named(chosen, d.Name); c != nil {
+			because = notStarted(c)
 		}
-	}
-	for _, a := range notBuiltIn() {
-		for _, r := range a.actsOn {
-			kinds = append(kinds, Kind{Resource: r, Controller: a.name()})
+		for _, r := range d.ActsOn {
+			kinds = append(kinds, Kind{Resource: r, Controller: d.Name, Because: because})
 		}
 	}
 	slices.SortFunc(kinds, func(a, b Kind) int { return strings.Compare(a.Resource.Kind, b.Resource.Kind) })
 	return kinds
+}
+
+// named returns the controller with a name, nil if it is not among them.
+func named(among []*controllers.Descriptor, name string) *controllers.Descriptor {
+	i := slices.IndexFunc(among, func(d *controllers.Descriptor) bool { return d.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return among[i]
+}
+
+// notStarted returns why a controller that was chosen is not started.
+func notStarted(d *controllers.Descriptor) string {
+	if gate, _ := d.Closed(); gate != "" {
+		return "the feature gate " + gate + " is off"
+	}
+	if flag := d.StoppedBy(); flag != nil {
+		return "the flag " + flag.String() + " stops it"
+	}
+	return "it lacks " + d.Lacks()
 }
 
 // Objects returns what several objects of the kind are called, such as "StatefulSets".

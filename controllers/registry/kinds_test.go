@@ -16,9 +16,9 @@ import (
 )
 
 func TestKindsWithoutTheirControllerAreNamedWithIt(t *testing.T) {
-	of := func(run []*controllers.Descriptor) map[string]Kind {
+	of := func(chosen, run []*controllers.Descriptor) map[string]Kind {
 		named := map[string]Kind{}
-		for _, k := range WithoutController(run) {
+		for _, k := range WithoutController(chosen, run) {
 			if other, twice := named[k.Resource.Kind]; twice {
 				t.Errorf("%s and %s both say that they are the main controller of %s", k.Controller, other.Controller, k.Objects())
 			}
@@ -26,25 +26,38 @@ func TestKindsWithoutTheirControllerAreNamedWithIt(t *testing.T) {
 		}
 		return named
 	}
-	all := of(Known())
-	for _, k := range all {
-		if k.BuiltIn {
-			t.Errorf("%s runs, and %s are without a controller", k.Controller, k.Objects())
-		}
+	for _, k := range of(Known(), Known()) {
+		t.Errorf("all controllers run, and %s are without one: %s", k.Objects(), k.Because)
 	}
-	if _, is := all["Deployment"]; is {
-		t.Error("Deployments are without a controller when all controllers run")
-	}
-	none := of(nil)
-	if got := none["Deployment"]; got.Controller != "deployment-controller" || !got.BuiltIn || got.Objects() != "Deployments" {
+	none := of(nil, nil)
+	if got := none["Deployment"]; got.Controller != "deployment-controller" || got.Because != LeftOut || got.Objects() != "Deployments" {
 		t.Errorf("Deployments: %+v", got)
 	}
 	if got := none["VolumeAttributesClass"].Objects(); got != "VolumeAttributesClasses" {
 		t.Errorf("the objects of a kind that ends in s are called %s", got)
 	}
-	for kind := range all {
-		if _, is := none[kind]; !is {
-			t.Errorf("%s has a controller when none runs", kind)
+}
+
+func TestAKindSaysWhyItsControllerIsNotStarted(t *testing.T) {
+	chosen := Known()
+	for _, gate := range named(chosen, "storage-version-migrator-controller").Gates {
+		gate.Set(false)
+	}
+	for _, flag := range named(chosen, "resourcequota-controller").Flags {
+		if workers, is := flag.Into.(*int); is {
+			*workers = 0
+		}
+	}
+	because := map[string]string{}
+	for _, k := range WithoutController(chosen, nil) {
+		because[k.Controller] = k.Because
+	}
+	for name, want := range map[string]string{
+		"storage-version-migrator-controller": "the feature gate StorageVersionMigrator is off",
+		"resourcequota-controller":            "the flag --concurrent-resource-quota-syncs=0 stops it",
+	} {
+		if because[name] != want {
+			t.Errorf("%s: %q, want %q", name, because[name], want)
 		}
 	}
 }
@@ -69,8 +82,8 @@ func TestTheListOfAllControllersIsThatOfKubeControllerManager(t *testing.T) {
 	}
 	upstream := strings.Split(strings.TrimSpace(string(list[1])), ", ")
 	missing := map[string]bool{}
-	for _, a := range notBuiltIn() {
-		missing[a.name()] = true
+	for _, name := range absent() {
+		missing[name] = true
 	}
 	for _, d := range Known() {
 		if missing[d.Name] {
@@ -116,7 +129,7 @@ func TestEveryKindOfAServerIsKnownToHaveAControllerOrToNeedNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[string]string{}
-	for _, k := range WithoutController(nil) {
+	for _, k := range WithoutController(nil, nil) {
 		known[k.Resource.Kind] = k.Controller
 		if !slices.ContainsFunc(served, func(s client.Served) bool { return s.Resource == k.Resource }) {
 			t.Errorf("the server does not serve %+v", k.Resource)
@@ -133,7 +146,7 @@ func TestEveryKindOfAServerIsKnownToHaveAControllerOrToNeedNone(t *testing.T) {
 	for _, s := range served {
 		stored := s.Can("create") && s.Can("delete")
 		if stored && known[s.Kind] == "" {
-			t.Errorf("%s: which controller acts on it? See ActsOn of controllers.Definition, notBuiltIn and needNone", s.Resource)
+			t.Errorf("%s: which controller acts on it? See ActsOn of controllers.Definition and needNone", s.Resource)
 		}
 	}
 }

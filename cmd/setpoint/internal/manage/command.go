@@ -130,7 +130,7 @@ func (m *command) run(c *cobra.Command) error {
 		return err
 	}
 	sayStopped(log, chosen, run, m.choice)
-	sayWithoutController(log, run, m.choice)
+	sayWithoutController(log, chosen, run, m.choice)
 	ctx, stop := m.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
 	defer tuneHeap(ctx)()

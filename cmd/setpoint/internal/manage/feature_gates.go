@@ -117,14 +117,15 @@ func gateHelp(gates []gate) string {
 // Source: k8s.io/component-base/featuregate.
 var groups = map[string]string{"AllAlpha": "Alpha", "AllBeta": "Beta"}
 
-// featureGates are gates that were set.
-type featureGates map[string]bool
+// FeatureGates are gates that a command line sets, each on or off. As a flag it may be given more
+// than once.
+type FeatureGates map[string]bool
 
 // Type implements pflag.Value.
-func (*featureGates) Type() string { return "gates" }
+func (*FeatureGates) Type() string { return "gates" }
 
 // String implements pflag.Value.
-func (g *featureGates) String() string {
+func (g *FeatureGates) String() string {
 	var pairs []string
 	for name, on := range *g {
 		pairs = append(pairs, fmt.Sprintf("%s=%t", name, on))
@@ -135,9 +136,9 @@ func (g *featureGates) String() string {
 
 // Set implements pflag.Value. It may be called more than once. Each gate may have "kube:"
 // before it, as upstream's may, and there may be nothing between two commas.
-func (g *featureGates) Set(text string) error {
+func (g *FeatureGates) Set(text string) error {
 	if *g == nil {
-		*g = featureGates{}
+		*g = FeatureGates{}
 	}
 	return cli.EachGate(text, func(name string, on bool) error {
 		name = strings.TrimPrefix(name, "kube:")
@@ -167,10 +168,32 @@ func known(name string) error {
 		oldestMinor, newestMinor, name, nearest.Question("%s", name, names))
 }
 
+// Obey sets the gates that controllers read: those of the command line, and the others to what
+// they are in this version of Kubernetes. The error is that of a gate that cannot have its wanted
+// value.
+func (g FeatureGates) Obey(by []*controllers.Descriptor) error {
+	_, err := g.obey(by, nil)
+	return err
+}
+
+// obey is Obey for an emulated version, and returns which gates are on.
+func (g FeatureGates) obey(by []*controllers.Descriptor, emulated []string) (map[string]bool, error) {
+	on, err := g.resolve(gatesRead(by), emulated)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range by {
+		for _, gate := range d.Gates {
+			gate.Set(on[gate.Name])
+		}
+	}
+	return on, nil
+}
+
 // idle returns the names of the gates that were set and that are not read, sorted. What
 // they are set to does not matter: installers hand one list of gates to every component, and
 // what is locked for one is not there for another.
-func (g featureGates) idle(read []gate) []string {
+func (g FeatureGates) idle(read []gate) []string {
 	var names []string
 	for name := range g {
 		_, group := groups[name]
@@ -185,7 +208,7 @@ func (g featureGates) idle(read []gate) []string {
 // resolve returns which of the gates that are read are on in the version that is emulated.
 // Those that are not there yet are off. The error is that of the first gate that cannot have
 // its wanted value.
-func (g featureGates) resolve(read []gate, emulated []string) (map[string]bool, error) {
+func (g FeatureGates) resolve(read []gate, emulated []string) (map[string]bool, error) {
 	minor, err := emulatedMinor(emulated)
 	if err != nil {
 		return nil, err
@@ -210,7 +233,7 @@ func (g featureGates) resolve(read []gate, emulated []string) (map[string]bool, 
 }
 
 // asked returns what a gate was set to, and by which name: its own, or that of its stage.
-func (g featureGates) asked(name, stage string) (by string, on, set bool) {
+func (g FeatureGates) asked(name, stage string) (by string, on, set bool) {
 	if on, set = g[name]; set {
 		return name, on, true
 	}

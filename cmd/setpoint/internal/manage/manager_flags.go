@@ -15,7 +15,7 @@ import (
 // gates.
 type tuning struct {
 	known            []*controllers.Descriptor
-	featureGates     featureGates
+	featureGates     FeatureGates
 	emulatedVersions []string
 	compatibleWith   []string
 	gates            map[string]bool // which are on; check fills it
@@ -46,15 +46,8 @@ func (t *tuning) check() error {
 	if err != nil {
 		return err
 	}
-	if t.gates, err = t.featureGates.resolve(gatesRead(t.known), t.emulatedVersions); err != nil {
-		return err
-	}
-	for _, d := range t.known {
-		for _, g := range d.Gates {
-			g.Set(t.gates[g.Name])
-		}
-	}
-	return nil
+	t.gates, err = t.featureGates.obey(t.known, t.emulatedVersions)
+	return err
 }
 
 // running returns those of the controllers that no flag of their own stops.

@@ -277,7 +277,7 @@ func TestAManagerOfAllControllersNamesTheKindsThatItHasNoneFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		var log bytes.Buffer
-		sayWithoutController(slog.New(slog.NewTextHandler(&log, nil)), chosen, choice)
+		sayWithoutController(slog.New(slog.NewTextHandler(&log, nil)), chosen, chosen, choice)
 		return log.String()
 	}
 	if got := said("*"); got != "" {

@@ -51,30 +51,21 @@ func sayStopped(log *slog.Logger, chosen, run []*controllers.Descriptor, choice 
 	}
 }
 
-// sayWithoutController names the kinds whose controllers a manager of all controllers does not
-// run. A manager whose command line names its controllers one by one leaves the others to
+// sayWithoutController names the kinds whose controllers --controllers leaves out of a manager of
+// all controllers. [New] logs each of the others that is not started, with its reason. A manager whose command line names its controllers one by one leaves the others to
 // another manager, and says nothing. No Event goes to the objects: this process does not know
 // which controllers run elsewhere.
-func sayWithoutController(log *slog.Logger, run []*controllers.Descriptor, choice []string) {
+func sayWithoutController(log *slog.Logger, chosen, run []*controllers.Descriptor, choice []string) {
 	if !slices.Contains(choice, "*") {
 		return
 	}
-	var notBuiltIn, notRunning []string
-	for _, kind := range registry.WithoutController(run) {
-		if kind.BuiltIn {
-			notRunning = append(notRunning, kind.Objects())
-		} else {
-			notBuiltIn = append(notBuiltIn, kind.Objects())
+	var names []string
+	for _, kind := range registry.WithoutController(chosen, run) {
+		if kind.Because == registry.LeftOut {
+			names = append(names, kind.Objects())
 		}
 	}
-	var attributes []any
-	if len(notBuiltIn) > 0 {
-		attributes = append(attributes, "notBuiltIn", strings.Join(notBuiltIn, " "))
-	}
-	if len(notRunning) > 0 {
-		attributes = append(attributes, "notRunning", strings.Join(notRunning, " "))
-	}
-	if len(attributes) > 0 {
-		log.Info("kinds without a controller in this manager", attributes...)
+	if len(names) > 0 {
+		log.Info("kinds without a controller in this manager", "notRunning", strings.Join(names, " "))
 	}
 }

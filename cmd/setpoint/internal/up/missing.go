@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,13 +28,14 @@ import (
 // noController is the reason of the Events on objects whose controller does not run.
 const noController = "NoController"
 
-// withoutController returns the kinds of the server whose main controller is not among run.
-func withoutController(ctx context.Context, c *client.Client, run []*controllers.Descriptor) ([]registry.Kind, error) {
+// withoutController returns the kinds of the server whose main controller is not among run, as
+// [registry.WithoutController] does.
+func withoutController(ctx context.Context, c *client.Client, chosen, run []*controllers.Descriptor) ([]registry.Kind, error) {
 	served, err := discovery.Ask(ctx, c.Discover)
 	if partly := (*client.DiscoveryError)(nil); err != nil && !errors.As(err, &partly) {
 		return nil, fmt.Errorf("asking the server for its kinds: %w", err)
 	}
-	return slices.DeleteFunc(registry.WithoutController(run), func(k registry.Kind) bool {
+	return slices.DeleteFunc(registry.WithoutController(chosen, run), func(k registry.Kind) bool {
 		return !slices.ContainsFunc(served, func(s client.Served) bool { return s.Resource == k.Resource })
 	}), nil
 }
@@ -93,20 +95,12 @@ func (m *missing) report(_ context.Context, req controller.RequestOf[untouched])
 	}
 	about := o.DeepCopy()
 	about.SetGroupVersionKind(kind.GroupVersionKind()) // which metadata alone does not say
-	m.recorder.Warning(about, noController, "Reconcile", "setpoint up does not run %s, which acts on %s: %s", kind.Controller, kind.Objects(), why(kind))
+	m.recorder.Warning(about, noController, "Reconcile", "setpoint up does not run %s, which acts on %s: %s", kind.Controller, kind.Objects(), kind.Because)
 	if !m.logged[kind] {
 		m.logged[kind] = true
-		m.log.Warn("the controller of this object does not run here", "kind", kind.Resource.Kind, "object", req.Key.key.String(), "missing", kind.Controller, "because", why(kind))
+		m.log.Warn("the controller of this object does not run here", "kind", kind.Resource.Kind, "object", req.Key.key.String(), "missing", kind.Controller, "because", kind.Because)
 	}
 	return controller.Result{}, nil
-}
-
-// why says why the controller of a kind does not run.
-func why(k registry.Kind) string {
-	if k.BuiltIn {
-		return "the flag --controllers leaves it out"
-	}
-	return "Setpoint does not have it yet"
 }
 
 // ofTheCluster reports whether an object belongs to every cluster of "setpoint up". API servers
@@ -134,23 +128,17 @@ const lineWidth = 80
 // describeMissing returns the kinds as the start of "setpoint up" shows them: a paragraph for
 // each reason, or "" if no controller is missing.
 func describeMissing(kinds []registry.Kind) string {
+	objects := map[string][]string{} // by reason
+	for _, k := range kinds {
+		objects[k.Because] = append(objects[k.Because], k.Objects())
+	}
 	var text strings.Builder
-	for _, group := range []struct {
-		title   string
-		builtIn bool
-	}{
-		{"Setpoint has no controllers yet for", false},
-		{"The flag --controllers leaves out the controllers of", true},
-	} {
-		var names []string
-		for _, k := range kinds {
-			if k.BuiltIn == group.builtIn {
-				names = append(names, k.Objects())
-			}
+	for _, because := range slices.Sorted(maps.Keys(objects)) {
+		title := "No controller acts on these kinds, because " + because
+		if because == registry.LeftOut {
+			title = "The flag --controllers leaves out the controllers of"
 		}
-		if len(names) > 0 {
-			fmt.Fprintf(&text, "\n%s\n%s", group.title, indented(names))
-		}
+		fmt.Fprintf(&text, "\n%s\n%s", title, indented(objects[because]))
 	}
 	return text.String()
 }

@@ -93,7 +93,7 @@ func (s *session) start(ctx context.Context, u *up, binary string, chosen []*con
 	if len(run) == 0 {
 		return errors.New("none of the chosen controllers can run")
 	}
-	if s.missing, err = withoutController(ctx, m.Client(), run); err != nil {
+	if s.missing, err = withoutController(ctx, m.Client(), chosen, run); err != nil {
 		return err
 	}
 	if len(s.missing) > 0 {

@@ -9,14 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/manage"
-	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/child"
 	"github.com/setpoint-io/setpoint/internal/cli"
@@ -33,7 +31,7 @@ type up struct {
 	nodes       int
 	dataDir     string
 	port        int
-	gates       gatesFlag
+	gates       manage.FeatureGates
 	kubeconfig  string
 	controllers []string
 	binary      string
@@ -41,7 +39,7 @@ type up struct {
 
 // Command returns "setpoint up".
 func Command(w *cli.World) *cobra.Command {
-	u := &up{w: w, gates: gatesFlag{}, log: cli.Logging{ForPeople: true}}
+	u := &up{w: w, log: cli.Logging{ForPeople: true}}
 	c := &cobra.Command{
 		Use:   "up [flags] [-- COMMAND ARG...]",
 		Short: "Run a cluster on this machine",
@@ -78,7 +76,7 @@ everything at once.
 	f.IntVar(&u.nodes, "nodes", 3, "number of simulated nodes")
 	f.StringVar(&u.dataDir, "data-dir", "", "keep the cluster in this `directory` (default: temporary)")
 	f.IntVar(&u.port, "port", 0, "port of the API server (default: a free one)")
-	f.Var(u.gates, "feature-gates", "Kubernetes feature `gates`, such as A=true,B=false")
+	f.Var(&u.gates, "feature-gates", "Kubernetes feature `gates`, such as A=true,B=false")
 	f.StringVar(&u.kubeconfig, "kubeconfig", "", "write the kubeconfig to this `file` once all is ready; it is removed at the end. One with other clusters is refused")
 	f.StringVar(&u.binary, "controlplane", "", "`path` of setpoint-controlplane (default: $SETPOINT_CONTROLPLANE_BIN, else beside this program, else in PATH)")
 	manage.ControllersFlag(c, &u.controllers)
@@ -92,7 +90,9 @@ func (u *up) run(ctx context.Context, command []string) error {
 	if err != nil {
 		return err
 	}
-	entries = u.gates.obeyedBy(entries)
+	if err := u.gates.Obey(entries); err != nil {
+		return err
+	}
 	if u.nodes < 0 {
 		return fmt.Errorf("--nodes=%d: want 0 or more", u.nodes)
 	}
@@ -181,34 +181,6 @@ func (u *up) childOptions(binary string, progress func(child.Progress)) child.Op
 		o.Verbosity, o.Log = u.log.Verbosity-1, u.w.Stderr
 	}
 	return o
-}
-
-// gatesFlag reads feature gates: A=true,B=false.
-type gatesFlag map[string]bool
-
-func (g gatesFlag) String() string { return "" }
-func (g gatesFlag) Type() string   { return "gates" }
-
-// obeyedBy has controllers obey the gates, and returns those that the gates do not turn off.
-func (g gatesFlag) obeyedBy(chosen []*controllers.Descriptor) []*controllers.Descriptor {
-	for _, d := range chosen {
-		for _, gate := range d.Gates {
-			if on, given := g[gate.Name]; given {
-				gate.Set(on)
-			}
-		}
-	}
-	return slices.DeleteFunc(chosen, func(d *controllers.Descriptor) bool {
-		gate, _ := d.Closed()
-		return gate != ""
-	})
-}
-
-func (g gatesFlag) Set(text string) error {
-	return cli.EachGate(text, func(name string, on bool) error {
-		g[name] = on
-		return nil
-	})
 }
 
 // describe is what a component is called in the progress.
