@@ -56,7 +56,7 @@ CONTROLPLANE ?= yes
 # Arguments of `make up` and `make bench`, such as ARGS='--nodes 10'.
 ARGS ?=
 
-MODULES := . controlplane $(patsubst %/go.mod,%,$(wildcard bench/go.mod)) generate release tools
+MODULES := . controlplane adapters $(patsubst %/go.mod,%,$(wildcard bench/go.mod)) generate release tools
 TESTED  := $(filter-out . tools,$(MODULES))
 
 # What tests against a real API server start. They are built first, always.

@@ -1,0 +1,33 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// ToUnstructured returns a typed object as a tree of maps, which is the caller's. Fields that the
+// Go type does not have are not in it.
+func ToUnstructured(typed object.Object, kind schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return nil, fmt.Errorf("making %s %s unstructured: %w", kind.Kind, object.KeyOf(typed), err)
+	}
+	u := &unstructured.Unstructured{Object: tree}
+	u.SetGroupVersionKind(kind)
+	return u, nil
+}
+
+// Tombstone is what a handler of client-go gets for a deletion that no watch reported: the last
+// state that the informer has seen, which may not be the last one that there was.
+func Tombstone(o object.Object) toolscache.DeletedFinalStateUnknown {
+	return toolscache.DeletedFinalStateUnknown{Key: object.KeyOf(o).String(), Obj: o}
+}
