@@ -22,22 +22,22 @@ type decoded struct{ object weak.Pointer[byte] }
 func pointerTo(o object.Object) unsafe.Pointer { return reflect.ValueOf(o).UnsafePointer() }
 
 // alive returns the object of a reference, if something still refers to it.
-func alive[T object.Object](w *decoded) (o T, ok bool) {
+func alive[T object.Object](w *decoded, typ reflect.Type) (o T, ok bool) {
 	if w == nil {
 		return o, false
 	}
-	p := unsafe.Pointer(w.object.Value()) //nolint:gosec // T is the type that it was made of
+	p := unsafe.Pointer(w.object.Value()) //nolint:gosec // typ is the type that it was made of
 	if p == nil {
 		return o, false
 	}
-	return *(*T)(unsafe.Pointer(&p)), true //nolint:gosec // T is a pointer, and so is p
+	return objectAt[T](p, typ), true
 }
 
 // objectOf returns the object of an entry, and decodes it if needed. T must be the type
-// that the entry's form makes, which the caller has checked.
+// that the entry's form makes, or stand for it, which the caller has checked.
 func objectOf[T object.Object](e *entry) (T, error) {
 	before := e.decoded.Load()
-	if o, ok := alive[T](before); ok {
+	if o, ok := alive[T](before, e.form.typ); ok {
 		return o, nil
 	}
 	var none T
@@ -50,7 +50,7 @@ func objectOf[T object.Object](e *entry) (T, error) {
 		// Another goroutine decoded it at the same time. There is one object for a
 		// state: use that one.
 		before = e.decoded.Load()
-		if o, ok := alive[T](before); ok {
+		if o, ok := alive[T](before, e.form.typ); ok {
 			return o, nil
 		}
 	}

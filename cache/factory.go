@@ -64,38 +64,44 @@ func (f *Factory) Client() *client.Client { return f.client }
 // T may be *metav1.PartialObjectMetadata, for metadata alone. An informer of the whole objects
 // of the same selection serves for that too.
 func Informer[T object.Object](p Provider, options ...InformerOption) SharedInformer[T] {
-	f := p.InformerFactory()
+	c := choose(p, object.New[T](), options)
+	server := client.For[T](p.Client())
+	if c.named {
+		server = client.ForKind[T](p.Client(), c.kind)
+	}
+	i := p.InformerFactory().informer(c, reflect.TypeFor[T](), func() object.Object { return object.New[T]() })
+	return SharedInformer[T]{i, &server}
+}
+
+// choose returns the choice of a user of the informer whose objects are as sample.
+func choose(p Provider, sample object.Object, options []InformerOption) choice {
 	var c choice
 	for _, option := range options {
 		option(&c)
 	}
-	sample := object.New[T]()
-	server := client.For[T](p.Client())
-	if !c.kind.Empty() {
-		server = client.ForKind[T](p.Client(), c.kind)
-	}
-	if _, metadata := any(sample).(*metav1.PartialObjectMetadata); metadata {
+	if _, metadata := sample.(*metav1.PartialObjectMetadata); metadata {
 		c.selection.MetadataOnly = true
 	}
-	if c.kind.Empty() {
-		kind, err := f.client.KindOf(sample)
+	if c.named = !c.kind.Empty(); !c.named {
+		kind, err := p.InformerFactory().client.KindOf(sample)
 		if err != nil {
 			panic(fmt.Sprintf("cache.Informer: %v", err))
 		}
 		c.kind = kind
 	}
 	c.selection.JSONOnly = !wire.SpeaksProtobuf(sample)
-	return SharedInformer[T]{f.informer(c, reflect.TypeFor[T](), func() object.Object { return object.New[T]() }), &server}
+	return c
 }
 
 // informer returns the informer of a choice, with one more reference.
 func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Object) *informer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := selection{kind: c.kind, typ: typ, selection: c.selection, managed: c.managed}
-	if c.transform != nil {
-		key.transform = f.made + 1
-	} else if i := f.shared(key); i != nil {
+	key := selection{kind: c.kind, typ: typ, selection: c.selection, managed: c.managed, bare: c.bare}
+	key.transformed = c.transform != nil
+	if c.transform != nil || c.onTrouble != nil {
+		key.alone = f.made + 1
+	} else if i := f.shared(key, c.exact); i != nil {
 		i.references++
 		return i
 	}
@@ -116,7 +122,7 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 
 // build makes an informer that reads from the server.
 func (f *Factory) build(key selection, c choice, empty func() object.Object) *informer {
-	content := &content{gvk: c.kind, typ: key.typ, new: empty, managed: c.managed}
+	content := &content{gvk: c.kind, typ: key.typ, new: empty, managed: c.managed, bare: c.bare}
 	if f.detect > 0 {
 		content.handouts = newHandouts(client.Plural(c.kind), f.log)
 	}
@@ -128,6 +134,7 @@ func (f *Factory) build(key selection, c choice, empty func() object.Object) *in
 	}
 	i.reflect.server = &f.server
 	i.reflect.pageSize = c.pageSize
+	i.onTrouble = c.onTrouble
 	i.kind = object.Ref{Group: c.kind.Group, Kind: c.kind.Kind}
 	i.chosen = chosenBy(c.selection)
 	i.client = f.client

@@ -11,7 +11,9 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/s2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -24,6 +26,7 @@ type content struct {
 	typ      reflect.Type // of the decoded objects, a pointer
 	new      func() object.Object
 	managed  bool // managedFields are kept
+	bare     bool // typed objects have no apiVersion and kind
 	recent   recent
 	handouts *handouts // nil: mutation is not looked for
 }
@@ -72,6 +75,7 @@ func (e *entry) decodeWithout(field wire.Path, o object.Object) error {
 		return err
 	}
 	if e.form.encoding != wire.Protobuf {
+		e.form.strip(o)
 		return nil // the body is whole
 	}
 	o.SetName(e.nameText())
@@ -86,6 +90,18 @@ func (e *entry) decodeWithout(field wire.Path, o object.Object) error {
 	o.SetOwnerReferences(owners)
 	o.SetFinalizers(slices.Clone(e.family.finalizers))
 	return nil
+}
+
+// strip empties apiVersion and kind of a typed object, if the informer has no use for them.
+func (c *content) strip(o object.Object) {
+	if !c.bare {
+		return
+	}
+	switch o.(type) {
+	case runtime.Unstructured, *metav1.PartialObjectMetadata:
+	default:
+		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
 }
 
 // annotations reads the annotations without decoding the object.

@@ -73,11 +73,19 @@ type Registration struct {
 	resync   time.Duration
 	stop     context.CancelFunc
 	stopOnce sync.Once
+	ended    chan struct{} // closed when no call runs and none will
+	endOnce  sync.Once
 }
 
 // Synced returns a channel that is closed once the informer has listed its kind and the handler
 // has handled all objects of that list.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
+
+// Ended returns a channel that is closed once no call of the handler runs and none will begin:
+// the handler was removed, or its informer has stopped.
+func (r *Registration) Ended() <-chan struct{} { return r.ended }
+
+func (r *Registration) end() { r.endOnce.Do(func() { close(r.ended) }) }
 
 // HandlerStatus is the status of a handler.
 type HandlerStatus struct {
@@ -123,8 +131,11 @@ func (r *Registration) Status() HandlerStatus {
 // Remove, except one that was about to begin while another goroutine called Remove.
 func (r *Registration) Remove() {
 	r.stopOnce.Do(func() {
-		r.informer.forget(r)
+		started := r.informer.forget(r)
 		r.stop()
+		if !started {
+			r.end()
+		}
 		r.queue.close()
 	})
 }

@@ -56,12 +56,13 @@ type informer struct {
 	tasks    sync.WaitGroup
 	stopped  bool
 
-	synced   chan struct{} // closed with the first whole state
-	isSynced atomic.Bool
-	problem  atomic.Pointer[problem]
-	said     said
-	counts   counts
-	ended    chan struct{} // closed when run has returned
+	synced    chan struct{} // closed with the first whole state
+	isSynced  atomic.Bool
+	problem   atomic.Pointer[problem]
+	onTrouble func(error) // called with each failure; nil: nothing is called
+	said      said
+	counts    counts
+	ended     chan struct{} // closed when run has returned
 }
 
 func newInformer(name string, source source, c *content, log *slog.Logger) *informer {
@@ -105,6 +106,9 @@ func (i *informer) neverRun() {
 	defer i.mu.Unlock()
 	if !i.stopped {
 		i.stopped = true
+		for _, r := range i.handlers {
+			r.end()
+		}
 		close(i.ended)
 	}
 }

@@ -16,6 +16,7 @@ func (i *informer) startHandler(r *Registration) {
 	before := r.stop
 	r.stop = func() { before(); cancel() }
 	i.tasks.Go(func() {
+		defer r.end()
 		defer cancel()
 		r.run(ctx)
 	})
@@ -29,7 +30,7 @@ func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registratio
 		}
 	}
 	r := &Registration{
-		informer: i, name: o.Name, queue: newDeltas(limit), call: call, synced: make(chan struct{}),
+		informer: i, name: o.Name, queue: newDeltas(limit), call: call, synced: make(chan struct{}), ended: make(chan struct{}),
 		resync: o.Resync, caughtUp: o.CaughtUp, stop: func() {},
 	}
 	r.queue.holdUp = limit > 0 && o.HoldUp
@@ -53,10 +54,12 @@ func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registratio
 	return r, nil
 }
 
-func (i *informer) forget(r *Registration) {
+// forget removes a handler, and reports whether a goroutine of its own has been started.
+func (i *informer) forget(r *Registration) (started bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.handlers = slices.DeleteFunc(i.handlers, func(h *Registration) bool { return h == r })
+	return i.running != nil
 }
 
 // resync delivers every object to one handler.

@@ -48,7 +48,7 @@ func (i Item[T]) Object() (T, error) {
 		return none, errNoItem
 	}
 	form := i.entry.form
-	if t := reflect.TypeFor[T](); form.typ != t {
+	if t := reflect.TypeFor[T](); form.typ != t && !anyType[T]() {
 		// An informer of whole objects may serve for metadata.
 		if _, ok := any(none).(*metav1.PartialObjectMetadata); ok {
 			m := new(metav1.PartialObjectMetadata)
@@ -73,7 +73,7 @@ func (i Item[T]) Without(field wire.Path) (T, error) {
 	if i.entry == nil || i.entry.form.encoding != wire.Protobuf || i.entry.form.typ != reflect.TypeFor[T]() {
 		return i.Object()
 	}
-	if _, ok := alive[T](i.entry.decoded.Load()); ok {
+	if _, ok := alive[T](i.entry.decoded.Load(), i.entry.form.typ); ok {
 		return i.Object() // it is decoded already
 	}
 	o := object.New[T]()

@@ -17,7 +17,11 @@ type choice struct {
 	kind      schema.GroupVersionKind
 	selection client.Selection
 	managed   bool
+	bare      bool
+	named     bool // the kind was given by OfKind
+	exact     bool // the informer has objects of the type, not only what makes them
 	pageSize  int64
+	onTrouble func(error)
 	transform func(object.Object) (object.Object, error)
 }
 
@@ -43,6 +47,15 @@ func WithFields(selector string) InformerOption {
 // Other informers drop them, and request objects without them, which servers from Kubernetes
 // 1.38 on can send.
 func WithManagedFields() InformerOption { return func(c *choice) { c.managed = true } }
+
+// WithoutTypeMeta leaves apiVersion and kind empty in objects of Go types, as the decoders of
+// client-go do. Other informers leave them as the server sent them: JSON has them, protobuf has
+// not. Unstructured objects and metadata have them always.
+func WithoutTypeMeta() InformerOption { return func(c *choice) { c.bare = true } }
+
+// OnTrouble calls f with each failure to list or watch. The informer tries again when f has
+// returned, after a pause. An informer with such a function is not shared.
+func OnTrouble(f func(error)) InformerOption { return func(c *choice) { c.onTrouble = f } }
 
 // PageSize makes the informer list in pages of n objects. Servers from Kubernetes 1.31 on
 // answer a whole list from memory, and read pages from etcd. Pages are for servers that are

@@ -16,17 +16,19 @@ import (
 
 // selection identifies an informer: users of equal selections share one.
 type selection struct {
-	kind      schema.GroupVersionKind
-	typ       reflect.Type // of the objects: one kind may be read into two types
-	selection client.Selection
-	managed   bool
-	transform int // the number of an informer that has one of its own; 0: none
+	kind        schema.GroupVersionKind
+	typ         reflect.Type // of the objects: one kind may be read into two types
+	selection   client.Selection
+	managed     bool
+	transformed bool
+	bare        bool // typed objects have no apiVersion and kind
+	alone       int  // the number of an informer that is not shared; 0: it is
 }
 
 // shared returns the informer that serves a selection. An informer of whole objects serves for
-// their metadata too.
-func (f *Factory) shared(key selection) *informer {
-	if i := f.informers[key]; i != nil || !key.selection.MetadataOnly {
+// their metadata too, unless the user needs objects of exactly the type.
+func (f *Factory) shared(key selection, exact bool) *informer {
+	if i := f.informers[key]; i != nil || !key.selection.MetadataOnly || exact {
 		return i
 	}
 	for other, i := range f.informers {
@@ -72,6 +74,6 @@ func (s selection) String() string {
 	add(s.selection.Fields != "", "with fields "+s.selection.Fields)
 	add(s.selection.MetadataOnly, "metadata")
 	add(s.managed, "managed fields")
-	add(s.transform > 0, "transformed")
+	add(s.transformed, "transformed")
 	return strings.Join(parts, ", ")
 }

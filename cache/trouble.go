@@ -36,6 +36,9 @@ type said struct {
 // trouble implements sink: it records the reason and logs it once, not at each retry. The end of
 // the trouble is logged at the same level, so that a log that shows one shows the other.
 func (i *informer) trouble(err error) {
+	if err != nil && i.onTrouble != nil {
+		defer i.onTrouble(err)
+	}
 	before := i.problem.Load()
 	if err == nil {
 		if before == nil {
