@@ -114,6 +114,11 @@ type lostChange struct {
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (*controller.Controller, error) {
+	return build(h, o, time.Now)
+}
+
+// build returns the controller with a clock.
+func build(h controller.Host, o Options, now func() time.Time) (*controller.Controller, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
@@ -125,7 +130,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		metrics:     newMetricsReader(h.Client(), o.period()),
 		recorder:    h.Recorder(Name),
 		log:         h.Logger().With("controller", Name),
-		now:         time.Now,
+		now:         now,
 		memories:    map[object.Key]memory{},
 	}
 	r.labelled = selectors.NewLabelled(r.pods)
