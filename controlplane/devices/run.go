@@ -5,33 +5,18 @@ package devices
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"sync"
-	"time"
 
-	resourcev1 "k8s.io/api/resource/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controlplane/internal/drivers"
 )
 
 // userAgent is who the simulation says it is, in audit logs and managed fields.
 const userAgent = "setpoint-devices"
-
-// flushTime is how long the last Events may take at the end.
-const flushTime = time.Second
-
-// Waits between attempts to reach the API server, as those of the simulated nodes.
-const (
-	firstWait = 100 * time.Millisecond
-	lastWait  = 2 * time.Second
-)
 
 // Options configures the simulation. Config is needed, all else has a default.
 type Options struct {
@@ -53,83 +38,29 @@ type Options struct {
 // reached, at the start or later, is waited for. With one that does not serve resource.k8s.io/v1
 // it does nothing until ctx ends.
 func Run(ctx context.Context, o Options) error {
-	if o.Config == nil {
-		return errors.New("options of the simulated devices: no Config: say how the API server is reached")
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.OnReady == nil {
-		o.OnReady = func() {}
-	}
-	config := rest.CopyConfig(o.Config)
-	config.UserAgent = userAgent
-	config.QPS = -1 // the workers limit what is under way
-	api, err := client.New(config)
+	driver, err := drivers.New(drivers.Options{
+		Name: "simulated devices", UserAgent: userAgent, Config: o.Config, OnReady: o.OnReady, Logger: o.Logger,
+	})
 	if err != nil {
-		return fmt.Errorf("client of the simulated devices: %w", err)
+		return err
 	}
-	served, ok := ensureClass(ctx, api, o.Logger)
+	served, ok := drivers.Ensure(ctx, driver, class())
 	if !ok {
 		return nil
-	}
-	if !served {
-		o.Logger.Debug("the API server does not serve resource.k8s.io/v1; there are no simulated devices")
 	}
 	ready := make(chan struct{})
 	go func() {
 		defer close(ready)
-		o.OnReady()
+		driver.Ready()
 	}()
 	defer func() { <-ready }()
-	if served {
-		publish(ctx, api, o.Logger)
+	if !served {
+		driver.Log.Debug("the API server does not serve resource.k8s.io/v1; there are no simulated devices")
+		<-ctx.Done()
+		return nil
 	}
-	<-ctx.Done()
+	driver.Play(ctx, func(p cache.Provider, recorder *events.Recorder) []controller.Runnable {
+		return []controller.Runnable{newPublisher(p, recorder, driver.Log).loop()}
+	})
 	return nil
-}
-
-// ensureClass creates the DeviceClass if it does not exist, and tries again until that or until ctx
-// ends. It reports whether the server serves the kind, and false for ok when ctx has ended.
-func ensureClass(ctx context.Context, api *client.Client, log *slog.Logger) (served, ok bool) {
-	for wait := firstWait; ; wait = min(2*wait, lastWait) {
-		_, err := client.For[*resourcev1.DeviceClass](api).Create(ctx, class())
-		switch {
-		case err == nil || apierrors.IsAlreadyExists(err):
-			return true, true
-		case apierrors.IsNotFound(err):
-			return false, true // the answer of a server without the group
-		}
-		log.Debug("creating a device class; it will be tried again", "class", Class, "err", err)
-		select {
-		case <-ctx.Done():
-			return false, false
-		case <-time.After(wait):
-		}
-	}
-}
-
-// publish runs the publisher until ctx ends.
-func publish(ctx context.Context, api *client.Client, log *slog.Logger) {
-	instance, err := os.Hostname()
-	if err != nil {
-		instance = userAgent
-	}
-	factory := cache.NewFactory(api, log)
-	recorder := events.NewRecorder(api, userAgent, instance, log)
-	loop := newPublisher(factory, recorder, log).loop()
-
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { recorder.Run(ctx, flushTime) })
-	running.Go(func() {
-		if err := factory.Run(ctx); err != nil {
-			log.Error("the informers of the simulated devices have stopped", "err", err)
-		}
-	})
-	running.Go(func() {
-		if err := loop.Run(ctx); err != nil {
-			log.Error("a part of the simulated devices has stopped", "part", loop.Name(), "err", err)
-		}
-	})
 }

@@ -68,9 +68,12 @@ func (a *attempts) judge(key object.Key, uid types.UID, operation, wanted string
 		due = one.next
 	}
 	switch {
-	case k.answer == answerNever:
+	case k.answer == answerNever && k.refused == nil:
 	case now.Before(due):
 		v.wait = due.Sub(now)
+	case k.refused != nil:
+		v.err = k.refused
+		v.wait = one.fail(now)
 	case k.answer == answerError:
 		v.err = fmt.Errorf("rpc error: code = Internal desc = simulated: annotation %s%s=%s", Prefix, operation, answerError)
 		v.wait = one.fail(now)

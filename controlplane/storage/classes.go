@@ -5,15 +5,12 @@ package storage
 
 import (
 	"context"
-	"log/slog"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controlplane/internal/drivers"
 	"github.com/setpoint-io/setpoint/internal/volumes"
 )
 
@@ -25,12 +22,6 @@ const (
 
 	// ImmediateClass is the class whose volumes are made at once.
 	ImmediateClass = "immediate"
-)
-
-// Waits between attempts to reach the API server, as those of the simulated nodes.
-const (
-	firstWait = 100 * time.Millisecond
-	lastWait  = 2 * time.Second
 )
 
 // classes returns the StorageClasses.
@@ -50,24 +41,25 @@ func classes() []*storagev1.StorageClass {
 	}
 }
 
-// ensureClasses creates the classes that do not exist, and tries again until that or until ctx
-// ends. A class of the name that exists already stays as it is.
-func ensureClasses(ctx context.Context, api *client.Client, log *slog.Logger) bool {
-	server := client.For[*storagev1.StorageClass](api)
-	wait := firstWait
+// driverObject returns the CSIDriver. Its volumes have to be attached to a Node before they are
+// mounted.
+func driverObject() *storagev1.CSIDriver {
+	return &storagev1.CSIDriver{
+		ObjectMeta: metav1.ObjectMeta{Name: Driver},
+		Spec:       storagev1.CSIDriverSpec{AttachRequired: new(true)},
+	}
+}
+
+// ensure creates the CSIDriver and the classes that do not exist, and tries again until that or
+// until ctx ends. It reports false if ctx has ended. The CSIDriver comes first: volumes of a driver
+// without one would be attached, too, but nothing would say so.
+func ensure(ctx context.Context, d *drivers.Driver) bool {
+	if _, ok := drivers.Ensure(ctx, d, driverObject()); !ok {
+		return false
+	}
 	for _, class := range classes() {
-		for {
-			_, err := server.Create(ctx, class)
-			if err == nil || apierrors.IsAlreadyExists(err) {
-				break
-			}
-			log.Debug("creating a storage class; it will be tried again", "class", class.Name, "err", err)
-			select {
-			case <-ctx.Done():
-				return false
-			case <-time.After(wait):
-			}
-			wait = min(2*wait, lastWait)
+		if _, ok := drivers.Ensure(ctx, d, class); !ok {
+			return false
 		}
 	}
 	return true

@@ -6,14 +6,16 @@
 //
 // # Who does what
 //
-// Run creates two StorageClasses that are not there, and then plays the parts of the containers
-// that a CSI driver runs beside a cluster. The provisioner creates a PersistentVolume for each
+// Run creates a CSIDriver and two StorageClasses that are not there, and then plays the parts of the
+// containers that a CSI driver runs beside a cluster. The provisioner creates a PersistentVolume for each
 // claim whose annotation names the driver, and deletes the volume when its claim is gone and its
 // reclaim policy is Delete. The resizer makes a volume as large as its claim wants it, and the
-// modifier gives it the VolumeAttributesClass that its claim wants.
+// modifier gives it the VolumeAttributesClass that its claim wants. The attacher attaches and
+// detaches volumes as VolumeAttachments ask for it, and keeps both from being removed meanwhile. The
+// publisher keeps a CSINode for each simulated Node.
 //
 // Which volume belongs to which claim is not decided here: a controller manager asks for volumes,
-// binds them and releases them, and the scheduler chooses the Node.
+// binds them and releases them, and asks for attachments, and the scheduler chooses the Node.
 //
 // # How it behaves
 //

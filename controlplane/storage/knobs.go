@@ -53,6 +53,9 @@ type knobs struct {
 	answer string
 	after  time.Duration
 	failed int // so many attempts fail
+
+	// refused is why the operation cannot be tried, whatever the annotations say; nil if it can.
+	refused error
 }
 
 // knobsOf reads the knobs of an operation. Annotations come before parameters. A value that has no

@@ -74,13 +74,7 @@ func newProvisioner(p cache.Provider, recorder *events.Recorder, log *slog.Logge
 		recorder:    recorder, log: log, now: time.Now,
 		reserved: map[string]int64{},
 	}
-	s.attached = cache.NewIndex(s.attachments, func(item cache.Item[*storagev1.VolumeAttachment]) ([]string, error) {
-		attachment, err := item.Object()
-		if err != nil || attachment.Spec.Source.PersistentVolumeName == nil {
-			return nil, err
-		}
-		return []string{*attachment.Spec.Source.PersistentVolumeName}, nil
-	})
+	s.attached = attachmentsByVolume(s.attachments)
 	return s
 }
 

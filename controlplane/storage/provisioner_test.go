@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
@@ -28,6 +29,8 @@ import (
 type cluster struct {
 	t                                                            *testing.T
 	claims, volumes, classes, attributes, attachments, nodes, ev *fakeapi.Resource
+	drivers, csiNodes                                            *fakeapi.Resource
+	client                                                       *client.Client
 }
 
 func start(t *testing.T) *cluster {
@@ -44,8 +47,13 @@ func start(t *testing.T) *cluster {
 		classes:     kind("storage.k8s.io", "storageclasses", "StorageClass"),
 		attributes:  kind("storage.k8s.io", "volumeattributesclasses", "VolumeAttributesClass"),
 		attachments: kind("storage.k8s.io", "volumeattachments", "VolumeAttachment", fakeapi.WithStatus()),
+		drivers:     kind("storage.k8s.io", "csidrivers", "CSIDriver"),
+		csiNodes:    kind("storage.k8s.io", "csinodes", "CSINode"),
 		ev:          api.Serve(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true}),
 	}
+	var err error
+	c.client, err = client.New(api.Config())
+	c.must(err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- Run(ctx, Options{Config: api.Config(), Logger: slog.New(slog.DiscardHandler)}) }()

@@ -5,18 +5,15 @@ package storage
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/cache"
-	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controlplane/internal/drivers"
 )
 
 // Driver is the name of the simulated driver, in StorageClasses, CSIDrivers and volumes.
@@ -25,9 +22,6 @@ const Driver = "sim.setpoint.io"
 // userAgent is who the simulation says it is, in audit logs and managed fields.
 const userAgent = "setpoint-storage"
 
-// flushTime is how long the last Events may take at the end.
-const flushTime = time.Second
-
 // Options configures the simulation. Config is needed, all else has a default.
 type Options struct {
 	// Config reaches the API server. Its user may do everything with PersistentVolumes,
@@ -35,8 +29,8 @@ type Options struct {
 	// copied; its limits on requests are not used.
 	Config *rest.Config
 
-	// OnReady is called once, from another goroutine, when the StorageClasses exist. It may be
-	// nil.
+	// OnReady is called once, from another goroutine, when the StorageClasses and the CSIDriver
+	// exist. It may be nil.
 	OnReady func()
 
 	// Logger logs what happens, and what is wrong; nil is slog.Default.
@@ -47,53 +41,26 @@ type Options struct {
 // It returns an error only for Options that it cannot work with. An API server that cannot be
 // reached, at the start or later, is waited for.
 func Run(ctx context.Context, o Options) error {
-	if o.Config == nil {
-		return errors.New("options of the simulated storage: no Config: say how the API server is reached")
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.OnReady == nil {
-		o.OnReady = func() {}
-	}
-	config := rest.CopyConfig(o.Config)
-	config.UserAgent = userAgent
-	config.QPS = -1 // the workers limit what is under way
-	api, err := client.New(config)
+	driver, err := drivers.New(drivers.Options{
+		Name: "simulated storage", UserAgent: userAgent, Config: o.Config, OnReady: o.OnReady, Logger: o.Logger,
+	})
 	if err != nil {
-		return fmt.Errorf("client of the simulated storage: %w", err)
+		return err
 	}
-	instance, err := os.Hostname()
-	if err != nil {
-		instance = userAgent
-	}
-	factory := cache.NewFactory(api, o.Logger)
-	recorder := events.NewRecorder(api, userAgent, instance, o.Logger)
-	loops := newProvisioner(factory, recorder, o.Logger).loops()
-
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() {
-		if ensureClasses(ctx, api, o.Logger) {
-			o.OnReady()
+		if ensure(ctx, driver) {
+			driver.Ready()
 		}
 	})
-	running.Go(func() { recorder.Run(ctx, flushTime) })
-	running.Go(func() {
-		if err := factory.Run(ctx); err != nil {
-			o.Logger.Error("the informers of the simulated storage have stopped", "err", err)
-		}
+	driver.Play(ctx, func(p cache.Provider, recorder *events.Recorder) []controller.Runnable {
+		loops := newProvisioner(p, recorder, driver.Log).loops()
+		loops = append(loops, newAttacher(p, recorder, driver.Log).loops()...)
+		return append(loops, newPublisher(p, recorder, driver.Log).loop())
 	})
-	for _, loop := range loops {
-		running.Go(func() {
-			if err := loop.Run(ctx); err != nil {
-				o.Logger.Error("a part of the simulated storage has stopped", "part", loop.Name(), "err", err)
-			}
-		})
-	}
-	<-ctx.Done()
 	return nil
 }
 
