@@ -164,7 +164,7 @@ func (a *attacher) attach(ctx context.Context, attachment *storagev1.VolumeAttac
 	}
 	volume, nodeID, err := a.prepare(ctx, attachment)
 	if apierrors.IsConflict(err) {
-		return controller.Result{}, err // somebody else has changed the volume
+		return controller.Result{}, err // another client has changed the volume
 	}
 	k := a.knobs(Attach, attachment, volume)
 	k.refused = err

@@ -22,14 +22,12 @@ import (
 
 var attachmentKey = object.Key{Name: "csi-1"}
 
-// addNode adds a simulated Node, with annotations as names and values.
-func (c *cluster) addNode(name string, annotations ...string) {
+// addNode adds a simulated Node.
+func (c *cluster) addNode(name string, annotations map[string]string) {
 	c.t.Helper()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{nodes.ManagedLabel: "true"}}}
-	for i := 0; i < len(annotations); i += 2 {
-		metav1.SetMetaDataAnnotation(&node.ObjectMeta, annotations[i], annotations[i+1])
-	}
-	c.must(c.nodes.Add(node))
+	c.must(c.nodes.Add(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{nodes.ManagedLabel: "true"}, Annotations: annotations},
+	}))
 	pass(10 * time.Millisecond)
 }
 
@@ -69,7 +67,7 @@ func (c *cluster) deleteAttachment() {
 func bound(t *testing.T, annotations map[string]string) *cluster {
 	t.Helper()
 	c := start(t)
-	c.addNode("n")
+	c.addNode("n", nil)
 	c.ask(ImmediateClass, annotations)
 	c.bind()
 	return c
@@ -215,8 +213,8 @@ func TestEachSimulatedNodeHasACSINode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t)
 		c.must(c.nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}}))
-		c.addNode("n", AttachLimit, "3")
-		c.addNode("m", AttachLimit, "many")
+		c.addNode("n", map[string]string{AttachLimit: "3"})
+		c.addNode("m", map[string]string{AttachLimit: "many"})
 		if keys := c.csiNodes.Keys(); len(keys) != 2 {
 			t.Errorf("there are CSINodes of %v", keys)
 		}

@@ -97,7 +97,7 @@ func Ensure[T object.Object](ctx context.Context, d *Driver, o T) (served, ok bo
 		case apierrors.IsNotFound(err):
 			return false, true // the answer of a server without the group
 		}
-		d.Log.Debug("creating an object of the "+d.options.Name+"; it will be tried again", "kind", fmt.Sprintf("%T", o), "name", o.GetName(), "err", err)
+		d.Log.Debug("creating an object of a driver; it will be tried again", "driver", d.options.Name, "kind", fmt.Sprintf("%T", o), "name", o.GetName(), "err", err)
 		select {
 		case <-ctx.Done():
 			return false, false
@@ -122,13 +122,13 @@ func (d *Driver) Play(ctx context.Context, controllers func(cache.Provider, *eve
 	running.Go(func() { recorder.Run(ctx, flushTime) })
 	running.Go(func() {
 		if err := factory.Run(ctx); err != nil {
-			d.Log.Error("the informers of the "+d.options.Name+" have stopped", "err", err)
+			d.Log.Error("the informers of a driver have stopped", "driver", d.options.Name, "err", err)
 		}
 	})
 	for _, one := range all {
 		running.Go(func() {
 			if err := one.Run(ctx); err != nil {
-				d.Log.Error("a controller of the "+d.options.Name+" has stopped", "controller", one.Name(), "err", err)
+				d.Log.Error("a controller of a driver has stopped", "driver", d.options.Name, "controller", one.Name(), "err", err)
 			}
 		})
 	}
