@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,11 +19,15 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// podCounter counts the Pods that are created, by a watch of their metadata
-// alone: what measures should cost less than what is measured.
-type podCounter struct {
-	client  *client.Client
-	version string
+// eventCounter counts the objects of a resource that a watch shows in some state. A watch costs the server less than
+// lists of all objects.
+type eventCounter struct {
+	client    *client.Client
+	resource  object.Resource
+	selection client.Selection
+	// count returns how many objects an event adds, and the version of its object.
+	count   func(event wire.Event, encoding wire.Encoding) (n int, version string, err error)
+	version string // of the last event
 
 	mu    sync.Mutex
 	n     int
@@ -30,15 +35,38 @@ type podCounter struct {
 	moved chan struct{} // closed and replaced when something is new
 }
 
-// countPods begins to count. It ends with ctx.
-func (c *cluster) countPods(ctx context.Context) (*podCounter, error) {
-	_, version, err := client.For[*corev1.Pod](c.client).List(ctx, client.Selection{})
+// countPods counts the Pods that are created. It begins now and ends with ctx.
+func countPods(ctx context.Context, c *client.Client) (*eventCounter, error) {
+	_, version, err := client.For[*corev1.Pod](c).List(ctx, client.Selection{})
 	if err != nil {
 		return nil, err
 	}
-	p := &podCounter{client: c.client, version: string(version), moved: make(chan struct{})}
+	p := &eventCounter{
+		client:    c,
+		resource:  object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true},
+		selection: client.Selection{MetadataOnly: true},
+		version:   string(version),
+		count: func(event wire.Event, encoding wire.Encoding) (int, string, error) {
+			var o metav1.PartialObjectMetadata
+			if err := encoding.Decode(event.Object, &o); err != nil {
+				return 0, "", err
+			}
+			if event.Type == wire.Added {
+				return 1, o.ResourceVersion, nil
+			}
+			return 0, o.ResourceVersion, nil
+		},
+	}
+	p.begin(ctx)
+	return p, nil
+}
+
+// begin starts to count.
+func (p *eventCounter) begin(ctx context.Context) {
+	p.moved = make(chan struct{})
 	go func() {
-		// A server ends the watches that it cannot feed; the next one goes on.
+		// A server ends the watch of a client that does not read as fast as there are events. The next watch
+		// continues.
 		for {
 			if err := p.watch(ctx); err != nil {
 				p.note(0, err)
@@ -46,19 +74,18 @@ func (c *cluster) countPods(ctx context.Context) (*podCounter, error) {
 			}
 		}
 	}()
-	return p, nil
 }
 
-func (p *podCounter) watch(ctx context.Context) error {
-	pods := object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
-	watch, err := p.client.Watch(ctx, pods, client.Selection{MetadataOnly: true}, client.WatchOptions{ResourceVersion: p.version})
+// watch counts until the watch has ended.
+func (p *eventCounter) watch(ctx context.Context) error {
+	watch, err := p.client.Watch(ctx, p.resource, p.selection, client.WatchOptions{ResourceVersion: p.version})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = watch.Close() }()
 	for {
 		event, err := watch.Next()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil
 		}
 		if err != nil {
@@ -67,18 +94,18 @@ func (p *podCounter) watch(ctx context.Context) error {
 		if event.Type == wire.Error {
 			return fmt.Errorf("the watch ended with an error event at version %s", p.version)
 		}
-		var o metav1.PartialObjectMetadata
-		if err := watch.Encoding.Decode(event.Object, &o); err != nil {
+		n, version, err := p.count(event, watch.Encoding)
+		if err != nil {
 			return err
 		}
-		p.version = o.ResourceVersion
-		if event.Type == wire.Added {
-			p.note(1, nil)
+		p.version = version
+		if n > 0 {
+			p.note(n, nil)
 		}
 	}
 }
 
-func (p *podCounter) note(n int, err error) {
+func (p *eventCounter) note(n int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.n += n
@@ -87,14 +114,16 @@ func (p *podCounter) note(n int, err error) {
 	p.moved = make(chan struct{})
 }
 
-func (p *podCounter) seen() int {
+func (p *eventCounter) seen() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.n
 }
 
-// reach waits until n Pods have been created.
-func (p *podCounter) reach(ctx context.Context, n int) error {
+// reach waits until n objects have been counted. alive is called each second, and an error of it ends the wait.
+func (p *eventCounter) reach(ctx context.Context, n int, alive func() error) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
 	for {
 		p.mu.Lock()
 		now, err, moved := p.n, p.err, p.moved
@@ -103,12 +132,16 @@ func (p *podCounter) reach(ctx context.Context, n int) error {
 		case now >= n:
 			return nil
 		case err != nil:
-			return fmt.Errorf("counting Pods: %w", err)
+			return fmt.Errorf("counting %s: %w", p.resource.Plural, err)
 		}
 		select {
 		case <-moved:
+		case <-tick.C:
+			if err := alive(); err != nil {
+				return err
+			}
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %d Pods, there are %d: %w", n, now, ctx.Err())
+			return fmt.Errorf("waiting for %d %s, there are %d: %w", n, p.resource.Plural, now, ctx.Err())
 		}
 	}
 }

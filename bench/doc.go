@@ -49,7 +49,7 @@
 //	hpa           500 autoscalers of 1,000 Pods on simulated Nodes: at rest, and when all Pods use twice the CPU
 //
 //	quota         200 quotas, under 1,000 creations and deletions of Pods and ConfigMaps a second
-//	volumes       5,000 claims of the simulated driver
+//	volumes       5,000 claims of the simulated driver, whose requests are among those that are printed
 //	everything    all controllers on 1,000 simulated Nodes: at rest, and started with 50,000 objects
 //
 // In the first four of the second list a Pod has no node: as soon as it is created, a client writes that it is ready or

@@ -155,7 +155,7 @@ func (b *managerBench) turn(ctx context.Context, start candidate) (f figures, er
 		return f, err
 	}
 	total := b.deployments * b.replicas
-	pods, err := c.countPods(ctx)
+	pods, err := countPods(ctx, c.client)
 	if err != nil {
 		return f, err
 	}
@@ -163,8 +163,8 @@ func (b *managerBench) turn(ctx context.Context, start candidate) (f figures, er
 	if err := b.createDeployments(ctx, c.client); err != nil {
 		return f, err
 	}
-	if err := pods.reach(ctx, total); err != nil {
-		return f, errors.Join(err, p.alive())
+	if err := pods.reach(ctx, total, p.alive); err != nil {
+		return f, err
 	}
 	f.rate = float64(total) / time.Since(began).Seconds()
 	if err := c.waitForStatus(ctx, b.deployments, int32(b.replicas)); err != nil {
