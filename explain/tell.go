@@ -194,8 +194,8 @@ func (t *teller) sentence() {
 		say(CodeTrouble, t.facts.Trouble[0], "", time.Time{})
 	case len(t.answer.Parts) > 0:
 		say(CodeBelow, t.detail(), "", time.Time{})
-	case len(t.answer.NotDone) > 0 && t.answer.NotDone[0].about() != (runs.Object{}):
-		n := &t.answer.NotDone[0]
+	case t.anyReason() != nil:
+		n := t.anyReason()
 		say(CodeBelow, n.about().Kind+" "+n.about().Name+": "+n.Reason.Sentence(), "", n.Since)
 	default:
 		t.fallback(say)
@@ -222,13 +222,28 @@ func (t *teller) fallback(say func(code, text, detail string, since time.Time)) 
 		say(CodeNotMuch, "the state of the object names no trouble, and no manager could say more", "", time.Time{})
 		return
 	}
-	say(CodeAllIsWell, "all is as it should be: no controller waits for anything, and no state names trouble", "", time.Time{})
+	why := "no controller waits for anything, and no state names trouble"
+	normal := t.reason(func(n *NotDone) bool { return n.Reason.Normal && sameObject(n.about(), t.facts.Object) })
+	if normal != nil {
+		why = normal.Reason.Sentence()
+	}
+	say(CodeAllIsWell, "all is as it should be: "+why, "", time.Time{})
 }
 
-// ownReason returns the newest reason that a controller has stated about the object itself.
+// ownReason returns the newest reason that a controller has stated about the object itself, other than a normal state.
 func (t *teller) ownReason() *NotDone {
+	return t.reason(func(n *NotDone) bool { return !n.Reason.Normal && sameObject(n.about(), t.facts.Object) })
+}
+
+// anyReason returns the newest reason about any object, other than a normal state.
+func (t *teller) anyReason() *NotDone {
+	return t.reason(func(n *NotDone) bool { return !n.Reason.Normal && n.about() != (runs.Object{}) })
+}
+
+// reason returns the newest reason of some kind.
+func (t *teller) reason(is func(*NotDone) bool) *NotDone {
 	for i := range t.answer.NotDone {
-		if n := &t.answer.NotDone[i]; sameObject(n.about(), t.facts.Object) {
+		if n := &t.answer.NotDone[i]; is(n) {
 			return n
 		}
 	}

@@ -49,6 +49,16 @@ func waits(about runs.Object) []runs.Run {
 	}}}
 }
 
+// normally returns runs whose reasons are normal states.
+func normally(all []runs.Run) []runs.Run {
+	for _, r := range all {
+		for i := range r.Reasons {
+			r.Reasons[i].Normal = true
+		}
+	}
+	return all
+}
+
 // The first sentence names the cause, in the order of blame.
 func TestTheFirstSentence(t *testing.T) {
 	broken := []explain.Part{
@@ -66,6 +76,12 @@ func TestTheFirstSentence(t *testing.T) {
 			"1 of 3 Pods are available, since 3 min; Pod web-1: the image of container web cannot be pulled (and 1 more say the same)."},
 		"a reason about another object is not its own": {explain.Facts{State: state(), Present: waits(pod1)}, explain.CodeBelow,
 			"Pod web-1: 1 of 3 Pods are available, since 3 min."},
+		"a normal state": {explain.Facts{State: state(), Present: normally(waits(runs.Object{}))}, explain.CodeAllIsWell,
+			"All is as it should be: 1 of 3 Pods are available."},
+		"trouble comes before a normal state": {explain.Facts{State: state(), Present: normally(waits(runs.Object{})), Below: broken}, explain.CodeBelow,
+			"Pod web-1: the image of container web cannot be pulled (and 1 more say the same)."},
+		"a wait comes before a normal state": {explain.Facts{State: state(), Present: append(normally(waits(runs.Object{})), waits(runs.Object{})...)},
+			explain.CodeWaits, "1 of 3 Pods are available, since 3 min."},
 		"a part alone": {explain.Facts{State: state(), Below: broken}, explain.CodeBelow,
 			"Pod web-1: the image of container web cannot be pulled (and 1 more say the same)."},
 		"its own state": {explain.Facts{State: state(), Trouble: []string{"the node is not ready"}}, explain.CodeTrouble, "The node is not ready."},

@@ -92,7 +92,7 @@ func (d *decoder) payload() (run Run) {
 
 func (d *decoder) reasons() (all []Reason) {
 	for range d.count() {
-		r := Reason{Code: d.word(), Text: d.word()}
+		r := Reason{Code: d.word(), Text: d.word(), Normal: d.more()}
 		for range d.count() {
 			r.Params = append(r.Params, Param{Name: d.word(), Value: d.text()})
 		}

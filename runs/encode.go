@@ -74,6 +74,14 @@ func (e *encoder) entry(i *index, of *entry, run *Ended, most int) {
 func (e *encoder) uint(n uint64)            { e.b = binary.AppendUvarint(e.b, n) }
 func (e *encoder) duration(d time.Duration) { e.uint(uint64(max(d, 0))) }
 
+func (e *encoder) bool(is bool) {
+	if is {
+		e.b = append(e.b, 1)
+	} else {
+		e.b = append(e.b, 0)
+	}
+}
+
 // text writes a text as it is, cut to a bound.
 func (e *encoder) text(s string) {
 	s = cut(s, mostText)
@@ -209,6 +217,7 @@ func (e *encoder) reasons(all []Reason) {
 		r := &all[i]
 		e.word(r.Code)
 		e.word(r.Text)
+		e.bool(r.Normal)
 		params := r.Params[:min(len(r.Params), mostParams)]
 		e.uint(uint64(len(params)))
 		for _, p := range params {
@@ -243,11 +252,7 @@ func (e *encoder) write(w *Write) {
 	e.word(w.Subresource)
 	e.version(w.Version)
 	e.uint(uint64(max(w.Code, 0)))
-	if w.Unknown {
-		e.b = append(e.b, 1)
-	} else {
-		e.b = append(e.b, 0)
-	}
+	e.bool(w.Unknown)
 	e.word(w.Manager)
 	fields := w.Fields[:min(len(w.Fields), mostFields)]
 	e.uint(uint64(len(fields)))

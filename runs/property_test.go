@@ -94,6 +94,7 @@ func (h *history) run(key object.Key) *runs.Ended {
 	case 1:
 		e.Reasons = []runs.Reason{{Code: "Waits", Text: "waits for {n}", Params: []runs.Param{{Name: "n", Value: fmt.Sprint(h.IntN(2))}},
 			Until: runs.Object{Kind: "Node", Name: "n", UID: "not-a-uuid"}}}
+		e.Reasons[0].Normal = e.Reasons[0].Params[0].Value == "0" // the same code and parameters are the same state
 		if h.IntN(2) == 0 {
 			e.Reasons[0].About = runs.Object{Kind: "Job", Namespace: "ns", Name: fmt.Sprint("j", h.IntN(5)), UID: "0c9a4c0e-5a3e-4f57-9d8f-1f2e3d4c5b6a"}
 		}

@@ -15,6 +15,9 @@ type Reason struct {
 	Text string `json:"text"`
 	// Params are the parameters. They have names, numbers and times, and never values of a Secret.
 	Params []Param `json:"params,omitempty"`
+	// Normal says that nothing is wrong: the object is as its user wants it, such as a CronJob whose next Job is not due.
+	// Package explain then looks for trouble elsewhere before it says that all is well, and why.
+	Normal bool `json:"normal,omitempty"`
 	// Ends says what would end the wait, if Until does not: "a change of the quota".
 	Ends string `json:"ends,omitempty"`
 	// Until is the object whose change would end the wait; zero if there is none, or not a single one.

@@ -87,7 +87,7 @@ func decide(v view) plan {
 	}
 	p.wake(v, next)
 	if p.slot.IsZero() && len(p.reasons) == 0 {
-		p.because(codeNotDue, "the next Job starts at {time}", "the time comes", "time", local(next))
+		p.normal(codeNotDue, "the next Job starts at {time}", "the time comes", "time", local(next))
 	}
 	return p
 }

@@ -25,6 +25,12 @@ func (p *plan) because(code, text, ends string, params ...any) {
 	p.reasons = append(p.reasons, controller.Reason{Code: code, Text: text, Params: controller.With(params...), Ends: ends})
 }
 
+// normal adds that all is as it should be.
+func (p *plan) normal(code, text, ends string, params ...any) {
+	p.because(code, text, ends, params...)
+	p.reasons[len(p.reasons)-1].Normal = true
+}
+
 // cannotUse adds that the schedule or its time zone is wrong. An Event has the error.
 func (p *plan) cannotUse(v view) {
 	p.because(codeBadSchedule, "the schedule {schedule} cannot be used: {event}", "spec.schedule or spec.timeZone changes",

@@ -21,7 +21,7 @@ const (
 func undecided(csr *certificatesv1.CertificateSigningRequest, ways []way) controller.Reason {
 	if len(ways) == 0 {
 		return controller.Reason{
-			Code: codeOthersOwn, Text: "this controller approves client certificates of kubelets alone, and the request to the signer {signer} is not for one",
+			Code: codeOthersOwn, Normal: true, Text: "this controller approves client certificates of kubelets alone, and the request to the signer {signer} is not for one",
 			Params: controller.With("signer", csr.Spec.SignerName), Ends: "another controller or a user approves or denies the request",
 		}
 	}

@@ -78,7 +78,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	}
 	if left := time.Until(at); left >= 0 {
 		controller.Because(ctx, controller.Reason{
-			Code: codeKept, Text: "the request is kept until {time}", Params: controller.With("time", at.UTC().Format(time.RFC3339)),
+			Code: codeKept, Normal: true, Text: "the request is kept until {time}", Params: controller.With("time", at.UTC().Format(time.RFC3339)),
 			Ends: "that time, or a change of its conditions",
 		})
 		return controller.Result{After: left + 1}, nil // after it, not at it

@@ -28,6 +28,12 @@ func (p *plan) because(code, text, ends string, params ...any) {
 	p.reasons = append(p.reasons, controller.Reason{Code: code, Text: text, Params: controller.With(params...), Ends: ends})
 }
 
+// normal adds that all is as it should be.
+func (p *plan) normal(code, text, ends string, params ...any) {
+	p.because(code, text, ends, params...)
+	p.reasons[len(p.reasons)-1].Normal = true
+}
+
 // explain adds why the size is not the one that the metrics ask for, or why it stays.
 func (p *plan) explain(s *snapshot, a ask, is answer) {
 	switch {
@@ -39,7 +45,7 @@ func (p *plan) explain(s *snapshot, a ask, is answer) {
 		p.because(codeStabilized, "the metrics ask for {recommended} replicas, and the stabilization window leaves {stabilized}", ends,
 			"recommended", a.recommended, "stabilized", is.stabilized)
 	case a.recommended == a.current:
-		p.because(codeTolerance, "the metrics ask for the {replicas} replicas that the target {target} has", "a metric changes",
+		p.normal(codeTolerance, "the metrics ask for the {replicas} replicas that the target {target} has", "a metric changes",
 			"replicas", a.current, "target", targetOf(s.hpa))
 	}
 	if is.replicas != is.stabilized {

@@ -35,6 +35,12 @@ func (p *plan) because(code, text, ends string, params ...any) {
 	p.reasons = append(p.reasons, reason(code, text, ends, params...))
 }
 
+// normal adds that the Job is as it should be.
+func (p *plan) normal(code, text, ends string, params ...any) {
+	p.because(code, text, ends, params...)
+	p.reasons[len(p.reasons)-1].Normal = true
+}
+
 // explainWork says that Pods run, and that no others start meanwhile.
 func (p *plan) explainWork(want int32) {
 	switch {
@@ -56,7 +62,7 @@ func (p *plan) explainWork(want int32) {
 		p.because(codeUnschedulable, "{count} of {pods} Pods have no node: {message}", "a node has room for them",
 			"count", n, "pods", p.active, "message", first)
 	}
-	p.because(codePodsRun, "{active} Pods run, which is as many as the Job wants now: {succeeded} have succeeded and {failed} have failed", "one of them ends",
+	p.normal(codePodsRun, "{active} Pods run, which is as many as the Job wants now: {succeeded} have succeeded and {failed} have failed", "one of them ends",
 		"active", p.active, "succeeded", p.succeeded, "failed", p.failed)
 }
 

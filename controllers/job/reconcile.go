@@ -60,7 +60,10 @@ func (r *reconciler) isWork(ctx context.Context, job *batchv1.Job) (bool, error)
 		controller.Because(ctx, reason(codeManaged, "the controller {name} manages the Job, by spec.managedBy", "", "name", *job.Spec.ManagedBy))
 	case finished(job) != nil:
 		r.forget(object.KeyOf(job))
-		controller.Because(ctx, reason(codeFinished, "the Job has ended ({condition}): {message}", "", "condition", finished(job).Type, "message", finished(job).Message))
+		ended := finished(job)
+		why := reason(codeFinished, "the Job has ended ({condition}): {message}", "", "condition", ended.Type, "message", ended.Message)
+		why.Normal = ended.Type == batchv1.JobComplete
+		controller.Because(ctx, why)
 		return false, r.freeOf(ctx, job.UID, job.Namespace)
 	case !knowsMode(job):
 		r.recorder.Warning(job, reasonUnknownMode, actionReconcile, "Skipped Job sync because completion mode is unknown")

@@ -108,7 +108,7 @@ func (r *reconciler) reconcile(ctx context.Context, _ controller.RequestOf[token
 	}
 	if now.Before(since.Add(r.period)) {
 		controller.Because(ctx, controller.Reason{
-			Code: codeTooEarly, Text: "the API server notes the uses of tokens since {since}, and a token counts as unused after {period}",
+			Code: codeTooEarly, Normal: true, Text: "the API server notes the uses of tokens since {since}, and a token counts as unused after {period}",
 			Params: controller.With("since", since.Format(time.RFC3339), "period", r.period), Ends: "that time has passed",
 		})
 		return controller.Result{}, nil

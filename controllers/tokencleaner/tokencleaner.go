@@ -73,7 +73,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	left, ends := bootstraptoken.Left(secret, time.Now())
 	if ends && left > 0 {
 		controller.Because(ctx, controller.Reason{
-			Code: codeKept, Text: "the token expires at {time}", Params: controller.With("time", time.Now().Add(left).Round(time.Second).UTC().Format(time.RFC3339)),
+			Code: codeKept, Normal: true, Text: "the token expires at {time}", Params: controller.With("time", time.Now().Add(left).Round(time.Second).UTC().Format(time.RFC3339)),
 			Ends: "that time, or a change of the expiration",
 		})
 	}

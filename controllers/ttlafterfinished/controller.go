@@ -71,7 +71,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	left, wanted, err := r.look(job)
 	if err == nil && wanted && left > 0 {
 		controller.Because(ctx, controller.Reason{Code: "JobNotExpired", Text: "the Job has finished, and is kept for {seconds} s (ttlSecondsAfterFinished)",
-			Params: controller.With("seconds", *job.Spec.TTLSecondsAfterFinished), Ends: "its time has come, or is changed"})
+			Params: controller.With("seconds", *job.Spec.TTLSecondsAfterFinished), Normal: true, Ends: "its time has come, or is changed"})
 	}
 	if err != nil || !wanted || left > 0 {
 		return controller.Result{After: left}, err
