@@ -40,7 +40,7 @@ type Claim[T object.Object] struct {
 	Selector labels.Selector
 	// Also is what else decides whether an object matches, such as its name. Nil is nothing.
 	Also func(object.Meta) bool
-	// Live reads the owner from the server. Of calls it once, before the first adoption. If
+	// Live reads the owner from the server, as LiveFrom does. Of calls it once, before the first adoption. If
 	// the owner has another UID or a deletion timestamp, the error is ErrOwnerGone: the
 	// informer may not have seen yet that the owner is gone.
 	Live func(context.Context) (object.Object, error)
@@ -50,6 +50,11 @@ type Claim[T object.Object] struct {
 
 	checked bool
 	refused error
+}
+
+// LiveFrom returns a [Claim.Live]: it reads an owner, by its name, from the server.
+func LiveFrom[T object.Object](server client.Typed[T], owner T) func(context.Context) (object.Object, error) {
+	return func(ctx context.Context) (object.Object, error) { return server.Get(ctx, object.KeyOf(owner)) }
 }
 
 // Of returns the objects among items that the owner manages: objects that it manages

@@ -231,18 +231,13 @@ func (r *reconciler) apply(ctx context.Context, v *view, p *plan, m *memory) (ma
 func (r *reconciler) claim(ctx context.Context, m *memory, set *appsv1.DaemonSet, selector labels.Selector) ([]*pod, error) {
 	snapshot := r.pods.Snapshot()
 	claim := owned.Claim[*corev1.Pod]{
-		Server: r.pods.Server(), Owner: set, Kind: kind.GroupVersionKind(), Selector: selector, Live: r.live(set),
+		Server: r.pods.Server(), Owner: set, Kind: kind.GroupVersionKind(), Selector: selector, Live: owned.LiveFrom(r.sets.Server(), set),
 	}
 	items, err := claim.Of(ctx, snapshot.ControlledBy(set.UID), r.orphans.Selected(snapshot, set.Namespace, selector))
 	if err != nil {
 		return nil, err
 	}
 	return m.reader.read(items)
-}
-
-// live returns what reads a DaemonSet from the server, before it adopts anything.
-func (r *reconciler) live(set *appsv1.DaemonSet) func(context.Context) (object.Object, error) {
-	return func(ctx context.Context) (object.Object, error) { return r.sets.Server().Get(ctx, object.KeyOf(set)) }
 }
 
 // recall returns what the controller remembers of a DaemonSet. Another one of the name is new.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/revisions"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -30,7 +31,7 @@ func (r *reconciler) remember(ctx context.Context, set *appsv1.DaemonSet, select
 		return history{}, err
 	}
 	all, err := r.history.Claim(ctx, revisions.Owner{
-		Object: set, Kind: kind.GroupVersionKind(), Selector: selector, Live: r.live(set),
+		Object: set, Kind: kind.GroupVersionKind(), Selector: selector, Live: owned.LiveFrom(r.sets.Server(), set),
 	})
 	if err != nil {
 		return history{}, fmt.Errorf("finding the revisions: %w", err)

@@ -128,9 +128,7 @@ func (r *reconciler) claim(ctx context.Context, d *appsv1.Deployment) ([]*appsv1
 	snapshot := r.sets.Snapshot()
 	claim := owned.Claim[*appsv1.ReplicaSet]{
 		Server: r.sets.Server(), Owner: d, Kind: kind.GroupVersionKind(), Selector: selector,
-		Live: func(ctx context.Context) (object.Object, error) {
-			return r.deployments.Server().Get(ctx, object.KeyOf(d))
-		},
+		Live: owned.LiveFrom(r.deployments.Server(), d),
 	}
 	items, err := claim.Of(ctx, snapshot.ControlledBy(d.UID), snapshot.Orphans(d.Namespace))
 	if err != nil {

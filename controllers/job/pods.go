@@ -136,7 +136,7 @@ func (r *reconciler) claim(ctx context.Context, job *batchv1.Job) (pods []*corev
 	}
 	claim := owned.Claim[*corev1.Pod]{
 		Server: r.pods.Server(), Owner: job, Kind: jobs.GroupVersionKind(), Selector: selector, Finalizer: batchv1.JobTrackingFinalizer,
-		Live: func(ctx context.Context) (object.Object, error) { return r.jobs.Server().Get(ctx, object.KeyOf(job)) },
+		Live: owned.LiveFrom(r.jobs.Server(), job),
 	}
 	_, err = claim.Of(ctx, all(undecided))
 	if errors.Is(err, owned.ErrOwnerGone) {

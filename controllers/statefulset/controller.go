@@ -127,7 +127,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 func (r *reconciler) members(ctx context.Context, set *appsv1.StatefulSet, selector labels.Selector) ([]*corev1.Pod, error) {
 	snapshot := r.pods.Snapshot()
 	claim := owned.Claim[*corev1.Pod]{
-		Server: r.pods.Server(), Owner: set, Kind: kind.GroupVersionKind(), Selector: selector, Also: isNamedAfter(set), Live: r.live(set),
+		Server: r.pods.Server(), Owner: set, Kind: kind.GroupVersionKind(), Selector: selector, Also: isNamedAfter(set), Live: owned.LiveFrom(r.sets.Server(), set),
 	}
 	items, err := claim.Of(ctx, inNamespace(set.Namespace, snapshot.ControlledBy(set.UID)), r.orphans.Selected(snapshot, set.Namespace, selector))
 	if err != nil {
@@ -157,15 +157,10 @@ func inNamespace[T object.Object](namespace string, items iter.Seq2[object.Key, 
 	}
 }
 
-// live reads a StatefulSet from the server, which an adoption has to confirm.
-func (r *reconciler) live(set *appsv1.StatefulSet) func(context.Context) (object.Object, error) {
-	return func(ctx context.Context) (object.Object, error) { return r.sets.Server().Get(ctx, object.KeyOf(set)) }
-}
-
 // look returns the history of a StatefulSet and what a run for it sees. It creates the revision of
 // a template that is new, and makes an older one the newest after a rollback.
 func (r *reconciler) look(ctx context.Context, set *appsv1.StatefulSet, selector labels.Selector, pods []*corev1.Pod) ([]*appsv1.ControllerRevision, view, error) {
-	known, err := r.history.Claim(ctx, revisions.Owner{Object: set, Kind: kind.GroupVersionKind(), Selector: selector, Live: r.live(set)})
+	known, err := r.history.Claim(ctx, revisions.Owner{Object: set, Kind: kind.GroupVersionKind(), Selector: selector, Live: owned.LiveFrom(r.sets.Server(), set)})
 	if err != nil {
 		return nil, view{}, err
 	}

@@ -100,9 +100,7 @@ func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (
 		key:    req.Key,
 		owner:  owner,
 		kind:   r.kind.Resource,
-		live: func(ctx context.Context) (object.Object, error) {
-			return r.owners.Server().Get(ctx, req.Key)
-		},
+		live:   owned.LiveFrom(r.owners.Server(), owner),
 		siblings: func() []types.UID { return siblings(snapshot, item) },
 	})
 	if errors.Is(err, owned.ErrOwnerGone) {
