@@ -195,7 +195,7 @@ func (c *chaos) resting(pod *corev1.Pod) bool {
 }
 
 func TestNoPodIsEverMadeBeyondWhatIsAskedFor(t *testing.T) {
-	seeds := 60
+	seeds := 20
 	if testing.Short() {
 		seeds = 10
 	}
