@@ -24,13 +24,37 @@ const deletesAtOnce = 64
 // deleted or was gone before. The error is the first failure; the other Pods are deleted
 // nevertheless. Each delete has the options, such as a grace period.
 func (w *Writer) Delete(ctx context.Context, owner Owner, pods []*corev1.Pod, options ...client.DeleteOption) (deleted []bool, err error) {
+	return deleteAll(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (bool, error) {
+		gone, err := w.deleteOne(ctx, owner, pod, options)
+		if apierrors.IsConflict(err) {
+			return true, nil // another Pod has its name
+		}
+		return gone, err
+	})
+}
+
+// DeleteUnchanged is Delete for Pods that must be as they were read: a Pod that was not ready, say,
+// and that nothing waits for. One that has changed since is not deleted, which is no failure. The
+// change is seen by the next run.
+func (w *Writer) DeleteUnchanged(ctx context.Context, owner Owner, pods []*corev1.Pod) (deleted []bool, err error) {
+	return deleteAll(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (bool, error) {
+		gone, err := w.deleteOne(ctx, owner, pod, []client.DeleteOption{client.IfVersion(object.Version(pod.ResourceVersion))})
+		if apierrors.IsConflict(err) {
+			return false, nil
+		}
+		return gone, err
+	})
+}
+
+// deleteAll calls one for each Pod, for several at a time.
+func deleteAll(ctx context.Context, pods []*corev1.Pod, one func(context.Context, *corev1.Pod) (bool, error)) (deleted []bool, err error) {
 	deleted = make([]bool, len(pods))
 	streams := min(len(pods), deletesAtOnce)
 	errs := owned.Batch(ctx, streams, func(ctx context.Context, first int) error {
 		var failed error
 		for i := first; i < len(pods); i += streams {
-			err := w.deleteOne(ctx, owner, pods[i], options)
-			deleted[i] = err == nil
+			var err error
+			deleted[i], err = one(ctx, pods[i])
 			if failed == nil {
 				failed = err
 			}
@@ -43,26 +67,27 @@ func (w *Writer) Delete(ctx context.Context, owner Owner, pods []*corev1.Pod, op
 	return deleted, nil
 }
 
-func (w *Writer) deleteOne(ctx context.Context, owner Owner, pod *corev1.Pod, options []client.DeleteOption) error {
+// deleteOne deletes a Pod, and reports whether it is gone. The error may be a conflict: a
+// precondition does not hold.
+func (w *Writer) deleteOne(ctx context.Context, owner Owner, pod *corev1.Pod, options []client.DeleteOption) (bool, error) {
 	options = append([]client.DeleteOption{client.IfUID(pod.UID)}, options...)
 	key := object.KeyOf(pod)
 	err := w.beforeDelete(ctx, owner, pod)
 	switch {
 	case client.AbsentAt(err, key):
-		return nil
+		return true, nil
 	case err != nil:
-		return fmt.Errorf("preparing the deletion of Pod %s: %w", key, err)
+		return false, fmt.Errorf("preparing the deletion of Pod %s: %w", key, err)
 	}
 	err = w.pods.Delete(ctx, key, options...)
 	switch {
 	case err == nil:
 		w.normal(owner, SuccessfulDelete, deleting, pod)
-		return nil
-	case client.AbsentAt(err, key), apierrors.IsConflict(err):
-		return nil // it is gone; after a conflict, another Pod has its name
-	}
-	if ctx.Err() == nil {
+		return true, nil
+	case client.AbsentAt(err, key):
+		return true, nil
+	case ctx.Err() == nil && !apierrors.IsConflict(err):
 		w.warning(owner, FailedDelete, deleting, pod, err)
 	}
-	return fmt.Errorf("deleting Pod %s: %w", key, err)
+	return false, fmt.Errorf("deleting Pod %s: %w", key, err)
 }

@@ -24,10 +24,10 @@ import (
 func (r *reconciler) carryOut(ctx context.Context, set *appsv1.StatefulSet, p *plan) (outcome, error) {
 	owner := podwriter.Owner{Object: set, Kind: kind}
 	done := outcome{gone: map[types.UID]bool{}}
-	if err := r.delete(ctx, owner, p.restart, &done); err != nil {
+	deleted, err := r.writer.Delete(ctx, owner, p.restart)
+	if done.note(p.restart, deleted); err != nil {
 		return done, err
 	}
-	var err error
 	if done.created, err = r.writer.Create(ctx, owner, p.create, func(string) bool { return false }); err != nil {
 		return done, err
 	}
@@ -37,18 +37,22 @@ func (r *reconciler) carryOut(ctx context.Context, set *appsv1.StatefulSet, p *p
 	if err := r.relabel(ctx, set, p.relabel); err != nil {
 		return done, err
 	}
-	return done, r.delete(ctx, owner, p.delete, &done)
+	deleted, err = r.writer.DeleteUnchanged(ctx, owner, p.broken)
+	if done.note(p.broken, deleted); err != nil {
+		return done, err
+	}
+	deleted, err = r.writer.Delete(ctx, owner, p.delete)
+	done.note(p.delete, deleted)
+	return done, err
 }
 
-// delete deletes Pods, and notes which are deleted.
-func (r *reconciler) delete(ctx context.Context, owner podwriter.Owner, pods []*corev1.Pod, done *outcome) error {
-	deleted, err := r.writer.Delete(ctx, owner, pods)
+// note notes which Pods are deleted.
+func (o *outcome) note(pods []*corev1.Pod, deleted []bool) {
 	for i, pod := range pods {
 		if deleted[i] {
-			done.gone[pod.UID] = true
+			o.gone[pod.UID] = true
 		}
 	}
-	return err
 }
 
 // createClaims creates the claims of a Pod that is about to be created. A Pod of which a claim is

@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -123,8 +124,8 @@ func TestOnARealServer(t *testing.T) {
 	p := managertest.Run(t, cluster.Restricted(t, Rights()), managertest.Making(New, Defaults()))
 	for name, run := range map[string]func(*testing.T){
 		"Pods and claims have their identity": func(t *testing.T) { podsAndClaimsHaveTheirIdentity(t, p) },
-		"the order is kept, OrderedReady":     func(t *testing.T) { randomHistoryKeepsTheOrder(t, true) },
-		"the order is kept, Parallel":         func(t *testing.T) { randomHistoryKeepsTheOrder(t, false, parallel) },
+		"the order is kept, OrderedReady":     randomHistoryKeepsTheOrder,
+		"the bound is kept, Parallel":         randomHistoryKeepsTheBound,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,12 +180,12 @@ func podsAndClaimsHaveTheirIdentity(t *testing.T, p *managertest.Process) {
 }
 
 // randomHistoryKeepsTheOrder checks every state of the Pods that the server had.
-func randomHistoryKeepsTheOrder(t *testing.T, ordered bool, changes ...func(*appsv1.StatefulSet)) {
+func randomHistoryKeepsTheOrder(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	s := newScene(t, web(0, changes...))
-	w := follow(t, s, ordered)
+	s := newScene(t, web(0))
+	w := follow(t, s, true)
 	s.change(map[string]any{"replicas": 3})
 	s.rest()
 	for range 5 {
@@ -211,6 +212,57 @@ func randomHistoryKeepsTheOrder(t *testing.T, ordered bool, changes ...func(*app
 	w.end()
 }
 
+// randomHistoryKeepsTheBound is the same for a StatefulSet whose Pods come and go beside each other,
+// with other bounds. Most changes come while the rollout before is under way.
+func randomHistoryKeepsTheBound(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	s := newScene(t, web(0, parallel))
+	w := follow(t, s, false)
+	var in []bounds // since the StatefulSet was at rest, the newest one last
+	change := func(size, unavailable int, image string) {
+		t.Logf("size %d, maxUnavailable %d, image %s", size, unavailable, image)
+		in = append(in, bounds{size, unavailable})
+		w.expect(in)
+		patch := withImage(image)
+		patch["replicas"] = size
+		patch["updateStrategy"] = map[string]any{"rollingUpdate": map[string]any{"maxUnavailable": unavailable}}
+		s.change(patch)
+	}
+	rest := func() {
+		w.catchUp(s.rest())
+		in = in[len(in)-1:]
+		w.expect(in)
+	}
+	change(5, 2, "web:0")
+	rest()
+	for i := range 6 {
+		now := in[len(in)-1]
+		switch image := fmt.Sprintf("web:%d", i%3); r.IntN(6) {
+		case 0:
+			change(4+r.IntN(3), now.unavailable, image)
+		case 1:
+			change(now.size, 1+r.IntN(3), image)
+		case 2:
+			s.disturb(w, r, func(pod *corev1.Pod) error {
+				return s.pods.Delete(t.Context(), object.KeyOf(pod), client.GracePeriod(0), client.IfUID(pod.UID))
+			})
+		default:
+			change(now.size, now.unavailable, image)
+		}
+		if r.IntN(3) == 0 {
+			rest()
+		}
+	}
+	change(in[len(in)-1].size, 2, "web:3")
+	rest()
+	if got := s.set().Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.IntValue(); got != 2 {
+		t.Errorf("the server has maxUnavailable %d, want 2", got)
+	}
+	w.end()
+}
+
 // disturb does something to a Pod, of which the watcher knows.
 func (s *scene) disturb(w *watcher, r *rand.Rand, f func(*corev1.Pod) error) {
 	s.t.Helper()
@@ -219,10 +271,11 @@ func (s *scene) disturb(w *watcher, r *rand.Rand, f func(*corev1.Pod) error) {
 		s.t.Fatal(len(pods), err)
 	}
 	pod := pods[r.IntN(len(pods))]
+	s.t.Logf("%s is disturbed", pod.Name)
 	w.mu.Lock()
 	w.disturbed[pod.UID] = true
 	w.mu.Unlock()
-	if err := f(pod); err != nil {
+	if err := f(pod); err != nil && !apierrors.IsNotFound(err) {
 		s.t.Fatal(fmt.Errorf("disturbing %s: %w", pod.Name, err))
 	}
 	controlplanetest.Eventually(s.t, "the Pod is gone", func() bool {

@@ -212,7 +212,7 @@ func does(p plan) string {
 		all = append(all, text)
 	}
 	add("relabel", p.relabel)
-	add("delete", p.delete)
+	add("delete", slices.Concat(p.broken, p.delete))
 	return strings.Join(all, ", ")
 }
 

@@ -462,3 +462,28 @@ func (c *cluster) collect() {
 	}
 	synctest.Wait()
 }
+
+// A rollout replaces a Pod that is not available whatever the bound is. It must not replace one that
+// has become available meanwhile.
+func TestARolloutKeepsAPodThatBecomesAvailableBeforeItIsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		c.create(web(3, parallel, image("bad:1")))
+		c.settle()
+		c.alter("web-0", readySince(time.Now()))
+		c.pods.Faults.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "delete" && q.Key.Name == "web-1" {
+				if err := fakeapi.Change(c.pods, object.Key{Namespace: "shop", Name: "web-1"}, readySince(time.Now())); err != nil {
+					t.Error(err)
+				}
+			}
+			return nil
+		})
+		c.change(image("web:2"))
+		c.want("with web-1 back and web-2 missing", "web-0 bad:1, web-1 bad:1, web-2 bad:1 leaves")
+		c.pods.Faults.Before(nil)
+		c.settle()
+		c.want("after the rollout", "web-0 web:2, web-1 web:2, web-2 web:2")
+	})
+}

@@ -51,6 +51,7 @@ type plan struct {
 	create  []*corev1.Pod
 	claims  []claimChange
 	relabel []*corev1.Pod // Pods without the labels of their identity
+	broken  []*corev1.Pod // for a rollout: Pods that are not available, unless they have changed since
 	delete  []*corev1.Pod // for a smaller size, or for a rollout
 
 	status  appsv1.StatefulSetStatus // without counts of Pods

@@ -4,6 +4,8 @@
 package statefulset
 
 import (
+	"slices"
+
 	"fmt"
 	"time"
 
@@ -84,7 +86,7 @@ func (p *planner) foreignVolumes(pod *corev1.Pod, claim string) {
 // the partition.
 func (p *planner) old() (replaced, kept int) {
 	leaves := map[*corev1.Pod]bool{}
-	for _, pod := range p.delete {
+	for _, pod := range slices.Concat(p.broken, p.delete) {
 		leaves[pod] = true
 	}
 	for _, pod := range p.replicas {

@@ -58,12 +58,13 @@ func (p *planner) isUnavailable(pod *corev1.Pod) bool {
 }
 
 // rollBroken plans the deletion of Pods that are not available and have another revision. It costs
-// no available Pod, so it has no limit. It is for Parallel: with OrderedReady, a rollout waits
-// until all Pods are available.
+// no available Pod, so it has no limit. One that becomes available before the delete is kept: it
+// would be one too many. It is for Parallel: with OrderedReady, a rollout waits until all Pods are
+// available.
 func (p *planner) rollBroken() {
 	for _, pod := range slices.Backward(p.replicas) {
 		if p.isOld(pod) && p.isUnavailable(pod) {
-			p.delete = append(p.delete, pod)
+			p.broken = append(p.broken, pod)
 		}
 	}
 }
@@ -121,7 +122,7 @@ func (p *planner) replaceNeverReady(pod *corev1.Pod) bool {
 		return true
 	}
 	p.events.Normal(replacingNeverReady, deciding, "Pod %s has never been ready and has an old template; the rollout replaces it", pod.Name)
-	p.delete = append(p.delete, pod)
+	p.broken = append(p.broken, pod)
 	return true
 }
 

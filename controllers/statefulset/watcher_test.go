@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 )
@@ -24,14 +25,23 @@ type watcher struct {
 	mu        sync.Mutex
 	pods      map[int]*corev1.Pod
 	disturbed map[types.UID]bool // Pods that the test has deleted or made fail
+	lost      map[int]bool       // ordinals without a Pod because of the test
+	wanted    bounds
 	states    int
+	rolled    int // available Pods that a rollout has deleted, Parallel
 	broken    []string
 }
 
-// follow begins to watch. maxUnavailable is 1.
+// bounds are those that hold whatever state of the StatefulSet the controller has read.
+type bounds struct {
+	size        int // the smallest one
+	unavailable int // the largest one
+}
+
+// follow begins to watch. With OrderedReady, maxUnavailable is 1.
 func follow(t *testing.T, s *scene, ordered bool) *watcher {
 	t.Helper()
-	w := &watcher{t: t, ordered: ordered, pods: map[int]*corev1.Pod{}, disturbed: map[types.UID]bool{}}
+	w := &watcher{t: t, ordered: ordered, pods: map[int]*corev1.Pod{}, disturbed: map[types.UID]bool{}, lost: map[int]bool{}}
 	informer := cache.Informer[*corev1.Pod](managertest.Run(t, shared.Get(t).Config), cache.InNamespace(s.key.Namespace))
 	_, err := informer.AddHandler(func(e cache.Event[*corev1.Pod]) {
 		pod, err := e.Item().Object()
@@ -47,16 +57,47 @@ func follow(t *testing.T, s *scene, ordered bool) *watcher {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := informer.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return w
+}
+
+// expect sets the bounds of which the controller may have read any.
+func (w *watcher) expect(any []bounds) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wanted = any[0]
+	for _, b := range any[1:] {
+		w.wanted.size, w.wanted.unavailable = min(w.wanted.size, b.size), max(w.wanted.unavailable, b.unavailable)
+	}
+}
+
+// catchUp waits until the watcher has seen Pods, and that they serve.
+func (w *watcher) catchUp(pods map[string]types.UID) {
+	w.t.Helper()
+	controlplanetest.Eventually(w.t, "the watcher has seen the Pods", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		serve := 0
+		for _, pod := range w.pods {
+			if serving(pod) && pods[pod.Name] == pod.UID {
+				serve++
+			}
+		}
+		return serve == len(pods)
+	})
 }
 
 func (w *watcher) step(kind cache.EventKind, pod *corev1.Pod) {
 	ordinal := ordinalOf(pod)
 	was := w.pods[ordinal]
+	w.identity(ordinal, pod)
 	switch {
 	case kind == cache.Deleted:
 		w.leaves(was, pod)
 		delete(w.pods, ordinal)
+		w.lost[ordinal] = w.disturbed[pod.UID]
 		return
 	case was == nil:
 		w.comes(ordinal, pod)
@@ -80,7 +121,11 @@ func (w *watcher) comes(ordinal int, pod *corev1.Pod) {
 // leaves checks the deletion of a Pod by the controller: of those with a lower ordinal none is
 // being deleted, and no other Pod is missing or not available.
 func (w *watcher) leaves(was, pod *corev1.Pod) {
-	if was == nil || terminating(was) || w.disturbed[pod.UID] || podstate.Ended(was) || !w.ordered {
+	if was == nil || terminating(was) || w.disturbed[pod.UID] || podstate.Ended(was) {
+		return
+	}
+	if !w.ordered {
+		w.rolls(was)
 		return
 	}
 	for ordinal, p := range w.pods {
@@ -92,6 +137,41 @@ func (w *watcher) leaves(was, pod *corev1.Pod) {
 		if w.pods[below] == nil {
 			w.breaks(pod, "it was deleted while the Pod of ordinal %d was missing", below)
 		}
+	}
+}
+
+// rolls checks the deletion of a wanted Pod by the rollout, Parallel: so many Pods may be
+// unavailable, and a Pod that is not available may go at any time.
+func (w *watcher) rolls(pod *corev1.Pod) {
+	if ordinalOf(pod) >= w.wanted.size || !serving(pod) {
+		return
+	}
+	w.rolled++
+	unavailable := []string{pod.Name}
+	for ordinal := range w.wanted.size {
+		p := w.pods[ordinal]
+		// The controller may not know yet what the test did to a Pod. It knows what it has deleted
+		// and created itself.
+		if ordinal == ordinalOf(pod) || p == nil && w.lost[ordinal] || p != nil && (serving(p) || w.disturbed[p.UID]) {
+			continue
+		}
+		unavailable = append(unavailable, podName("web", ordinal))
+	}
+	if len(unavailable) > w.wanted.unavailable {
+		w.breaks(pod, "it was deleted, and now %d of at most %d Pods are not available: %v", len(unavailable), w.wanted.unavailable, unavailable)
+	}
+}
+
+// identity checks what makes a Pod the one of its ordinal.
+func (w *watcher) identity(ordinal int, pod *corev1.Pod) {
+	name := podName("web", ordinal)
+	for label, value := range identity(name, ordinal) {
+		if pod.Labels[label] != value {
+			w.breaks(pod, "the label %s is %q, want %q", label, pod.Labels[label], value)
+		}
+	}
+	if pod.Name != name || pod.Spec.Hostname != name || pod.Spec.Subdomain != "web" || revisionOf(pod) == "" {
+		w.breaks(pod, "ordinal %d has the host name %q, the subdomain %q and the revision %q", ordinal, pod.Spec.Hostname, pod.Spec.Subdomain, revisionOf(pod))
 	}
 }
 
@@ -109,5 +189,8 @@ func (w *watcher) end() {
 	if w.states < 10 {
 		w.t.Errorf("only %d states were checked", w.states)
 	}
-	w.t.Logf("%d states were checked", w.states)
+	if !w.ordered && w.rolled == 0 {
+		w.t.Error("no rollout has deleted an available Pod")
+	}
+	w.t.Logf("%d states were checked, and %d deletions by a rollout, Parallel", w.states, w.rolled)
 }
