@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // quotaCase is about quotas while Pods and ConfigMaps are created and deleted. The API server counts what is
@@ -37,7 +39,10 @@ var quotaCase = scaleCase{
 			// These have no quotas, and keep to no rate.
 			{name: "quota-changes-vs-plain-clients", reading: "rate", plain: true},
 			{name: "quota-cpu-per-1000-changes", unit: "s", reading: "cpu", aim: aim{most: 1. / 3}},
-			{name: "quota-seconds-until-right", unit: "s", reading: "right", aim: aim{most: 1}},
+			// A Pod of a full quota is deleted, until the one that replaces it is admitted.
+			{name: "quota-seconds-until-replaced", unit: "s", reading: "replaced", aim: aim{most: 1}},
+			// Setpoint writes what nothing depends on once a second.
+			{name: "quota-seconds-until-right", unit: "s", reading: "right"},
 			{name: "quota-memory", unit: "MB", reading: "memory", aim: aim{most: 1. / 3}},
 		}
 	},
@@ -87,8 +92,55 @@ func measureQuotas(ctx context.Context, s *scene) (readings, error) {
 	}
 	changes := 2 * float64(s.churned())
 	found["rate"], found["cpu"] = changes/wall, l.cpu/changes*1000
-	found["memory"], err = s.manager.memory()
+	if found["memory"], err = s.manager.memory(); err != nil {
+		return nil, err
+	}
+	found["replaced"], err = s.replacePods(ctx, quotaNamespace(0))
 	return found, err
+}
+
+// quotaPause is the time between two attempts to create what a quota refuses.
+const quotaPause = 2 * time.Millisecond
+
+// replacePods makes the quota of a namespace full, and then deletes Pods and creates others for them, one after the
+// other. It returns how many seconds that takes for each.
+func (s *scene) replacePods(ctx context.Context, namespace string) (float64, error) {
+	quotas, pods := s.plain.CoreV1().ResourceQuotas(namespace), s.plain.CoreV1().Pods(namespace)
+	full := fmt.Sprintf(`{"spec":{"hard":{"pods":"%d"}}}`, quotaContents/2)
+	if _, err := quotas.Patch(ctx, quotaName, types.MergePatchType, []byte(full), metav1.PatchOptions{}); err != nil {
+		return 0, err
+	}
+	err := poll(ctx, "the quota to be full", func() (bool, error) {
+		q, err := quotas.Get(ctx, quotaName, metav1.GetOptions{})
+		return err == nil && q.Status.Hard.Pods().Cmp(*q.Status.Used.Pods()) == 0, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	all, err := pods.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for i := range all.Items {
+		if err := pods.Delete(ctx, all.Items[i].Name, metav1.DeleteOptions{}); err != nil {
+			return 0, err
+		}
+		next := countedPod(fmt.Sprint("replaced-", i))
+		for {
+			_, err := pods.Create(ctx, next, metav1.CreateOptions{})
+			if err == nil {
+				break
+			}
+			if !apierrors.IsForbidden(err) && !apierrors.IsConflict(err) {
+				return 0, err
+			}
+			if err := errors.Join(s.aliveManager(), pause(ctx, quotaPause)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return time.Since(began).Seconds() / float64(len(all.Items)), nil
 }
 
 // quota limits what nothing reaches, and so has to be counted.
@@ -139,17 +191,21 @@ func (s *scene) createCounted(ctx context.Context, i int) error {
 
 func (s *scene) tryToCreateCounted(ctx context.Context, i int) (err error) {
 	namespace, name, isPod := s.counted(i)
-	meta := metav1.ObjectMeta{Name: name}
 	if isPod {
-		pod := &corev1.Pod{ObjectMeta: meta, Spec: template(nil).Spec}
-		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
-		}
-		_, err = s.plain.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
+		_, err = s.plain.CoreV1().Pods(namespace).Create(ctx, countedPod(name), metav1.CreateOptions{})
 		return err
 	}
-	_, err = s.plain.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: meta}, metav1.CreateOptions{})
+	_, err = s.plain.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	return err
+}
+
+// countedPod returns a Pod with requests.
+func countedPod(name string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: template(nil).Spec}
+	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
+	}
+	return pod
 }
 
 func (s *scene) deleteCounted(ctx context.Context, i int) error {

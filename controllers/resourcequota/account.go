@@ -35,6 +35,8 @@ type account struct {
 	mu      sync.Mutex
 	sources map[schema.GroupResource]source // of the kinds that are counted
 	tallies map[schema.GroupResource]*tally // of the kinds that are counted
+	// hard is the limits of the quota, as the last run has seen them.
+	hard corev1.ResourceList
 	// freed is what objects have stopped to count for, and what status.used still has.
 	freed corev1.ResourceList
 	// recorded is status.used as the account has seen or written it last, of the resources that
@@ -124,6 +126,28 @@ func (a *account) count(name corev1.ResourceName) resource.Quantity {
 		}
 	}
 	return sum
+}
+
+// isTight reports whether what has been freed and is not written yet is at least as much as what is
+// left of the quota, for some resource: a request that the API server refuses now may then be
+// admitted. The caller holds mu.
+func (a *account) isTight() bool {
+	for name, freed := range a.freed {
+		hard, limited := a.hard[name]
+		if !limited {
+			continue
+		}
+		// status.used has what objects count for, what was freed, and what is in flight.
+		used := a.count(name)
+		used.Add(freed)
+		if recorded := a.recorded[name]; recorded.Cmp(used) > 0 {
+			used = recorded
+		}
+		if left := difference(hard, used); freed.Cmp(left) >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // observe notes what admission has added to status.used since the account saw it last. admitted is

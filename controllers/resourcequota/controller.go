@@ -38,6 +38,9 @@ const (
 	// two writes of a status for such changes: each write can conflict with admission.
 	soon = 100 * time.Millisecond
 	pace = time.Second
+	// urgent is the least time between two writes of a status while so little of the quota is left
+	// that the API server may refuse what was just made room for.
+	urgent = 20 * time.Millisecond
 	// again is how soon a run follows that could not count a kind.
 	again = 5 * time.Second
 )
@@ -211,6 +214,9 @@ func (r *resourceQuotas) recount(a *account, w want, v view, m object.Meta) (wai
 			changed = true
 		}
 		differs = differs || changed
+	}
+	if a.isTight() {
+		return max(0, a.wrote.Add(urgent).Sub(now)), differs
 	}
 	return max(soon, a.wrote.Add(pace).Sub(now)), differs
 }

@@ -59,7 +59,9 @@
 //
 // The API server refuses everything that a quota limits until its status is complete. Such quotas
 // come first in the queue. Changes of objects wait for others, 100 ms or, if the status was just
-// written, up to a second, so that bursts lead to one write.
+// written, up to a second, so that bursts lead to one write. While a quota is full, or what was freed
+// is at least as much as what is left, a deletion is written at once, at most every 20 ms: the API
+// server may be refusing the object that is to replace the deleted one.
 //
 // # Kinds that cannot be counted
 //

@@ -317,6 +317,36 @@ func TestABurstIsOneWriteAndConflictsAreNoLoss(t *testing.T) {
 	})
 }
 
+// While a quota is full, the API server refuses what would replace a Pod that has gone. So each deletion is
+// written at once, also those that follow one another within a second. The status of a quota that has plenty left
+// can wait.
+func TestADeletionInAFullQuotaIsWrittenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		c.quota("full", "pods=3", "requests.cpu=100")
+		c.quota("wide", "pods=100")
+		pass(pace)
+		for i := range 3 {
+			c.raise("wide", "pods=1")
+			c.admitted("full", fmt.Sprint("web-", i), "1")
+		}
+		pass(time.Minute)
+		for i := range 10 {
+			c.delete(fmt.Sprint("web-", i))
+			pass(urgent)
+			c.want(fmt.Sprintf("after deletion %d", i+1), "full", "pods=2 requests.cpu=2")
+			c.raise("wide", "pods=1")
+			c.admitted("full", fmt.Sprint("web-", i+3), "1")
+			pass(urgent)
+		}
+		// The first deletion is written after 100 ms, with the two after it. The other seven wait.
+		c.want("that has plenty left", "wide", "pods=10")
+		pass(pace)
+		c.want("a second later", "wide", "pods=3")
+	})
+}
+
 func TestAWriteWithoutAnswerIsNotMadeTwice(t *testing.T) {
 	for _, carriedOut := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

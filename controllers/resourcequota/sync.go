@@ -74,6 +74,7 @@ func (r *resourceQuotas) sync(a *account, q *corev1.ResourceQuota, now time.Time
 	}
 	s.wake(a.expire(around))
 	s.wake(r.verify(a, around))
+	a.hard = q.Spec.Hard
 	a.observe(q.Status.Used, s.counted, admitted(q), now)
 	s.plan = a.plan(q, s.counted, now)
 	s.wake(s.plan.recheck)
