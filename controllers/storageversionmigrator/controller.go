@@ -65,7 +65,6 @@ type reconciler struct {
 
 	mu    sync.Mutex
 	works map[object.Key]*work // by the key of the resource
-	told  map[object.Key]time.Time
 }
 
 // New returns the controller, built on h, which runs it.
@@ -78,7 +77,6 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		client:     h.Client(),
 		now:        time.Now,
 		works:      map[object.Key]*work{},
-		told:       map[object.Key]time.Time{},
 	}
 	return controller.New(Name, r.reconcile,
 		controller.Watches(r.migrations, resourceOf),
@@ -162,11 +160,11 @@ func (r *reconciler) migrate(ctx context.Context, key object.Key, m *migrationv1
 		if m.Status.ResourceVersion == "" {
 			return controller.Result{}, r.checkpoint(ctx, m, w.resource)
 		}
-		newest, err := object.ParseVersion(m.Status.ResourceVersion)
+		newest, err := checkpointOf(m)
 		if err == nil {
 			err = r.list(ctx, w, newest)
 		}
-		if _, unusable := errors.AsType[*unusableVersionError](err); unusable || newest.IsZero() {
+		if _, unusable := errors.AsType[*unusableVersionError](err); unusable {
 			return controller.Result{}, r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) { fail(m, unhandled(err)) })
 		}
 		if err != nil {
@@ -187,7 +185,7 @@ func (r *reconciler) migrate(ctx context.Context, key object.Key, m *migrationv1
 			fail(m, message)
 		})
 	case len(w.objects) > 0:
-		return controller.Result{After: soon}, r.tell(ctx, key, m, w)
+		return controller.Result{After: soon}, r.tell(ctx, m, w)
 	}
 	return controller.Result{}, r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) {
 		running(m, w.progress(), nil)
@@ -207,7 +205,7 @@ func (r *reconciler) checkpoint(ctx context.Context, m *migrationv1.StorageVersi
 	if err != nil {
 		return err
 	}
-	_, err = object.ParseVersion(version)
+	_, err = parseVersion(version)
 	return r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) {
 		if err != nil {
 			fail(m, fmt.Sprintf("latest resourceVersion for %s is not valid: %v", resource, err))
@@ -215,6 +213,25 @@ func (r *reconciler) checkpoint(ctx context.Context, m *migrationv1.StorageVersi
 		}
 		m.Status.ResourceVersion = version
 	})
+}
+
+// checkpointOf returns the version up to which objects are migrated. Any client that may write the
+// status may have written it.
+func checkpointOf(m *migrationv1.StorageVersionMigration) (object.Version, error) {
+	version, err := parseVersion(m.Status.ResourceVersion)
+	if err != nil {
+		return "", &unusableVersionError{fmt.Errorf("status.resourceVersion: %w", err)}
+	}
+	return version, nil
+}
+
+// parseVersion returns a resourceVersion that objects can be compared with.
+func parseVersion(text string) (object.Version, error) {
+	version, err := object.ParseVersion(text)
+	if err == nil && version.IsZero() {
+		return "", fmt.Errorf("resourceVersion %q is not that of a list", text)
+	}
+	return version, err
 }
 
 // served returns how the server serves the resource of a migration. It is nil with a problem if the
@@ -257,16 +274,12 @@ func (r *reconciler) notServed(ctx context.Context, m *migrationv1.StorageVersio
 }
 
 // tell writes now and then how far a migration is.
-func (r *reconciler) tell(ctx context.Context, key object.Key, m *migrationv1.StorageVersionMigration, w *work) error {
-	r.mu.Lock()
-	due := r.now().Sub(r.told[key]) >= tellEach
-	if due {
-		r.told[key] = r.now()
-	}
-	r.mu.Unlock()
-	if !due {
+func (r *reconciler) tell(ctx context.Context, m *migrationv1.StorageVersionMigration, w *work) error {
+	now := r.now()
+	if now.Sub(w.written) < tellEach {
 		return nil
 	}
+	w.written = now
 	return r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) { running(m, w.progress(), nil) })
 }
 
@@ -283,13 +296,12 @@ func (r *reconciler) workOf(key object.Key, m *migrationv1.StorageVersionMigrati
 func (r *reconciler) remember(key object.Key, w *work) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	w.written = r.now()
 	r.works[key] = w
-	r.told[key] = r.now()
 }
 
 func (r *reconciler) forget(key object.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.works, key)
-	delete(r.told, key)
 }

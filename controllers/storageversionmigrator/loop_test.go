@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -327,6 +328,29 @@ func TestAnObjectThatTheServerRefusesFailsTheMigrationByItsName(t *testing.T) {
 		// Objects may still be stored as v1.
 		c.isDefinition("False:MigrationFailed v1,v2")
 	})
+}
+
+// No server sends the version 0, but another client may write it.
+func TestACheckpointThatIsNoVersionOfAListFailsTheMigrationAndIsNamed(t *testing.T) {
+	for _, version := range []string{"0", "v5"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t, 1)
+			c.create("m", websites)
+			if err := fakeapi.Change(c.migrations, object.Key{Name: "m"}, func(m *migrationv1.StorageVersionMigration) {
+				running(m, progress{}, nil)
+				m.Status.ResourceVersion = version
+			}); err != nil {
+				t.Fatal(err)
+			}
+			c.start()
+			if m := c.isStatus("m", hasFailed)["Failed"]; !strings.HasPrefix(m, "migration encountered unhandled error: ") || !strings.Contains(m, strconv.Quote(version)) {
+				t.Errorf("the message is %q", m)
+			}
+			if n := len(c.sites()); n > 0 {
+				t.Errorf("%d websites were patched", n)
+			}
+		})
+	}
 }
 
 func TestAResourceThatIsNotServedIsLookedForDuringAMinute(t *testing.T) {

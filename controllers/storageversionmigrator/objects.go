@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,7 @@ type work struct {
 	resource object.Resource
 	objects  []stored // to be patched
 	total    int
+	written  time.Time // when the status was last written with the progress
 }
 
 func (w *work) progress() progress { return progress{left: len(w.objects), total: w.total} }
@@ -85,8 +87,8 @@ func (r *reconciler) list(ctx context.Context, w *work, newest object.Version) e
 	}
 }
 
-// unusableVersionError is the error of a server whose resourceVersions cannot be compared, as those of
-// some aggregated servers.
+// unusableVersionError is the error of a resourceVersion that cannot be compared, as those of some
+// aggregated servers.
 type unusableVersionError struct{ error }
 
 func (e *unusableVersionError) Unwrap() error { return e.error }
