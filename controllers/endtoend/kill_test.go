@@ -66,6 +66,61 @@ func (s *sizes) take() map[types.UID][]int32 {
 	return taken
 }
 
+// mortal is a controller whose processes are killed after one to three of their writes. So whatever a
+// process has remembered of its work is lost after each step.
+type mortal struct {
+	*cluster
+	alone *managertest.Alone
+	lives int
+}
+
+// settle starts processes until one of them is left with nothing to do.
+func (m *mortal) settle(step string, done func() bool) {
+	m.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		m.alone.Start(1 + m.lives%3)
+		m.lives++
+		again := time.NewTicker(20 * time.Millisecond)
+		ended := false
+		for !ended && !done() {
+			select {
+			case <-m.alone.Ended():
+				ended = true
+			case <-again.C:
+			}
+			if time.Now().After(end) {
+				m.t.Fatalf("%s: not done after %s; the log:\n%s", step, patience, m.alone.Log())
+			}
+		}
+		again.Stop()
+		if !ended {
+			m.alone.Kill()
+			return
+		}
+	}
+}
+
+// check looks for writes that changed nothing, and for rights that were missing. It returns how many
+// writes of each method there were.
+func (m *mortal) check() map[string]int {
+	m.t.Helper()
+	methods := map[string]int{}
+	for _, write := range m.alone.Writes() {
+		methods[write.Method]++
+		if write.Idle {
+			m.t.Errorf("%s %s changed nothing", write.Method, write.Path)
+		}
+		if write.Blind {
+			m.t.Errorf("%s %s does not say of which UID", write.Method, write.Path)
+		}
+	}
+	if log := m.alone.Log(); strings.Contains(log, "forbidden") || strings.Contains(log, "lack a right") || strings.Contains(log, "level=ERROR") {
+		m.t.Errorf("it lacks something: %s", log)
+	}
+	m.t.Logf("%d processes made %d writes", m.lives, len(m.alone.Writes()))
+	return methods
+}
+
 // The process hears the answer to one or two of its writes, or to none at all, before it
 // is killed: whatever it has remembered of its work is lost after each step.
 func TestADeploymentControllerThatIsKilledAfterItsWritesMakesEachOfThemOnce(t *testing.T) {
@@ -76,36 +131,14 @@ func TestADeploymentControllerThatIsKilledAfterItsWritesMakesEachOfThemOnce(t *t
 	alone := managertest.NewAlone(t, c.Cluster, deployment.Name, deployment.Rights())
 	s := watchSizes(c)
 
-	lives := 0
-	// settle starts processes until one of them is left with nothing to do.
+	m := &mortal{cluster: c, alone: alone}
 	settle := func(step string) {
 		t.Helper()
-		done := func() bool {
+		m.settle(step, func() bool {
 			d := c.deployment("web")
 			st := &d.Status
 			return st.ObservedGeneration == d.Generation && st.UpdatedReplicas == *d.Spec.Replicas && st.Replicas == *d.Spec.Replicas && st.AvailableReplicas == *d.Spec.Replicas
-		}
-		for end := time.Now().Add(patience); ; {
-			alone.Start(1 + lives%3)
-			lives++
-			again := time.NewTicker(20 * time.Millisecond)
-			ended := false
-			for !ended && !done() {
-				select {
-				case <-alone.Ended():
-					ended = true
-				case <-again.C:
-				}
-				if time.Now().After(end) {
-					t.Fatalf("%s: not done after %s; the log:\n%s", step, patience, alone.Log())
-				}
-			}
-			again.Stop()
-			if !ended {
-				alone.Kill()
-				return
-			}
-		}
+		})
 	}
 	one, few := intstr.FromInt32(1), int32(2)
 	c.create("web", replicas, "0s", func(d *appsv1.Deployment) {
@@ -155,23 +188,7 @@ func TestADeploymentControllerThatIsKilledAfterItsWritesMakesEachOfThemOnce(t *t
 	if r := c.deployment("web").Annotations["deployment.kubernetes.io/revision"]; r != "4" {
 		t.Errorf("the revision is %s after 3 templates and the way back to one of them, want 4", r)
 	}
-	made := 0
-	for _, write := range alone.Writes() {
-		if write.Idle {
-			t.Errorf("%s %s changed nothing", write.Method, write.Path)
-		}
-		if write.Blind {
-			t.Errorf("%s %s does not say of which UID", write.Method, write.Path)
-		}
-		if write.Method == http.MethodPost {
-			made++
-		}
-	}
-	if made != 3 {
+	if made := m.check()[http.MethodPost]; made != 3 {
 		t.Errorf("%d creates of ReplicaSets, want 3", made)
 	}
-	if log := alone.Log(); strings.Contains(log, "forbidden") || strings.Contains(log, "lack a right") || strings.Contains(log, "level=ERROR") {
-		t.Errorf("it lacks something: %s", log)
-	}
-	t.Logf("%d processes made %d writes", lives, len(alone.Writes()))
 }
