@@ -110,3 +110,21 @@ func TestAFailedDeleteStopsNoOtherAndAnotherRequestOfTheNameStays(t *testing.T) 
 		}
 	})
 }
+
+func TestAProcessThatIsKilledAfterItsDeletesMakesEachOfThemOnce(t *testing.T) {
+	managertest.KilledAfterEachWrite(t, func(t *testing.T) managertest.Scene {
+		requests := fakeapi.New().Serve(kind)
+		for _, name := range []string{"a", "b", "c"} {
+			add(t, requests, name, time.Hour)
+		}
+		add(t, requests, "young", 0)
+		return managertest.Scene{
+			Config: requests.Config(), Make: managertest.Making(New, Defaults()), Await: func() { pass(period) },
+			Check: func(t *testing.T) {
+				if got := strings.Join(requests.Keys(), " "); got != "shop/young" {
+					t.Errorf("there are %q, want the young one", got)
+				}
+			},
+		}
+	})
+}

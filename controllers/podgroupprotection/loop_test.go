@@ -28,14 +28,19 @@ type cluster struct {
 
 func start(t *testing.T) *cluster {
 	t.Helper()
+	c := serve(t)
+	c.process = c.Start(managertest.Making(New, Defaults()))
+	return c
+}
+
+func serve(t *testing.T) *cluster {
+	t.Helper()
 	b := managertest.NewBubble(t)
-	c := &cluster{
+	return &cluster{
 		Bubble: b, t: t,
 		groups: b.Serve(object.Resource{Group: "scheduling.k8s.io", Version: "v1beta1", Plural: "podgroups", Kind: "PodGroup", Namespaced: true}, fakeapi.WithStatus()),
 		pods:   b.Serve(managertest.Pods, fakeapi.WithStatus()),
 	}
-	c.process = b.Start(managertest.Making(New, Defaults()))
-	return c
 }
 
 func (c *cluster) addGroup(name string, finalizers ...string) object.Key {
@@ -175,5 +180,27 @@ func TestAPodThatIsReplacedReleasesItsGroup(t *testing.T) {
 		c.pods.HoldWatches(false)
 		managertest.Settle()
 		c.want("when another Pod has the name")
+	})
+}
+
+func TestAProcessThatIsKilledAfterItsWritesMakesEachOfThemOnce(t *testing.T) {
+	managertest.KilledAfterEachWrite(t, func(t *testing.T) managertest.Scene {
+		c := serve(t)
+		var groups []object.Key
+		for _, name := range []string{"a", "b", "used"} {
+			groups = append(groups, c.addGroup(name, Finalizer))
+		}
+		c.addPod("ns", "web", "used")
+		for _, group := range groups {
+			c.Delete(c.groups, group)
+		}
+		return managertest.Scene{
+			Config: c.Config(), Make: managertest.Making(New, Defaults()), Await: managertest.Settle,
+			Check: func(t *testing.T) {
+				if got := c.groups.Keys(); !slices.Equal(got, []string{"ns/used"}) {
+					t.Errorf("there are the groups %q, want the one that is used", got)
+				}
+			},
+		}
 	})
 }

@@ -25,6 +25,14 @@ type cluster struct {
 
 func start(t *testing.T) (*cluster, *managertest.Process) {
 	t.Helper()
+	c, api := serve(t)
+	p := managertest.Run(t, api.Config(), managertest.Making(New, Defaults()))
+	synctest.Wait()
+	return c, p
+}
+
+func serve(t *testing.T) (*cluster, *fakeapi.Server) {
+	t.Helper()
 	api := fakeapi.New()
 	of := func(version, plural, kind string, namespaced bool) *fakeapi.Resource {
 		return api.Serve(object.Resource{Group: "resource.k8s.io", Version: version, Plural: plural, Kind: kind, Namespaced: namespaced}, fakeapi.WithStatus())
@@ -32,9 +40,7 @@ func start(t *testing.T) (*cluster, *managertest.Process) {
 	c := &cluster{t: t, requests: of("v1alpha3", "resourcepoolstatusrequests", "ResourcePoolStatusRequest", false), slices: of("v1", "resourceslices", "ResourceSlice", false)}
 	of("v1", "resourceclaims", "ResourceClaim", true)
 	of("v1", "devicetaintrules", "DeviceTaintRule", false)
-	p := managertest.Run(t, api.Config(), managertest.Making(New, Defaults()))
-	synctest.Wait()
-	return c, p
+	return c, api
 }
 
 func (c *cluster) add(request *resourcev1alpha3.ResourcePoolStatusRequest, slices ...*resourcev1.ResourceSlice) {
@@ -134,6 +140,22 @@ func TestAnAnswerThatWasLostOrRefusedIsGivenAgain(t *testing.T) {
 		synctest.Wait()
 		if got := c.status(); got == "none" {
 			t.Errorf("the status is %s", got)
+		}
+	})
+}
+
+func TestAProcessThatIsKilledAfterItsAnswerGivesItOnce(t *testing.T) {
+	managertest.KilledAfterEachWrite(t, func(t *testing.T) managertest.Scene {
+		c, api := serve(t)
+		c.add(request(), slice("p", resourcev1.Device{Name: "a"}))
+		return managertest.Scene{
+			Config: api.Config(), Make: managertest.Making(New, Defaults()),
+			Await: func() { time.Sleep(time.Minute); synctest.Wait() },
+			Check: func(t *testing.T) {
+				if got := c.status(); got != "[p on n: 1 total, 0 allocated, 0 unavailable, 1 available] of 1: Calculated status for 1 pools" {
+					t.Errorf("the status is %s", got)
+				}
+			},
 		}
 	})
 }

@@ -163,3 +163,20 @@ func TestWhatAnAPIServerNotesMeanwhileStays(t *testing.T) {
 		c.want("at last", "core.pods: a=v1 (v1)")
 	})
 }
+
+func TestAProcessThatIsKilledAfterItsWritesMakesEachOfThemOnce(t *testing.T) {
+	managertest.KilledAfterEachWrite(t, func(t *testing.T) managertest.Scene {
+		c := newCluster(t)
+		c.lease("a", ofAPIServers)
+		c.version("apps.deployments", "a=apps/v1 gone=apps/v2")
+		c.version("batch.jobs", "gone=batch/v1")
+		c.version("core.pods", "a=v1 gone=v1")
+		return managertest.Scene{
+			Config: c.api.Config(), Make: managertest.Making(New, Defaults()), Await: func() { pass(time.Minute) },
+			Check: func(t *testing.T) {
+				c.t = t
+				c.want("at the end", "apps.deployments: a=apps/v1 (apps/v1)", "core.pods: a=v1 (v1)")
+			},
+		}
+	})
+}

@@ -175,3 +175,20 @@ func TestAnswersThatAreLostLeaveOneBundle(t *testing.T) {
 		}
 	})
 }
+
+func TestAProcessThatIsKilledAfterItsWritesMakesEachOfThemOnce(t *testing.T) {
+	managertest.KilledAfterEachWrite(t, func(t *testing.T) managertest.Scene {
+		api := fakeapi.New()
+		bundles := api.Serve(kind("v1"))
+		add(t, bundles, "old", Signer, "old")
+		add(t, bundles, "older", Signer, "older")
+		return managertest.Scene{
+			Config: api.Config(), Make: managertest.Making(New, Options{RootCA: []byte("certificates")}), Await: func() { pass(2 * period) },
+			Check: func(t *testing.T) {
+				if got, want := bundles.Keys(), nameOf([]byte("certificates")); len(got) != 1 || got[0] != want {
+					t.Errorf("there are %q, want %s", got, want)
+				}
+			},
+		}
+	})
+}
