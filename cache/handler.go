@@ -172,7 +172,7 @@ func (r *Registration) sayOver() {
 	if began := r.busy.Load(); began != 0 {
 		busy = now.Sub(time.Unix(0, began))
 	}
-	r.informer.log.Warn("a handler that is told of every step has fallen behind; further changes are merged until it catches up",
+	r.informer.log.Warn("a handler that receives every event has fallen behind; further events of an object are merged until it catches up",
 		"kind", r.informer.name, "handler", r.name, "waiting", r.queue.limit, "busy", busy.Round(time.Millisecond).String())
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/devices"
 )
 
-// world is the cluster's devices: who has them, and which taints they have.
+// world is the cluster's devices: the claims that they are allocated to, and their taints.
 type world struct {
 	claims   cache.SharedInformer[*resourcev1.ResourceClaim]
 	byDevice cache.Index[*resourcev1.ResourceClaim] // allocated ones, by the values of their devices

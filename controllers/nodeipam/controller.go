@@ -31,7 +31,7 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "node-ipam-controller"
 
-// lookAgain is when a Node without a range is looked at again, where no range becomes free
+// lookAgain is the time until a Node without a range is reconciled again, if no range becomes free
 // before.
 const lookAgain = 5 * time.Minute
 

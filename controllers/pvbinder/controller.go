@@ -33,7 +33,7 @@ const workers = 32
 
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
-	// SyncPeriod is the time until a claim or a volume that waits is looked at again, and until
+	// SyncPeriod is the time until a claim or a volume that waits is reconciled again, and until
 	// its Event is repeated; each further time is twice as long. Less than a second is a second.
 	SyncPeriod time.Duration
 

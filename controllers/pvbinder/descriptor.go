@@ -31,7 +31,7 @@ func Descriptor() *controllers.Descriptor {
 		Defaults: Defaults(),
 		Flags: func(o *Options) []controllers.Flag {
 			return []controllers.Flag{
-				controllers.Duration("pvclaimbinder-sync-period", &o.SyncPeriod, "how long a claim or volume waits before it is looked at again and its Event is repeated; each further time is twice as long; less than a second is a second"),
+				controllers.Duration("pvclaimbinder-sync-period", &o.SyncPeriod, "how long a claim or volume waits before it is reconciled again and its Event is repeated; each further time is twice as long; less than a second is a second"),
 				controllers.Bool("enable-dynamic-provisioning", &o.Provisioning, "have volumes made for claims that no free volume fits"),
 				controllers.Bool("enable-hostpath-provisioner", &o.HostPath, "make and delete directories below /tmp of this machine as volumes; for tests on a single Node"),
 				controllers.String("pv-recycler-pod-template-filepath-nfs", &o.RecycleNFS.Template, "a file with the Pod that empties NFS volumes"),

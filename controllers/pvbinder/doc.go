@@ -29,8 +29,8 @@
 //	volumes   decideVolume, a function of the volume and its claim
 //
 // Nothing waits for a period. A volume that becomes free starts the run of the oldest claim that it
-// satisfies, a class the runs of the claims that wait for it, a Pod those of its claims. A wait is
-// looked at again after Options.SyncPeriod to repeat its Event, and each time after twice as long.
+// satisfies, a class the runs of the claims that wait for it, a Pod those of its claims. What waits is
+// reconciled again after Options.SyncPeriod to repeat its Event, and each time after twice as long.
 //
 // # Which volume
 //

@@ -44,7 +44,7 @@ type account struct {
 	recorded corev1.ResourceList
 	flight   flight
 	admitted time.Time // when admission wrote status.used last, as far as is known
-	began    time.Time // when the first run looked at the kinds of the quota
+	began    time.Time // when the first run for the quota began to count its kinds
 	wrote    time.Time // when the status was written last
 
 	audit    audit

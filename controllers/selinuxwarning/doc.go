@@ -47,7 +47,7 @@
 //
 //   - It tries again and again while a claim is not bound, and while a Pod has several labels, with
 //     an Event each time. Here the claim or its volume starts the next run.
-//   - When a CSIDriver begins to mount with labels, it compares Pods that it has looked at again
+//   - When a CSIDriver begins to mount with labels, it compares Pods that it has reconciled again
 //     with those that it has not, and reports conflicts of policies that do not exist.
 //   - One Pod that is gone keeps it from reporting the rest of the conflicts.
 //   - It does not see ephemeral containers, and takes a new Pod for an earlier one of the same name.

@@ -81,7 +81,7 @@ func (t *tracker) remove(key object.Key) {
 }
 
 // setDriver says whether a CSI driver mounts with labels. It returns the conflicts that its volumes
-// have from now on, for all of them at once: no Pod is compared with one that was looked at before
+// have from now on, for all of them at once: no Pod is compared with one that was reconciled before
 // the driver changed.
 func (t *tracker) setDriver(name string, mounts bool) []conflict {
 	t.mu.Lock()

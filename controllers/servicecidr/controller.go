@@ -175,7 +175,7 @@ func (r *reconciler) release(ctx context.Context, cidr *networkingv1.ServiceCIDR
 	return controller.Result{}, finalizer.Remove(ctx, r.cidrs, cidr, Finalizer)
 }
 
-// lagging is when a ServiceCIDR is looked at again that the server holds and the cache does not.
+// lagging is the time until a ServiceCIDR is reconciled again that the server has and the cache has not.
 const lagging = 10 * time.Second
 
 // onServer is orphans, of the ServiceCIDRs and IPAddresses that the server has.

@@ -40,8 +40,8 @@ type Options struct {
 	Workers int
 }
 
-// Rights returns what the controller must be allowed to do. The caller owns the result. Every user
-// who has authenticated may read OpenAPI schemas.
+// Rights returns what the controller must be allowed to do. The caller owns the result. Every authenticated user
+// may read OpenAPI schemas.
 func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{admissionv1.GroupName}, Resources: []string{"validatingadmissionpolicies"}, Verbs: []string{"list", "watch"}},

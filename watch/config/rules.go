@@ -109,7 +109,7 @@ func (r *rules) watch(w *Watch) {
 	if w.Fields != "" && (w.All || len(w.Kinds) > 1) && !slices.ContainsFunc([]string{"metadata.name", "metadata.namespace"}, func(every string) bool {
 		return strings.HasPrefix(w.Fields, every)
 	}) {
-		r.warn("watch.fields", "few kinds can be selected by such a field; the server refuses the others, and nothing is told of them")
+		r.warn("watch.fields", "few kinds can be selected by such a field; the server refuses the others, and their changes are not reported")
 	}
 }
 

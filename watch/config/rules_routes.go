@@ -137,6 +137,6 @@ func (r *rules) verb(path, name string, all []string) {
 	case event.Verb(name) == event.Existing && r.nodes["watch.initial"] != nil && !w.Initial:
 		r.warn(path, "matches nothing: watch.initial is false")
 	case event.Verb(name) == event.Updated && w.Settle > 0 && !slices.Contains(all, string(event.Settled)):
-		r.warn(path, "with watch.settle, what is at rest after several changes is told as settled; name that too to match all changes")
+		r.warn(path, "with watch.settle, an object that is at rest after several changes is reported as settled; name that too to match all changes")
 	}
 }

@@ -67,7 +67,7 @@ func (d *Damage) String() string {
 		return fmt.Sprintf("the journal %s %v. It was begun anew: if there should have been anything in it, what changed since is not told", d.Path, d.Reason)
 	case d.Kept:
 		return fmt.Sprintf("the journal %s was damaged (%v). It is at %s now, and what could be read of it is kept: everything that is watched is listed and compared, "+
-			"an object whose state is lost is told as created if it is there, and not as deleted if it is gone; at least %d events that were not sent yet are lost. The disk may be failing",
+			"an object whose state is lost is reported as created if it exists, and its deletion is not reported if it is gone; at least %d events that were not sent yet are lost. The disk may be failing",
 			d.Path, d.Reason, d.Aside, d.Events)
 	default:
 		return fmt.Sprintf("the journal %s was damaged (%v). It is at %s now, and a new one was begun: "+

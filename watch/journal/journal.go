@@ -173,7 +173,7 @@ func (j *Journal) take(f *os.File, fresh bool) (*Damage, error) {
 		return j.replace(&Damage{Path: j.path, Reason: damaged, Kept: true, Events: s.mend()})
 	}
 	if end < info.Size() {
-		j.log.Warn("the last commit of the journal was cut off; what it held is told again", "bytes", info.Size()-end)
+		j.log.Warn("the last commit of the journal was cut off; its events are sent again", "bytes", info.Size()-end)
 	}
 	if format != j.format() {
 		return nil, j.rewrite()
