@@ -99,7 +99,7 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 	defer f.mu.Unlock()
 	key := selection{kind: c.kind, typ: typ, selection: c.selection, managed: c.managed, bare: c.bare}
 	key.transformed = c.transform != nil
-	if c.transform != nil || c.onTrouble != nil {
+	if c.alone() {
 		key.alone = f.made + 1
 	} else if i := f.shared(key, c.exact); i != nil {
 		i.references++
@@ -126,7 +126,7 @@ func (f *Factory) build(key selection, c choice, empty func() object.Object) *in
 	if f.detect > 0 {
 		content.handouts = newHandouts(client.Plural(c.kind), f.log)
 	}
-	source := &serverSource{client: f.client, kind: c.kind, selection: c.selection, content: content, transform: c.transform}
+	source := &serverSource{client: f.client, kind: c.kind, resource: c.resource, selection: c.selection, content: content, transform: c.transform}
 	source.selection.WithoutManagedFields = !c.managed
 	i := newInformer(client.Plural(c.kind), source, content, f.log)
 	if c.transform != nil {
@@ -134,6 +134,7 @@ func (f *Factory) build(key selection, c choice, empty func() object.Object) *in
 	}
 	i.reflect.server = &f.server
 	i.reflect.pageSize = c.pageSize
+	i.reflect.noBookmarks = c.noBookmarks
 	i.onTrouble = c.onTrouble
 	i.kind = object.Ref{Group: c.kind.Group, Kind: c.kind.Kind}
 	i.chosen = chosenBy(c.selection)

@@ -49,8 +49,14 @@ func (e *entry) decode() (object.Object, error) {
 	if err := e.decodeInto(o); err != nil {
 		return nil, err
 	}
-	if u, ok := o.(*unstructured.Unstructured); ok && u.GetKind() == "" {
-		u.SetGroupVersionKind(e.form.gvk)
+	switch o := o.(type) {
+	case *unstructured.Unstructured:
+		if o.GetKind() == "" {
+			o.SetGroupVersionKind(e.form.gvk)
+		}
+	case *metav1.PartialObjectMetadata:
+		// The server sends no kind, or that of PartialObjectMetadata itself.
+		o.SetGroupVersionKind(e.form.gvk)
 	}
 	return o, nil
 }

@@ -66,6 +66,23 @@ func (i Item[T]) Object() (T, error) {
 	return o, nil
 }
 
+// DecodeInto decodes the object into o, which is the caller's, and whose former content is lost. o
+// may have another type than the objects of the informer: *metav1.PartialObjectMetadata, of which
+// only the metadata is decoded, or any type of the kind, if the server sent the object in JSON. If
+// what the server sent cannot be decoded into the type, the error says so.
+func (i Item[T]) DecodeInto(o object.Object) error {
+	if i.entry == nil {
+		return errNoItem
+	}
+	if err := i.entry.decodeInto(o); err != nil {
+		return fmt.Errorf("reading %s from the cache: %w", i.entry.key(), err)
+	}
+	return nil
+}
+
+// Encoding returns how the server sent the object.
+func (i Item[T]) Encoding() wire.Encoding { return i.entry.form.encoding }
+
 // Without returns the object decoded without one of its top-level fields, which may be there nevertheless.
 // It may be shared, and is read-only: call DeepCopy before you change it. It is for callers that read only
 // the rest. The spec of a Pod, with the volumes that the server adds, is most of the work of decoding it.

@@ -22,7 +22,15 @@ type choice struct {
 	exact     bool // the informer has objects of the type, not only what makes them
 	pageSize  int64
 	onTrouble func(error)
-	transform func(object.Object) (object.Object, error)
+	resource  object.Resource // zero: looked up by the kind
+	// noBookmarks makes watches without bookmarks.
+	noBookmarks bool
+	transform   func(object.Object) (object.Object, error)
+}
+
+// alone reports whether an informer of the choice is not shared. Two functions cannot be compared.
+func (c *choice) alone() bool {
+	return c.transform != nil || c.onTrouble != nil || c.resource != (object.Resource{}) || c.noBookmarks
 }
 
 // OfKind sets the kind, for types of several kinds: unstructured objects and metadata.
@@ -56,6 +64,17 @@ func WithoutTypeMeta() InformerOption { return func(c *choice) { c.bare = true }
 // OnTrouble calls f with each failure to list or watch. The informer tries again when f has
 // returned, after a pause. An informer with such a function is not shared.
 func OnTrouble(f func(error)) InformerOption { return func(c *choice) { c.onTrouble = f } }
+
+// OfResource sets the resource of the kind, for programs that have looked it up. The resource of
+// another informer is looked up in the server's discovery. An informer with a resource is not
+// shared.
+func OfResource(r object.Resource) InformerOption {
+	return func(c *choice) { c.resource, c.kind = r, r.GroupVersionKind() }
+}
+
+// WithoutBookmarks requests watches without bookmarks, for servers that do not handle them well. The
+// informer cannot list by a watch then, and lists again more often. It is not shared.
+func WithoutBookmarks() InformerOption { return func(c *choice) { c.noBookmarks = true } }
 
 // PageSize makes the informer list in pages of n objects. Servers from Kubernetes 1.31 on
 // answer a whole list from memory, and read pages from etcd. Pages are for servers that are

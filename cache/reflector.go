@@ -65,10 +65,12 @@ type reflector struct {
 	complete bool           // the sink has a whole state
 	forgot   bool           // the server no longer knows version
 	pageSize int64          // of lists at no version; 0: all in one
-	expired  time.Time      // when the server last answered that a version has expired
-	failures failures       // of watches, at one version
-	why      error          // the last failure; nil after a watch that reached its timeout
-	backoff  backoff
+	// noBookmarks makes watches without bookmarks, and so no watch lists.
+	noBookmarks bool
+	expired     time.Time // when the server last answered that a version has expired
+	failures    failures  // of watches, at one version
+	why         error     // the last failure; nil after a watch that reached its timeout
+	backoff     backoff
 }
 
 var (
@@ -111,6 +113,9 @@ func (r *reflector) step(ctx context.Context) error {
 		return r.follow(ctx)
 	}
 	r.sink.restarted(relisted, r.why)
+	if r.noBookmarks { // a bookmark would end the state of a watch list
+		return r.list(ctx)
+	}
 	// The next step asks a server without watch lists for one again: the server may have
 	// been upgraded meanwhile.
 	if err := r.watchList(ctx); err == nil || !refusesWatchList(err) {

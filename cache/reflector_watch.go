@@ -44,7 +44,7 @@ func (r *reflector) follow(ctx context.Context) error {
 }
 
 func (r *reflector) watchOptions() client.WatchOptions {
-	return client.WatchOptions{Timeout: minWatchTimeout + rand.N(minWatchTimeout)}
+	return client.WatchOptions{Timeout: minWatchTimeout + rand.N(minWatchTimeout), NoBookmarks: r.noBookmarks}
 }
 
 // consume passes on the events of a watch until it ends.

@@ -50,6 +50,7 @@ func (e *undecodable) Unwrap() error { return e.cause }
 type serverSource struct {
 	client    *client.Client
 	kind      schema.GroupVersionKind
+	resource  object.Resource // zero: looked up by the kind
 	selection client.Selection
 	content   *content
 	transform func(object.Object) (object.Object, error) // nil: none
@@ -57,7 +58,7 @@ type serverSource struct {
 }
 
 func (s *serverSource) list(ctx context.Context, o client.ListOptions, each func(*frame) error) (string, string, error) {
-	r, err := s.client.Resolve(ctx, s.kind)
+	r, err := s.resolve(ctx)
 	if err != nil {
 		return "", "", err
 	}
@@ -76,6 +77,14 @@ func (s *serverSource) list(ctx context.Context, o client.ListOptions, each func
 		return "", "", &undecodable{fmt.Errorf("want a list of %s, have a %q", s.kind.Kind, meta.Kind)}
 	}
 	return meta.ResourceVersion, meta.Continue, nil
+}
+
+// resolve returns how the server serves the kind.
+func (s *serverSource) resolve(ctx context.Context) (object.Resource, error) {
+	if s.resource != (object.Resource{}) {
+		return s.resource, nil
+	}
+	return s.client.Resolve(ctx, s.kind)
 }
 
 // read fills a frame, by way of the transform if there is one. An object that the transform
@@ -140,7 +149,7 @@ func transformed(transform func(object.Object) (object.Object, error), before ob
 }
 
 func (s *serverSource) watch(ctx context.Context, o client.WatchOptions) (stream, error) {
-	r, err := s.client.Resolve(ctx, s.kind)
+	r, err := s.resolve(ctx)
 	if err != nil {
 		return nil, err
 	}

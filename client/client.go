@@ -44,6 +44,11 @@ type Option func(*Client)
 // Those of k8s.io/api are known to every client.
 func WithScheme(s *runtime.Scheme) Option { return func(c *Client) { c.scheme = s } }
 
+// WithTransport makes the client send its requests by t, which authenticates them, instead of a
+// transport made from the configuration. A program whose other clients have one shares its
+// connections this way.
+func WithTransport(t http.RoundTripper) Option { return func(c *Client) { c.transport = t } }
+
 // New returns a client of the server that config names. It does not connect.
 // config is copied. Its QPS and Burst are not used, see the package's
 // documentation. With the ContentType application/json everything travels as JSON; any other
@@ -60,17 +65,12 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 		agent = rest.DefaultKubernetesUserAgent()
 	}
 	config.UserAgent = "" // client-go's way of adding it is a copy of each request
-	transport, err := rest.TransportFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("making an API client: %w", err)
-	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making an API client: server address %q: %w", config.Host, err)
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")
 	c := &Client{
-		transport: transport,
 		agent:     []string{agent},
 		base:      base,
 		server:    base.Redacted(),
@@ -82,6 +82,11 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 	}
 	for _, option := range options {
 		option(c)
+	}
+	if c.transport == nil {
+		if c.transport, err = rest.TransportFor(config); err != nil {
+			return nil, fmt.Errorf("making an API client: %w", err)
+		}
 	}
 	return c, nil
 }

@@ -326,3 +326,24 @@ func TestOfMetadataTheServerSendsNoMore(t *testing.T) {
 		t.Errorf("asked for %q and read %v, want %s in protobuf and in JSON", accept, o, want)
 	}
 }
+
+// roundTripper is a function that sends requests.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestAClientSendsItsRequestsByTheTransportThatItIsGiven(t *testing.T) {
+	refused := errors.New("refused")
+	var got string
+	c, err := client.New(&rest.Config{Host: "https://example.invalid"}, client.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+		got = r.URL.String()
+		return nil, refused
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Request(http.MethodGet).Path("/version").Do(t.Context())
+	if !errors.Is(err, refused) || got != "https://example.invalid/version" {
+		t.Errorf("got %v, and a request for %q", err, got)
+	}
+}

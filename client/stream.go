@@ -42,6 +42,7 @@ type WatchOptions struct {
 	ResourceVersion   string
 	Timeout           time.Duration // the server ends the watch after it
 	SendInitialEvents bool          // begin with the state, as a watch list
+	NoBookmarks       bool          // the server sends no bookmarks
 }
 
 // asMetadata requests an object's metadata instead of the object.
@@ -122,8 +123,10 @@ func (c *Client) Watch(ctx context.Context, r object.Resource, s Selection, o Wa
 	stream, err := c.stream(ctx, r, s, func(s Selection) *Request {
 		request := s.request(c, r, false).
 			Param("watch", "true").
-			Param("allowWatchBookmarks", "true").
 			Param("resourceVersion", o.ResourceVersion)
+		if !o.NoBookmarks {
+			request.Param("allowWatchBookmarks", "true")
+		}
 		if o.Timeout > 0 {
 			request.Param("timeoutSeconds", strconv.Itoa(int(o.Timeout.Seconds())))
 		}

@@ -1,0 +1,115 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime
+
+import (
+	"fmt"
+
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/setpoint-io/setpoint/adapters/internal/decode"
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// registration is a handler of a view.
+type registration struct {
+	view   *view
+	of     []*cache.Registration // one for each part of the store
+	synced *gate
+}
+
+// register adds a handler to all informers of the view.
+func (v *view) register(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (*registration, error) {
+	r := &registration{view: v}
+	var synced []<-chan struct{}
+	for _, p := range v.store.parts {
+		period := p.resync
+		if o.ResyncPeriod != nil {
+			period = *o.ResyncPeriod
+		}
+		of, err := p.informer.AddHandler(v.deliver(h), cache.HandlerOptions{
+			Name: fmt.Sprintf("%T", h), Resync: period,
+			EveryStep: true, // handlers may count
+		})
+		if err != nil {
+			r.remove()
+			return nil, err
+		}
+		r.of = append(r.of, of)
+		synced = append(synced, of.Synced())
+	}
+	r.synced = newGate(fmt.Sprintf("%s + handler %T", v.synced.name, h), synced, v.removed, v.kind.cache.ended)
+	return r, nil
+}
+
+func (r *registration) remove() {
+	for _, of := range r.of {
+		of.Remove()
+	}
+}
+
+// HasSynced reports whether the handler has handled all objects of the first list.
+func (r *registration) HasSynced() bool {
+	for _, of := range r.of {
+		if !isClosed(of.Synced()) {
+			return false
+		}
+	}
+	return true
+}
+
+// HasSyncedChecker is done when the handler has handled all objects of the first list.
+func (r *registration) HasSyncedChecker() toolscache.DoneChecker { return r.synced }
+
+// deliver returns a handler of the cache that calls one of client-go.
+func (v *view) deliver(h toolscache.ResourceEventHandler) cache.Handler[object.Object] {
+	return func(e cache.Event[object.Object]) {
+		var was, is object.Object
+		var err error
+		if e.Kind != cache.Added {
+			if was, err = v.read(e.Old); err != nil {
+				v.unreadable(e, err)
+				return
+			}
+		}
+		switch e.Kind {
+		case cache.Deleted:
+			if e.Stale {
+				h.OnDelete(decode.Tombstone(was))
+				return
+			}
+			h.OnDelete(was)
+			return
+		case cache.Resync:
+			h.OnUpdate(was, was)
+			return
+		case cache.Added, cache.Updated, cache.Replaced:
+		}
+		if is, err = v.read(e.New); err != nil {
+			v.unreadable(e, err)
+			return
+		}
+		switch e.Kind {
+		case cache.Added:
+			h.OnAdd(is, e.Initial)
+		case cache.Replaced:
+			h.OnDelete(decode.Tombstone(was))
+			h.OnAdd(is, false)
+		default:
+			h.OnUpdate(was, is)
+		}
+	}
+}
+
+// read returns the object of an item, which is shared and read-only.
+func (v *view) read(item cache.Item[object.Object]) (object.Object, error) {
+	o, _, err := v.store.reader.Read(item, v.form)
+	return o, err
+}
+
+func (v *view) unreadable(e cache.Event[object.Object], err error) {
+	v.kind.cache.log.Error(err, "an object cannot be decoded; its handlers do not get the event",
+		"kind", v.kind.gvk.String(), "object", e.Key().String(), "event", e.Kind.String())
+}
