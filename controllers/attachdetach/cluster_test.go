@@ -22,6 +22,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/attachable"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
@@ -107,7 +108,9 @@ func (s *scene) volume(name string) {
 	s.volumes = append(s.volumes, name)
 }
 
-func (s *scene) unique(volume string) corev1.UniqueVolumeName { return uniqueCSI(s.driver, volume) }
+func (s *scene) unique(volume string) corev1.UniqueVolumeName {
+	return attachable.UniqueCSI(s.driver, volume)
+}
 
 // pod makes a Pod with a volume at a node.
 func (s *scene) pod(name, node, volume string) {

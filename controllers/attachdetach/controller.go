@@ -88,6 +88,7 @@ type reconciler struct {
 	attachmentsOn cache.Index[*storagev1.VolumeAttachment] // by node
 	world         *worlds.World[spot, memory]
 	spots         spots // that the world remembers
+	forced        forcedDetaches
 	recorder      *events.Recorder
 	log           *slog.Logger
 	attendVolume  func(corev1.UniqueVolumeName)
@@ -136,7 +137,11 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	volumeQueue, nodeQueue := ofVolumes.Queue(), ofNodes.Queue()
 	r.attendVolume = func(volume corev1.UniqueVolumeName) { volumeQueue.AddWith(enqueuedBy(ofNodes.Name()), volume) }
 	r.attendNode = func(node string) { nodeQueue.AddWith(enqueuedBy(ofVolumes.Name()), node) }
-	return controller.Join(Name, ofVolumes, ofNodes), nil
+	joined, ok := controller.Join(Name, ofVolumes, ofNodes).(loops)
+	if !ok {
+		return nil, fmt.Errorf("making %s: the loops cannot be joined", Name)
+	}
+	return &Controller{joined, r}, nil
 }
 
 func (o Options) check() error {

@@ -64,6 +64,11 @@
 //   - A VolumeAttachment whose name is not the hash of its volume and node belongs to another
 //     program and is left alone.
 //
+// # Metrics
+//
+// [Controller] is a collector of the metrics of upstream's controller. They are counted when they
+// are read: the controller keeps no sums for them.
+//
 // # After a restart
 //
 // VolumeAttachments and the status of Nodes are the actual world, so nothing has to be guessed. A

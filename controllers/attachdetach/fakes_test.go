@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/attachable"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
@@ -235,7 +236,9 @@ func (c *cluster) playKubelets() {
 	}
 }
 
-func unique(claim string) corev1.UniqueVolumeName { return uniqueCSI(driverName, "h-"+claim) }
+func unique(claim string) corev1.UniqueVolumeName {
+	return attachable.UniqueCSI(driverName, "h-"+claim)
+}
 
 // safe is called before each request about VolumeAttachments, and fails the test for one that must
 // not be made.
@@ -255,7 +258,7 @@ func (c *cluster) safe(q *fakeapi.Request) *metav1.Status {
 		return nil
 	}
 	for _, va := range all {
-		if va.Name != q.Key.Name {
+		if va.Name != q.Key.Name || va.Spec.Source.PersistentVolumeName == nil {
 			continue
 		}
 		at := spot{unique((*va.Spec.Source.PersistentVolumeName)[len("pv-"):]), va.Spec.NodeName}
@@ -272,6 +275,9 @@ func (c *cluster) safe(q *fakeapi.Request) *metav1.Status {
 func (c *cluster) exclusiveAttached(all []*storagev1.VolumeAttachment) (twice []string) {
 	count := map[string]int{}
 	for _, va := range all {
+		if va.Spec.Source.PersistentVolumeName == nil {
+			continue // of a volume in a Pod
+		}
 		name := *va.Spec.Source.PersistentVolumeName
 		pv, err := fakeapi.Read[*corev1.PersistentVolume](c.pvs, object.Key{Name: name})
 		if err == nil && exclusive(pv.Spec.AccessModes) {

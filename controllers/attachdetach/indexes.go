@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/internal/attachable"
 	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -71,7 +72,7 @@ func sourceOfAttachment(item cache.Item[*storagev1.VolumeAttachment]) ([]string,
 		return []string{*source.PersistentVolumeName}, nil
 	case source.InlineVolumeSpec != nil && source.InlineVolumeSpec.CSI != nil:
 		csi := source.InlineVolumeSpec.CSI
-		return []string{string(uniqueCSI(csi.Driver, csi.VolumeHandle))}, nil
+		return []string{string(attachable.UniqueCSI(csi.Driver, csi.VolumeHandle))}, nil
 	}
 	return nil, nil
 }
@@ -93,7 +94,7 @@ func (r *reconciler) volumeOf(va *storagev1.VolumeAttachment) (corev1.UniqueVolu
 	case source.PersistentVolumeName != nil:
 		r.addPV(*source.PersistentVolumeName, func(name corev1.UniqueVolumeName) { unique = name })
 	case source.InlineVolumeSpec != nil && source.InlineVolumeSpec.CSI != nil:
-		unique = uniqueCSI(source.InlineVolumeSpec.CSI.Driver, source.InlineVolumeSpec.CSI.VolumeHandle)
+		unique = attachable.UniqueCSI(source.InlineVolumeSpec.CSI.Driver, source.InlineVolumeSpec.CSI.VolumeHandle)
 	}
 	if unique == "" {
 		unique = r.volumeInStatus(va)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/worlds"
+	"github.com/setpoint-io/setpoint/internal/attachable"
 )
 
 // Names of operations.
@@ -241,7 +242,7 @@ func (p *plan) failed(at *place, err error) {
 
 // handle returns the handle of a volume of a CSI driver.
 func (v view) handle() string {
-	_, handle, _ := splitCSI(v.unique)
+	_, handle, _ := attachable.SplitCSI(v.unique)
 	return handle
 }
 

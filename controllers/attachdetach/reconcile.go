@@ -191,6 +191,7 @@ func (r *reconciler) detach(ctx context.Context, v view, at *place, why force) (
 	if why == forceNone {
 		r.log.Info("detaching", "volume", v.name, "node", at.node)
 	} else {
+		r.forced.count(why)
 		r.log.Warn("detaching by force", "volume", v.name, "node", at.node, "reason", string(why))
 	}
 	return false, nil

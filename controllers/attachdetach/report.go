@@ -15,6 +15,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/internal/attachable"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -78,7 +79,7 @@ func (r *reconciler) attachedTo(node *corev1.Node) []corev1.AttachedVolume {
 	for _, entry := range node.Status.VolumesAttached {
 		m, _ := r.world.Actual(spot{entry.Name, node.Name})
 		// Of a plugin without an attacher, the entry is what an earlier process has left.
-		is := attached[entry.Name] || ofNoAttacher(entry.Name)
+		is := attached[entry.Name] || attachable.OfNoAttacher(entry.Name)
 		if is && m.check.stage == checkNone || !ours(entry.Name) {
 			list = append(list, entry)
 		}

@@ -13,6 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/setpoint-io/setpoint/internal/attachable"
 	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -61,7 +62,7 @@ func (s *survey) place(node string) *place {
 // the Pods that use their claims.
 func (s *survey) pvs() error {
 	s.source = source{unique: s.volume, name: string(s.volume)}
-	s.source.driver, _, _ = splitCSI(s.volume)
+	s.source.driver, _, _ = attachable.SplitCSI(s.volume)
 	var all []*corev1.PersistentVolume
 	for _, item := range s.r.pvsOfVolume.Find(string(s.volume)) {
 		pv, err := item.Object()

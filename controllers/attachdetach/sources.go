@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/internal/attachable"
 	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -163,7 +164,7 @@ func (r *reconciler) volumesThatLeave(item cache.Item[*corev1.Node], add func(co
 func (r *reconciler) volumesOfDriver(item cache.Item[*storagev1.CSIDriver], add func(corev1.UniqueVolumeName)) {
 	name := item.Key().Name
 	for unique := range r.pvsOfVolume.Values(r.pvs.Snapshot()) {
-		if driver, _, ok := splitCSI(corev1.UniqueVolumeName(unique)); ok && driver == name {
+		if driver, _, ok := attachable.SplitCSI(corev1.UniqueVolumeName(unique)); ok && driver == name {
 			add(corev1.UniqueVolumeName(unique))
 		}
 	}

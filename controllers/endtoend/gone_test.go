@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controllers/attachdetach"
 	"github.com/setpoint-io/setpoint/controllers/clusterroleaggregation"
 	"github.com/setpoint-io/setpoint/controllers/cronjob"
 	"github.com/setpoint-io/setpoint/controllers/csrapproving"
@@ -300,6 +301,13 @@ func TestWhatGoesWhileItIsWrittenIsNoFailure(t *testing.T) {
 		}, {
 			name: "range of a Node", controller: managertest.Making(nodeipam.New, nodeipam.Options{Workers: 30, ClusterCIDR: "10.128.0.0/10,fd5e:7a01::/48"}),
 			writes: `PATCH /api/v1/nodes/goes-range$`, begin: func(c *cluster) { c.manifest(fmt.Sprintf(node, "goes-range", `{}`)) },
+		}, {
+			name: "attached volumes of a Node", controller: managertest.Making(attachdetach.New, attachdetach.Defaults()),
+			writes: `PATCH /api/v1/nodes/goes-attached/status`, begin: func(c *cluster) { c.attachments("goes-attached") },
+		}, {
+			name: "VolumeAttachment that is deleted", controller: managertest.Making(attachdetach.New, attachdetach.Defaults()),
+			writes: `DELETE .*/volumeattachments/` + attachdetach.AttachmentName("left-goes-detached", "disk.example.com", "goes-detached"),
+			begin:  func(c *cluster) { c.attachments("goes-detached") },
 		}, {
 			name: "finalizer of a ServiceCIDR", controller: managertest.Making(servicecidr.New, servicecidr.Defaults()),
 			writes: `PATCH .*/servicecidrs/goes-cidr$`, begin: func(c *cluster) {

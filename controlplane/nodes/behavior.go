@@ -64,8 +64,8 @@ type behavior struct {
 	imagePull imagePull
 	reject    string // a reason, or ""
 
-	// unprepared says which claim of the Pod is not ready for it, and why; "" is none. Containers
-	// that have not started wait for it.
+	// unprepared says which claim or volume of the Pod is not ready for it, and why; "" is none.
+	// Containers that have not started wait for it.
 	unprepared string
 
 	// failing decides about FailFirst, as behavior.fails has it, with what is known

@@ -36,6 +36,14 @@
 // Options.Grace, with exit code 143, and is then removed with a grace period of 0.
 // A finalizer holds it in a final phase, which is what a Job counts.
 //
+// # Volumes
+//
+// A Pod waits until its claims are bound and its volumes are attached, by the kubelet's protocol:
+// the Node's status says in volumesInUse what is going to be mounted, then a volume that the status
+// names in volumesAttached is mounted, and the volume stays in use until the containers have ended.
+// Attaching is for the attach-detach controller. Which volumes are in use follows from the Pods,
+// claims and PersistentVolumes; a Node that is silent changes nothing.
+//
 // # Metrics
 //
 // With Options.Metrics, kubectl top and autoscalers read what the annotations of the Pods

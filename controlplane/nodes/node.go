@@ -79,7 +79,8 @@ func newNode(i int, opts Options) (*corev1.Node, error) {
 	name := nodeName(i)
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name,
+			Name:        name,
+			Annotations: map[string]string{attachAnnotation: "true"},
 			Labels: map[string]string{
 				ManagedLabel:                   "true",
 				corev1.LabelHostname:           name,

@@ -43,7 +43,8 @@ const NoLimit time.Duration = -1
 // Options configures the simulation. Config is needed, all else has a default.
 type Options struct {
 	// Config reaches the API server. Its user may do everything with Nodes, Pods,
-	// Leases in kube-node-lease and Events, and read ResourceClaims. It is copied;
+	// Leases in kube-node-lease and Events, and read ResourceClaims, PersistentVolumeClaims,
+	// PersistentVolumes and CSIDrivers. It is copied;
 	// its limits on requests are not used, because Workers limits them.
 	Config *rest.Config
 

@@ -39,6 +39,9 @@ func (s *simulation) playNode(ctx context.Context, name string) (wake time.Time,
 		return time.Time{}, nil
 	}
 
+	if node, err = s.announce(ctx, state, node); err != nil {
+		return time.Time{}, err
+	}
 	wake, played, err := s.stages.playNode(ctx, state, node)
 	if err != nil {
 		return time.Time{}, err

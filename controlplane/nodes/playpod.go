@@ -4,6 +4,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -32,6 +33,8 @@ func (s *simulation) playPod(ctx context.Context, name types.NamespacedName) (wa
 		s.tell(ctx, state, pod, problems)
 		does.unprepared = s.store.unprepared(pod)
 		s.tellUnprepared(ctx, state, pod, does.unprepared)
+		waits, due := s.mount(ctx, state, pod)
+		does.unprepared = cmp.Or(does.unprepared, waits)
 		where, err := s.store.network(pod, node)
 		if err != nil {
 			return time.Time{}, fmt.Errorf("giving the pod an address: %w", err)
@@ -42,16 +45,24 @@ func (s *simulation) playPod(ctx context.Context, name types.NamespacedName) (wa
 		case next.remove:
 			return time.Time{}, s.removePod(ctx, pod)
 		case next.status == nil:
-			return next.wake, nil
+			return earlier(next.wake, due), nil
 		}
 		changed, err := s.writePod(ctx, state, pod, next.status)
 		if err != nil || !changed {
-			return next.wake, err
+			return earlier(next.wake, due), err
 		}
 		for _, e := range next.events {
 			s.event(ctx, reference("Pod", pod), e)
 		}
 	}
+}
+
+// earlier returns the earlier one of two times; zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // writePod writes the status and takes over the answer. It reports false if the

@@ -117,6 +117,9 @@ func Run(ctx context.Context, opts Options) error {
 				return
 			}
 		}
+		if !s.followStorage(ctx, &running) {
+			return
+		}
 		podsListed := make(chan struct{})
 		running.Go(func() { s.followPods(ctx, sync.OnceFunc(func() { close(podsListed) })) })
 		select {
@@ -220,6 +223,11 @@ func (s *simulation) registerOnce(ctx context.Context) error {
 		if quiet, _ := silent(node); simulated(node) && !quiet {
 			waiting++
 		}
+		if simulated(node) {
+			if err := s.leaveAttaching(ctx, node); err != nil {
+				return err
+			}
+		}
 		if ours && index < s.Nodes && !simulated(node) {
 			s.log.Warn("a Node of this name exists and is not simulated; it is left alone",
 				"node", node.Name, "label", ManagedLabel)
@@ -270,6 +278,7 @@ func (s *simulation) followNodes(ctx context.Context, listed func()) {
 		if s.store.putNode(node) {
 			s.queue.AddWith(workqueue.Add{}, s.store.podsOn(node.Name)...)
 		}
+		s.wake(s.store.podsToMount(node.Name))
 		s.queue.AddWith(workqueue.Add{Priority: workqueue.High}, nodeKey(node.Name))
 	}
 	api := s.client.CoreV1().Nodes()
@@ -325,6 +334,9 @@ func (s *simulation) followPods(ctx context.Context, listed func()) {
 			listed()
 		},
 		change: func(pod *corev1.Pod, gone bool) {
+			if len(volumesOf(pod)) > 0 {
+				defer s.queue.Add(nodeKey(pod.Spec.NodeName)) // which volumes are in use may have changed
+			}
 			if gone {
 				s.store.dropPod(pod)
 				return

@@ -35,6 +35,7 @@ type store struct {
 	nodes     map[string]*nodeState
 	pods      map[types.NamespacedName]*podState
 	claims    map[types.NamespacedName]*resourcev1.ResourceClaim // nil unless they are followed
+	volumes   volumeStore
 	addresses *addresses
 }
 
@@ -45,14 +46,23 @@ type podState struct {
 
 	failed map[run]bool // guarded by the store: what was decided about FailFirst
 
-	memo     memo
-	reported string   // the problems of its annotations that were logged already
-	waits    string   // the claim that it waits for, as an Event named it last
-	stage    *playing // the Stage that plays it
+	// mounted are the volumes that are mounted, nil if they are still waited for. Guarded by the
+	// store.
+	mounted []corev1.UniqueVolumeName
+
+	memo      memo
+	reported  string   // the problems of its annotations that were logged already
+	waits     string   // the claim that it waits for, as an Event named it last
+	unmounted string   // the volumes that it waits for, as an Event named them last
+	stage     *playing // the Stage that plays it
 }
 
 type nodeState struct {
 	object *corev1.Node // guarded by the store
+
+	// announcing is set while the status is written that says which volumes are in use, and
+	// until a write has succeeded. Guarded by the store.
+	announcing bool
 
 	heartbeat heartbeat
 	reported  string
@@ -64,6 +74,7 @@ func newStore() *store {
 	return &store{
 		nodes:     map[string]*nodeState{},
 		pods:      map[types.NamespacedName]*podState{},
+		volumes:   newVolumeStore(),
 		addresses: newAddresses(),
 	}
 }
@@ -95,11 +106,13 @@ func (s *store) putPod(pod *corev1.Pod) bool {
 		return true
 	default: // another Pod took the name
 		s.addresses.release(state.object.UID)
+		s.volumes.dropPod(name, state)
 		state.notify()
 	}
 	state = &podState{memo: memo{}}
 	s.pods[name] = state
 	s.set(state, pod)
+	s.volumes.addPod(name, state)
 	return true
 }
 
@@ -172,6 +185,7 @@ func (s *store) replacePods(pods []*corev1.Pod) []key {
 
 func (s *store) forget(name types.NamespacedName, state *podState) {
 	s.addresses.release(state.object.UID)
+	s.volumes.dropPod(name, state)
 	delete(s.pods, name)
 	state.notify()
 }
