@@ -53,7 +53,7 @@ type caseLine struct {
 var scaleCases = map[string]scaleCase{
 	"services": servicesCase, "gc": collectCase, "namespace": namespaceCase, "nodes": nodesCase, "pods20000": podsCase,
 	"daemonsets": daemonSetsCase, "disruption": disruptionCase, "hpa": hpaCase, "jobs": jobsCase, "statefulsets": statefulSetsCase,
-	"everything": everythingCase, "quota": quotaCase, "volumes": volumesCase,
+	"attach": attachCase, "everything": everythingCase, "quota": quotaCase, "volumes": volumesCase,
 }
 
 func scaleCaseNamed(name string) (scaleCase, error) {

@@ -19,8 +19,8 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// volumesCase is about claims that get volumes, which the simulated driver makes. There is no driver
-// here that attaches volumes.
+// volumesCase is about claims that get volumes, which the simulated driver makes. attachCase is about
+// attaching them.
 var volumesCase = scaleCase{
 	what:        "claims that are provisioned for at once",
 	size:        5_000,

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -54,6 +55,43 @@ func (p *publisher) loop() controller.Runnable {
 		controller.Watches(p.csiNodes, func(item cache.Item[*storagev1.CSINode], add func(object.Key)) { add(item.Key()) }),
 		controller.Workers(workers), controller.Log(p.log),
 	)
+}
+
+// How often caughtUp looks into the caches, and how long at most.
+const (
+	catchUpInterval = 20 * time.Millisecond
+	catchUpLimit    = 10 * time.Second
+)
+
+// caughtUp waits until each simulated Node has its CSINode, so that a cluster that is ready does not
+// change any more by itself. A CSINode that cannot be created delays that for a limited time. It
+// reports false if ctx has ended.
+func (p *publisher) caughtUp(ctx context.Context) bool {
+	if p.nodes.WaitForSync(ctx) != nil || p.csiNodes.WaitForSync(ctx) != nil {
+		return false
+	}
+	for end := time.Now().Add(catchUpLimit); !p.complete() && time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(catchUpInterval):
+		}
+	}
+	return true
+}
+
+// complete reports whether each simulated Node has a CSINode.
+func (p *publisher) complete() bool {
+	for key, item := range p.nodes.All() {
+		node, err := item.Object()
+		if err != nil || !isSimulated(node) {
+			continue
+		}
+		if _, err := p.csiNodes.Get(key); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // isSimulated reports whether a Node is one of the simulation.

@@ -215,6 +215,9 @@ func TestEachSimulatedNodeHasACSINode(t *testing.T) {
 		c.must(c.nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}}))
 		c.addNode("n", map[string]string{AttachLimit: "3"})
 		c.addNode("m", map[string]string{AttachLimit: "many"})
+		if !c.ready.Load() {
+			t.Error("the storage is not ready")
+		}
 		if keys := c.csiNodes.Keys(); len(keys) != 2 {
 			t.Errorf("there are CSINodes of %v", keys)
 		}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +32,7 @@ type cluster struct {
 	claims, volumes, classes, attributes, attachments, nodes, ev *fakeapi.Resource
 	drivers, csiNodes                                            *fakeapi.Resource
 	client                                                       *client.Client
+	ready                                                        atomic.Bool
 }
 
 func start(t *testing.T) *cluster {
@@ -56,7 +58,9 @@ func start(t *testing.T) *cluster {
 	c.must(err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- Run(ctx, Options{Config: api.Config(), Logger: slog.New(slog.DiscardHandler)}) }()
+	go func() {
+		done <- Run(ctx, Options{Config: api.Config(), OnReady: func() { c.ready.Store(true) }, Logger: slog.New(slog.DiscardHandler)})
+	}()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {

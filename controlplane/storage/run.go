@@ -29,8 +29,8 @@ type Options struct {
 	// copied; its limits on requests are not used.
 	Config *rest.Config
 
-	// OnReady is called once, from another goroutine, when the StorageClasses and the CSIDriver
-	// exist. It may be nil.
+	// OnReady is called once, from another goroutine, when the StorageClasses, the CSIDriver
+	// and the CSINodes of the simulated Nodes exist. It may be nil.
 	OnReady func()
 
 	// Logger logs what happens, and what is wrong; nil is slog.Default.
@@ -51,15 +51,16 @@ func Run(ctx context.Context, o Options) error {
 	defer cancel()
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() {
-		if ensure(ctx, driver) {
-			driver.Ready()
-		}
-	})
 	driver.Play(ctx, func(p cache.Provider, recorder *events.Recorder) []controller.Runnable {
+		publisher := newPublisher(p, recorder, driver.Log)
+		running.Go(func() {
+			if ensure(ctx, driver) && publisher.caughtUp(ctx) {
+				driver.Ready()
+			}
+		})
 		loops := newProvisioner(p, recorder, driver.Log).loops()
 		loops = append(loops, newAttacher(p, recorder, driver.Log).loops()...)
-		return append(loops, newPublisher(p, recorder, driver.Log).loop())
+		return append(loops, publisher.loop())
 	})
 	return nil
 }

@@ -182,12 +182,36 @@ func (e *exhibit) identities() (all []string) {
 		}
 		all = append(all, identity)
 	}
+	all = append(all, e.attachments()...)
 	slices.Sort(all)
 	if len(all) < 30 {
 		e.t.Fatalf("%d objects, which is too few: %q", len(all), all)
 	}
 	return all
 }
+
+// attachments are the VolumeAttachments of the exhibit's volumes. The cluster has others, which
+// drains move.
+func (e *exhibit) attachments() (all []string) {
+	e.t.Helper()
+	mine := map[any]bool{}
+	for _, claim := range e.objects("persistentvolumeclaims") {
+		mine[valueAt(claim, "spec.volumeName")] = true
+	}
+	for _, o := range e.objects("volumeattachments") {
+		if volume := valueAt(o, "spec.source.persistentVolumeName"); volume != nil && mine[volume] {
+			all = append(all, fmt.Sprint("VolumeAttachment ", valueAt(o, "metadata.name"), " ", valueAt(o, "metadata.uid"),
+				" attached ", valueAt(o, "status.attached"), " node ", valueAt(o, "spec.nodeName")))
+		}
+	}
+	if len(all) != exhibitVolumes {
+		e.t.Fatalf("the exhibit has %d VolumeAttachments, want %d: %q", len(all), exhibitVolumes, all)
+	}
+	return all
+}
+
+// exhibitVolumes is how many volumes of an exhibit are attached: those of the StatefulSet.
+const exhibitVolumes = 2
 
 // A live cluster with an object of every kind goes from kube-controller-manager to Setpoint and
 // back. Both have the same command line, and the lease decides which of them works. Each change

@@ -20,11 +20,12 @@ import (
 )
 
 // drain is a node that an administrator drains with kubectl, one node after the other, under a
-// budget that allows less than a node's Pods at a time. kubectl asks again every 5 s.
+// budget that allows less than a node's Pods at a time. kubectl asks again every 5 s. The node is
+// the one with the Pod of a StatefulSet, whose volume moves with it.
 type drain struct {
 	*stage
-	drained int // nodes so far; the last one is cordoned
-	before  map[types.UID]bool
+	node   string // that was drained last and is cordoned; "" before the first one
+	before map[types.UID]bool
 
 	mu   sync.Mutex
 	over bool
@@ -60,27 +61,39 @@ func newDrain(s *stage) work {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	d.createHolder()
 	s.t.Cleanup(func() {
-		if _, err := s.Kubectl("uncordon", d.node()); err != nil {
+		if err := d.uncordon(); err != nil {
 			s.t.Error(err)
 		}
 	})
 	return d
 }
 
-// node is the name of the node that is drained, or was drained last.
-func (d *drain) node() string { return fmt.Sprintf("node-%d", d.drained%nodes) }
+// uncordon takes the last node back into service.
+func (d *drain) uncordon() error {
+	if d.node == "" {
+		return nil
+	}
+	_, err := d.Kubectl("uncordon", d.node)
+	return err
+}
 
-// change takes the last node back into service and drains the next one.
+// change takes the last node back into service and drains the one with the volume.
 func (d *drain) change() {
 	d.t.Helper()
-	if _, err := d.Kubectl("uncordon", d.node()); err != nil {
+	if err := d.uncordon(); err != nil {
 		d.t.Fatal(err)
 	}
-	d.drained++
+	pods := d.pods.now()
+	for _, pod := range pods {
+		if pod.Labels["app"] == "holder" {
+			d.node = pod.Spec.NodeName
+		}
+	}
 	d.before = map[types.UID]bool{}
-	for uid, pod := range d.pods.now() {
-		if pod.Spec.NodeName == d.node() {
+	for uid, pod := range pods {
+		if pod.Spec.NodeName == d.node {
 			d.before[uid] = true
 		}
 	}
@@ -89,7 +102,7 @@ func (d *drain) change() {
 	var task sync.WaitGroup
 	task.Go(func() {
 		for ctx.Err() == nil {
-			_, err := d.Kubectl("drain", d.node(), "--pod-selector", "app=guarded", "--timeout", patience.String())
+			_, err := d.Kubectl("drain", d.node, "--pod-selector", "app in (guarded, holder)", "--timeout", patience.String())
 			d.finish(err == nil, err)
 			if err == nil {
 				return
@@ -126,15 +139,16 @@ func (d *drain) missing() string {
 	over, said := d.over, d.said
 	d.mu.Unlock()
 	if !over {
-		return fmt.Sprintf("kubectl drain %s is not over; it said %v", d.node(), said)
+		return fmt.Sprintf("kubectl drain %s is not over; it said %v", d.node, said)
 	}
 	healthy, elsewhere := 0, 0
-	pods := d.pods.now()
+	all := d.pods.now()
+	pods := guardedOf(all)
 	for _, pod := range pods {
 		if ready(pod) {
 			healthy++
 		}
-		if d.drained == 0 || pod.Spec.NodeName != d.node() {
+		if pod.Spec.NodeName != d.node {
 			elsewhere++
 		}
 	}
@@ -148,12 +162,23 @@ func (d *drain) missing() string {
 	if s := budget.Status; s.CurrentHealthy != guarded || s.DisruptionsAllowed != guarded-leastGuarded || s.ExpectedPods != guarded || len(s.DisruptedPods) > 0 {
 		return fmt.Sprintf("the status of the budget is %+v", s)
 	}
-	return ""
+	return d.misplaced(all)
+}
+
+// guardedOf returns the Pods that the budget is about.
+func guardedOf(pods map[types.UID]*corev1.Pod) map[types.UID]*corev1.Pod {
+	guarded := map[types.UID]*corev1.Pod{}
+	for uid, pod := range pods {
+		if pod.Labels["app"] == "guarded" {
+			guarded[uid] = pod
+		}
+	}
+	return guarded
 }
 
 func (d *drain) inBounds(pods map[types.UID]*corev1.Pod) error {
 	healthy := 0
-	for _, pod := range pods {
+	for _, pod := range guardedOf(pods) {
 		if alive(pod) && ready(pod) {
 			healthy++
 		}
