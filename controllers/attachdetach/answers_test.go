@@ -55,6 +55,7 @@ func TestAnAnswerThatComesAfterTheLimitCounts(t *testing.T) {
 		}
 		c.answer("data", "a", attached)
 		c.wantMounted("after the late answer", "data", "a")
+		c.wantNote(reasonAttached, "web-0", `AttachVolume.Attach succeeded for volume "pv-data" `)
 		if got := c.reported("a"); !slices.Equal(got, []string{string(unique("data"))}) {
 			t.Errorf("the status names %q", got)
 		}
@@ -265,4 +266,22 @@ func TestThePluginOfAVolumeIsNamedInFull(t *testing.T) {
 			t.Errorf("%s is of %q, want %q", volume, got, want)
 		}
 	}
+}
+
+func TestADriverThatSucceedsAfterItHasFailedIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "a")
+		c.addVolume("data")
+		c.with(func() { c.hangs = true })
+		c.start()
+		c.addPod("web-0", "a", "data")
+		pass(time.Second)
+		c.answer("data", "a", func(va *storagev1.VolumeAttachment) { va.Status.AttachError = &storagev1.VolumeError{Message: "no such disk"} })
+		pass(10 * time.Second) // it waits for its next try, and the driver does not
+		c.answer("data", "a", attached)
+		c.wantMounted("after the driver has tried again", "data", "a")
+		c.wantNote(reasonAttached, "web-0", `AttachVolume.Attach succeeded for volume "pv-data" `)
+		pass(time.Hour)
+		c.wantNote(reasonAttached, "web-0", `AttachVolume.Attach succeeded for volume "pv-data" `)
+	})
 }

@@ -199,7 +199,7 @@ func (p *plan) arrive(v view, at *place, taken string) {
 		p.because(v, at, codeDetaching, "the volume {volume} is being detached from node {node} and is attached again after that",
 			"the driver {driver} removes its finalizer from the VolumeAttachment", "driver", v.driver)
 	case at.attached:
-		if attaching {
+		if attaching || at.memory.failed {
 			p.add(stepAttached, at.node)
 		}
 		if !at.reported {

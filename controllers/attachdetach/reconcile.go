@@ -109,12 +109,12 @@ func (r *reconciler) do(ctx context.Context, v view, at *place, s step) (again b
 	case stepAwait:
 		r.world.Begin(where, opAttach, r.options.OperationLimit)
 	case stepAttached:
-		r.world.Update(where, func(m *memory) { m.said = nil })
-		if r.world.End(where, opAttach, nil) {
-			r.tell(at.users, false, reasonAttached, attachSucceeded(v))
-			r.log.Info("attached", "volume", v.name, "node", at.node)
-		}
+		r.world.Update(where, func(m *memory) { m.said, m.failed = nil, false })
+		r.world.End(where, opAttach, nil)
+		r.tell(at.users, false, reasonAttached, attachSucceeded(v))
+		r.log.Info("attached", "volume", v.name, "node", at.node)
 	case stepFailed:
+		r.world.Update(where, func(m *memory) { m.failed = true })
 		r.world.End(where, opAttach, s.err)
 		r.tell(at.users, true, reasonFailedAttach, attachFailed(v, s.err))
 		r.log.Warn("attaching has failed; it is tried again", "volume", v.name, "node", at.node, "error", s.err)

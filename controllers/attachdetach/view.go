@@ -97,6 +97,10 @@ type memory struct {
 	// attached is set for a volume of a plugin without an attacher that has been attached.
 	attached bool
 
+	// failed is set after attaching has failed, until the volume is attached. The driver tries again
+	// by itself, so that it may succeed while this controller waits.
+	failed bool
+
 	// wanted is set while something needs the volume at the node. Neither wanted nor unwanted is set
 	// before the first run for the volume.
 	wanted bool
