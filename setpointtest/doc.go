@@ -37,6 +37,11 @@
 // A test that needs other nodes, feature gates or no controllers, or that breaks the
 // cluster, has one for itself: [Own].
 //
+// # Suites with envtest
+//
+// A suite that uses envtest of controller-runtime has servers without controllers. With
+// [ForEnvtest] it uses the cluster of this package, and is otherwise unchanged.
+//
 // # Running a controller
 //
 // [Run] runs a manager, or a whole program, until the test ends. It also serves tests without a

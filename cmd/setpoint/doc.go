@@ -9,6 +9,7 @@
 //	setpoint watch        what changes in a cluster, and who changed it
 //	setpoint new          a module with a controller of one's own
 //	setpoint generate     definitions, DeepCopy methods and rights, from types and markers
+//	setpoint assets       kube-apiserver, etcd and kubectl for tests with envtest
 //	setpoint version      what this is
 //	setpoint completion   scripts that teach a shell the above
 //

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/assets"
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/manage"
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/scaffold"
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/up"
@@ -52,8 +53,12 @@ starts on this machine, or against any cluster that you have a kubeconfig of.`,
   setpoint explain deploy/web
 
   # a controller of your own
-  setpoint new example.com/website --group example.com --kind Website`,
+  setpoint new example.com/website --group example.com --kind Website
+
+  # tests that use envtest, without a download
+  KUBEBUILDER_ASSETS="$(setpoint assets)" go test ./...`,
 	}
-	root.AddCommand(up.Command(w), manage.Command(w, version), why.Command(w), watchCommand(w, version), scaffold.Command(w, version), generateCommand(w, version), versionCommand(w))
+	root.AddCommand(up.Command(w), manage.Command(w, version), why.Command(w), watchCommand(w, version), scaffold.Command(w, version), generateCommand(w, version),
+		assets.Command(w), versionCommand(w))
 	return root
 }

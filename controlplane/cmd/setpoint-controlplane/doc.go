@@ -8,6 +8,10 @@ kube-scheduler in one process, optionally with simulated nodes.
 People start it from a shell and end it with Ctrl-C. Programs, such as
 "setpoint up", start it as a child, and speak to it as follows.
 
+Started under the name kube-apiserver, etcd or kubectl, by a link for example, it is that
+program: with its flags, its output, its signals and its exit status, and without any of
+what follows here. "setpoint assets" makes such links for tests that use envtest.
+
 # Protocol
 
 Standard output carries one JSON object a line, and nothing else. Each has the

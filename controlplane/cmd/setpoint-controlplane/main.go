@@ -26,6 +26,9 @@ const (
 )
 
 func main() {
+	if run, ok := namesake(os.Args[0]); ok {
+		os.Exit(run())
+	}
 	// Kubernetes' packages add flags of their own to the process-wide set, and
 	// cobra would offer them all.
 	pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -78,7 +78,7 @@ everything at once.
 	f.IntVar(&u.port, "port", 0, "port of the API server (default: a free one)")
 	f.Var(&u.gates, "feature-gates", "Kubernetes feature `gates`, such as A=true,B=false")
 	f.StringVar(&u.kubeconfig, "kubeconfig", "", "write the kubeconfig to this `file` once all is ready; it is removed at the end. One with other clusters is refused")
-	f.StringVar(&u.binary, "controlplane", "", "`path` of setpoint-controlplane (default: $SETPOINT_CONTROLPLANE_BIN, else beside this program, else in PATH)")
+	cli.ControlPlaneFlag(f, &u.binary)
 	manage.ControllersFlag(c, &u.controllers)
 	u.log.Flags(f, c)
 	cli.ExplainFlagErrors(c, nil)
@@ -100,7 +100,7 @@ func (u *up) run(ctx context.Context, command []string) error {
 	if err != nil {
 		return err
 	}
-	binary, err := u.findBinary()
+	binary, err := u.w.FindControlPlane(u.binary)
 	if err != nil {
 		return err
 	}
@@ -149,26 +149,6 @@ func (u *up) run(ctx context.Context, command []string) error {
 		}
 	}
 	return err
-}
-
-// findBinary returns the path of setpoint-controlplane.
-func (u *up) findBinary() (string, error) {
-	const name = "setpoint-controlplane"
-	for _, named := range []struct{ by, path string }{
-		{"--controlplane", u.binary}, {"$SETPOINT_CONTROLPLANE_BIN", u.w.Getenv("SETPOINT_CONTROLPLANE_BIN")},
-	} {
-		if named.path == "" {
-			continue
-		}
-		if _, err := os.Stat(named.path); err != nil {
-			return "", fmt.Errorf("%s: %w", named.by, err)
-		}
-		return named.path, nil
-	}
-	if path, err := u.w.FindProgram(name); err == nil {
-		return path, nil
-	}
-	return "", fmt.Errorf("%s is neither beside this program nor in PATH: the archives of Setpoint for Linux have both, and \"make build\" in a checkout builds both", name)
 }
 
 // childOptions are those of the control plane.
