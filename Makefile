@@ -56,7 +56,7 @@ IMAGE ?= localhost/setpoint
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 # Empty, it leaves the control plane out of the archives of a release.
 CONTROLPLANE ?= yes
-# Arguments of `make up` and `make bench`, such as ARGS='--nodes 10'.
+# Arguments of `make up`, `make bench` and `make conformance`, such as ARGS='--nodes 10'.
 ARGS ?=
 
 MODULES := . controlplane adapters $(patsubst %/go.mod,%,$(wildcard bench/go.mod)) generate release tools
@@ -75,7 +75,7 @@ help: ## list the targets
 	@echo 'make TARGET, where TARGET is one of'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sort
 	@echo 'and variables are VERSION, TESTFLAGS, RETRIES and PARALLEL (for test), BASE, COUNT, FOR and RUN (for flaky),'
-	@echo 'IMAGE (for image), CONTROLPLANE (for release), SOURCE_DATE_EPOCH (for both), FUZZTIME, FUZZMINIMIZE, and ARGS (for up and bench).'
+	@echo 'IMAGE (for image), CONTROLPLANE (for release), SOURCE_DATE_EPOCH (for both), FUZZTIME, FUZZMINIMIZE, and ARGS (for up, bench and conformance).'
 
 ## Building and running
 
@@ -150,6 +150,10 @@ first-hour: build kubectl ## run the first hour of a new user as a test, and pri
 flaky: build kubectl ## run the tests of the packages that changed since BASE COUNT times, under load
 	$(build-flaky)
 	@$(FLAKY) hunt $(RACE) -base '$(BASE)' -count $(COUNT) -for $(FOR) -run '$(RUN)' -out $(BIN)/flaky
+
+.PHONY: conformance
+conformance: setpoint setpoint-controlplane ## run the tests of other projects on what is built here, and print how many pass (downloads them)
+	@assets=$$($(BIN)/setpoint assets) && go run ./hack/conformance -assets "$$assets" $(ARGS)
 
 .PHONY: test-short
 test-short: ## run the tests that need no API server, in a minute
