@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/setpoint-io/setpoint/internal/completion"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -116,9 +117,9 @@ func TestCompletionWaitsForNobody(t *testing.T) {
 		c.SetContext(t.Context())
 		release := make(chan struct{})
 		began := time.Now()
-		found, _ := listed(func(context.Context) ([]string, error) { <-release; return []string{"pods"}, nil })(c, nil, "")
+		found, _ := completion.Listed(func(context.Context) ([]string, error) { <-release; return []string{"pods"}, nil })(c, nil, "")
 		close(release)
-		if took := time.Since(began); took != completionTime || len(found) != 1 || !strings.Contains(found[0], "did not answer in time") {
+		if took := time.Since(began); took != completion.Time || len(found) != 1 || !strings.Contains(found[0], "did not answer in time") {
 			t.Errorf("%q after %s", found, took)
 		}
 	})

@@ -30,7 +30,8 @@ func run(ctx context.Context, w *cli.World, args []string) int {
 	if len(args) > 0 && args[0] == "manager" {
 		args = manage.JoinLevels(args)
 	}
-	return w.Run(ctx, rootCommand(w), "setpoint", args)
+	root := rootCommand(w)
+	return w.Run(ctx, root, "setpoint", asPlugin(root, os.Args[0], args))
 }
 
 // rootCommand returns "setpoint" with its commands.

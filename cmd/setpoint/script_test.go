@@ -35,7 +35,7 @@ const (
 // The scripts in testdata read like a manual: each shows one thing that a user
 // does and what is seen.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"setpoint": main, "eventually": scripttest.Eventually})
+	testscript.Main(m, map[string]func(){"setpoint": main, pluginName: main, completionName: main, "eventually": scripttest.Eventually})
 }
 
 // TestScripts runs the scripts that need no cluster.

@@ -4,9 +4,8 @@
 package statefulset
 
 import (
-	"slices"
-
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"

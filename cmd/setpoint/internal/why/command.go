@@ -52,8 +52,6 @@ answer comes from the cluster alone, and says what is not known.`,
   setpoint explain deploy/web --watch`,
 		Args: func(_ *cobra.Command, args []string) error { _, _, err := named(args); return err },
 		RunE: func(c *cobra.Command, args []string) error { return x.run(c.Context(), args) },
-
-		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := c.Flags()
 	x.target.Flags(flags)
@@ -61,6 +59,7 @@ answer comes from the cluster alone, and says what is not known.`,
 	flags.StringVar(&x.manager, "manager", "", "`URL` of the manager's pages, such as http://localhost:8080 for --plain-port 8080 (default: what the Lease says)")
 	flags.StringVarP(&x.form, "output", "o", "text", "`form` of the answer: text or json")
 	flags.BoolVarP(&x.watch, "watch", "w", false, "wait until the answer changes, and print it again, until Ctrl-C")
+	x.complete(c)
 	cli.ExplainFlagErrors(c, nil)
 	return c
 }
