@@ -96,11 +96,11 @@ func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (
 		return controller.Result{}, controller.Terminal(fmt.Errorf("reading the spec of %s %s: %w", r.kind.Resource.Kind, req.Key, err))
 	}
 	state, err := r.keeper.keep(ctx, demand{
-		Demand: asked,
-		key:    req.Key,
-		owner:  owner,
-		kind:   r.kind.Resource,
-		live:   owned.LiveFrom(r.owners.Server(), owner),
+		Demand:   asked,
+		key:      req.Key,
+		owner:    owner,
+		kind:     r.kind.Resource,
+		live:     owned.LiveFrom(r.owners.Server(), owner),
 		siblings: func() []types.UID { return siblings(snapshot, item) },
 	})
 	if errors.Is(err, owned.ErrOwnerGone) {
