@@ -70,7 +70,7 @@ func (s suite) copyTo(ctx context.Context, dir string) error {
 		if e.IsDir() {
 			return os.MkdirAll(to, 0o700)
 		}
-		text, err := os.ReadFile(from)
+		text, err := os.ReadFile(from) //nolint:gosec // the cache of modules is the user's own
 		if err != nil {
 			return err
 		}
@@ -78,6 +78,6 @@ func (s suite) copyTo(ctx context.Context, dir string) error {
 		if bytes.HasPrefix(text, []byte("#!")) {
 			mode = 0o700
 		}
-		return os.WriteFile(to, text, mode)
+		return os.WriteFile(to, text, mode) //nolint:gosec // below a directory that this process has made
 	})
 }

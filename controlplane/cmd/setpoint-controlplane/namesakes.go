@@ -39,8 +39,8 @@ func namesake(arg0 string) (run func() int, ok bool) {
 }
 
 // garbage is how much the heap of kube-apiserver grows between two collections, in percent, unless
-// GOGC says otherwise. An API server of tests starts often and lives for seconds: with Go's 100, a
-// twelfth more CPU is used until it is ready. At rest it takes as much memory either way.
+// GOGC says otherwise. An API server of tests starts often and lives for seconds: with Go's 100, about a
+// seventh more CPU is used until it is ready. At rest it takes as much memory either way.
 const garbage = 200
 
 func runAPIServer() int {
