@@ -153,6 +153,7 @@ flaky: build kubectl ## run the tests of the packages that changed since BASE CO
 
 .PHONY: conformance
 conformance: setpoint setpoint-controlplane ## run the tests of other projects on what is built here, and print how many pass (downloads them)
+	@cd adapters && go run ./clientgo/conformance
 	@assets=$$($(BIN)/setpoint assets) && go run ./hack/conformance -assets "$$assets" $(ARGS)
 
 .PHONY: test-short

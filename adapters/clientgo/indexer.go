@@ -1,0 +1,360 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clientgo
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	setpoint "github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// indexer implements cache.Indexer on the store of an informer.
+//
+// Before the informer reads, it is an indexer of client-go, which callers may write to: unit tests
+// put objects there for listers. From then on it has what the server has, and writes are refused.
+type indexer struct {
+	informer *Informer
+	seed     cache.Indexer
+	indexes  atomic.Pointer[map[string]index]
+	adding   sync.Mutex // of indexes
+}
+
+// index is one of the indexes, by its name.
+type index struct {
+	values cache.IndexFunc
+	// byNamespace is set for the index that every generated informer has. The store finds the
+	// objects of a namespace without it, and without decoding one.
+	byNamespace bool
+	found       setpoint.Index[object.Object]
+}
+
+func newIndexer(i *Informer, indexers cache.Indexers) *indexer {
+	x := &indexer{informer: i, seed: cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, maps.Clone(indexers))}
+	indexes := map[string]index{}
+	for name, values := range indexers {
+		indexes[name] = newIndex(values)
+	}
+	x.indexes.Store(&indexes)
+	return x
+}
+
+func newIndex(values cache.IndexFunc) index {
+	// Functions cannot be compared, but the code that they run can.
+	byNamespace := reflect.ValueOf(values).Pointer() == reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
+	return index{values: values, byNamespace: byNamespace}
+}
+
+// on adds the index to an informer of the cache.
+func (n index) on(informer setpoint.SharedInformer[object.Object]) index {
+	if n.byNamespace {
+		return n
+	}
+	values := n.values
+	n.found = setpoint.NewIndex(informer, func(item setpoint.Item[object.Object]) ([]string, error) {
+		o, err := item.Object()
+		if err != nil {
+			return nil, err
+		}
+		return values(o)
+	})
+	return n
+}
+
+// begin replaces what callers have written by the store of the informer.
+func (x *indexer) begin(informer setpoint.SharedInformer[object.Object]) {
+	x.adding.Lock()
+	defer x.adding.Unlock()
+	indexes := map[string]index{}
+	for name, n := range *x.indexes.Load() {
+		indexes[name] = n.on(informer)
+	}
+	x.indexes.Store(&indexes)
+}
+
+// add adds indexes; informer is nil before the informer reads.
+func (x *indexer) add(indexers cache.Indexers, informer *setpoint.SharedInformer[object.Object]) error {
+	x.adding.Lock()
+	defer x.adding.Unlock()
+	before := *x.indexes.Load()
+	for name := range indexers {
+		if _, known := before[name]; known {
+			return fmt.Errorf("indexer conflict: there is an index %q already", name)
+		}
+	}
+	if informer == nil {
+		if err := x.seed.AddIndexers(indexers); err != nil {
+			return err
+		}
+	}
+	after := maps.Clone(before)
+	for name, values := range indexers {
+		after[name] = newIndex(values)
+		if informer != nil {
+			after[name] = after[name].on(*informer)
+		}
+	}
+	x.indexes.Store(&after)
+	return nil
+}
+
+// snapshot returns the newest state. ok is false before the informer reads.
+func (x *indexer) snapshot() (s setpoint.Snapshot[object.Object], ok bool) {
+	informer := x.informer.current.Load()
+	if informer == nil {
+		return s, false
+	}
+	return informer.Snapshot(), true
+}
+
+// errOwned is the error of writes to the store of an informer that runs.
+var errOwned = errors.New("the store belongs to a running informer: it has what the server has, and takes no writes")
+
+// Add stores an object for a test, before the informer runs.
+func (x *indexer) Add(o any) error { return x.write(func(s cache.Indexer) error { return s.Add(o) }) }
+
+// Update is as Add.
+func (x *indexer) Update(o any) error {
+	return x.write(func(s cache.Indexer) error { return s.Update(o) })
+}
+
+// Delete removes an object of a test, before the informer runs.
+func (x *indexer) Delete(o any) error {
+	return x.write(func(s cache.Indexer) error { return s.Delete(o) })
+}
+
+// Replace replaces the objects of a test, before the informer runs.
+func (x *indexer) Replace(objects []any, version string) error {
+	return x.write(func(s cache.Indexer) error { return s.Replace(objects, version) })
+}
+
+func (x *indexer) write(change func(cache.Indexer) error) error {
+	if _, reads := x.snapshot(); reads {
+		return errOwned
+	}
+	return change(x.seed)
+}
+
+// Resync does nothing, as with client-go.
+func (x *indexer) Resync() error { return nil }
+
+// Bookmark does nothing: the informer notes the versions of its store.
+func (x *indexer) Bookmark(version string) {
+	if _, reads := x.snapshot(); !reads {
+		x.seed.Bookmark(version)
+	}
+}
+
+// LastStoreSyncResourceVersion returns the version of the newest state.
+func (x *indexer) LastStoreSyncResourceVersion() string {
+	if s, ok := x.snapshot(); ok {
+		return string(s.Version())
+	}
+	return x.seed.LastStoreSyncResourceVersion()
+}
+
+// List decodes all objects.
+func (x *indexer) List() []any {
+	s, ok := x.snapshot()
+	if !ok {
+		return x.seed.List()
+	}
+	return x.objects(s.Len(), s.All())
+}
+
+// ListKeys returns all keys, without decoding an object.
+func (x *indexer) ListKeys() []string {
+	s, ok := x.snapshot()
+	if !ok {
+		return x.seed.ListKeys()
+	}
+	keys := make([]string, 0, s.Len())
+	for key := range s.All() {
+		keys = append(keys, key.String())
+	}
+	return keys
+}
+
+// Get returns the stored object with the key of o.
+func (x *indexer) Get(o any) (item any, exists bool, err error) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o)
+	if err != nil {
+		return nil, false, cache.KeyError{Obj: o, Err: err}
+	}
+	return x.GetByKey(key)
+}
+
+// GetByKey returns an object by "namespace/name", or "name" for one outside of namespaces.
+func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
+	s, ok := x.snapshot()
+	if !ok {
+		return x.seed.GetByKey(key)
+	}
+	namespace, name, within := strings.Cut(key, "/")
+	if !within {
+		namespace, name = "", key
+	}
+	found := s.Get(object.Key{Namespace: namespace, Name: name})
+	if !found.Exists() {
+		return nil, false, nil
+	}
+	o, err := found.Object()
+	if err != nil {
+		return nil, true, err
+	}
+	return o, true, nil
+}
+
+// GetIndexers returns the functions of the indexes.
+func (x *indexer) GetIndexers() cache.Indexers {
+	indexers := cache.Indexers{}
+	for name, n := range *x.indexes.Load() {
+		indexers[name] = n.values
+	}
+	return indexers
+}
+
+// AddIndexers is [Informer.AddIndexers].
+func (x *indexer) AddIndexers(indexers cache.Indexers) error { return x.informer.AddIndexers(indexers) }
+
+// Index returns the objects that share a value of an index with o.
+func (x *indexer) Index(name string, o any) ([]any, error) {
+	s, n, err := x.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return x.seed.Index(name, o)
+	}
+	values, err := n.values(o)
+	if err != nil {
+		return nil, err
+	}
+	if len(values) == 1 {
+		return x.objects(0, n.in(*s, values[0])), nil
+	}
+	unique := map[object.Key]setpoint.Item[object.Object]{}
+	for _, value := range values {
+		maps.Insert(unique, n.in(*s, value))
+	}
+	return x.objects(len(unique), maps.All(unique)), nil
+}
+
+// ByIndex returns the objects under a value of an index.
+func (x *indexer) ByIndex(name, value string) ([]any, error) {
+	s, n, err := x.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return x.seed.ByIndex(name, value)
+	}
+	return x.objects(0, n.in(*s, value)), nil
+}
+
+// IndexKeys returns the keys of the objects under a value of an index, without decoding one.
+func (x *indexer) IndexKeys(name, value string) ([]string, error) {
+	s, n, err := x.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return x.seed.IndexKeys(name, value)
+	}
+	var keys []string
+	for key := range n.in(*s, value) {
+		keys = append(keys, key.String())
+	}
+	return keys, nil
+}
+
+// ListIndexFuncValues returns the values that have objects.
+func (x *indexer) ListIndexFuncValues(name string) []string {
+	s, n, err := x.find(name)
+	if err != nil {
+		return nil
+	}
+	if s == nil {
+		return x.seed.ListIndexFuncValues(name)
+	}
+	unique := map[string]struct{}{}
+	if n.byNamespace {
+		for key := range s.All() {
+			unique[key.Namespace] = struct{}{}
+		}
+	} else {
+		for value := range n.found.Values(*s) {
+			unique[value] = struct{}{}
+		}
+	}
+	return slices.Collect(maps.Keys(unique))
+}
+
+// find returns an index, and the newest state; nil before the informer reads.
+func (x *indexer) find(name string) (*setpoint.Snapshot[object.Object], index, error) {
+	s, reads := x.snapshot()
+	n, ok := (*x.indexes.Load())[name]
+	if !ok {
+		return nil, n, fmt.Errorf("Index with name %s does not exist", name)
+	}
+	if !reads {
+		return nil, n, nil
+	}
+	return &s, n, nil
+}
+
+// in returns the objects under a value.
+func (n index) in(s setpoint.Snapshot[object.Object], value string) iter.Seq2[object.Key, setpoint.Item[object.Object]] {
+	if n.byNamespace {
+		return s.Namespace(value)
+	}
+	return n.found.In(s, value)
+}
+
+// objects decodes items, on all CPUs if there are many. An object that cannot be decoded is left
+// out and reported: the methods of client-go's stores have no error for it.
+func (x *indexer) objects(size int, items iter.Seq2[object.Key, setpoint.Item[object.Object]]) []any {
+	all := make([]setpoint.Item[object.Object], 0, size)
+	for _, item := range items {
+		all = append(all, item)
+	}
+	decoded := make([]any, len(all))
+	workers := min(runtime.GOMAXPROCS(0), 1+len(all)/leastForCPU)
+	var tasks sync.WaitGroup
+	for worker := range workers {
+		from, to := worker*len(all)/workers, (worker+1)*len(all)/workers
+		decode := func() {
+			for i, item := range all[from:to] {
+				o, err := item.Object()
+				if err != nil {
+					utilruntime.HandleErrorWithLogger(x.informer.logger(), err, "A list leaves out an object that cannot be decoded", "object", item.Key().String())
+					continue
+				}
+				decoded[from+i] = o
+			}
+		}
+		if worker == workers-1 {
+			decode()
+			break
+		}
+		tasks.Go(decode)
+	}
+	tasks.Wait()
+	return slices.DeleteFunc(decoded, func(o any) bool { return o == nil })
+}
+
+// leastForCPU is for how many objects another CPU is worth its start.
+const leastForCPU = 256
