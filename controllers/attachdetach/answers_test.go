@@ -77,7 +77,7 @@ func TestASecondAnswerChangesNothing(t *testing.T) {
 		c.answer("data", "a", func(va *storagev1.VolumeAttachment) {
 			va.Status.AttachError = &storagev1.VolumeError{Message: "an old request has failed"}
 		})
-		pass(5 * time.Minute)
+		pass(time.Minute)
 		c.wantAt("after a second answer", "data", "a")
 		c.wantMounted("after a second answer", "data", "a")
 		c.wantNote(reasonAttached, "web-0", `AttachVolume.Attach succeeded for volume "pv-data" `)
@@ -98,7 +98,7 @@ func TestAnAnswerAfterThePodIsGoneIsNotReported(t *testing.T) {
 		// The VolumeAttachment is being deleted, and the driver attaches all the same.
 		c.answer("data", "a", attached)
 		c.addPod("web-1", "b", "data")
-		pass(5 * time.Minute)
+		pass(time.Minute)
 		if got := c.reported("a"); len(got) > 0 {
 			t.Errorf("the status names %q", got)
 		}
@@ -211,8 +211,8 @@ func TestWithoutForceOnTimeoutOnlyTheTaintForces(t *testing.T) {
 		c.fail("a")
 		c.removePod("web-0")
 		c.addPod("web-1", "b", "data")
-		pass(time.Hour)
-		c.wantAt("an hour later", "data", "a")
+		pass(7 * time.Minute)
+		c.wantAt("after the time", "data", "a")
 		if reasons := strings.Join(p.Reasons(string(unique("data"))), "\n"); !strings.Contains(reasons, "--disable-force-detach-on-timeout is set") {
 			t.Errorf("the reasons are %s", reasons)
 		}
@@ -281,7 +281,7 @@ func TestADriverThatSucceedsAfterItHasFailedIsSaid(t *testing.T) {
 		c.answer("data", "a", attached)
 		c.wantMounted("after the driver has tried again", "data", "a")
 		c.wantNote(reasonAttached, "web-0", `AttachVolume.Attach succeeded for volume "pv-data" `)
-		pass(time.Hour)
+		pass(time.Minute)
 		c.wantNote(reasonAttached, "web-0", `AttachVolume.Attach succeeded for volume "pv-data" `)
 	})
 }
