@@ -276,7 +276,9 @@ func TestADriverThatSucceedsAfterItHasFailedIsSaid(t *testing.T) {
 		c.start()
 		c.addPod("web-0", "a", "data")
 		pass(time.Second)
-		c.answer("data", "a", func(va *storagev1.VolumeAttachment) { va.Status.AttachError = &storagev1.VolumeError{Message: "no such disk"} })
+		c.answer("data", "a", func(va *storagev1.VolumeAttachment) {
+			va.Status.AttachError = &storagev1.VolumeError{Message: "no such disk"}
+		})
 		pass(10 * time.Second) // it waits for its next try, and the driver does not
 		c.answer("data", "a", attached)
 		c.wantMounted("after the driver has tried again", "data", "a")
