@@ -223,10 +223,8 @@ func (s *simulation) registerOnce(ctx context.Context) error {
 		if quiet, _ := silent(node); simulated(node) && !quiet {
 			waiting++
 		}
-		if simulated(node) {
-			if err := s.leaveAttaching(ctx, node); err != nil {
-				return err
-			}
+		if err := s.leaveAttaching(ctx, node); err != nil {
+			return err
 		}
 		if ours && index < s.Nodes && !simulated(node) {
 			s.log.Warn("a Node of this name exists and is not simulated; it is left alone",

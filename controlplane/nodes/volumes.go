@@ -87,9 +87,9 @@ func (s *simulation) announce(ctx context.Context, state *nodeState, node *corev
 	return result, nil
 }
 
-// leaveAttaching sets the annotation on a Node of an earlier run that does not have it.
+// leaveAttaching sets the annotation on a simulated Node of an earlier run that does not have it.
 func (s *simulation) leaveAttaching(ctx context.Context, node *corev1.Node) error {
-	if _, ok := node.Annotations[attachAnnotation]; ok {
+	if _, ok := node.Annotations[attachAnnotation]; ok || !simulated(node) {
 		return nil
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, attachAnnotation)
