@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -59,8 +60,8 @@ type apiServer struct {
 
 // startAPIServer starts a server on the listener, which it then owns. The
 // server does not answer yet: see waitReady.
-func startAPIServer(name string, l *trackingListener, url string, p *pki, etcdEndpoint string, dualStack bool) (*apiServer, error) {
-	server, err := buildAPIServer(l, p, etcdEndpoint, dualStack)
+func startAPIServer(name string, l *trackingListener, url string, p *pki, etcdEndpoint string, o *Options) (*apiServer, error) {
+	server, err := buildAPIServer(l, p, etcdEndpoint, o)
 	if err != nil {
 		l.closeAll()
 		return nil, fmt.Errorf("starting %s: %w", name, err)
@@ -160,13 +161,14 @@ func (s *apiServer) probe(ctx context.Context, client *http.Client, path string)
 	return nil
 }
 
-func buildAPIServer(l *trackingListener, p *pki, etcdEndpoint string, dualStack bool) (*aggregator.APIAggregator, error) {
+func buildAPIServer(l *trackingListener, p *pki, etcdEndpoint string, o *Options) (*aggregator.APIAggregator, error) {
 	buildMu.Lock()
 	defer buildMu.Unlock()
 	s := apiServerOptions(l, p, etcdEndpoint)
-	if dualStack {
+	if o.DualStack {
 		s.ServiceClusterIPRanges += "," + serviceRange6
 	}
+	s.APIEnablement.RuntimeConfig = maps.Clone(o.RuntimeConfig)
 	completed, err := s.Complete(context.Background())
 	if err != nil {
 		return nil, err

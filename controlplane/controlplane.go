@@ -289,7 +289,7 @@ func servingNames(bind net.IP) ([]string, error) {
 }
 
 func (cp *ControlPlane) startServer(i int, l *trackingListener) (*apiServer, error) {
-	s, err := startAPIServer(serverName(i), l, cp.serverURL(i), cp.pki, cp.etcd.endpoint, cp.opts.DualStack)
+	s, err := startAPIServer(serverName(i), l, cp.serverURL(i), cp.pki, cp.etcd.endpoint, &cp.opts)
 	if err != nil {
 		return nil, err
 	}

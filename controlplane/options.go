@@ -46,6 +46,11 @@ type Options struct {
 	// later one with other gates is refused with ErrFeatureGates.
 	FeatureGates map[string]bool
 
+	// RuntimeConfig is --runtime-config of kube-apiserver: which versions of APIs the servers
+	// serve that are off by default, such as {"api/alpha": "true"} or
+	// {"resource.k8s.io/v1alpha3": "true"}. A kind behind a gate needs its gate as well.
+	RuntimeConfig map[string]string
+
 	// KubeconfigFile is where the administrator's kubeconfig is written, once
 	// everything is ready; Stop removes it. A file that is there already is
 	// replaced if it is of an earlier control plane, and else refused with

@@ -93,6 +93,9 @@ func newNode(i int, opts Options) (*corev1.Node, error) {
 		},
 		Spec: corev1.NodeSpec{ProviderID: "sim://" + name},
 	}
+	if opts.NoPodCIDRs {
+		return node, nil
+	}
 	for _, from := range defaultPodCIDRs {
 		piece, err := podRange(from, i, opts.Pods)
 		if err != nil {

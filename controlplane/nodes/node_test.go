@@ -4,11 +4,13 @@
 package nodes
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 )
 
 func TestNodeStatusIsWrittenWhenItHasToBe(t *testing.T) {
@@ -56,6 +58,31 @@ func TestNodeStatusIsWrittenWhenItHasToBe(t *testing.T) {
 	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: "Example", Status: corev1.ConditionTrue})
 	if opts.Pods = 50; !write() || len(node.Status.Conditions) != 5 || node.Status.Capacity.Pods().Value() != 50 {
 		t.Errorf("after a change of options: %+v", node.Status)
+	}
+}
+
+func TestANodeWithoutRangesWakesItsPodsWhenItGetsSome(t *testing.T) {
+	opts, err := Options{Config: &rest.Config{}, Nodes: 1, NoPodCIDRs: true}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := newNode(0, opts)
+	if err != nil || len(node.Spec.PodCIDRs) > 0 || node.Spec.PodCIDR != "" {
+		t.Fatalf("the Node is created with ranges %q %q and error %v, want none", node.Spec.PodCIDR, node.Spec.PodCIDRs, err)
+	}
+	s := newStore()
+	node.UID, node.ResourceVersion = "node", "1"
+	s.putNode(node)
+	for _, change := range []struct {
+		ranges []string
+		want   bool
+	}{{nil, false}, {[]string{"10.0.0.0/24"}, true}, {[]string{"10.0.0.0/24"}, false}} {
+		node = node.DeepCopy()
+		version, _ := strconv.Atoi(node.ResourceVersion)
+		node.ResourceVersion, node.Spec.PodCIDRs = strconv.Itoa(version+1), change.ranges
+		if wakes := s.putNode(node); wakes != change.want {
+			t.Errorf("with ranges %q its Pods are handled: %t, want %t", change.ranges, wakes, change.want)
+		}
 	}
 }
 

@@ -52,6 +52,10 @@ type Options struct {
 	// with higher numbers, of an earlier run, are removed. 0 is none.
 	Nodes int
 
+	// NoPodCIDRs has Nodes be created without spec.podCIDRs. A controller, such as
+	// node-ipam-controller, has to allocate them. Pods wait until their Node has some.
+	NoPodCIDRs bool
+
 	// Pods is how many Pods a Node takes; 0 is DefaultPods.
 	Pods int
 

@@ -228,7 +228,7 @@ func (s *store) network(pod *corev1.Pod, node *corev1.Node) (network, error) {
 }
 
 // putNode stores a simulated Node, and reports whether its Pods have to be handled: it is
-// new, or no longer silent.
+// new, no longer silent, or has addresses for them now.
 func (s *store) putNode(node *corev1.Node) (wakesPods bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,11 +239,12 @@ func (s *store) putNode(node *corev1.Node) (wakesPods bool) {
 	if ok && state.object.UID == node.UID {
 		was, _ := silent(state.object)
 		is, _ := silent(node)
+		gotRanges := len(state.object.Spec.PodCIDRs) == 0 && len(node.Spec.PodCIDRs) > 0
 		state.object = node
 		if is && !was {
 			s.notifyPodsOn(node.Name)
 		}
-		return was && !is
+		return was && !is || gotRanges && !is
 	}
 	s.nodes[node.Name] = &nodeState{object: node}
 	for _, pod := range s.pods {

@@ -33,6 +33,9 @@ type Options struct {
 	// Nodes is how many nodes are simulated.
 	Nodes int
 
+	// NoPodCIDRs has the simulated nodes be created without podCIDRs.
+	NoPodCIDRs bool
+
 	// NoScheduler leaves kube-scheduler out: Pods are created, and no node runs them.
 	NoScheduler bool
 
@@ -41,6 +44,9 @@ type Options struct {
 
 	// FeatureGates are passed on to Kubernetes.
 	FeatureGates map[string]bool
+
+	// RuntimeConfig is passed on to kube-apiserver.
+	RuntimeConfig map[string]string
 
 	// Verbosity is how much the components log, to Log: 0 nothing, up to 10
 	// for everything.
@@ -87,6 +93,16 @@ func (o Options) args() []string {
 			gates = append(gates, name+"="+strconv.FormatBool(o.FeatureGates[name]))
 		}
 		args = append(args, "--feature-gates", strings.Join(gates, ","))
+	}
+	if len(o.RuntimeConfig) > 0 {
+		versions := make([]string, 0, len(o.RuntimeConfig))
+		for _, name := range slices.Sorted(maps.Keys(o.RuntimeConfig)) {
+			versions = append(versions, name+"="+o.RuntimeConfig[name])
+		}
+		args = append(args, "--runtime-config", strings.Join(versions, ","))
+	}
+	if o.NoPodCIDRs {
+		args = append(args, "--no-pod-cidrs")
 	}
 	if o.DualStack {
 		args = append(args, "--dual-stack")

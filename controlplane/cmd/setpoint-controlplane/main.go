@@ -45,10 +45,16 @@ func main() {
 type flags struct {
 	opts      controlplane.Options
 	gates     map[string]string
-	nodes     int
+	nodes     nodeFlags
 	lifeline  bool
 	verbosity int
 	logFormat string
+}
+
+// nodeFlags are about the simulated nodes.
+type nodeFlags struct {
+	count      int
+	noPodCIDRs bool
 }
 
 func newCommand(status *int) *cobra.Command {
@@ -91,10 +97,12 @@ Progress is reported on standard output, one JSON object a line.`,
 	fs.StringVar(&f.opts.BindAddress, "bind-address", controlplane.DefaultBindAddress, "`IP` address that the API servers listen on")
 	fs.IntVar(&f.opts.Port, "port", 0, "port of the first API server; further ones take the ports after it (default: free ones)")
 	fs.IntVar(&f.opts.APIServers, "servers", 1, "number of API servers on the one etcd")
-	fs.IntVar(&f.nodes, "nodes", 0, "number of simulated nodes")
+	fs.IntVar(&f.nodes.count, "nodes", 0, "number of simulated nodes")
+	fs.BoolVar(&f.nodes.noPodCIDRs, "no-pod-cidrs", false, "create simulated nodes without podCIDRs; a controller has to allocate them")
 	fs.BoolVar(&f.opts.DisableScheduler, "no-scheduler", false, "leave out kube-scheduler")
 	fs.BoolVar(&f.opts.DualStack, "dual-stack", false, "give Services IPv6 addresses too, if they request them")
 	fs.StringToStringVar(&f.gates, "feature-gates", nil, "Kubernetes feature `gates`, such as A=true,B=false")
+	fs.StringToStringVar(&f.opts.RuntimeConfig, "runtime-config", nil, "versions of `APIs` to serve that are off by default, such as api/alpha=true or resource.k8s.io/v1alpha3=true")
 	fs.StringVar(&f.opts.KubeconfigFile, "kubeconfig", "", "write the administrator's kubeconfig to this `file` once all is ready (default: in the data directory)")
 	fs.BoolVar(&f.lifeline, "lifeline", false, "stop when standard input ends, for use as a child process")
 	fs.IntVarP(&f.verbosity, "verbosity", "v", 0, "log to standard error: 1 for information, up to 10 for everything (0: errors only, to controlplane.log in the data directory)")
@@ -111,8 +119,8 @@ func (f *flags) complete() error {
 		}
 		f.opts.FeatureGates[name] = on
 	}
-	if f.nodes < 0 {
-		return fmt.Errorf("--nodes %d: 0 or more", f.nodes)
+	if f.nodes.count < 0 {
+		return fmt.Errorf("--nodes %d: 0 or more", f.nodes.count)
 	}
 	if f.opts.APIServers < 1 {
 		return fmt.Errorf("--servers %d: 1 or more", f.opts.APIServers)

@@ -27,7 +27,7 @@ const stopTimeout = 20 * time.Second
 
 // run starts everything and returns when it has ended: nil after a request to
 // stop. ctx carries such requests, see onStopRequest.
-func run(ctx context.Context, opts controlplane.Options, nodeCount int, r *reporter) error {
+func run(ctx context.Context, opts controlplane.Options, simulated nodeFlags, r *reporter) error {
 	// Kubernetes ends the process where it sees no way on. The reader of the
 	// protocol must learn of it.
 	klog.OsExit = func(code int) {
@@ -36,7 +36,7 @@ func run(ctx context.Context, opts controlplane.Options, nodeCount int, r *repor
 	}
 	opts.Progress = func(e controlplane.Event) { r.component(e.Component, string(e.State)) }
 
-	err := runUntilStopped(ctx, opts, nodeCount, r)
+	err := runUntilStopped(ctx, opts, simulated, r)
 	if err != nil && !isStopRequest(err) {
 		r.fail(err)
 		return err
@@ -45,18 +45,18 @@ func run(ctx context.Context, opts controlplane.Options, nodeCount int, r *repor
 	return nil
 }
 
-func runUntilStopped(ctx context.Context, opts controlplane.Options, nodeCount int, r *reporter) error {
+func runUntilStopped(ctx context.Context, opts controlplane.Options, simulated nodeFlags, r *reporter) error {
 	cp, err := controlplane.Start(ctx, opts)
 	if err != nil {
 		return err
 	}
-	stopNodes, err := startNodes(ctx, cp, nodeCount, opts.Logger, r)
+	stopNodes, err := startNodes(ctx, cp, simulated, opts.Logger, r)
 	stopStorage, stopDevices := func() {}, func() {}
 	if err == nil {
-		stopStorage, err = startStorage(ctx, cp, nodeCount, opts.Logger)
+		stopStorage, err = startStorage(ctx, cp, simulated.count, opts.Logger)
 	}
 	if err == nil {
-		stopDevices, err = startDevices(ctx, cp, nodeCount, opts.Logger)
+		stopDevices, err = startDevices(ctx, cp, simulated.count, opts.Logger)
 	}
 	if err == nil {
 		r.ready(cp)
@@ -81,8 +81,8 @@ func runUntilStopped(ctx context.Context, opts controlplane.Options, nodeCount i
 
 // startNodes returns when the simulated nodes are ready. The function it returns,
 // never nil, ends them.
-func startNodes(ctx context.Context, cp *controlplane.ControlPlane, count int, logger *slog.Logger, r *reporter) (stop func(), err error) {
-	if count == 0 {
+func startNodes(ctx context.Context, cp *controlplane.ControlPlane, simulated nodeFlags, logger *slog.Logger, r *reporter) (stop func(), err error) {
+	if simulated.count == 0 {
 		// A process that was killed may have left the APIs of its nodes' metrics behind.
 		return func() {}, metrics.Remove(ctx, cp.AdminConfig())
 	}
@@ -102,12 +102,13 @@ func startNodes(ctx context.Context, cp *controlplane.ControlPlane, count int, l
 	go func() {
 		defer close(ended)
 		refused = nodes.Run(nodesCtx, nodes.Options{
-			Config:  cp.AdminConfig(),
-			Nodes:   count,
-			Serving: serving,
-			Metrics: measured,
-			OnReady: func() { close(ready) },
-			Logger:  logger.With("component", "nodes"),
+			Config:     cp.AdminConfig(),
+			Nodes:      simulated.count,
+			NoPodCIDRs: simulated.noPodCIDRs,
+			Serving:    serving,
+			Metrics:    measured,
+			OnReady:    func() { close(ready) },
+			Logger:     logger.With("component", "nodes"),
 		})
 	}()
 	stop = func() {

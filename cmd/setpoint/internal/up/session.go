@@ -150,6 +150,9 @@ func (s *session) waitUntilUsable(ctx context.Context, u *up, run []*controllers
 		if missing == "" && err == nil && u.nodes > 0 && runs("nodelifecycle") {
 			missing, err = unusableNode(ctx, c, u.nodes)
 		}
+		if missing == "" && err == nil && u.allocate {
+			missing, err = nodeWithoutRange(ctx, c)
+		}
 		if missing == "" && err == nil {
 			return nil
 		}
@@ -182,6 +185,20 @@ func unusableNode(ctx context.Context, c *client.Client, want int) (string, erro
 		tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
 		if !nodestate.Ready(node) || tainted {
 			return "readiness of node " + node.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// nodeWithoutRange says which node has no addresses for Pods yet, "" if none.
+func nodeWithoutRange(ctx context.Context, c *client.Client) (string, error) {
+	nodes, _, err := client.For[*corev1.Node](c).List(ctx, client.Selection{})
+	if err != nil {
+		return "", err
+	}
+	for _, node := range nodes {
+		if len(node.Spec.PodCIDRs) == 0 {
+			return "spec.podCIDRs of node " + node.Name, nil
 		}
 	}
 	return "", nil

@@ -32,6 +32,8 @@ type up struct {
 	dataDir     string
 	port        int
 	gates       manage.FeatureGates
+	apis        map[string]string
+	allocate    bool
 	kubeconfig  string
 	controllers []string
 	binary      string
@@ -77,6 +79,8 @@ everything at once.
 	f.StringVar(&u.dataDir, "data-dir", "", "keep the cluster in this `directory` (default: temporary)")
 	f.IntVar(&u.port, "port", 0, "port of the API server (default: a free one)")
 	f.Var(&u.gates, "feature-gates", "Kubernetes feature `gates`, such as A=true,B=false")
+	f.StringToStringVar(&u.apis, "runtime-config", nil, "versions of `APIs` to serve that are off by default, as for kube-apiserver: api/alpha=true, or resource.k8s.io/v1alpha3=true")
+	f.BoolVar(&u.allocate, "allocate-node-cidrs", false, "have node-ipam-controller give the nodes the addresses of their Pods; without it the nodes have some of their own")
 	f.StringVar(&u.kubeconfig, "kubeconfig", "", "write the kubeconfig to this `file` once all is ready; it is removed at the end. One with other clusters is refused")
 	cli.ControlPlaneFlag(f, &u.binary)
 	manage.ControllersFlag(c, &u.controllers)
@@ -92,6 +96,11 @@ func (u *up) run(ctx context.Context, command []string) error {
 	}
 	if err := u.gates.Obey(entries); err != nil {
 		return err
+	}
+	if u.allocate {
+		if err := allocateNodeCIDRs(entries); err != nil {
+			return err
+		}
 	}
 	if u.nodes < 0 {
 		return fmt.Errorf("--nodes=%d: want 0 or more", u.nodes)
@@ -154,7 +163,8 @@ func (u *up) run(ctx context.Context, command []string) error {
 // childOptions are those of the control plane.
 func (u *up) childOptions(binary string, progress func(child.Progress)) child.Options {
 	o := child.Options{
-		Path: binary, DataDir: u.dataDir, Port: u.port, Nodes: u.nodes, FeatureGates: u.gates, Progress: progress,
+		Path: binary, DataDir: u.dataDir, Port: u.port, Nodes: u.nodes, NoPodCIDRs: u.allocate,
+		FeatureGates: u.gates, RuntimeConfig: u.apis, Progress: progress,
 	}
 	// Two steps of ours are one of the child's, whose components talk a lot.
 	if u.log.Verbosity > 1 {
