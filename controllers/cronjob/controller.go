@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,6 +55,7 @@ type reconciler struct {
 	cronJobs cache.SharedInformer[*batchv1.CronJob]
 	jobs     cache.SharedInformer[*batchv1.Job]
 	recorder *events.Recorder
+	skew     prometheus.Observer // between a slot and the creation of its Job, in seconds
 	log      *slog.Logger
 	now      func() time.Time
 
@@ -62,11 +64,13 @@ type reconciler struct {
 }
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
+	var m controllers.Metrics
 	r := &reconciler{
+		skew:     newSkew(&m),
 		cronJobs: cache.Informer[*batchv1.CronJob](h).With(client.MetadataAnswer()),
 		jobs:     cache.Informer[*batchv1.Job](h),
 		recorder: h.Recorder(Name),
@@ -74,11 +78,11 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		now:      time.Now,
 		memories: map[object.Key]memory{},
 	}
-	return controller.New(Name, r.reconcile,
+	return m.Of(controller.New(Name, r.reconcile,
 		controller.For(r.cronJobs),
 		controller.Owns(r.jobs),
 		controller.Workers(o.Workers),
-	), nil
+	)), nil
 }
 
 // reconcile takes the next step of one CronJob.
@@ -161,6 +165,7 @@ func (r *reconciler) start(ctx context.Context, cronJob *batchv1.CronJob, p *pla
 	switch {
 	case err == nil:
 		r.recorder.Normal(cronJob, reasonCreated, "Create", "Created job %v", job.Name)
+		r.skew.Observe(job.CreationTimestamp.Sub(p.slot).Seconds())
 	case client.NamespaceGone(err):
 		p.after = 0 // the CronJob goes too
 		return nil

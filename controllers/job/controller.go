@@ -93,7 +93,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		controller.Workers(o.Workers),
 		controller.RateLimit(&workqueue.Exponential[object.Key]{Base: firstRetry, Max: lastRetry}),
 	)
-	return controller.Join(Name, work, newSweeper(r, o)), nil
+	return r.counts.Of(controller.Join(Name, work, newSweeper(r, o))), nil
 }
 
 func newReconciler(h controller.Host, o Options) *reconciler {
@@ -109,6 +109,7 @@ func newReconciler(h controller.Host, o Options) *reconciler {
 		log:      h.Logger().With("controller", Name),
 		now:      time.Now,
 		memories: memories{of: map[object.Key]memory{}},
+		counts:   newCounts(),
 	}
 	r.writer = podwriter.New(h.Client(), recorder).WithSlots(slot)
 	r.remover = podwriter.New(h.Client(), recorder).BeforeDelete(r.untrack)
@@ -128,6 +129,7 @@ type reconciler struct {
 	log             *slog.Logger
 	now             func() time.Time
 	memories        memories
+	counts          *counts
 }
 
 // adopts returns the selector of the Pods that a Job may adopt. A Job that is over adopts none.

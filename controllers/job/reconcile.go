@@ -75,12 +75,15 @@ func (r *reconciler) isWork(ctx context.Context, job *batchv1.Job) (bool, error)
 }
 
 // step creates and deletes Pods, counts those that have ended, and writes the status.
-func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod) (controller.Result, error) {
+func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod) (result controller.Result, err error) {
+	var p *plan
+	begin := r.now()
+	defer func(job *batchv1.Job) { r.counts.ran(job, p, r.now().Sub(begin), err) }(job)
 	before, err := r.backoffOf(job)
 	if err != nil {
 		return controller.Result{}, err
 	}
-	p := decide(view{job: job, pods: r.memories.asStripped(job, pods), now: r.now(), backoff: before, options: r.options})
+	p = decide(view{job: job, pods: r.memories.asStripped(job, pods), now: r.now(), backoff: before, options: r.options})
 	failed := r.apply(ctx, job, p)
 	p.account()
 	if len(p.strip) > 0 {
@@ -174,6 +177,7 @@ func (r *reconciler) flush(ctx context.Context, job *batchv1.Job, p *plan) (*bat
 			return job, fmt.Errorf("writing the status of Job %s: %w", object.KeyOf(job), err)
 		}
 		next.ObjectMeta = written.ObjectMeta
+		r.counts.wrote(job, &job.Status, &next.Status)
 	}
 	r.recorder.Record(job, p.events...)
 	p.events = nil

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,23 +41,26 @@ func Rights() []rbacv1.PolicyRule {
 }
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
+	var m controllers.Metrics
 	r := &reconciler{
 		jobs: cache.Informer[*batchv1.Job](h),
 		log:  h.Logger().With("controller", Name),
+		late: newLate(&m),
 	}
-	return controller.New(Name, r.reconcile,
+	return m.Of(controller.New(Name, r.reconcile,
 		controller.For(r.jobs, predicate.Stays),
 		controller.Workers(o.Workers),
-	), nil
+	)), nil
 }
 
 type reconciler struct {
 	jobs cache.SharedInformer[*batchv1.Job]
 	log  *slog.Logger
+	late prometheus.Observer // between the time of a Job and its deletion, in seconds
 }
 
 // reconcile deletes a Job whose time has come, or comes back when it has.
@@ -88,10 +92,12 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil || !wanted || left > 0 {
 		return controller.Result{After: left}, err
 	}
+	due := time.Now().Add(left)
 	err = r.jobs.Delete(ctx, object.KeyOf(job), client.IfUID(job.UID), client.Propagation(metav1.DeletePropagationForeground))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return controller.Result{}, fmt.Errorf("deleting job %s, which has finished: %w", req.Key, err)
 	}
+	r.late.Observe(time.Since(due).Seconds())
 	return controller.Result{}, nil
 }
 

@@ -1,0 +1,83 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/setpoint-io/setpoint/controller"
+)
+
+// Metrics are the metrics of one controller, under the names, with the labels and the buckets of
+// kube-controller-manager's. The zero value has none. A controller declares them before it runs:
+//
+//	m := &controllers.Metrics{}
+//	finished := m.Counter("job_controller_jobs_finished_total", "Jobs that have ended.", "completion_mode", "result", "reason")
+//	return m.Of(c), nil
+//
+// It is a prometheus.Collector.
+type Metrics struct{ all []prometheus.Collector }
+
+// Counter declares a counter.
+func (m *Metrics) Counter(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	m.all = append(m.all, c)
+	return c
+}
+
+// Gauge declares a gauge.
+func (m *Metrics) Gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	m.all = append(m.all, g)
+	return g
+}
+
+// Histogram declares a histogram. buckets are their upper bounds.
+func (m *Metrics) Histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	m.all = append(m.all, h)
+	return h
+}
+
+// Describe makes Metrics a prometheus.Collector.
+func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
+	for _, c := range m.all {
+		c.Describe(out)
+	}
+}
+
+// Collect makes Metrics a prometheus.Collector.
+func (m *Metrics) Collect(out chan<- prometheus.Metric) {
+	for _, c := range m.all {
+		c.Collect(out)
+	}
+}
+
+// Of returns a controller with the metrics, which its manager shows.
+func (m *Metrics) Of(c controller.Runnable) controller.Runnable { return &measured{c, m} }
+
+// measured is a controller with metrics.
+type measured struct {
+	controller.Runnable
+	*Metrics
+}
+
+// Bind binds the loops of the controller to a host.
+func (m *measured) Bind(h controller.Host) error {
+	if c, ok := m.Runnable.(interface{ Bind(controller.Host) error }); ok {
+		return c.Bind(h)
+	}
+	return nil
+}
+
+// Loops returns the loops of the controller, which a host shows.
+func (m *measured) Loops() []controller.Loop {
+	switch c := m.Runnable.(type) {
+	case interface{ Loops() []controller.Loop }:
+		return c.Loops()
+	case controller.Loop:
+		return []controller.Loop{c}
+	}
+	return nil
+}
