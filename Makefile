@@ -153,8 +153,12 @@ flaky: build kubectl ## run the tests of the packages that changed since BASE CO
 
 .PHONY: conformance
 conformance: setpoint setpoint-controlplane ## run the tests of other projects on what is built here, and print how many pass (downloads them)
-	@cd adapters && go run ./clientgo/conformance
+	@cd adapters && go run ./clientgo/conformance && go run ./controllerruntime/conformance
 	@assets=$$($(BIN)/setpoint assets) && go run ./hack/conformance -assets "$$assets" $(ARGS)
+
+.PHONY: conformance-controller-runtime
+conformance-controller-runtime: setpoint setpoint-controlplane ## run controller-runtime's own tests on NewCache, and print how many pass
+	@cd adapters && go run ./controllerruntime/conformance
 
 .PHONY: test-short
 test-short: ## run the tests that need no API server, in a minute
