@@ -177,7 +177,7 @@ func (r *reconciler) migrate(ctx context.Context, key object.Key, m *migrationv1
 	case ctx.Err() != nil:
 		return controller.Result{}, ctx.Err()
 	case err != nil && passes(err):
-		return controller.Result{}, errors.Join(err, r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) { running(m, w.progress(), err) }))
+		return controller.Result{}, errors.Join(err, r.tellTrouble(ctx, m, w, err))
 	case err != nil:
 		message := fmt.Sprintf("%d/%d not yet migrated. %s", len(w.objects), w.total, unhandled(err))
 		return controller.Result{}, r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) {
@@ -185,6 +185,7 @@ func (r *reconciler) migrate(ctx context.Context, key object.Key, m *migrationv1
 			fail(m, message)
 		})
 	case len(w.objects) > 0:
+		w.troubled = false
 		return controller.Result{After: soon}, r.tell(ctx, m, w)
 	}
 	return controller.Result{}, r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) {
@@ -281,6 +282,17 @@ func (r *reconciler) tell(ctx context.Context, m *migrationv1.StorageVersionMigr
 	}
 	w.written = now
 	return r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) { running(m, w.progress(), nil) })
+}
+
+// tellTrouble writes an error that passes, and then writes now and then what it is. The status is not
+// written after each failure: each write starts a run, whose failure may name another object.
+func (r *reconciler) tellTrouble(ctx context.Context, m *migrationv1.StorageVersionMigration, w *work, err error) error {
+	now := r.now()
+	if w.troubled && now.Sub(w.written) < tellEach {
+		return nil
+	}
+	w.troubled, w.written = true, now
+	return r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) { running(m, w.progress(), err) })
 }
 
 // workOf returns what the controller remembers of a migration, or nil.

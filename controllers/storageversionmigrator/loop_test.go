@@ -309,6 +309,37 @@ func TestAnErrorThatPassesIsInTheMessageAndIsTriedAgain(t *testing.T) {
 	})
 }
 
+// Each failure has another text. A status that was written after each of them would start the next
+// run at once, and the pause after so many failures would be long.
+func TestErrorsThatPassAreWrittenNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		var failures atomic.Int64
+		c.websites.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "patch" {
+				return new(apierrors.NewInternalError(fmt.Errorf("failure %d", failures.Add(1))).Status())
+			}
+			return nil
+		})
+		c.start()
+		c.create("m", websites)
+		settle()
+		written := 0
+		for _, q := range c.migrations.Requests() {
+			if q.Verb == "patch" {
+				written++
+			}
+		}
+		// That it runs, the version up to which it goes, and the first failure.
+		if n := failures.Load(); written != 3 || n < 5 || n > 10 {
+			t.Errorf("after %d failures the status was written %d times", n, written)
+		}
+		if m := c.isStatus("m", goesOn)["Running"]; !strings.HasSuffix(m, "failure 1") {
+			t.Errorf("the message is %q", m)
+		}
+	})
+}
+
 func TestAnObjectThatTheServerRefusesFailsTheMigrationByItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3)

@@ -39,6 +39,7 @@ type work struct {
 	objects  []stored // to be patched
 	total    int
 	written  time.Time // when the status was last written with the progress
+	troubled bool      // the last run failed, and the status says so
 }
 
 func (w *work) progress() progress { return progress{left: len(w.objects), total: w.total} }
