@@ -175,7 +175,7 @@ func writeModfile(work, upstream string) (string, error) {
 
 // test runs the tests and returns the result of each, "pass", "fail" or "skip", and their output.
 func test(overlay, modfile string) (results map[string]string, log string, err error) {
-	c := exec.CommandContext(context.Background(), "go", "test", "-json", "-count=1", "-timeout", "2m", "-tags", "conformance", "-mod=mod", //nolint:gosec // the arguments are ours
+	c := exec.CommandContext(context.Background(), "go", "test", "-json", "-count=1", "-timeout", "2m", "-tags", "conformance", "-mod=mod",
 		"-overlay", overlay, "-modfile", modfile, "./clientgo/conformance/internal/suite")
 	c.Stderr = os.Stderr
 	text, err := c.Output()

@@ -15,7 +15,7 @@ var groupVersion = schema.GroupVersion{Group: "samplecontroller.example.com", Ve
 // Foo says which Deployment there is to be.
 type Foo struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec   FooSpec   `json:"spec"`
 	Status FooStatus `json:"status,omitzero"`
