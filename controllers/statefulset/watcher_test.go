@@ -63,12 +63,12 @@ func follow(t *testing.T, s *scene, ordered bool) *watcher {
 	return w
 }
 
-// expect sets the bounds of which the controller may have read any.
-func (w *watcher) expect(any []bounds) {
+// expect sets the bounds of which the controller may have read one.
+func (w *watcher) expect(all []bounds) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wanted = any[0]
-	for _, b := range any[1:] {
+	w.wanted = all[0]
+	for _, b := range all[1:] {
 		w.wanted.size, w.wanted.unavailable = min(w.wanted.size, b.size), max(w.wanted.unavailable, b.unavailable)
 	}
 }
