@@ -24,12 +24,9 @@ const deletesAtOnce = 64
 // deleted or was gone before. The error is the first failure; the other Pods are deleted
 // nevertheless. Each delete has the options, such as a grace period.
 func (w *Writer) Delete(ctx context.Context, owner Owner, pods []*corev1.Pod, options ...client.DeleteOption) (deleted []bool, err error) {
+	const conflictIsGone = true // only the UID can be another: another Pod has the name
 	return deleteAll(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (bool, error) {
-		gone, err := w.deleteOne(ctx, owner, pod, options)
-		if apierrors.IsConflict(err) {
-			return true, nil // another Pod has its name
-		}
-		return gone, err
+		return w.deleteOne(ctx, owner, pod, conflictIsGone, options)
 	})
 }
 
@@ -37,12 +34,9 @@ func (w *Writer) Delete(ctx context.Context, owner Owner, pods []*corev1.Pod, op
 // and that nothing waits for. One that has changed since is not deleted, which is no failure. The
 // change is seen by the next run.
 func (w *Writer) DeleteUnchanged(ctx context.Context, owner Owner, pods []*corev1.Pod) (deleted []bool, err error) {
+	const conflictIsGone = false
 	return deleteAll(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (bool, error) {
-		gone, err := w.deleteOne(ctx, owner, pod, []client.DeleteOption{client.IfVersion(object.Version(pod.ResourceVersion))})
-		if apierrors.IsConflict(err) {
-			return false, nil
-		}
-		return gone, err
+		return w.deleteOne(ctx, owner, pod, conflictIsGone, []client.DeleteOption{client.IfVersion(object.Version(pod.ResourceVersion))})
 	})
 }
 
@@ -67,9 +61,10 @@ func deleteAll(ctx context.Context, pods []*corev1.Pod, one func(context.Context
 	return deleted, nil
 }
 
-// deleteOne deletes a Pod, and reports whether it is gone. The error may be a conflict: a
-// precondition does not hold.
-func (w *Writer) deleteOne(ctx context.Context, owner Owner, pod *corev1.Pod, options []client.DeleteOption) (bool, error) {
+// deleteOne deletes a Pod, and reports whether it is gone. A delete whose preconditions do not hold
+// is no failure; conflictIsGone is what deleteOne then reports. A conflict while the Pod is prepared
+// is a failure: the Pod is still there.
+func (w *Writer) deleteOne(ctx context.Context, owner Owner, pod *corev1.Pod, conflictIsGone bool, options []client.DeleteOption) (bool, error) {
 	options = append([]client.DeleteOption{client.IfUID(pod.UID)}, options...)
 	key := object.KeyOf(pod)
 	err := w.beforeDelete(ctx, owner, pod)
@@ -86,7 +81,9 @@ func (w *Writer) deleteOne(ctx context.Context, owner Owner, pod *corev1.Pod, op
 		return true, nil
 	case client.AbsentAt(err, key):
 		return true, nil
-	case ctx.Err() == nil && !apierrors.IsConflict(err):
+	case apierrors.IsConflict(err):
+		return conflictIsGone, nil
+	case ctx.Err() == nil:
 		w.warning(owner, FailedDelete, deleting, pod, err)
 	}
 	return false, fmt.Errorf("deleting Pod %s: %w", key, err)

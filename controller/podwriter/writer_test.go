@@ -323,3 +323,27 @@ func TestAPodIsNotDeletedIfItCannotBePrepared(t *testing.T) {
 		t.Errorf("the Events are %q", w.said)
 	}
 }
+
+// A Pod that has changed since it was read, so that its finalizer stays, is neither deleted nor gone.
+func TestAPodWhosePreparationConflictsIsNotReportedAsDeleted(t *testing.T) {
+	w := newWorld(t)
+	made, err := w.create(t, w.pod())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.said = nil
+	w.writer.BeforeDelete(func(_ context.Context, _ Owner, pod *corev1.Pod) error {
+		return apierrors.NewConflict(corev1.Resource("pods"), pod.Name, errors.New("it has changed"))
+	})
+	for name, remove := range map[string]func() ([]bool, error){
+		"Delete":          func() ([]bool, error) { return w.writer.Delete(t.Context(), w.owner, made) },
+		"DeleteUnchanged": func() ([]bool, error) { return w.writer.DeleteUnchanged(t.Context(), w.owner, made) },
+	} {
+		if deleted, err := remove(); !apierrors.IsConflict(err) || deleted[0] {
+			t.Errorf("%s has deleted %v, with the error %v", name, deleted, err)
+		}
+	}
+	if len(w.said) != 0 {
+		t.Errorf("the Events are %q", w.said)
+	}
+}

@@ -144,6 +144,15 @@ func TestNothingIsMountedWhileTheVolumesInUseAreWritten(t *testing.T) {
 	}
 }
 
+// The Node can go between the moment that a Pod is read and the one that its volumes are mounted.
+func TestNothingIsMountedAtANodeThatIsGone(t *testing.T) {
+	c := newVolumeScene(t)
+	c.claim(corev1.ClaimBound)
+	c.pv("claim")
+	c.store.dropNode("node-0")
+	c.waits("unmounted volumes=[disk], unattached volumes=[disk], failed to process volumes=[]: context deadline exceeded")
+}
+
 func TestAVolumeIsInUseUntilThePodsHaveEnded(t *testing.T) {
 	c := newVolumeScene(t)
 	c.claim(corev1.ClaimBound)

@@ -184,10 +184,14 @@ func (s *store) mount(state *podState) (m mounting) {
 	if state.mounted != nil {
 		return mounting{}
 	}
+	at := s.nodes[state.object.Spec.NodeName]
+	if at == nil { // the Node has gone since the Pod was read: nothing is attached there
+		at = &nodeState{object: &corev1.Node{}}
+	}
 	mounted := []corev1.UniqueVolumeName{}
 	for _, of := range volumesOf(state.object) {
 		unique, problem := s.volumes.resolve(state.object, of)
-		m.add(of.Name, unique, problem, s.nodes[state.object.Spec.NodeName])
+		m.add(of.Name, unique, problem, at)
 		if unique != "" {
 			mounted = append(mounted, unique)
 		}
