@@ -197,7 +197,6 @@ type story struct {
 	metric  int32
 	specs   []*autoscalingv2.HorizontalPodAutoscaler // each that there was
 	seen    int                                      // the newest that the controller is known to have read
-	asked   int                                      // how often the metric was read
 	truth   past
 	resizes []resize
 	sizes   []int32 // that the target had, at every resourceVersion
