@@ -1,0 +1,177 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package controllerruntime_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/setpoint-io/setpoint/adapters/controllerruntime"
+	"github.com/setpoint-io/setpoint/adapters/internal/podload"
+)
+
+// How many reads are in one round of a benchmark.
+const (
+	getsOfARound  = 5_000
+	listsOfARound = 20
+)
+
+// BenchmarkCaches compares the caches of this package with that of controller-runtime: the heap of
+// a cached Pod, and the CPU time of the first sync, of a Get and of a List of a namespace. A ratio is
+// to controller-runtime in the same run.
+//
+// The reads are with deep copies and, in those with Shared in their name, without. Get reads one
+// Pod after the other, and GetAgain the same one each time.
+func BenchmarkCaches(b *testing.B) {
+	ctrl.SetLogger(logr.Discard())
+	config := podload.Serve(b)
+	peer := map[string]float64{}
+	for _, side := range []*side{
+		{name: peerName, build: crcache.New},
+		{name: "NewCache", build: controllerruntime.NewCache},
+	} {
+		side.config, side.peer = config, peer
+		b.Run(side.name, side.run)
+	}
+}
+
+// peerName is the name of what the others are compared with.
+const peerName = "controller-runtime"
+
+// side is one of the caches that are compared.
+type side struct {
+	name   string
+	build  crcache.NewCacheFunc
+	config *rest.Config
+	peer   map[string]float64 // what controller-runtime took, by benchmark and metric
+
+	cache crcache.Cache
+	stop  func()
+}
+
+func (s *side) run(b *testing.B) {
+	b.Run("FirstSync", s.firstSync)
+	defer s.end()
+	for _, shared := range []bool{false, true} {
+		suffix := map[bool]string{true: "Shared"}[shared]
+		b.Run("Get"+suffix, s.read(getsOfARound, func(b *testing.B, i int) {
+			s.get(b, i*7919%podload.Count, new(corev1.Pod), shared)
+		}))
+		b.Run("GetAgain"+suffix, s.read(getsOfARound, func(b *testing.B, _ int) {
+			s.get(b, 1, new(corev1.Pod), shared)
+		}))
+		b.Run("ListNamespace"+suffix, s.read(listsOfARound, func(b *testing.B, i int) {
+			s.list(b, podload.NamespaceOf(i), shared)
+		}))
+	}
+}
+
+// firstSync measures caches from their start until they have all Pods. The last of them stays for
+// the reads.
+func (s *side) firstSync(b *testing.B) {
+	var heap, cpu float64
+	for range b.N {
+		s.end()
+		before, start := podload.Heap(), podload.CPU(b)
+		s.begin(b)
+		cpu += micros(podload.CPU(b) - start)
+		heap = float64(podload.Heap() - before)
+	}
+	s.report(b, "heap", "B/Pod", heap/podload.Count)
+	s.report(b, "cpu", "µs/Pod", cpu/float64(b.N)/podload.Count)
+	json, protobuf := podload.Size(b)
+	b.ReportMetric(float64(json), "json-B/Pod")
+	b.ReportMetric(float64(protobuf), "protobuf-B/Pod")
+}
+
+// begin starts a cache, and waits until it has all Pods.
+func (s *side) begin(b *testing.B) {
+	c, err := s.build(s.config, crcache.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- c.Start(ctx) }()
+	s.cache = c
+	s.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
+	}
+	if _, err := c.GetInformer(ctx, &corev1.Pod{}); err != nil {
+		b.Fatal(err)
+	}
+	if !c.WaitForCacheSync(ctx) {
+		b.Fatal("the cache has not synced")
+	}
+}
+
+// end stops the cache, if there is one.
+func (s *side) end() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.cache, s.stop = nil, nil
+}
+
+// read measures one way to read. A round has several reads.
+func (s *side) read(ofARound int, once func(b *testing.B, i int)) func(*testing.B) {
+	return func(b *testing.B) {
+		start := podload.CPU(b)
+		for i := range b.N * ofARound {
+			once(b, i)
+		}
+		s.report(b, "cpu", "µs/read", micros(podload.CPU(b)-start)/float64(b.N*ofARound))
+	}
+}
+
+func (s *side) get(b *testing.B, i int, into *corev1.Pod, shared bool) {
+	var options []crclient.GetOption
+	if shared {
+		options = append(options, crclient.UnsafeDisableDeepCopy)
+	}
+	key := crclient.ObjectKey{Namespace: podload.NamespaceOf(i), Name: podload.NameOf(i)}
+	if err := s.cache.Get(b.Context(), key, into, options...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (s *side) list(b *testing.B, namespace string, shared bool) {
+	options := []crclient.ListOption{crclient.InNamespace(namespace)}
+	if shared {
+		options = append(options, crclient.UnsafeDisableDeepCopy)
+	}
+	var found corev1.PodList
+	if err := s.cache.List(b.Context(), &found, options...); err != nil || len(found.Items) != podload.Count/podload.Namespaces {
+		b.Fatal(len(found.Items), err)
+	}
+}
+
+// report reports a measured value, and its ratio to that of controller-runtime.
+func (s *side) report(b *testing.B, what, unit string, value float64) {
+	b.ReportMetric(0, "ns/op") // a round has no meaning of its own
+	b.ReportMetric(value, what+"-"+unit)
+	_, benchmark, _ := strings.Cut(strings.TrimPrefix(b.Name(), "BenchmarkCaches/"), "/")
+	key := benchmark + " " + what
+	if s.name == peerName {
+		s.peer[key] = value
+	} else if peer := s.peer[key]; peer > 0 {
+		b.ReportMetric(value/peer, what+"-ratio")
+	}
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
