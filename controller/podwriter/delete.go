@@ -32,7 +32,7 @@ func (w *Writer) Delete(ctx context.Context, owner Owner, pods []*corev1.Pod, op
 
 // DeleteUnchanged is Delete for Pods that must be as they were read: a Pod that was not ready, say,
 // and that nothing waits for. One that has changed since is not deleted, which is no failure. The
-// change is seen by the next run.
+// caller asks for another run, because its watch may ignore the change.
 func (w *Writer) DeleteUnchanged(ctx context.Context, owner Owner, pods []*corev1.Pod) (deleted []bool, err error) {
 	const conflictIsGone = false
 	return deleteAll(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (bool, error) {

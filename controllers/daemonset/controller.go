@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -153,31 +154,31 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		controller.Because(ctx, controller.Reason{Code: codeSelectsAll, Text: "the label selector selects all Pods", Ends: "spec.selector has labels"})
 		return controller.Result{}, nil
 	}
-	after, err := r.step(ctx, set, selector)
+	result, err := r.step(ctx, set, selector)
 	switch {
 	case errors.Is(err, owned.ErrOwnerGone):
 		return controller.Result{}, nil // the informer will show it
 	case apierrors.IsConflict(err):
 		return controller.Result{Again: true}, nil // another client was faster
 	}
-	return controller.Result{After: after}, err
+	return result, err
 }
 
 // step finds out what there is, decides, acts, and writes the status.
-func (r *reconciler) step(ctx context.Context, set *appsv1.DaemonSet, selector labels.Selector) (time.Duration, error) {
+func (r *reconciler) step(ctx context.Context, set *appsv1.DaemonSet, selector labels.Selector) (controller.Result, error) {
 	m := r.recall(set)
 	m.runs++
 	pods, err := r.claim(ctx, m, set, selector)
 	if err != nil {
-		return 0, fmt.Errorf("finding the Pods: %w", err)
+		return controller.Result{}, fmt.Errorf("finding the Pods: %w", err)
 	}
 	h, err := r.remember(ctx, set, selector, pods)
 	if err != nil {
-		return 0, err
+		return controller.Result{}, err
 	}
 	places, err := m.places.refresh(r.nodes, newFitting(&set.Spec.Template))
 	if err != nil {
-		return 0, err
+		return controller.Result{}, err
 	}
 	v := view{
 		set: set, places: places, pods: byNode(pods), failed: &m.failed, burst: r.burst, now: r.now(),
@@ -188,7 +189,13 @@ func (r *reconciler) step(ctx context.Context, set *appsv1.DaemonSet, selector l
 	for _, reason := range p.reasons {
 		controller.Because(ctx, reason)
 	}
-	made, failure := r.apply(ctx, &v, &p, m)
+	result := controller.Result{After: p.after}
+	made, failure := r.create(ctx, &v, &p)
+	kept, err := r.delete(ctx, &v, &p, m)
+	if kept {
+		result = controller.Result{Again: true}
+	}
+	failure = errors.Join(failure, err)
 	if failure == nil {
 		failure = r.prune(ctx, set, h, pods)
 	}
@@ -197,11 +204,11 @@ func (r *reconciler) step(ctx context.Context, set *appsv1.DaemonSet, selector l
 	if failure == nil && p.invalid != nil {
 		failure = controller.Terminal(fmt.Errorf("reading the limits of rollouts: %w", p.invalid))
 	}
-	return p.after, failure
+	return result, failure
 }
 
-// apply creates and deletes Pods as a plan says, and returns those that it created.
-func (r *reconciler) apply(ctx context.Context, v *view, p *plan, m *memory) (made []*pod, err error) {
+// create creates the Pods of a plan, and returns them.
+func (r *reconciler) create(ctx context.Context, v *view, p *plan) (made []*pod, err error) {
 	owner := podwriter.Owner{Object: v.set, Kind: kind}
 	snapshot := r.pods.Snapshot()
 	wanted := make([]*corev1.Pod, 0, len(p.create))
@@ -214,16 +221,30 @@ func (r *reconciler) apply(ctx context.Context, v *view, p *plan, m *memory) (ma
 	for _, o := range created {
 		made = append(made, newPodOf(o))
 	}
+	return made, err
+}
+
+// delete deletes the Pods of a plan. kept reports that a Pod that was not available has changed
+// since it was read, and stays until another run decides: the change may start none.
+func (r *reconciler) delete(ctx context.Context, v *view, p *plan, m *memory) (kept bool, err error) {
+	owner := podwriter.Owner{Object: v.set, Kind: kind}
 	r.announce(v.set, p.remove)
-	victims := make([]*corev1.Pod, 0, len(p.remove))
+	var victims, unavailable []*corev1.Pod
 	for _, one := range p.remove {
-		if one.why == failed {
+		o := m.reader.identity(one.pod)
+		switch one.why {
+		case broken:
+			unavailable = append(unavailable, o)
+		case failed:
 			m.failed.note(one.node, v.now)
+			victims = append(victims, o)
+		case surplus, succeeded, outdated:
+			victims = append(victims, o)
 		}
-		victims = append(victims, one.pod.identity())
 	}
 	_, failure := r.writer.Delete(ctx, owner, victims)
-	return made, errors.Join(err, failure)
+	deleted, err := r.writer.DeleteUnchanged(ctx, owner, unavailable)
+	return slices.Contains(deleted, false), errors.Join(failure, err)
 }
 
 // claim returns the Pods of a DaemonSet. It adopts Pods without a controller that the selector

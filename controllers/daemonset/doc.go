@@ -60,6 +60,8 @@
 //   - A Pod that is ready and not available yet is replaced within maxUnavailable, before the
 //     others. Upstream replaces all such Pods at once, so a second update within minReadySeconds
 //     leaves no Pod running. With maxSurge, such Pods are replaced within maxSurge.
+//   - A Pod that is not available is deleted beyond the limits only if it is still as it was read.
+//     Upstream also deletes one that has become available meanwhile.
 //   - With maxSurge, a node whose Pod has failed gets the next one when the wait is over. Upstream
 //     creates another Pod at once.
 //   - With maxSurge, the generation of the template counts on all nodes. Upstream compares the hash

@@ -25,7 +25,7 @@ func (r *reconciler) announce(set *appsv1.DaemonSet, removals []removal) {
 			r.recorder.Warning(set, reasonFailed, reconciling, "Found failed daemon pod %s/%s on node %s, will try to kill it", pod.namespace, pod.name, pod.node)
 		case succeeded:
 			r.recorder.Normal(set, reasonSucceeded, reconciling, "Found succeeded daemon pod %s/%s on node %s, will try to delete it", pod.namespace, pod.name, pod.node)
-		case surplus, outdated:
+		case surplus, outdated, broken:
 		}
 	}
 }

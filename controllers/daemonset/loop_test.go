@@ -18,6 +18,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
 func TestEveryNodeThatFitsGetsOnePod(t *testing.T) {
@@ -284,5 +285,85 @@ func TestAHandedOverDaemonSetWithOtherHashesKeepsItsPods(t *testing.T) {
 		pass(time.Minute)
 		c.want("after the handover", "node-0=a node-1=a node-2=a")
 		c.wantStatus("after the handover", 3, 3, 3, 3, 3, 0, 0)
+	})
+}
+
+// becomesReadyBeforeItsDelete makes a Pod ready that is not, when the controller is about to delete
+// it.
+func (c *cluster) becomesReadyBeforeItsDelete() {
+	c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+		if q.Verb != "delete" {
+			return nil
+		}
+		if err := fakeapi.Change(c.pods, q.Key, getReady); err != nil {
+			c.t.Error(err)
+		}
+		return nil
+	})
+}
+
+// A rollout replaces a Pod that is not available whatever maxUnavailable is. It must not replace one
+// that has become available meanwhile.
+func TestARolloutKeepsAPodThatBecomesAvailableBeforeItIsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3)
+		c.slow = func(o *corev1.Pod) bool { return nodeOf(&o.Spec) != "node-0" }
+		c.start()
+		c.create()
+		c.kubelets()
+		c.wantStatus("before the rollout", 3, 3, 3, 1, 1, 2, 0)
+		c.becomesReadyBeforeItsDelete()
+		c.edit(image("b"))
+		pass(time.Minute)
+		c.want("with node-1 and node-2 back", "node-0=-a node-1=a node-2=a")
+		c.pods.Before(nil)
+		c.slow = func(*corev1.Pod) bool { return false }
+		c.turns(6)
+		c.want("at the end", "node-0=b node-1=b node-2=b")
+	})
+}
+
+// With maxSurge, an old Pod that is not ready goes without waiting for its successor. One that has
+// become ready meanwhile serves until the successor is available.
+func TestARolloutWithSurgeKeepsAPodThatBecomesReadyBeforeItIsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		c.slow = func(*corev1.Pod) bool { return true }
+		c.start()
+		c.create(limits(intstr.FromInt32(1), intstr.FromInt32(0)))
+		c.kubelets()
+		c.becomesReadyBeforeItsDelete()
+		c.edit(image("b"))
+		pass(time.Minute)
+		c.want("with the old Pod back", "node-0=a,b")
+		c.slow = func(*corev1.Pod) bool { return false }
+		c.kubelets()
+		c.want("when the new one is available", "node-0=-a,b")
+	})
+}
+
+// The change that stops the delete of a Pod may be one that starts no run: an address, say.
+func TestAPodThatIsNotAvailableIsReplacedThoughItChangesBeforeItIsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		c.slow = func(*corev1.Pod) bool { return true }
+		c.start()
+		c.create()
+		c.kubelets()
+		const changes = 5 // the last of which come when nothing else starts a run
+		changed := 0
+		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb != "delete" || changed == changes {
+				return nil
+			}
+			changed++
+			if err := fakeapi.Change(c.pods, q.Key, func(o *corev1.Pod) { o.Status.PodIP = fmt.Sprint("10.0.0.", changed) }); err != nil {
+				t.Error(err)
+			}
+			return nil
+		})
+		c.edit(image("b"))
+		pass(time.Minute)
+		c.want("after the changes", "node-0=-a")
 	})
 }

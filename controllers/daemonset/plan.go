@@ -68,6 +68,7 @@ const (
 	failed                 // an Event reports it
 	succeeded              // an Event reports it
 	outdated               // a rollout replaces it
+	broken                 // a rollout replaces it beyond its limits, because it is not available
 )
 
 // decide returns what is to be done. It changes nothing.
@@ -199,8 +200,12 @@ func (p *plan) keepSurging(v *view, at place, running []*pod, waits bool) {
 			p.delete(one, surplus)
 		}
 	}
-	if now != nil && old != nil && (!old.ready || v.isAvailable(now)) {
+	switch {
+	case now == nil || old == nil:
+	case v.isAvailable(now):
 		p.delete(old, outdated)
+	case !old.ready:
+		p.delete(old, broken)
 	}
 }
 

@@ -216,6 +216,32 @@ func TestARolloutKeepsToItsLimits(t *testing.T) {
 	}
 }
 
+// What is deleted although the limits allow nothing, is deleted only if it is still not available.
+func TestARolloutDeletesBeyondItsLimitsOnlyWhatIsNotAvailable(t *testing.T) {
+	for _, test := range []struct {
+		name, scene, want string
+		limits            func(*appsv1.DaemonSet)
+	}{
+		{"within maxUnavailable, and beyond it", "n0: old+\nn1: old-\nn2: old~\nn3: old-", "n1/0:old- n3/0:old-", unavailable(3)},
+		{"surge: the successor is not available", "n0: old- new-", "n0/0:old-", surgeOne},
+		{"surge: the successor is available", "n0: old- new+", "", surgeOne},
+		{"surge: a node that wants none, and has one that serves", "n0 (stay): old+\nn1: new+", "", surgeOne},
+		{"surge: a node that wants none, and has one that does not", "n0 (stay): old-\nn1: new-", "n0/0:old-", surgeOne},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var p plan
+			for _, one := range decide(scene(t, test.scene, test.limits)).remove {
+				if one.why == broken {
+					p.remove = append(p.remove, one)
+				}
+			}
+			if got := strings.TrimPrefix(p.String(), "delete "); got != test.want {
+				t.Errorf("%q are deleted if they have not changed, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestAPodOfTheGenerationIsUpToDateWhateverItsHash(t *testing.T) {
 	for _, strategy := range []func(*appsv1.DaemonSet){unavailable(1), surgeOne} {
 		v := scene(t, "n0: old+\nn1: old+", strategy)

@@ -64,11 +64,6 @@ func unschedulable(o *corev1.Pod) string {
 	return cmp.Or(c.Message, c.Reason)
 }
 
-// identity returns as much of the Pod as its deletion needs.
-func (p *pod) identity() *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.name, UID: p.uid}}
-}
-
 // ended reports whether all containers have ended for good.
 func (p *pod) ended() bool { return podstate.Final(p.phase) }
 
@@ -152,4 +147,11 @@ func (r *reader) read(items []cache.Item[*corev1.Pod]) ([]*pod, error) {
 	}
 	r.seen = seen
 	return all, nil
+}
+
+// identity returns as much of a Pod that was read as its deletion needs.
+func (r *reader) identity(p *pod) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: p.namespace, Name: p.name, UID: p.uid, ResourceVersion: string(r.seen[p.uid].item.Meta().Version),
+	}}
 }

@@ -32,6 +32,8 @@ type model struct {
 	revision int
 	since    time.Time
 	bad      map[string]bool
+	// hasty Pods get ready right before they are deleted.
+	hasty bool
 }
 
 func newModel(t *rapid.T) *model {
@@ -92,8 +94,15 @@ func (m *model) run(killedAt int) bool {
 		if one.why == failed {
 			m.failed.note(one.node, m.now)
 		}
-		m.checkDelete(&v, one)
-		m.remove(one.pod.name)
+		is := m.pods[slices.IndexFunc(m.pods, func(p *pod) bool { return p.name == one.pod.name })]
+		if m.hasty {
+			m.getReady(is)
+		}
+		if one.why == broken && *is != *one.pod {
+			continue // the server refuses to delete it
+		}
+		m.checkDelete(&v, one.why, is)
+		m.remove(is.name)
 	}
 	return writes > 0
 }
@@ -149,9 +158,8 @@ func (m *model) fits(node string) bool {
 }
 
 // checkDelete fails if a rollout takes away more than it may.
-func (m *model) checkDelete(v *view, one removal) {
-	victim := one.pod
-	if one.why != outdated || !victim.ready || !m.fits(victim.node) {
+func (m *model) checkDelete(v *view, why cause, victim *pod) {
+	if why != outdated && why != broken || !victim.ready || !m.fits(victim.node) {
 		return
 	}
 	l := m.limits()
@@ -183,12 +191,19 @@ func (m *model) kubelets(chosen func() bool) {
 		case p.ended():
 		case !p.bound:
 			p.bound, p.phase = true, corev1.PodRunning
-		case !p.ready && !m.bad[p.hash]:
-			p.ready, p.readySince = true, m.now
+		default:
+			m.getReady(p)
 		}
 		stay = append(stay, p)
 	}
 	m.pods = stay
+}
+
+// getReady makes a Pod ready if it runs and its template is good.
+func (m *model) getReady(p *pod) {
+	if p.bound && !p.ended() && !p.ready && !m.bad[p.hash] {
+		p.ready, p.readySince = true, m.now
+	}
 }
 
 // settle lets everything come to rest, and reports whether it did.
@@ -238,6 +253,11 @@ func TestNodesAndRolloutsKeepToTheirLimitsInAnyOrderOfEvents(t *testing.T) {
 				m.run(0)
 				m.kubelets(func() bool { return true })
 				m.run(0)
+			},
+			"Pods get ready before their deletes": func(*rapid.T) {
+				m.hasty = true
+				m.run(0)
+				m.hasty = false
 			},
 			"it is killed": func(t *rapid.T) { m.run(rapid.IntRange(1, 4).Draw(t, "write")) },
 			"kubelets":     func(t *rapid.T) { m.kubelets(func() bool { return rapid.Bool().Draw(t, "chosen") }) },

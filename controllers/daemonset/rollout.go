@@ -14,7 +14,7 @@ import (
 )
 
 // roll takes the next step of a rollout. A Pod that is not ready is replaced at once: nothing is
-// lost. The others are replaced within the limits, those first that are ready and not available
+// lost. If it becomes ready before the delete, it stays until the next run. The others are replaced within the limits, those first that are ready and not available
 // yet.
 //
 // Source: k8s.io/kubernetes/pkg/controller/daemon, rollingUpdate.
@@ -43,7 +43,7 @@ func (p *plan) rollDeleting(v *view, limits podlimits.Limits) {
 			young = append(young, is.old)
 		default:
 			if is.now == nil && is.old != nil {
-				p.delete(is.old, outdated)
+				p.delete(is.old, broken)
 			}
 			if v.blocks(node) {
 				unavailable = append(unavailable, node)
@@ -78,7 +78,7 @@ func (p *plan) rollSurging(v *view, limits podlimits.Limits) {
 		case !runs && v.isAvailable(is.old):
 			unwanted = append(unwanted, is.old)
 		case !runs:
-			p.delete(is.old, outdated)
+			p.delete(is.old, broken)
 		case v.isAvailable(is.old):
 			old = append(old, node)
 		case is.old.ready:

@@ -176,11 +176,18 @@ func (c *cluster) running(o *corev1.Pod) *corev1.Pod {
 	case c.broken(o):
 		o.Status.Phase = corev1.PodFailed
 		o.Status.Conditions = nil
-	case !podstate.Ready(o) && !c.slow(o):
+	case !c.slow(o):
+		getReady(o)
+	}
+	return o
+}
+
+// getReady makes a Pod ready, unless it is.
+func getReady(o *corev1.Pod) {
+	if !podstate.Ready(o) {
 		o.Status.Phase = corev1.PodRunning
 		o.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
 	}
-	return o
 }
 
 // turns lets kubelets and controller take turns.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,7 @@ func (r *reconciler) carryOut(ctx context.Context, set *appsv1.StatefulSet, p *p
 		return done, err
 	}
 	deleted, err = r.writer.DeleteUnchanged(ctx, owner, p.broken)
+	done.kept = slices.Contains(deleted, false)
 	if done.note(p.broken, deleted); err != nil {
 		return done, err
 	}

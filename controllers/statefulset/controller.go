@@ -116,7 +116,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	result := controller.Result{After: p.after}
 	p.count(v, done)
 	conflict, failed := r.writeStatus(ctx, set, p.status)
-	if conflict {
+	if conflict || done.kept {
 		result = controller.Result{Again: true}
 	}
 	return result, errors.Join(err, failed, r.prune(ctx, set, known, &v))
@@ -256,6 +256,9 @@ func (r *reconciler) prune(ctx context.Context, set *appsv1.StatefulSet, known [
 type outcome struct {
 	created []*corev1.Pod
 	gone    map[types.UID]bool // Pods that are deleted
+	// kept reports that a Pod that was not available has changed since it was read, and stays until
+	// another run decides. The change may start none.
+	kept bool
 }
 
 // count counts the Pods as they are after a run into the plan's status.

@@ -487,3 +487,29 @@ func TestARolloutKeepsAPodThatBecomesAvailableBeforeItIsDeleted(t *testing.T) {
 		c.want("after the rollout", "web-0 web:2, web-1 web:2, web-2 web:2")
 	})
 }
+
+// The change that stops the delete of a Pod may be one that starts no run: an address, say.
+func TestARolloutReplacesABrokenPodThoughItChangesBeforeItIsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		c.create(web(1, parallel, image("bad:1")))
+		c.settle()
+		const changes = 5 // the last of which come when nothing else starts a run
+		changed := 0
+		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb != "delete" || changed == changes {
+				return nil
+			}
+			changed++
+			if err := fakeapi.Change(c.pods, q.Key, func(p *corev1.Pod) { p.Status.PodIP = fmt.Sprint("10.0.0.", changed) }); err != nil {
+				t.Error(err)
+			}
+			return nil
+		})
+		c.change(image("web:2"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		c.want("after the changes", "web-0 bad:1 leaves")
+	})
+}
