@@ -4,6 +4,8 @@
 package controllers
 
 import (
+	"maps"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/setpoint-io/setpoint/controller"
@@ -17,7 +19,10 @@ import (
 //	return m.Of(c), nil
 //
 // It is a prometheus.Collector.
-type Metrics struct{ all []prometheus.Collector }
+type Metrics struct {
+	all     []prometheus.Collector
+	buckets map[string][]float64 // of the histograms, by their names
+}
 
 // Counter declares a counter.
 func (m *Metrics) Counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -33,12 +38,26 @@ func (m *Metrics) Gauge(name, help string, labels ...string) *prometheus.GaugeVe
 	return g
 }
 
+// GaugeFunc declares a gauge without labels, whose value is read at each scrape. value must be safe
+// for concurrent use.
+func (m *Metrics) GaugeFunc(name, help string, value func() float64) {
+	m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+}
+
 // Histogram declares a histogram. buckets are their upper bounds.
 func (m *Metrics) Histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	m.all = append(m.all, h)
+	if m.buckets == nil {
+		m.buckets = map[string][]float64{}
+	}
+	m.buckets[name] = buckets
 	return h
 }
+
+// Buckets returns the upper bounds of the buckets of each histogram, by its name. A histogram with
+// labels does not describe them before its first observation. The caller owns the map.
+func (m *Metrics) Buckets() map[string][]float64 { return maps.Clone(m.buckets) }
 
 // Describe makes Metrics a prometheus.Collector.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {

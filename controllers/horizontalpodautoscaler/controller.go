@@ -89,6 +89,7 @@ type reconciler struct {
 	metrics     *metricsReader
 	targets     targetSelectors
 	recorder    *events.Recorder
+	counts      *counts
 	log         *slog.Logger
 	now         func() time.Time
 
@@ -113,12 +114,12 @@ type lostChange struct {
 }
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	return build(h, o, time.Now)
 }
 
 // build returns the controller with a clock.
-func build(h controller.Host, o Options, now func() time.Time) (*controller.Controller, error) {
+func build(h controller.Host, o Options, now func() time.Time) (controller.Runnable, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
@@ -134,12 +135,13 @@ func build(h controller.Host, o Options, now func() time.Time) (*controller.Cont
 		memories:    map[object.Key]memory{},
 	}
 	r.labelled = selectors.NewLabelled(r.pods)
-	return controller.New(Name, r.reconcile,
+	r.counts = newCounts(func() int { return r.autoscalers.Snapshot().Len() })
+	return r.counts.Of(controller.New(Name, r.reconcile,
 		controller.For(r.autoscalers, o.specChanged),
 		controller.Reads(r.pods),
 		controller.RateLimit[object.Key](&workqueue.Exponential[object.Key]{Base: o.period(), Max: o.period()}),
 		controller.Workers(o.Workers),
-	), nil
+	)), nil
 }
 
 // specChanged chooses the changes of a HorizontalPodAutoscaler that need not wait for the period. The
@@ -163,35 +165,45 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil {
 		return controller.Result{}, err
 	}
+	began := time.Now()
+	p, result, err := r.run(ctx, hpa)
+	r.counts.ran(req.Key, &p, err, time.Since(began))
+	return result, err
+}
+
+// run is a run for a HorizontalPodAutoscaler. The plan is as far as it got.
+func (r *reconciler) run(ctx context.Context, hpa *autoscalingv2.HorizontalPodAutoscaler) (p plan, result controller.Result, err error) {
 	now := r.now()
 	t, err := findTarget(ctx, r.client, hpa)
 	if err != nil {
 		if ctx.Err() != nil {
-			return controller.Result{}, err
+			return p, result, err
 		}
-		r.targets.put(req.Key, nil)
-		p := unreadable(hpa, now, err)
-		return r.end(ctx, hpa, &p)
+		r.targets.put(object.KeyOf(hpa), nil)
+		p = unreadable(hpa, now, err)
+		result, err = r.end(ctx, hpa, &p)
+		return p, result, err
 	}
 	s := snapshot{hpa: hpa, scale: t.scale, history: r.begin(hpa, t.scale.Spec.Replicas, now), now: now}
 	if r.options.byMetrics(&s) {
 		if err := r.measure(ctx, &s); err != nil {
-			return controller.Result{}, err
+			return p, result, err
 		}
 	}
-	p := r.options.decide(&s)
+	p = r.options.decide(&s)
 	r.update(hpa, func(m *memory) { m.history = *p.history })
 	if p.rescale {
 		switch is, err := r.rescale(ctx, &s, &t, &p); {
 		case err != nil:
-			return controller.Result{}, err
+			return p, result, err
 		case is == moved:
-			return controller.Result{After: time.Second}, nil // by the new size
+			return p, controller.Result{After: time.Second}, nil // by the new size
 		case is == gone:
-			return controller.Result{After: r.options.period()}, nil
+			return p, controller.Result{After: r.options.period()}, nil
 		}
 	}
-	return r.end(ctx, s.hpa, &p)
+	result, err = r.end(ctx, s.hpa, &p)
+	return p, result, err
 }
 
 // measure reads the Pods and the metrics.
@@ -352,6 +364,7 @@ func (r *reconciler) remember(key object.Key, m memory) {
 
 func (r *reconciler) forget(key object.Key) {
 	r.targets.forget(key)
+	r.counts.forget(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.memories, key)

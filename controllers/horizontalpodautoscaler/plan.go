@@ -56,6 +56,10 @@ type plan struct {
 	replicas int32
 	rescale  bool
 	why      string
+	// decided is set if replicas is known, and resized if the target has that size by a write of
+	// this run.
+	decided, resized bool
+	measurements     []measurement // of the metrics of the spec, in its order
 
 	// Of the status, the methods scaled and notScaled complete what depends on the write.
 	status autoscalingv2.HorizontalPodAutoscalerStatus
@@ -121,7 +125,7 @@ func (o *Options) decide(s *snapshot) plan {
 		p.replicas, p.why = s.least(), "Current number of replicas below Spec.MinReplicas"
 		p.status.CurrentMetrics = nil
 	}
-	p.rescale = p.replicas != current
+	p.rescale, p.decided = p.replicas != current, true
 	p.status.CurrentReplicas, p.status.DesiredReplicas = current, p.replicas
 	o.observe(s, &p)
 	return p
@@ -175,6 +179,7 @@ func (o *Options) combine(s *snapshot, p *plan) (recommended int32, name string)
 	for i, spec := range s.hpa.Spec.Metrics {
 		is := o.propose(s, spec, s.readings[i])
 		p.status.CurrentMetrics[i] = is.status
+		p.measured(s, spec.Type, &is, s.readings[i].took)
 		if is.err != nil {
 			p.events.Warning(is.reason, actionReconcile, "%s", is.err.Error())
 			if failed++; failed == 1 {
@@ -206,6 +211,15 @@ func (o *Options) combine(s *snapshot, p *plan) (recommended int32, name string)
 	}
 	p.set(autoscalingv2.ScalingActive, true, "ValidMetricFound", message)
 	return recommended, name
+}
+
+// measured notes what a metric came to. As in upstream, the action is relative to the size in the status.
+func (p *plan) measured(s *snapshot, kind autoscalingv2.MetricSourceType, is *proposal, took time.Duration) {
+	m := measurement{kind: kind, action: actionNone, err: is.err, took: took}
+	if is.err == nil {
+		m.action = actionLabel(s.hpa.Status.CurrentReplicas, is.replicas)
+	}
+	p.measurements = append(p.measurements, m)
 }
 
 // wrapped returns the error of a metric with what was to be read.
@@ -246,6 +260,7 @@ func (o *Options) fit(s *snapshot, p *plan, recommended int32, name string) {
 // scaled notes that the target has its new size.
 func (p *plan) scaled(s *snapshot, o *Options) {
 	from := s.current()
+	p.resized = true
 	p.set(autoscalingv2.AbleToScale, true, "SucceededRescale", fmt.Sprintf("the HPA controller was able to update the target scale to %d", p.replicas))
 	p.events.Normal("SuccessfulRescale", actionRescale, "New size: %d; reason: %s", p.replicas, p.why)
 	p.status.LastScaleTime = &metav1.Time{Time: p.now}

@@ -6,6 +6,7 @@ package horizontalpodautoscaler
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ type reading struct {
 	pods  samples // of a metric that each Pod has
 	value int64   // of another one, in thousandths
 	err   error
+	took  time.Duration // to read it
 }
 
 // proposal is what one metric of the spec asks for.
@@ -66,7 +68,7 @@ func (o *Options) propose(s *snapshot, spec autoscalingv2.MetricSpec, is reading
 		p.reason, p.source = "FailedGetExternalMetric", fmt.Sprintf("%s external metric value", m.Metric.Name)
 		status.External = &autoscalingv2.ExternalMetricStatus{Metric: m.Metric, Current: p.value}
 	default:
-		return proposal{err: fmt.Errorf("unknown metric source type %q", spec.Type), reason: "InvalidMetricSourceType"}
+		return proposal{err: specError{fmt.Errorf("unknown metric source type %q", spec.Type)}, reason: "InvalidMetricSourceType"}
 	}
 	if p.err == nil { // a metric that failed has an empty status
 		p.status, p.status.Type = status, spec.Type

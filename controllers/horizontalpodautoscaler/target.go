@@ -30,7 +30,7 @@ func findTarget(ctx context.Context, c *client.Client, hpa *autoscalingv2.Horizo
 	ref := hpa.Spec.ScaleTargetRef
 	version, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
-		return target{}, fmt.Errorf("the apiVersion of spec.scaleTargetRef: %w", err)
+		return target{}, specError{fmt.Errorf("the apiVersion of spec.scaleTargetRef: %w", err)}
 	}
 	t := target{key: object.Key{Namespace: hpa.Namespace, Name: ref.Name}}
 	if t.resource, err = c.ResolveAnyVersion(ctx, version.WithKind(ref.Kind)); err != nil {

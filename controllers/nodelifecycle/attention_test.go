@@ -54,7 +54,7 @@ func TestWhenTheClusterGoesDownOrComesBackOnlyNodesWithSomethingToChangeAreAtten
 		var attended []string
 		r := &reconciler{
 			nodes: cache.Informer[*corev1.Node](factory), leases: cache.Informer[*coordinationv1.Lease](factory, cache.InNamespace(corev1.NamespaceNodeLease)),
-			monitor: newMonitor(o), seen: seen{sightings: map[string]sighting{}}, log: slog.New(slog.DiscardHandler), attend: func(node string) { attended = append(attended, node) },
+			monitor: newMonitor(o), seen: seen{sightings: map[string]sighting{}}, counts: newCounts(), log: slog.New(slog.DiscardHandler), attend: func(node string) { attended = append(attended, node) },
 			events: events.NewRecorder(api, source, "test", slog.New(slog.DiscardHandler)),
 		}
 		ctx, stop := context.WithCancel(t.Context())

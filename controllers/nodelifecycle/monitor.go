@@ -59,6 +59,9 @@ type findings struct {
 	// verdict on every node is new.
 	changed bool
 	allDown bool
+	// zones are all zones, and those that have lost their last node. It is empty without a
+	// judgement.
+	zones []census
 	// again is when to look next.
 	again time.Duration
 }
@@ -181,6 +184,7 @@ func (m *monitor) judge(s sighting, h *health, now time.Time, f *findings) {
 func (m *monitor) judgeZones(now time.Time, f *findings) {
 	down, counted, presumed := 0, 0, 0
 	for name, z := range m.zones {
+		f.zones = append(f.zones, census{name, z.ready + z.notReady, z.notReady})
 		if z.members == 0 {
 			delete(m.zones, name)
 			continue

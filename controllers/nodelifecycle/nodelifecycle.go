@@ -53,6 +53,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		log:     h.Logger().With("controller", Name),
 		monitor: newMonitor(o),
 		seen:    seen{sightings: map[string]sighting{}},
+		counts:  newCounts(),
 
 		trustLeases: o.TrustCachedLeases,
 	}
@@ -70,7 +71,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		return controller.Result{After: r.look(time.Now())}, nil
 	}, controller.Reads(r.nodes), controller.Reads(r.leases), controller.Reads(r.pods))
 	look.Queue().Add(cluster{})
-	return controller.Join(Name, nodes, look), nil
+	return r.counts.Of(controller.Join(Name, nodes, look)), nil
 }
 
 type reconciler struct {
@@ -83,6 +84,7 @@ type reconciler struct {
 	monitor *monitor
 	attend  func(node string) // requests a run of a node
 	seen    seen              // at the last look, of which there is one at a time
+	counts  *counts
 
 	trustLeases bool // those in the cache, without a read from the server
 	behind      behind
@@ -132,7 +134,10 @@ func (r *reconciler) unknownNodeOfPod(pod cache.Item[*corev1.Pod], add func(obje
 }
 
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
-	return controller.Result{}, r.node(ctx, req.Key)
+	start := time.Now()
+	err := r.node(ctx, req.Key)
+	r.counts.one.Observe(time.Since(start).Seconds())
+	return controller.Result{}, err
 }
 
 // look checks all nodes and enqueues those that need a run. It returns when to look
@@ -145,6 +150,7 @@ func (r *reconciler) look(now time.Time) time.Duration {
 	}
 	judge := !r.waits(now) // read first: what is observed afterwards is new enough
 	f := r.monitor.look(r.sightings(), judge, now)
+	r.counts.looked(f.zones, time.Since(now))
 	for _, n := range f.gone {
 		r.events.Normal(n.object(), "RemovingNode", "Remove", "Node %s event: Removing Node %s from Controller", n.name, n.name)
 	}
@@ -290,6 +296,9 @@ func (r *reconciler) setTaintsAndLabels(ctx context.Context, node *corev1.Node, 
 	}
 	if _, err := r.nodes.Patch(ctx, object.KeyOf(node), patch, client.MetadataAnswer()); err != nil {
 		return fmt.Errorf("setting taints and labels of node %s: %w", node.Name, err)
+	}
+	if !hasNoExecute(node.Spec.Taints) && hasNoExecute(taints) {
+		r.counts.evicted(zoneOf(node.Labels))
 	}
 	return nil
 }

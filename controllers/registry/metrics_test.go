@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ import (
 )
 
 // upstreamMetrics has a line for each metric of the controllers of kube-controller-manager 1.37: its
-// name, its labels, its stability, and "missing" if no controller here has it.
+// name, its labels, its stability, the buckets of a histogram, and "missing" if no controller here has it.
 // Source: the packages below k8s.io/kubernetes/pkg/controller that declare metrics.
 //
 //go:embed testdata/kube-controller-manager-metrics.txt
@@ -27,14 +28,20 @@ var upstreamMetrics string
 // described matches what a prometheus.Desc says of itself.
 var described = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
 
-// metricsOf returns the metrics of all controllers, as their names with their labels.
-func metricsOf(t *testing.T) map[string]string {
+// metric is what a controller says of one of its metrics.
+type metric struct {
+	labels  string
+	buckets []float64 // of a histogram
+}
+
+// metricsOf returns the metrics of all controllers, by their names.
+func metricsOf(t *testing.T) map[string]metric {
 	t.Helper()
 	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster, all := everything(t), map[string]string{}
+	cluster, all := everything(t), map[string]metric{}
 	for _, d := range Known() {
 		d.Learn(cluster)
 		switchOn(t, d)
@@ -46,6 +53,10 @@ func metricsOf(t *testing.T) map[string]string {
 		if !has {
 			continue
 		}
+		var buckets map[string][]float64
+		if h, has := c.(interface{ Buckets() map[string][]float64 }); has {
+			buckets = h.Buckets()
+		}
 		descs := make(chan *prometheus.Desc, 100)
 		collector.Describe(descs)
 		close(descs)
@@ -56,13 +67,31 @@ func metricsOf(t *testing.T) map[string]string {
 			}
 			labels := strings.FieldsFunc(is[2], func(r rune) bool { return r == ',' || r == ' ' })
 			slices.Sort(labels)
-			all[is[1]] = strings.Join(labels, ",")
+			all[is[1]] = metric{strings.Join(labels, ","), buckets[is[1]]}
 		}
 	}
 	return all
 }
 
-func TestMetricsHaveTheNamesAndLabelsOfKubeControllerManager(t *testing.T) {
+// bounds returns the upper bounds that a field of the list describes: one by one, or by the
+// arguments of prometheus.ExponentialBuckets.
+func bounds(t *testing.T, field string) (all []float64) {
+	t.Helper()
+	list, found := strings.CutPrefix(field, "exponential(")
+	for number := range strings.SplitSeq(strings.TrimSuffix(list, ")"), ",") {
+		f, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, f)
+	}
+	if found {
+		return prometheus.ExponentialBuckets(all[0], all[1], int(all[2]))
+	}
+	return all
+}
+
+func TestMetricsHaveTheNamesLabelsAndBucketsOfKubeControllerManager(t *testing.T) {
 	have := metricsOf(t)
 	document, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
@@ -76,16 +105,25 @@ func TestMetricsHaveTheNamesAndLabelsOfKubeControllerManager(t *testing.T) {
 	absent, _, _ = strings.Cut(absent, "\n## ")
 	upstream := map[string]bool{}
 	for line := range strings.Lines(upstreamMetrics) {
-		name, labels, _ := strings.Cut(strings.TrimSpace(line), " ")
-		labels, stability, _ := strings.Cut(labels, " ")
-		stability, missing := strings.CutSuffix(stability, " missing")
+		fields := strings.Fields(line)
+		name, labels, stability := fields[0], fields[1], fields[2]
+		missing := slices.Contains(fields[3:], "missing")
 		upstream[name] = true
 		got, has := have[name]
 		if missing == has {
 			t.Errorf("%s (%s): here it is %v, and the list says that it is missing: %v", name, stability, has, missing)
 		}
-		if has && got != strings.Trim(labels, "-") {
-			t.Errorf("%s has the labels %q, want %q", name, got, labels)
+		if has && got.labels != strings.Trim(labels, "-") {
+			t.Errorf("%s has the labels %q, want %q", name, got.labels, labels)
+		}
+		var buckets []float64
+		if len(fields) > 3 {
+			if field, found := strings.CutPrefix(fields[3], "buckets="); found {
+				buckets = bounds(t, field)
+			}
+		}
+		if has && !slices.Equal(got.buckets, buckets) {
+			t.Errorf("%s has the buckets %v, want %v", name, got.buckets, buckets)
 		}
 		in := present
 		if missing {

@@ -46,12 +46,13 @@ type reconciler struct {
 	history  *revisions.History
 	writer   *podwriter.Writer
 	recorder *events.Recorder
+	gauges   *gauges
 	now      func() time.Time
 	options  Options
 }
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
@@ -62,24 +63,26 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		claims:   cache.Informer[*corev1.PersistentVolumeClaim](h).With(client.MetadataAnswer()),
 		history:  revisions.New(history),
 		recorder: h.Recorder(Name),
+		gauges:   newGauges(),
 		now:      time.Now,
 		options:  o,
 	}
 	r.orphans = selectors.NewOrphans(r.pods)
 	r.writer = podwriter.New(h.Client(), r.recorder).WithMessages(podMessage).BeforeCreate(r.createClaims)
-	return controller.New(Name, r.reconcile,
+	return r.gauges.Of(controller.New(Name, r.reconcile,
 		controller.For(r.sets),
 		controller.Owns(history),
 		controller.Watches(r.pods, r.setsOfPod, matters),
 		controller.Watches(r.claims, r.setsOfClaim, claimMatters),
 		controller.Workers(o.Workers),
-	), nil
+	)), nil
 }
 
 // reconcile takes the next steps of one StatefulSet.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	set, err := r.sets.Get(req.Key)
 	if apierrors.IsNotFound(err) {
+		r.gauges.forget(req.Key)
 		return controller.Result{}, nil
 	}
 	if err != nil {
@@ -114,6 +117,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	done, err := r.carryOut(ctx, set, &p)
 	err = errors.Join(err, p.failure)
 	result := controller.Result{After: p.after}
+	if !r.options.IgnoreMaxUnavailable {
+		r.gauges.decided(set, &p)
+	}
 	p.count(v, done)
 	conflict, failed := r.writeStatus(ctx, set, p.status)
 	if conflict || done.kept {

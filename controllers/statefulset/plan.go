@@ -59,6 +59,10 @@ type plan struct {
 	events  events.List
 	reasons []controller.Reason
 	failure error // why the rollout cannot be planned
+
+	// unavailable is how many wanted Pods are not available, for the metric. A run has it that
+	// gets as far as the rollout.
+	unavailable *int
 }
 
 // claimChange is a claim that is created, or that gets other owners.

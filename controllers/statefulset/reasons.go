@@ -112,7 +112,7 @@ func (p *planner) keptByRollout(most int) {
 	replaced, kept := p.old()
 	if replaced > 0 {
 		p.because(codeUnavailable, "{pods} Pods of an old template stay: {unavailable} Pods are not available or are being replaced, and {most} may be (maxUnavailable)",
-			"a Pod becomes available", "pods", replaced, "unavailable", p.unavailable()+len(p.delete), "most", most)
+			"a Pod becomes available", "pods", replaced, "unavailable", p.countUnavailable()+len(p.delete), "most", most)
 	}
 	if kept > 0 {
 		p.because(codePartition, "{pods} Pods keep their template, because their ordinals are below {partition} (partition)", "spec.updateStrategy.rollingUpdate.partition becomes smaller",

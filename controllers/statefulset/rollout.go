@@ -26,24 +26,26 @@ func (p *planner) roll() {
 		p.failure = controller.Terminal(err)
 		return
 	}
+	missing := p.countUnavailable()
+	p.unavailable = &missing
 	switch {
 	case p.options.IgnoreMaxUnavailable:
 		p.rollOne()
 	case p.ordered:
-		p.rollHighest(int(limits.Unavailable) - p.unavailable())
+		p.rollHighest(int(limits.Unavailable) - missing)
 	default:
 		p.rollBroken()
-		p.rollHighest(int(limits.Unavailable) - p.unavailable())
+		p.rollHighest(int(limits.Unavailable) - missing)
 	}
 	p.keptByRollout(int(limits.Unavailable))
 }
 
-// unavailable counts the wanted Pods that are not available, those that do not exist among them.
+// countUnavailable counts the wanted Pods that are not available, those that do not exist among them.
 // A Pod that is planned to go counts only if it was not available before.
 //
 // Source: k8s.io/kubernetes/pkg/controller/statefulset,
 // updateStatefulSetAfterInvariantEstablished.
-func (p *planner) unavailable() int {
+func (p *planner) countUnavailable() int {
 	n := size(p.set) - len(p.replicas)
 	for _, pod := range p.replicas {
 		if p.isUnavailable(pod) {

@@ -10,28 +10,27 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/setpoint-io/setpoint/controllers"
 )
 
 // counts are the metrics of the runs, by the code of the answer. Names, labels and buckets are
 // upstream's.
 // Source: k8s.io/kubernetes/pkg/controller/certificates/clustertrustbundlepublisher, metrics.go.
 type counts struct {
+	controllers.Metrics
+
 	runs  *prometheus.CounterVec
 	times *prometheus.HistogramVec
 }
 
 func newCounts() *counts {
-	const subsystem = "clustertrustbundle_publisher"
-	labels := []string{"code"}
-	return &counts{
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Subsystem: subsystem, Name: "sync_total", Help: "Runs of the publisher of ClusterTrustBundles.",
-		}, labels),
-		times: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Subsystem: subsystem, Name: "sync_duration_seconds", Help: "How long a run of the publisher of ClusterTrustBundles took.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
-		}, labels),
-	}
+	const code = "code"
+	c := &counts{}
+	c.runs = c.Counter("clustertrustbundle_publisher_sync_total", "Runs of the publisher of ClusterTrustBundles.", code)
+	c.times = c.Histogram("clustertrustbundle_publisher_sync_duration_seconds", "How long a run of the publisher of ClusterTrustBundles took.",
+		prometheus.ExponentialBuckets(0.001, 2, 15), code)
+	return c
 }
 
 // add counts a run.
@@ -46,16 +45,4 @@ func (c *counts) add(took time.Duration, err error) {
 	}
 	c.runs.WithLabelValues(code).Inc()
 	c.times.WithLabelValues(code).Observe(took.Seconds())
-}
-
-// Describe makes the counts a prometheus.Collector.
-func (c *counts) Describe(out chan<- *prometheus.Desc) {
-	c.runs.Describe(out)
-	c.times.Describe(out)
-}
-
-// Collect makes the counts a prometheus.Collector.
-func (c *counts) Collect(out chan<- prometheus.Metric) {
-	c.runs.Collect(out)
-	c.times.Collect(out)
 }
