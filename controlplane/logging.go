@@ -30,7 +30,10 @@ var (
 func logKubernetesTo(logger *slog.Logger) (release func()) {
 	h := logger.With("component", "kubernetes").Handler()
 	klogTarget.Store(&h)
-	klogOnce.Do(func() { klog.SetSlogLogger(slog.New(klogHandler{})) })
+	klogOnce.Do(func() {
+		klog.SetSlogLogger(slog.New(klogHandler{}))
+		surviveFatal()
+	})
 
 	// klog's own threshold drops V(n) lines before they are formatted. V(n)
 	// arrives here as slog level -n.
