@@ -41,11 +41,23 @@ func configOf[D Connection](c Clientset[D]) (*rest.Config, error) {
 	}
 	base := *connection.Get().URL()
 	base.RawQuery = ""
-	config := &rest.Config{Host: base.String(), Transport: http.DefaultTransport}
+	transport := http.DefaultTransport
 	if connection.Client != nil && connection.Client.Transport != nil {
-		config.Transport = connection.Client.Transport
+		transport = connection.Client.Transport
 	}
-	return config, nil
+	return &rest.Config{Host: base.String(), Transport: withoutAgent{transport}}, nil
+}
+
+// withoutAgent removes the User-Agent header, which the client of the cache sets. The transport of a
+// clientset adds that of the clientset to requests that have none.
+type withoutAgent struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper, which must not change the request.
+func (t withoutAgent) RoundTrip(r *http.Request) (*http.Response, error) {
+	changed := *r
+	changed.Header = r.Header.Clone()
+	changed.Header.Del("User-Agent")
+	return t.next.RoundTrip(&changed)
 }
 
 // kindOf asks the server for the kind of a resource.

@@ -206,8 +206,9 @@ func (r *registration) call(e setpoint.Event[object.Object]) {
 	case setpoint.Updated, setpoint.Replaced, setpoint.Deleted:
 		before, err := e.Old.Object()
 		if err != nil {
-			utilruntime.HandleErrorWithLogger(r.log, err, "A handler gets the new state of an object as its old one, which cannot be decoded", "object", e.Key().String())
-			before = now
+			utilruntime.HandleErrorWithLogger(r.log, err, "A handler gets an update of an object as an addition, because the old state cannot be decoded", "object", e.Key().String())
+			r.handler.OnAdd(now, false) // an update from the new state to itself would look like a resync
+			return
 		}
 		r.handler.OnUpdate(before, now)
 	}

@@ -305,7 +305,7 @@ func (x *indexer) ListIndexFuncValues(name string) []string {
 
 // find returns an index, and the newest state; nil before the informer reads.
 func (x *indexer) find(name string) (*setpoint.Snapshot[object.Object], index, error) {
-	s, reads := x.snapshot()
+	_, reads := x.snapshot()
 	n, ok := (*x.indexes.Load())[name]
 	if !ok {
 		return nil, n, fmt.Errorf("Index with name %s does not exist", name)
@@ -313,6 +313,7 @@ func (x *indexer) find(name string) (*setpoint.Snapshot[object.Object], index, e
 	if !reads {
 		return nil, n, nil
 	}
+	s, _ := x.snapshot() // after the index was found: an older snapshot does not have it
 	return &s, n, nil
 }
 

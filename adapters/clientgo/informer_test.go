@@ -373,6 +373,24 @@ func TestTransformChangesWhatIsStored(t *testing.T) {
 	})
 }
 
+func TestRequestsHaveTheUserAgentOfTheClientset(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		config := w.Config()
+		config.UserAgent = "my-operator/v1"
+		c, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, clientgo.NewInformer(c, pods.GroupVersionResource(), &corev1.Pod{}, clientgo.Options{}))()
+		if len(w.Requests()) == 0 {
+			t.Error("no requests")
+		}
+		for _, r := range w.Requests() {
+			want(t, "the user agent of "+r.String(), r.HTTP.UserAgent(), "my-operator/v1")
+		}
+	})
+}
+
 func TestFakeClientsetIsAnErrorAndNoPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := clientgo.NewInformer(noConnection{}, pods.GroupVersionResource(), &corev1.Pod{}, clientgo.Options{})

@@ -32,19 +32,22 @@ import (
 // server. The objects must have a resourceVersion that is a decimal number, and unstructured
 // objects need an example with apiVersion and kind.
 func NewSharedIndexInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) *Informer {
-	kind := example.GetObjectKind().GroupVersionKind()
-	s := source{example: example, kind: schema.GroupVersionKind{
-		Group: cmp.Or(kind.Group, listerGroup), Version: cmp.Or(kind.Version, "v1"), Kind: kind.Kind,
-	}}
-	if typ := reflect.TypeOf(example); s.kind.Kind == "" && typ.Kind() == reflect.Pointer {
-		s.kind.Kind = typ.Elem().Name()
+	o := Options{ResyncPeriod: resync, Indexers: indexers}
+	if v := reflect.ValueOf(example); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return newInformer(source{err: errors.New("making an informer of a ListerWatcher: no example of its objects given")}, o)
 	}
-	if _, ok := example.(runtime.Unstructured); ok && kind.Empty() {
+	kind := example.GetObjectKind().GroupVersionKind()
+	s := source{example: example, kind: kind}
+	unnamed := kind.Version == "" || kind.Kind == ""
+	if typ := reflect.TypeOf(example); unnamed && typ.Kind() == reflect.Pointer {
+		s.kind = schema.GroupVersionKind{Group: listerGroup, Version: "v1", Kind: typ.Elem().Name()}
+	}
+	if _, ok := example.(runtime.Unstructured); ok && unnamed {
 		s.err = errors.New("making an informer of unstructured objects: the example has no apiVersion and kind")
 	}
 	s.resource, _ = meta.UnsafeGuessKindToResource(s.kind)
 	s.config = &rest.Config{Host: "http://" + listerGroup, Transport: &listerTransport{lw, s.kind, s.resource}}
-	return newInformer(s, Options{ResyncPeriod: resync, Indexers: indexers})
+	return newInformer(s, o)
 }
 
 // listerGroup is the group of kinds that have none, in requests that no server receives.
@@ -103,9 +106,11 @@ func (t *listerTransport) list(ctx context.Context, o metav1.ListOptions) (any, 
 	return list, nil
 }
 
-// named returns an object with its kind, which typed objects of client-go do not have.
+// named returns an object with the kind of the informer. Typed objects of client-go have no kind, and
+// those of a test may have one that the example does not have. An unstructured object keeps its own.
 func (t *listerTransport) named(o runtime.Object) runtime.Object {
-	if !o.GetObjectKind().GroupVersionKind().Empty() {
+	kind := o.GetObjectKind().GroupVersionKind()
+	if _, ok := o.(runtime.Unstructured); kind == t.kind || ok && !kind.Empty() {
 		return o
 	}
 	o = o.DeepCopyObject()

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	fcache "k8s.io/client-go/tools/cache/testing"
 
@@ -77,4 +79,88 @@ func TestUnstructuredObjectsOfAListerWatcherNeedAKind(t *testing.T) {
 		stop()
 		source.Shutdown()
 	})
+}
+
+// A Pod that cannot be decoded and is mended is new to a handler. As an update from its new state to
+// its new state, handlers would take it for a resync.
+func TestObjectThatCanBeDecodedAtLastIsAdded(t *testing.T) {
+	// One of the error handlers sleeps until a moment after the start of the process, which is
+	// decades later than the start of a bubble.
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = nil //nolint:reassign // it is the way to set them
+	defer func() { utilruntime.ErrorHandlers = handlers }() //nolint:reassign // as above
+	synctest.Test(t, func(t *testing.T) {
+		source := fcache.NewFakeControllerSource()
+		onNode := func(node any) *unstructured.Unstructured {
+			return &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"nodeName": node},
+			}}
+		}
+		source.Add(onNode(int64(1)))
+		example := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+		informer := clientgo.NewSharedIndexInformer(source, example, 0, nil)
+		var got notes
+		add(t, informer, &got)
+		stop := run(t, informer)
+		source.Modify(onNode("n1"))
+		source.Modify(onNode("n2"))
+		synctest.Wait()
+		want(t, "the handler got", got.was(), "add a\nupdate a n1→n2")
+		stop()
+		source.Shutdown()
+	})
+}
+
+func TestObjectsOfAListerWatcherMayHaveTheirKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := fcache.NewFakeControllerSource()
+		kind := metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+		source.Add(&corev1.Pod{TypeMeta: kind, ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+		informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+		stop := run(t, informer)
+		source.Add(&corev1.Pod{TypeMeta: kind, ObjectMeta: metav1.ObjectMeta{Name: "b"}})
+		synctest.Wait()
+		want(t, "the store has", names(informer.GetStore().List()), "a b")
+		stop()
+		source.Shutdown()
+	})
+}
+
+// The core group has an empty name.
+func TestListerWatcherOfUnstructuredObjectsOfTheCoreGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		example := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
+		first := example.DeepCopy()
+		first.SetName("a")
+		source := fcache.NewFakeControllerSource()
+		source.Add(first)
+		informer := clientgo.NewSharedIndexInformer(source, example, 0, nil)
+		stop := run(t, informer)
+		second := first.DeepCopy()
+		second.SetName("b")
+		source.Add(second)
+		synctest.Wait()
+		want(t, "the store has", names(informer.GetStore().List()), "a b")
+		stop()
+		source.Shutdown()
+	})
+}
+
+func TestListerWatcherWithoutAnExampleIsAnErrorAndNoPanic(t *testing.T) {
+	for _, example := range []runtime.Object{nil, (*corev1.Pod)(nil)} {
+		synctest.Test(t, func(t *testing.T) {
+			source := fcache.NewFakeControllerSource()
+			informer := clientgo.NewSharedIndexInformer(source, example, 0, nil)
+			var failure error
+			if err := informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { failure = err }); err != nil {
+				t.Fatal(err)
+			}
+			stop := run(t, informer)
+			if failure == nil || !strings.Contains(failure.Error(), "no example") {
+				t.Errorf("the failure is %v", failure)
+			}
+			stop()
+			source.Shutdown()
+		})
+	}
 }

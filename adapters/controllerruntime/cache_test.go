@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -378,6 +380,35 @@ func TestIndexesThatFailOrAreAddedTwice(t *testing.T) {
 		defer w.start(t)()
 		var list corev1.PodList
 		if err := w.cache.List(ctx, &list, crclient.MatchingFields{"f": "x"}); err != nil || len(list.Items) != 1 || list.Items[0].Name != "b" {
+			t.Errorf("got %v, %d Pods", err, len(list.Items))
+		}
+	})
+}
+
+// A reader that finds an index finds all objects in it, also if the index is added at that moment.
+func TestAnIndexThatIsBeingAddedIsNotEmpty(t *testing.T) {
+	inWorld(t, crcache.Options{}, func(t *testing.T, w *world) {
+		w.pod(t, "team-a", "a")
+		defer w.start(t)()
+		if _, err := w.cache.GetInformer(t.Context(), &corev1.Pod{}); err != nil {
+			t.Fatal(err)
+		}
+		var list corev1.PodList
+		read := make(chan error, 1)
+		var once sync.Once
+		err := w.cache.IndexField(t.Context(), &corev1.Pod{}, "f", func(crclient.Object) []string {
+			once.Do(func() {
+				go func() { read <- w.cache.List(t.Context(), &list, crclient.MatchingFields{"f": "x"}) }()
+				for range 10000 { // the reader gets as far as it can without the index
+					goruntime.Gosched()
+				}
+			})
+			return []string{"x"}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := <-read; err != nil || len(list.Items) != 1 {
 			t.Errorf("got %v, %d Pods", err, len(list.Items))
 		}
 	})

@@ -149,21 +149,25 @@ func (v *view) list(o *crclient.ListOptions) ([]runtime.Object, error) {
 
 // items returns the items of a part, by namespace and fields.
 func (v *view) items(p *part, namespace string, selector fields.Selector) (iter.Seq2[object.Key, cache.Item[object.Object]], error) {
-	snapshot := p.informer.Snapshot()
 	if selector == nil {
-		return snapshot.Select(namespace, nil), nil
+		return p.informer.Snapshot().Select(namespace, nil), nil
 	}
 	requirements := selector.Requirements()
 	if len(requirements) == 0 || slices.ContainsFunc(requirements, func(r fields.Requirement) bool { return r.Operator == selection.NotEquals }) {
 		return nil, errors.New("non-exact field matches are not supported by the cache")
 	}
-	var found iter.Seq2[object.Key, cache.Item[object.Object]]
-	for _, r := range requirements {
+	indexes := make([]cache.Index[object.Object], len(requirements))
+	for i, r := range requirements {
 		x, err := v.index(fieldIndex(r.Field))
 		if err != nil {
 			return nil, err
 		}
-		members := x.parts[p].In(snapshot, valueIn(namespace, r.Value))
+		indexes[i] = x.parts[p]
+	}
+	snapshot := p.informer.Snapshot() // after the indexes were found: an older snapshot does not have them
+	var found iter.Seq2[object.Key, cache.Item[object.Object]]
+	for i, r := range requirements {
+		members := indexes[i].In(snapshot, valueIn(namespace, r.Value))
 		if found == nil {
 			found = members
 		} else {

@@ -66,40 +66,52 @@ func (r *registration) HasSyncedChecker() toolscache.DoneChecker { return r.sync
 // deliver returns a handler of the cache that calls one of client-go.
 func (v *view) deliver(h toolscache.ResourceEventHandler) cache.Handler[object.Object] {
 	return func(e cache.Event[object.Object]) {
-		var was, is object.Object
-		var err error
-		if e.Kind != cache.Added {
-			if was, err = v.read(e.Old); err != nil {
-				v.unreadable(e, err)
-				return
-			}
-		}
-		switch e.Kind {
-		case cache.Deleted:
-			if e.Stale {
-				h.OnDelete(decode.Tombstone(was))
-				return
-			}
-			h.OnDelete(was)
+		if e.Kind == cache.Deleted {
+			v.deliverDeletion(h, e)
 			return
-		case cache.Resync:
-			h.OnUpdate(was, was)
-			return
-		case cache.Added, cache.Updated, cache.Replaced:
 		}
-		if is, err = v.read(e.New); err != nil {
+		is, err := v.read(e.New)
+		if err != nil {
 			v.unreadable(e, err)
 			return
 		}
 		switch e.Kind {
 		case cache.Added:
 			h.OnAdd(is, e.Initial)
-		case cache.Replaced:
-			h.OnDelete(decode.Tombstone(was))
-			h.OnAdd(is, false)
-		default:
-			h.OnUpdate(was, is)
+		case cache.Resync:
+			h.OnUpdate(is, is)
+		case cache.Updated, cache.Replaced, cache.Deleted:
+			v.deliverChange(h, e, is)
 		}
+	}
+}
+
+func (v *view) deliverDeletion(h toolscache.ResourceEventHandler, e cache.Event[object.Object]) {
+	was, err := v.read(e.Old)
+	switch {
+	case err != nil:
+		v.unreadable(e, err)
+	case e.Stale:
+		h.OnDelete(decode.Tombstone(was))
+	default:
+		h.OnDelete(was)
+	}
+}
+
+// deliverChange delivers a change to is. If the state before cannot be decoded, the object is new to
+// the handler: an update needs both states.
+func (v *view) deliverChange(h toolscache.ResourceEventHandler, e cache.Event[object.Object], is object.Object) {
+	was, err := v.read(e.Old)
+	switch {
+	case err != nil:
+		v.kind.cache.log.Error(err, "the state of an object before a change cannot be decoded; its handlers get an addition",
+			"kind", v.kind.gvk.String(), "object", e.Key().String(), "event", e.Kind.String())
+		h.OnAdd(is, false)
+	case e.Kind == cache.Replaced:
+		h.OnDelete(decode.Tombstone(was))
+		h.OnAdd(is, false)
+	default:
+		h.OnUpdate(was, is)
 	}
 }
 

@@ -25,7 +25,8 @@ type count struct {
 // event is a line of "go test -json". Source: go doc test2json.
 type event struct{ Action, Package, ImportPath, Test, Output string }
 
-// read reads the events of all packages, in the order in which they began.
+// read reads the events of all packages, in the order in which they began. It reads to the end also
+// after an error: go test waits until its output is read.
 func read(from io.Reader) (counts []*count, err error) {
 	byName := map[string]*count{}
 	of := func(name string) *count {
@@ -42,6 +43,7 @@ func read(from io.Reader) (counts []*count, err error) {
 		if err := d.Decode(&e); errors.Is(err, io.EOF) {
 			return counts, nil
 		} else if err != nil {
+			_, _ = io.Copy(io.Discard, from) // the first error says what is wrong
 			return counts, fmt.Errorf("reading the output of go test: %w", err)
 		}
 		of(e.Package + e.ImportPath).add(e)

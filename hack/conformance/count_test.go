@@ -51,8 +51,12 @@ c.go:1: no
 
 func TestOutputThatIsNoneOfGoTestIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := read(strings.NewReader("go: no such module")); err == nil {
+	output := strings.NewReader("go: no such module\n" + strings.Repeat("x\n", 100_000))
+	if _, err := read(output); err == nil {
 		t.Error("no error")
+	}
+	if output.Len() > 0 {
+		t.Errorf("%d bytes are not read: go test waits for a reader", output.Len())
 	}
 }
 

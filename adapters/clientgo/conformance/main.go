@@ -177,6 +177,7 @@ func writeModfile(work, upstream string) (string, error) {
 func test(overlay, modfile string) (results map[string]string, log string, err error) {
 	c := exec.CommandContext(context.Background(), "go", "test", "-json", "-count=1", "-timeout", "2m", "-tags", "conformance", "-mod=mod",
 		"-overlay", overlay, "-modfile", modfile, "./clientgo/conformance/internal/suite")
+	c.Env = append(os.Environ(), "GOWORK=off") // a workspace takes no other go.mod
 	c.Stderr = os.Stderr
 	text, err := c.Output()
 	var failed *exec.ExitError

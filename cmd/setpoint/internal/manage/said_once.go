@@ -52,9 +52,10 @@ func sayStopped(log *slog.Logger, chosen, run []*controllers.Descriptor, choice 
 }
 
 // sayWithoutController names the kinds whose controllers --controllers leaves out of a manager of
-// all controllers. [New] logs each of the others that is not started, with its reason. A manager whose command line names its controllers one by one leaves the others to
-// another manager, and says nothing. No Event goes to the objects: this process does not know
-// which controllers run elsewhere.
+// all controllers. [New] logs each of the others that is not started, with its reason. A manager
+// whose command line names its controllers one by one leaves the others to another manager, and
+// says nothing. No Event goes to the objects: this process does not know which controllers run
+// elsewhere.
 func sayWithoutController(log *slog.Logger, chosen, run []*controllers.Descriptor, choice []string) {
 	if !slices.Contains(choice, "*") {
 		return
