@@ -87,7 +87,7 @@ func TestObjectThatCanBeDecodedAtLastIsAdded(t *testing.T) {
 	// One of the error handlers sleeps until a moment after the start of the process, which is
 	// decades later than the start of a bubble.
 	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = nil //nolint:reassign // it is the way to set them
+	utilruntime.ErrorHandlers = nil                         //nolint:reassign // it is the way to set them
 	defer func() { utilruntime.ErrorHandlers = handlers }() //nolint:reassign // as above
 	synctest.Test(t, func(t *testing.T) {
 		source := fcache.NewFakeControllerSource()
