@@ -94,10 +94,12 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	}
 	due := time.Now().Add(left)
 	err = r.jobs.Delete(ctx, object.KeyOf(job), client.IfUID(job.UID), client.Propagation(metav1.DeletePropagationForeground))
-	if err != nil && !apierrors.IsNotFound(err) {
+	switch {
+	case err == nil:
+		r.late.Observe(time.Since(due).Seconds())
+	case !apierrors.IsNotFound(err):
 		return controller.Result{}, fmt.Errorf("deleting job %s, which has finished: %w", req.Key, err)
 	}
-	r.late.Observe(time.Since(due).Seconds())
 	return controller.Result{}, nil
 }
 

@@ -13,7 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -285,5 +287,28 @@ func TestADeleteThatFailsIsTriedAgain(t *testing.T) {
 		c.start()
 		pass(2 * time.Minute)
 		c.want("after three failures")
+	})
+}
+
+// The metric is of the deletions of this controller, as that of kube-controller-manager is.
+func TestAJobThatAnotherClientDeletesFirstIsNotMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add("import", 0, 60)
+		c.add("mine", 0, 60)
+		c.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "delete" && q.Key.Name == "import" {
+				status := apierrors.NewNotFound(batchv1.Resource("jobs"), q.Key.Name).Status()
+				return &status
+			}
+			return nil
+		})
+		var metrics prometheus.Collector
+		managertest.Run(t, c.Config(), managertest.MakingMetrics(New, Defaults(), &metrics))
+		pass(2 * time.Minute)
+		const name = "ttl_after_finished_controller_job_deletion_duration_seconds"
+		if got := managertest.Series(t, metrics)[name]; got != 1 {
+			t.Errorf("%v deletions are measured, want 1", got)
+		}
 	})
 }
