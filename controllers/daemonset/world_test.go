@@ -13,7 +13,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -29,10 +28,9 @@ import (
 // cluster is a server with nodes and DaemonSets, inside of a bubble of synctest. kubelets is the
 // scheduler and all kubelets: nothing happens to Pods before it is called.
 type cluster struct {
+	*managertest.Bubble
 	t                            *testing.T
-	api                          *fakeapi.Server
 	sets, pods, nodes, revisions *fakeapi.Resource
-	client                       *client.Client
 	// broken reports which Pods fail, and slow which ones do not get ready.
 	broken, slow func(*corev1.Pod) bool
 	reconciler   *reconciler // of the last start
@@ -40,19 +38,14 @@ type cluster struct {
 
 func newCluster(t *testing.T, nodes int) *cluster {
 	t.Helper()
-	api := fakeapi.New()
+	api := managertest.NewBubble(t)
 	never := func(*corev1.Pod) bool { return false }
 	c := &cluster{
-		t: t, api: api, broken: never, slow: never,
+		Bubble: api, t: t, broken: never, slow: never,
 		sets:      api.Serve(kind, fakeapi.WithStatus()),
-		pods:      api.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}, fakeapi.WithStatus()),
+		pods:      api.Serve(managertest.Pods, fakeapi.WithStatus()),
 		nodes:     api.Serve(object.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}, fakeapi.WithStatus()),
 		revisions: api.Serve(object.Resource{Group: "apps", Version: "v1", Plural: "controllerrevisions", Kind: "ControllerRevision", Namespaced: true}),
-	}
-	api.Serve(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true})
-	var err error
-	if c.client, err = client.New(api.Config()); err != nil {
-		t.Fatal(err)
 	}
 	for i := range nodes {
 		c.put(node(i))
@@ -67,7 +60,7 @@ func (c *cluster) start(options ...func(*Options)) *managertest.Process {
 	for _, set := range options {
 		set(&o)
 	}
-	p := managertest.Run(c.t, c.api.Config(), func(mgr *manager.Manager) (manager.Runnable, error) {
+	p := managertest.Run(c.t, c.Config(), func(mgr *manager.Manager) (manager.Runnable, error) {
 		r, made, err := build(mgr, o)
 		c.reconciler = r
 		return made, err
@@ -95,7 +88,7 @@ func (c *cluster) create(change ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	c.t.Helper()
 	set := agent(change...)
 	set.UID, set.Generation = "", 0
-	made, err := client.For[*appsv1.DaemonSet](c.client).Create(c.t.Context(), set)
+	made, err := client.For[*appsv1.DaemonSet](c.Client).Create(c.t.Context(), set)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -108,7 +101,7 @@ func (c *cluster) edit(change func(*appsv1.DaemonSet)) {
 	c.t.Helper()
 	set := c.set()
 	change(set)
-	if _, err := client.For[*appsv1.DaemonSet](c.client).Update(c.t.Context(), set); err != nil {
+	if _, err := client.For[*appsv1.DaemonSet](c.Client).Update(c.t.Context(), set); err != nil {
 		c.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -236,18 +229,10 @@ func (c *cluster) wantStatus(when string, numbers ...int32) {
 }
 
 // notes returns what the Events of a reason say, sorted.
-func (c *cluster) notes(reason string) (all []string) {
+func (c *cluster) notes(reason string) []string {
 	c.t.Helper()
-	pass(time.Minute)
-	events, _, err := client.For[*eventsv1.Event](c.client).List(c.t.Context(), client.Selection{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for _, e := range events {
-		if e.Reason == reason {
-			all = append(all, e.Note)
-		}
-	}
+	managertest.Settle()
+	all := c.Notes(reason)
 	slices.Sort(all)
 	return all
 }

@@ -10,7 +10,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -57,32 +56,25 @@ func isIndexed(job *batchv1.Job) { job.Spec.CompletionMode = new(batchv1.Indexed
 
 // cluster is a server with Jobs and Pods, inside of a bubble of synctest. The test is its kubelet.
 type cluster struct {
+	*managertest.Bubble
 	t          *testing.T
-	api        *fakeapi.Server
 	jobs, pods *fakeapi.Resource
-	client     *client.Client
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	api := fakeapi.New()
-	c := &cluster{
-		t: t, api: api,
+	api := managertest.NewBubble(t)
+	return &cluster{
+		Bubble: api, t: t,
 		jobs: api.Serve(jobs, fakeapi.WithStatus()),
-		pods: api.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}, fakeapi.WithStatus()),
+		pods: api.Serve(managertest.Pods, fakeapi.WithStatus()),
 	}
-	api.Serve(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true})
-	var err error
-	if c.client, err = client.New(api.Config()); err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // start runs the controller. stop ends it.
 func (c *cluster) start() *managertest.Process {
 	c.t.Helper()
-	p := managertest.Run(c.t, c.api.Config(), managertest.Making(New, Defaults()))
+	p := managertest.Run(c.t, c.Config(), managertest.Making(New, Defaults()))
 	synctest.Wait()
 	return p
 }
@@ -90,7 +82,7 @@ func (c *cluster) start() *managertest.Process {
 // create creates a Job, as a user would.
 func (c *cluster) create(job *batchv1.Job) object.Key {
 	c.t.Helper()
-	made, err := client.For[*batchv1.Job](c.client).Create(c.t.Context(), job)
+	made, err := client.For[*batchv1.Job](c.Client).Create(c.t.Context(), job)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -103,7 +95,7 @@ func (c *cluster) edit(key object.Key, change func(*batchv1.Job)) {
 	c.t.Helper()
 	job := c.job(key)
 	change(job)
-	if _, err := client.For[*batchv1.Job](c.client).Update(c.t.Context(), job); err != nil {
+	if _, err := client.For[*batchv1.Job](c.Client).Update(c.t.Context(), job); err != nil {
 		c.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -166,21 +158,6 @@ func (c *cluster) endAll(code int32) {
 		c.end(pod, code)
 	}
 	pass(2 * time.Second)
-}
-
-// notes returns what the Events of a reason say.
-func (c *cluster) notes(reason string) (all []string) {
-	c.t.Helper()
-	events, _, err := client.For[*eventsv1.Event](c.client).List(c.t.Context(), client.Selection{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for _, e := range events {
-		if e.Reason == reason {
-			all = append(all, e.Note)
-		}
-	}
-	return all
 }
 
 // wantCounts compares the counters of a status.

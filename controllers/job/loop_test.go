@@ -48,7 +48,7 @@ func TestAJobRunsToItsEnd(t *testing.T) {
 				t.Errorf("Pod %s still has the finalizer", pod.Name)
 			}
 		}
-		if notes := c.notes(reasonCompleted); len(notes) != 1 || notes[0] != "Job completed" {
+		if notes := c.Notes(reasonCompleted); len(notes) != 1 || notes[0] != "Job completed" {
 			t.Errorf("the Events say %q", notes)
 		}
 	})
@@ -79,7 +79,7 @@ func TestFailedPodsAreReplacedLaterAndLaterUntilTheLimit(t *testing.T) {
 		if f := holds(job, batchv1.JobFailed); f == nil || f.Reason != batchv1.JobReasonBackoffLimitExceeded || holds(job, batchv1.JobFailureTarget) == nil {
 			t.Errorf("the conditions are %+v", job.Status.Conditions)
 		}
-		if notes := c.notes(batchv1.JobReasonBackoffLimitExceeded); len(notes) != 1 || notes[0] != "Job has reached the specified backoff limit" {
+		if notes := c.Notes(batchv1.JobReasonBackoffLimitExceeded); len(notes) != 1 || notes[0] != "Job has reached the specified backoff limit" {
 			t.Errorf("the Events say %q", notes)
 		}
 	})
@@ -150,8 +150,8 @@ func TestASuspendedJobHasNoPodsAndStartsAnew(t *testing.T) {
 		if holds(c.job(key), batchv1.JobSuspended) != nil || status.StartTime == nil || time.Since(status.StartTime.Time) > time.Minute {
 			t.Errorf("the status is %+v", status)
 		}
-		if len(c.notes(reasonSuspended)) != 1 || len(c.notes(reasonResumed)) != 1 {
-			t.Errorf("the Events are %q and %q", c.notes(reasonSuspended), c.notes(reasonResumed))
+		if len(c.Notes(reasonSuspended)) != 1 || len(c.Notes(reasonResumed)) != 1 {
+			t.Errorf("the Events are %q and %q", c.Notes(reasonSuspended), c.Notes(reasonResumed))
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestPodsOfAJobThatWentAreFreed(t *testing.T) {
 				}
 				c.jobs.Remove(key)
 				for _, pod := range c.all() { // the garbage collector deletes them
-					if err := client.For[*corev1.Pod](c.client).Delete(t.Context(), object.KeyOf(pod)); err != nil {
+					if err := client.For[*corev1.Pod](c.Client).Delete(t.Context(), object.KeyOf(pod)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -210,7 +210,7 @@ func TestATerminatingNamespaceIsNoFailure(t *testing.T) {
 		c.start()
 		c.create(newJob("report"))
 		pass(time.Minute)
-		if notes := c.notes("FailedCreate"); len(notes) > 0 {
+		if notes := c.Notes("FailedCreate"); len(notes) > 0 {
 			t.Errorf("the Events say %q", notes)
 		}
 	})
@@ -337,7 +337,7 @@ func TestARefusalOfPodsIsReportedAndRetriedEverLater(t *testing.T) {
 		if n := creates.Load(); n > 70 {
 			t.Errorf("%d creates in an hour, want one at most in each minute", n)
 		}
-		if notes := c.notes("FailedCreate"); len(notes) == 0 || !strings.Contains(notes[0], "exceeded quota") {
+		if notes := c.Notes("FailedCreate"); len(notes) == 0 || !strings.Contains(notes[0], "exceeded quota") {
 			t.Errorf("the Events say %q", notes)
 		}
 		allowed.Store(true)
@@ -462,7 +462,7 @@ func TestAnUnknownCompletionModeIsReportedAndDelaysNoOtherJob(t *testing.T) {
 		key := c.create(newJob("report"))
 		pass(time.Minute)
 		c.wantCounts("beside it", key, 1, 0, 0)
-		if notes := c.notes(reasonUnknownMode); len(notes) != 1 || notes[0] != "Skipped Job sync because completion mode is unknown" {
+		if notes := c.Notes(reasonUnknownMode); len(notes) != 1 || notes[0] != "Skipped Job sync because completion mode is unknown" {
 			t.Errorf("the Events say %q", notes)
 		}
 	})
@@ -487,7 +487,7 @@ func TestContainersThatRestartTooOftenHaveTheirLastWordsInAnEvent(t *testing.T) 
 		}
 		pass(5 * time.Second)
 		want := "Deleting pod " + pod.Name + " with its logs: container main has restarted 3 times and ended last with exit code 137 (OOMKilled)"
-		if notes := c.notes(reasonRestarts); len(notes) != 1 || notes[0] != want {
+		if notes := c.Notes(reasonRestarts); len(notes) != 1 || notes[0] != want {
 			t.Errorf("the Events say %q, want %q", notes, want)
 		}
 		c.wantCounts("at the end", key, 0, 0, 1)
@@ -502,7 +502,7 @@ func TestAPodThatGoesWithItsFinalizerIsCountedOnceWhileTheCacheShowsIt(t *testin
 		c.start()
 		key := c.create(newJob("report"))
 		pod := c.active()[0]
-		if err := client.For[*corev1.Pod](c.client).Delete(t.Context(), object.KeyOf(pod), client.GracePeriod(0)); err != nil {
+		if err := client.For[*corev1.Pod](c.Client).Delete(t.Context(), object.KeyOf(pod), client.GracePeriod(0)); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait() // the cache shows the deletion, and the run waits for the end of the second

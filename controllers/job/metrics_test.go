@@ -18,7 +18,7 @@ func TestMetricsCountWhatTheStatusOfJobsSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var metrics prometheus.Collector
-		managertest.Run(t, c.api.Config(), managertest.MakingMetrics(New, Defaults(), &metrics))
+		managertest.Run(t, c.Config(), managertest.MakingMetrics(New, Defaults(), &metrics))
 		synctest.Wait()
 		c.create(newJob("plain", wants(3, 3), func(j *batchv1.Job) { j.Spec.BackoffLimit = new(int32(1)) }))
 		c.create(newJob("indexed", wants(2, 2), isIndexed))

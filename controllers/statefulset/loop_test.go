@@ -132,7 +132,7 @@ func TestAnswersThatAreLostAndRefusedAreOvercome(t *testing.T) {
 					c.create(web(2, withClaims(remove, remove)))
 					c.settle()
 					c.change(func(set *appsv1.StatefulSet) { image("web:3")(set); replicas(3)(set) })
-					fault(c.api)
+					fault(c.Server)
 					for range 4 {
 						time.Sleep(5 * time.Minute)
 						c.settle()
@@ -206,7 +206,7 @@ func TestANamespaceThatTerminatesIsNoFailure(t *testing.T) {
 
 func TestALaggingCacheCreatesNoSecondPod(t *testing.T) {
 	bubble(t, func(c *cluster) {
-		c.api.LagWatches(func() time.Duration { return 3 * time.Second })
+		c.LagWatches(func() time.Duration { return 3 * time.Second })
 		c.create(web(3, parallel))
 		time.Sleep(time.Minute)
 		c.settle()
@@ -331,7 +331,7 @@ func TestAStatefulSetThatIsBeingDeletedKeepsItsPods(t *testing.T) {
 		c.create(web(2))
 		c.settle()
 		c.change(func(set *appsv1.StatefulSet) { set.Finalizers = []string{"foregroundDeletion"} })
-		if err := client.For[*appsv1.StatefulSet](c.client).Delete(c.t.Context(), object.Key{Namespace: "shop", Name: "web"}); err != nil && !apierrors.IsNotFound(err) {
+		if err := client.For[*appsv1.StatefulSet](c.Client).Delete(c.t.Context(), object.Key{Namespace: "shop", Name: "web"}); err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // the informer of StatefulSets has the deletion before that of Pods has the other one
@@ -426,9 +426,9 @@ func (c *cluster) somethingHappens(r *rand.Rand) {
 	case 7:
 		c.start()
 	case 8:
-		c.api.LoseNext(1, []string{"create", "delete", "update"}[r.IntN(3)])
+		c.LoseNext(1, []string{"create", "delete", "update"}[r.IntN(3)])
 	case 9:
-		c.api.RefuseNext(1, []string{"create", "delete", "update"}[r.IntN(3)], refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError))
+		c.RefuseNext(1, []string{"create", "delete", "update"}[r.IntN(3)], refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError))
 	default:
 		c.kubelet()
 	}

@@ -14,7 +14,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -26,10 +25,9 @@ import (
 
 // cluster is a server with StatefulSets and what they need, inside of a bubble of synctest.
 type cluster struct {
+	*managertest.Bubble
 	t                             *testing.T
-	api                           *fakeapi.Server
 	sets, pods, claims, revisions *fakeapi.Resource
-	client                        *client.Client
 	process                       *managertest.Process
 
 	mu         sync.Mutex
@@ -38,21 +36,12 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	api := fakeapi.New()
-	core := func(plural, kind string) *fakeapi.Resource {
-		return api.Serve(object.Resource{Version: "v1", Plural: plural, Kind: kind, Namespaced: true}, fakeapi.WithStatus())
-	}
-	c := &cluster{
-		t: t, api: api, sets: api.Serve(kind, fakeapi.WithStatus()),
-		pods: core("pods", "Pod"), claims: core("persistentvolumeclaims", "PersistentVolumeClaim"),
+	api := managertest.NewBubble(t)
+	return &cluster{
+		Bubble: api, t: t, sets: api.Serve(kind, fakeapi.WithStatus()),
+		pods: api.Serve(managertest.Pods, fakeapi.WithStatus()), claims: api.Serve(managertest.Claims, fakeapi.WithStatus()),
 		revisions: api.Serve(object.Resource{Group: "apps", Version: "v1", Plural: "controllerrevisions", Kind: "ControllerRevision", Namespaced: true}),
 	}
-	api.Serve(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true})
-	var err error
-	if c.client, err = client.New(api.Config()); err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // start runs the controller, after it has stopped the one that runs.
@@ -61,7 +50,7 @@ func (c *cluster) start() {
 	if c.process != nil {
 		c.process.Stop()
 	}
-	c.process = managertest.Run(c.t, c.api.Config(), managertest.Making(New, Defaults()))
+	c.process = managertest.Run(c.t, c.Config(), managertest.Making(New, Defaults()))
 	synctest.Wait()
 }
 
@@ -69,7 +58,7 @@ func (c *cluster) start() {
 func (c *cluster) create(set *appsv1.StatefulSet) {
 	c.t.Helper()
 	set.UID, set.Generation = "", 0
-	if _, err := client.For[*appsv1.StatefulSet](c.client).Create(c.t.Context(), set); err != nil {
+	if _, err := client.For[*appsv1.StatefulSet](c.Client).Create(c.t.Context(), set); err != nil {
 		c.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -83,7 +72,7 @@ func (c *cluster) change(f func(*appsv1.StatefulSet)) {
 		synctest.Wait()
 		set := c.set()
 		f(set)
-		if _, err = client.For[*appsv1.StatefulSet](c.client).Update(c.t.Context(), set); err == nil {
+		if _, err = client.For[*appsv1.StatefulSet](c.Client).Update(c.t.Context(), set); err == nil {
 			break
 		}
 	}
@@ -201,20 +190,10 @@ func (c *cluster) want(when, pods string) {
 }
 
 // notes returns what the Events of a reason say.
-func (c *cluster) notes(reason string) (all []string) {
+func (c *cluster) notes(reason string) []string {
 	c.t.Helper()
-	time.Sleep(time.Minute)
-	synctest.Wait()
-	events, _, err := client.For[*eventsv1.Event](c.client).List(c.t.Context(), client.Selection{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for _, e := range events {
-		if e.Reason == reason {
-			all = append(all, e.Note)
-		}
-	}
-	return all
+	managertest.Settle()
+	return c.Notes(reason)
 }
 
 // supervise checks each write of a Pod against the state of the server at that moment. The
