@@ -20,7 +20,7 @@ func TestMetricsShowHowManyPodsAreAndMayBeUnavailable(t *testing.T) {
 		const most, are = "statefulset_controller_statefulset_max_unavailable" + labels, "statefulset_controller_statefulset_unavailable_replicas" + labels
 		c := newCluster(t)
 		var metrics prometheus.Collector
-		managertest.Run(t, c.api.Config(), managertest.MakingMetrics(New, Defaults(), &metrics))
+		managertest.Run(t, c.Config(), managertest.MakingMetrics(New, Defaults(), &metrics))
 		want := func(when string, wantMost, wantAre float64) {
 			t.Helper()
 			got := managertest.Series(t, metrics)
