@@ -173,7 +173,8 @@ func writeModfile(work, upstream string) (string, error) {
 	return path, os.WriteFile(filepath.Join(work, "go.sum"), sums, 0o600) //nolint:gosec // as above
 }
 
-// test runs the tests and returns the result of each, "pass", "fail" or "skip", and their output.
+// test runs the tests and returns the result of each, "pass", "fail", "skip", or "run" for one that
+// did not end, and their output.
 func test(overlay, modfile string) (results map[string]string, log string, err error) {
 	c := exec.CommandContext(context.Background(), "go", "test", "-json", "-count=1", "-timeout", "2m", "-tags", "conformance", "-mod=mod",
 		"-overlay", overlay, "-modfile", modfile, "./clientgo/conformance/internal/suite")
@@ -193,9 +194,9 @@ func test(overlay, modfile string) (results map[string]string, log string, err e
 		}
 		log += event.Output
 		switch event.Action {
-		case "pass", "fail", "skip":
+		case "run", "pass", "fail", "skip":
 			if event.Test != "" && !strings.Contains(event.Test, "/") {
-				results[event.Test] = event.Action
+				results[event.Test] = event.Action // it stays "run" if the process ends within the test
 			}
 		}
 	}
