@@ -32,7 +32,12 @@ import (
 // server. The objects must have a resourceVersion that is a decimal number, and unstructured
 // objects need an example with apiVersion and kind.
 func NewSharedIndexInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) *Informer {
-	o := Options{ResyncPeriod: resync, Indexers: indexers}
+	return NewSharedIndexInformerWithOptions(lw, example, Options{ResyncPeriod: resync, Indexers: indexers})
+}
+
+// NewSharedIndexInformerWithOptions is as [NewSharedIndexInformer], with options. The ListerWatcher
+// gets their selectors; it has its namespace itself.
+func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.Object, o Options) *Informer {
 	if v := reflect.ValueOf(example); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return newInformer(source{err: errors.New("making an informer of a ListerWatcher: no example of its objects given")}, o)
 	}
@@ -145,7 +150,11 @@ func (b *watchBody) Close() error {
 
 // send writes the events of a watch until it ends.
 func (t *listerTransport) send(ctx context.Context, w watch.Interface, ended <-chan struct{}, out *io.PipeWriter) {
-	defer w.Stop()
+	defer func() {
+		w.Stop()
+		for range w.ResultChan() { // a filter of watches blocks on the event that nobody takes
+		}
+	}()
 	for {
 		select {
 		case event, ok := <-w.ResultChan():

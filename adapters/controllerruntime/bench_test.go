@@ -41,6 +41,7 @@ func BenchmarkCaches(b *testing.B) {
 	for _, side := range []*side{
 		{name: peerName, build: crcache.New},
 		{name: "NewCache", build: controllerruntime.NewCache},
+		{name: "NewInformer", build: withNewInformer},
 	} {
 		side.config, side.peer = config, peer
 		b.Run(side.name, side.run)
@@ -76,6 +77,12 @@ func (s *side) run(b *testing.B) {
 			s.list(b, podload.NamespaceOf(i), shared)
 		}))
 	}
+}
+
+// withNewInformer makes controller-runtime's cache with the informers of this package.
+func withNewInformer(config *rest.Config, o crcache.Options) (crcache.Cache, error) {
+	o.NewInformer = controllerruntime.NewInformer
+	return crcache.New(config, o)
 }
 
 // firstSync measures caches from their start until they have all Pods. The last of them stays for
