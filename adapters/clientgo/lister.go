@@ -152,7 +152,7 @@ func (b *watchBody) Close() error {
 func (t *listerTransport) send(ctx context.Context, w watch.Interface, ended <-chan struct{}, out *io.PipeWriter) {
 	defer func() {
 		w.Stop()
-		for range w.ResultChan() { // a filter of watches blocks on the event that nobody takes
+		for range w.ResultChan() { // a filter of watches blocks on the event that no reader takes
 		}
 	}()
 	for {
