@@ -28,6 +28,8 @@ func (x *command) complete(c *cobra.Command) {
 		switch {
 		case len(args) > 1, len(args) == 1 && strings.Contains(args[0], "/"):
 			return nil, noFiles // the object is named
+		case strings.Contains(toComplete, ","):
+			return nil, noFiles // one object, no list
 		case len(args) == 1:
 			return completion.After("", objects(args[0]), toComplete), noFiles
 		case slash:
