@@ -5,6 +5,7 @@ package podload
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -42,7 +43,7 @@ func Serve(b *testing.B) *rest.Config {
 	if err != nil {
 		b.Fatal(err)
 	}
-	server := exec.Command(program)
+	server := exec.CommandContext(context.WithoutCancel(b.Context()), program) // the cleanup ends it, in order
 	server.Env = append(os.Environ(), asServer+"=1")
 	server.Stderr = os.Stderr
 	in, err := server.StdinPipe()
