@@ -229,7 +229,7 @@ func (s *story) least() int {
 	return nodes - (nodes*30+99)/100
 }
 
-// settle waits until all nodes have an available Pod of the last template.
+// settle waits until all nodes have an available Pod of the last template, and the status says so.
 func (s *story) settle() {
 	s.Helper()
 	controlplanetest.Await(s.T, s.process, s.key, "the DaemonSet is at rest", func(set *appsv1.DaemonSet) bool {
@@ -242,6 +242,23 @@ func (s *story) settle() {
 		}
 		return is.ObservedGeneration == set.Generation && is.DesiredNumberScheduled == want && is.UpdatedNumberScheduled == want &&
 			is.NumberAvailable == want && is.NumberMisscheduled == 0
+	})
+	// The status may be from before the last disturbance. The Pods of the server are not.
+	controlplanetest.Eventually(s.T, "each node has a ready Pod", func() bool {
+		all, _, err := client.For[*corev1.Pod](s.cluster.Client).List(s.Context(), client.Selection{Namespace: s.key.Namespace})
+		if err != nil {
+			s.Fatal(err)
+		}
+		serves := map[string]bool{}
+		for _, o := range all {
+			serves[nodeOf(&o.Spec)] = serves[nodeOf(&o.Spec)] || podstate.Active(o) && podstate.Ready(o)
+		}
+		for node, in := range s.in {
+			if in && !serves[node] {
+				return false
+			}
+		}
+		return true
 	})
 }
 

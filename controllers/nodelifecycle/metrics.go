@@ -63,6 +63,7 @@ func (c *counts) looked(zones []census, took time.Duration) {
 // evicted counts a node that was given a NoExecute taint.
 func (c *counts) evicted(zone string) { c.evictions.WithLabelValues(zoneLabel(zone)).Inc() }
 
-// zoneLabel returns the value of the label for a zone, which has a NUL between region and zone.
+// zoneLabel returns the value of the label for a zone, such as "eu:1". Upstream has a NUL between the colons, with which
+// grep takes a page of metrics for a binary file.
 // Source: k8s.io/component-helpers/node/topology, GetZoneKey.
-func zoneLabel(zone string) string { return strings.Replace(zone, "/", ":\x00:", 1) }
+func zoneLabel(zone string) string { return strings.Replace(zone, "/", ":", 1) }

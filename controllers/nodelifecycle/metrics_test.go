@@ -38,7 +38,7 @@ func TestMetricsCountTheNodesOfZonesAndTheirEvictions(t *testing.T) {
 			t.Helper()
 			got := managertest.Series(t, metrics)
 			for name, value := range all {
-				if has, ok := got[name+`{zone="eu:\x00:1"}`]; !ok || has != value {
+				if has, ok := got[name+`{zone="eu:1"}`]; !ok || has != value {
 					t.Errorf("%s %s is %v, want %v", when, name, has, value)
 				}
 			}
