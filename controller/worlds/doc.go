@@ -3,8 +3,8 @@
 
 // Package worlds is for controllers of things that no API server holds: buckets of a cloud, volumes
 // at a node, devices. There a controller compares two worlds. The desired world is what objects ask
-// for. The actual world is what exists outside, and the controller has only looked at it, and some
-// time ago.
+// for. The actual world is what exists outside; what the controller knows of it is from the last
+// observation, and may be old.
 //
 //	objects ─▶ desired ─┐
 //	                    ├─▶ difference ─▶ operation ─▶ done, not done, or uncertain

@@ -14,8 +14,7 @@ import (
 
 // Annotation is on Nodes whose kubelet leaves attaching to this controller. The value does not
 // matter.
-// Source: k8s.io/kubernetes/pkg/volume/util, ControllerManagedAttachAnnotation.
-const Annotation = "volumes.kubernetes.io/controller-managed-attach-detach"
+const Annotation = attachable.Annotation
 
 // AttachmentName returns the name of the VolumeAttachment of a volume at a node. External attachers
 // and drivers find it by this name.

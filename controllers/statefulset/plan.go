@@ -60,8 +60,8 @@ type plan struct {
 	reasons []controller.Reason
 	failure error // why the rollout cannot be planned
 
-	// unavailable is how many wanted Pods are not available, for the metric. A run has it that
-	// gets as far as the rollout.
+	// unavailable is how many wanted Pods are not available, for the metric. It is nil if the
+	// run ends before the rollout.
 	unavailable *int
 }
 

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/internal/attachable"
 )
 
 // ManagedLabel, with the value "true", marks the Nodes that are simulated. A Node
@@ -80,7 +82,7 @@ func newNode(i int, opts Options) (*corev1.Node, error) {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        name,
-			Annotations: map[string]string{attachAnnotation: "true"},
+			Annotations: map[string]string{attachable.Annotation: "true"},
 			Labels: map[string]string{
 				ManagedLabel:                   "true",
 				corev1.LabelHostname:           name,

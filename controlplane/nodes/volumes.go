@@ -15,13 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/setpoint-io/setpoint/internal/attachable"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
-
-// attachAnnotation is on Nodes whose kubelet leaves attaching volumes to the attach-detach
-// controller.
-// Source: k8s.io/kubernetes/pkg/volume/util, ControllerManagedAttachAnnotation.
-const attachAnnotation = "volumes.kubernetes.io/controller-managed-attach-detach"
 
 // reasonNotMounted is the reason of the Event of a Pod whose volumes are waited for.
 // Source: k8s.io/kubernetes/pkg/kubelet/events, FailedMountVolume.
@@ -89,10 +85,10 @@ func (s *simulation) announce(ctx context.Context, state *nodeState, node *corev
 
 // leaveAttaching sets the annotation on a simulated Node of an earlier run that does not have it.
 func (s *simulation) leaveAttaching(ctx context.Context, node *corev1.Node) error {
-	if _, ok := node.Annotations[attachAnnotation]; ok || !simulated(node) {
+	if _, ok := node.Annotations[attachable.Annotation]; ok || !simulated(node) {
 		return nil
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, attachAnnotation)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, attachable.Annotation)
 	_, err := s.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("annotating node %s: %w", node.Name, err)

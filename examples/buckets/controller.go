@@ -23,7 +23,7 @@ const (
 	cleanup = "example.com/bucket" // the finalizer: the bucket goes before the ConfigMap
 
 	callLimit = 10 * time.Second // of one call of the cloud
-	recheck   = 10 * time.Minute // after which a bucket is looked at again
+	recheck   = 10 * time.Minute // after which a bucket is observed again
 )
 
 type reconciler struct {

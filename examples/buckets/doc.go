@@ -18,7 +18,7 @@
 //   - After a call without an answer, the operator looks at the bucket before it does anything else.
 //   - A call that fails is tried again with growing delay, for each bucket by itself. A change of the
 //     ConfigMap does not shorten the delay.
-//   - A bucket that changes outside is noticed: each is looked at again every ten minutes.
+//   - A bucket that changes outside is noticed: each is observed again every ten minutes.
 //   - A finalizer keeps the ConfigMap until its bucket is gone.
 //
 // The files:

@@ -12,6 +12,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// Annotation is on Nodes whose kubelet leaves attaching volumes to the attach-detach controller. The
+// value does not matter.
+// Source: k8s.io/kubernetes/pkg/volume/util, ControllerManagedAttachAnnotation.
+const Annotation = "volumes.kubernetes.io/controller-managed-attach-detach"
+
 // Names of plugins whose volumes are attached, as unique names of volumes begin with them.
 // Source: k8s.io/kubernetes/pkg/volume/{csi,fc,iscsi}.
 const (
