@@ -59,7 +59,7 @@ CONTROLPLANE ?= yes
 # Arguments of `make up`, `make bench` and `make conformance`, such as ARGS='--nodes 10'.
 ARGS ?=
 
-MODULES := . controlplane adapters $(patsubst %/go.mod,%,$(wildcard bench/go.mod)) generate release tools
+MODULES := . controlplane adapters browser $(patsubst %/go.mod,%,$(wildcard bench/go.mod)) generate release tools
 TESTED  := $(filter-out . tools,$(MODULES))
 
 # What tests against a real API server start. They are built first, always.
