@@ -14,6 +14,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/explain"
+	"github.com/setpoint-io/setpoint/explain/gather"
 	"github.com/setpoint-io/setpoint/internal/cli"
 )
 
@@ -86,16 +87,16 @@ func (x *command) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	record := recordOf(ctx, c, config, x.manager)
+	g := gather.Gatherer{Client: c, Record: recordOf(ctx, c, config, x.manager)}
 	before := ""
 	for {
-		facts, err := gather(ctx, c, found, record)
+		facts, err := g.Facts(ctx, found.resource, found.key)
 		if err != nil {
 			return err
 		}
 		answer := explain.Tell(facts)
 		if answer.Code == explain.CodeGone && len(answer.Chain) == 0 && before == "" {
-			return found.missing(ctx, c, answer.Unknown)
+			return found.missing(ctx, g, answer.Unknown)
 		}
 		if answer.Sentence != before {
 			if err := x.print(&answer); err != nil {

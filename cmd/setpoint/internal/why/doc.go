@@ -4,9 +4,8 @@
 // Package why is the command "setpoint explain".
 //
 //	command.go   flags in, an answer out
-//	object.go    which object the arguments name, and its state
-//	around.go    what the object owns, and Events about it
-//	record.go    the entries about it in the record of runs of the cluster's manager
+//	object.go    which object the arguments name
+//	record.go    the record of runs of the cluster's manager
 //
-// The command reads all of it with the credentials of the kubeconfig. Package explain makes the answer.
+// Package gather collects the facts with the credentials of the kubeconfig. Package explain makes the answer.
 package why

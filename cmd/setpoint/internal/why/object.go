@@ -9,12 +9,9 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/explain/gather"
 	"github.com/setpoint-io/setpoint/internal/discovery"
-	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/internal/nearest"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -63,33 +60,16 @@ func (x *command) find(ctx context.Context, c *client.Client, kind, name string)
 	return f, nil
 }
 
-// state returns the object as the server has it; nil if it does not exist.
-func (f found) state(ctx context.Context, c *client.Client) (map[string]any, error) {
-	o, err := client.ForResource[*unstructured.Unstructured](c, f.resource).Get(ctx, f.key)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading %s %s: %w", f.resource.Kind, f.key, err)
-	}
-	return o.Object, nil
-}
-
 // mostNames is how many objects are listed to find a similar name.
 const mostNames = 500
 
 // missing is the error for an object that does not exist and of which no record knows.
-func (f found) missing(ctx context.Context, c *client.Client, unknown []string) error {
+func (f found) missing(ctx context.Context, g gather.Gatherer, unknown []string) error {
 	text := fmt.Sprintf("%s %s does not exist", f.resource.Kind, f.key)
 	if len(unknown) == 0 {
 		text += ", and the record of the manager does not have it"
 	}
-	var names []string
-	items, _, err := list(ctx, c, query{resource: f.resource}, f.key.Namespace, mostNames)
-	if err == nil {
-		for _, item := range items {
-			names = append(names, jsontree.Tree{Value: item}.Text("metadata", "name"))
-		}
+	if names, err := g.Names(ctx, f.resource, f.key.Namespace, mostNames); err == nil {
 		if near := nearest.Name(f.key.Name, names); near != "" {
 			text += fmt.Sprintf("; did you mean %q?", near)
 		}

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package why
+package gather
 
 import (
 	"context"
@@ -82,13 +82,12 @@ func selectorOf(s jsontree.Tree) string {
 }
 
 // below returns what is below an object, each after its owner, and what could not be read.
-func below(ctx context.Context, c *client.Client, f found, state map[string]any) (all []explain.Part, unread []string) {
+func (g Gatherer) below(ctx context.Context, r object.Resource, key object.Key, state map[string]any) (all []explain.Part, unread []string) {
 	o := jsontree.Tree{Value: state}
 	var candidates []explain.Part
 	chosen := map[string]bool{}
-	for _, q := range queriesFor(f.resource, o) {
-		namespace := f.key.Namespace
-		items, more, err := list(ctx, c, q, namespace, mostBelow)
+	for _, q := range queriesFor(r, o) {
+		items, more, err := list(ctx, g.Client, q, key.Namespace, mostBelow)
 		if err != nil {
 			unread = append(unread, fmt.Sprintf("%s below it: %v", q.resource.Plural, err))
 			continue
@@ -135,6 +134,15 @@ func identify(r object.Resource, state map[string]any) runs.Object {
 
 func kindOf(r object.Resource) event.Kind {
 	return event.Kind{Group: r.Group, Version: r.Version, Kind: r.Kind, Resource: r.Plural, Namespaced: r.Namespaced}
+}
+
+// Names returns the names of the first objects of a kind in a namespace, at most so many.
+func (g Gatherer) Names(ctx context.Context, r object.Resource, namespace string, most int) (names []string, err error) {
+	items, _, err := list(ctx, g.Client, query{resource: r}, namespace, most)
+	for _, item := range items {
+		names = append(names, jsontree.Tree{Value: item}.Text("metadata", "name"))
+	}
+	return names, err
 }
 
 // list returns the first objects of a query, and whether there are more.

@@ -1,0 +1,47 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/setpoint-io/setpoint/explain"
+	"github.com/setpoint-io/setpoint/internal/jsontree"
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// mostEvents is how many Events are shown.
+const mostEvents = 8
+
+// eventsAbout returns the newest Events about an object.
+func (g Gatherer) eventsAbout(ctx context.Context, key object.Key, uid types.UID) ([]explain.Event, error) {
+	items, _, err := list(ctx, g.Client, query{resource: events, fields: "involvedObject.uid=" + string(uid)}, key.Namespace, mostBelow)
+	if err != nil {
+		return nil, err
+	}
+	var all []explain.Event
+	for _, item := range items {
+		o := jsontree.Tree{Value: item}
+		all = append(all, explain.Event{
+			Last: lastOf(o), Type: o.Text("type"), Reason: o.Text("reason"), Note: o.Text("message"),
+			Count: int(max(o.Number(0, "count"), o.Number(1, "series", "count"))), Source: o.Text("source", "component"),
+		})
+	}
+	slices.SortStableFunc(all, func(a, b explain.Event) int { return b.Last.Compare(a.Last) })
+	return all[:min(len(all), mostEvents)], nil
+}
+
+// lastOf returns when an Event happened the last time. Two generations of the API have it in other fields.
+func lastOf(o jsontree.Tree) (last time.Time) {
+	for _, path := range [][]string{{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}, {"metadata", "creationTimestamp"}} {
+		if at, err := time.Parse(time.RFC3339Nano, o.Text(path...)); err == nil && at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
