@@ -121,7 +121,8 @@ func (c caller) get(t *testing.T, url string) (int, string) {
 // was asked.
 type judge struct {
 	*fakeapi.Server
-	asked chan authorizationv1.SubjectAccessReviewSpec
+	asked  chan authorizationv1.SubjectAccessReviewSpec
+	decide func(authorizationv1.SubjectAccessReviewSpec) bool // nil: by the group
 }
 
 func (j *judge) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -143,6 +144,9 @@ func (j *judge) RoundTrip(r *http.Request) (*http.Response, error) {
 	j.asked <- review.Spec
 	for _, group := range review.Spec.Groups {
 		review.Status.Allowed = review.Status.Allowed || group == "monitoring"
+	}
+	if j.decide != nil {
+		review.Status.Allowed = j.decide(review.Spec)
 	}
 	if raw, err = review.Marshal(); err != nil {
 		return nil, err

@@ -42,7 +42,9 @@ func TestInAClusterCertificatesOfItsAuthorityAreBelievedAndItsRolesSayWhoSeesWha
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 	}))
 	l := listen(t)
-	run(t, broken(t, config, manager.Serve(l, serving.Options{Authentication: serving.Authentication{Lookup: serving.NeedLookup}})))
+	m := broken(t, config, manager.Serve(l, serving.Options{Authentication: serving.Authentication{Lookup: serving.NeedLookup}}))
+	recordARollout(m.Runs())
+	run(t, m)
 	base := "https://" + l.Addr().String()
 	waitFor(t, "the manager to be ready", func() bool { code, _ := ask(t, base+"/readyz", ""); return code == http.StatusOK })
 
@@ -90,6 +92,8 @@ func TestInAClusterCertificatesOfItsAuthorityAreBelievedAndItsRolesSayWhoSeesWha
 			return false
 		})
 	}
+
+	checkRightsInACluster(t, cluster, base, ours)
 
 	// What API servers publish later counts without a restart.
 	maps := client.For[*corev1.ConfigMap](cluster.Client)

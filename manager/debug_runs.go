@@ -5,6 +5,7 @@ package manager
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,9 +26,10 @@ import (
 // runsPage is the answer of /debug/runs in JSON.
 type runsPage struct {
 	Stats   runs.Stats  `json:"stats"`
-	Present []runs.Run  `json:"present"` // the last runs of their keys, if they state reasons
-	Runs    []tracedRun `json:"runs"`    // the newest first
-	More    bool        `json:"more"`    // there are more runs than the limit
+	Present []runs.Run  `json:"present"`          // the last runs of their keys, if they state reasons
+	Runs    []tracedRun `json:"runs"`             // the newest first
+	More    bool        `json:"more"`             // there are more runs than the limit
+	Hidden  int         `json:"hidden,omitempty"` // objects that are not named, as the user may not get them
 }
 
 // tracedRun is a run with what led to it.
@@ -48,6 +50,11 @@ func (m *Manager) debugRuns(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, serving.Printable(err.Error()), http.StatusBadRequest)
 		return
 	}
+	sight, err := m.sightOf(r, q.Object)
+	if err != nil {
+		refuseSight(w, err)
+		return
+	}
 	loops := []string{""} // all
 	if name := parameters.Get("controller"); name != "" {
 		loops = nil
@@ -60,6 +67,7 @@ func (m *Manager) debugRuns(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	page := m.findRuns(loops, q, parameters.Has("origins"))
+	page.hide(r.Context(), sight)
 	if parameters.Get("format") == "json" {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -119,6 +127,19 @@ func (m *Manager) findRuns(loops []string, q runs.Query, origins bool) runsPage 
 	return page
 }
 
+// hide takes out of the page what its user may not see.
+func (p *runsPage) hide(ctx context.Context, s *sight) {
+	for i := range p.Present {
+		s.hideIn(ctx, &p.Present[i])
+	}
+	p.Present = slices.DeleteFunc(p.Present, func(run runs.Run) bool { return len(run.Reasons) == 0 })
+	for i := range p.Runs {
+		s.hideIn(ctx, &p.Runs[i].Run)
+		s.hideOrigins(ctx, p.Runs[i].Origins)
+	}
+	p.Hidden = s.hidden
+}
+
 // write writes the page for people.
 func (p *runsPage) write(w io.Writer) {
 	fmt.Fprintf(w, "%d runs recorded; %d of %d bytes in use; ", p.Stats.Runs, p.Stats.Bytes, p.Stats.Limit)
@@ -126,6 +147,9 @@ func (p *runsPage) write(w io.Writer) {
 		fmt.Fprintf(w, "nothing is missing\n")
 	} else {
 		fmt.Fprintf(w, "runs before %s are missing\n", clock(p.Stats.Since))
+	}
+	if p.Hidden > 0 {
+		fmt.Fprintf(w, "%d objects are not named: the user may not get them\n", p.Hidden)
 	}
 	if len(p.Present) > 0 {
 		fmt.Fprintf(w, "\nNOT DONE, AND WHY\n")

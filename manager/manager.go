@@ -49,6 +49,7 @@ type Manager struct {
 
 	runs      *runs.Record // nil: runs are not recorded
 	runsBytes int
+	kinds     kinds // for the rights of users who see runs
 
 	startInterval   time.Duration
 	disabledMetrics []string
@@ -130,6 +131,7 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
 	m.factory = cache.NewFactory(m.client, m.log)
+	m.kinds.discover = m.client.Discover
 	if m.runsBytes != 0 {
 		if m.runs, err = runs.New(m.runsBytes); err != nil {
 			return nil, fmt.Errorf("making a manager: %w", err)

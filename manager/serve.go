@@ -30,8 +30,9 @@ type asked struct {
 }
 
 // Serve makes the manager serve pages on a listener while it runs: /healthz, /livez and /readyz,
-// with a path below them for each check, for every client; /metrics, /debug/controllers and
-// /debug/informers for users with the right. Package serving says how users are known. Config,
+// with a path below them for each check, for every client; /metrics, /debug/controllers,
+// /debug/informers and /debug/runs for users with the right. A user with the right to get the path /debug/runs/objects
+// sees in /debug/runs what is about an object that the user may get. Package serving says how users are known. Config,
 // ClientOptions and Log of the options are the manager's unless they are given. Run closes the
 // listener.
 func Serve(l net.Listener, o serving.Options) Option {
@@ -72,7 +73,7 @@ func (m *Manager) addPages(s *serving.Server) {
 	s.Health("/readyz", "whether it works, or could take over at once; ?verbose lists the checks", m.health.Handler("readyz", m.ready()...))
 	s.Page("/metrics", "for Prometheus", m.metrics())
 	s.Page("/debug/controllers", "the keys of each controller, and what fails; ?controller=NAME, ?limit=N", http.HandlerFunc(m.debugControllers))
-	s.Page("/debug/runs", "what controllers did and why; ?controller=NAME, ?key=KEY, ?kind=KIND&name=NAME, ?origins, ?format=json, ?limit=N", http.HandlerFunc(m.debugRuns))
+	s.PageInParts(runsPath, objectsPath, "what controllers did and why; ?controller=NAME, ?key=KEY, ?kind=KIND&name=NAME, ?origins, ?format=json, ?limit=N", http.HandlerFunc(m.debugRuns))
 	s.Page("/debug/informers", "what the informers hold, and what keeps them from being current", http.HandlerFunc(m.debugInformers))
 }
 

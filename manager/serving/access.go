@@ -47,15 +47,16 @@ type access struct {
 	tokens       *client.Client // for TokenReviews
 	rights       *client.Client // for SubjectAccessReviews
 	reviews      *reviews
+	objects      *reviews // those about rights on objects: they must not replace answers about pages
 	log          *slog.Logger
 
 	mu   sync.Mutex
 	said time.Time // when a failure of reviews was logged last
 }
 
-// guard serves a page to users who may get its path. It stands before handlers of few paths, so
-// that strangers do not choose the questions to the API server and the answers that are kept.
-func (a *access) guard(next http.Handler) http.Handler {
+// guard serves a page to users who may get its path, or the path part if there is one. It stands before handlers of
+// few paths, so that strangers do not choose the questions to the API server and the answers that are kept.
+func (a *access) guard(next http.Handler, part string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, doubt := a.certificates.identify(r)
 		token := bearerToken(r)
@@ -64,20 +65,35 @@ func (a *access) guard(next http.Handler) http.Handler {
 			http.Error(w, Printable(a.wanted(doubt)), http.StatusUnauthorized)
 			return
 		}
-		switch answer := a.ask(r.Context(), who, token, r.URL.Path); answer.code {
-		case http.StatusOK:
-			next.ServeHTTP(w, r)
-		case http.StatusUnauthorized:
-			http.Error(w, "the API server does not know this token, or no longer", answer.code)
-		case http.StatusForbidden:
-			http.Error(w, fmt.Sprintf("User %q cannot get path %q; a ClusterRole with nonResourceURLs grants it", answer.user, r.URL.Path), answer.code)
-		case http.StatusTooManyRequests:
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "the API server is being asked about others who ask here; try again later", answer.code)
-		default:
-			http.Error(w, "the API server did not say whether you may see this", http.StatusInternalServerError)
+		answer := a.ask(r.Context(), who, token, r.URL.Path)
+		if answer.code == http.StatusForbidden && part != "" {
+			answer = a.ask(r.Context(), who, token, part)
 		}
+		if answer.code == http.StatusOK {
+			next.ServeHTTP(w, withViewer(r, &Viewer{access: a, who: who, token: token}))
+			return
+		}
+		refuse(w, r.URL.Path, part, answer)
 	})
+}
+
+// refuse answers a request of a user who may see nothing of a page.
+func refuse(w http.ResponseWriter, path, part string, answer answer) {
+	switch answer.code {
+	case http.StatusUnauthorized:
+		http.Error(w, "the API server does not know this token, or no longer", answer.code)
+	case http.StatusForbidden:
+		also := ""
+		if part != "" {
+			also = fmt.Sprintf(" and cannot get path %q", part)
+		}
+		http.Error(w, fmt.Sprintf("User %q cannot get path %q%s; a ClusterRole with nonResourceURLs grants it", answer.user, path, also), answer.code)
+	case http.StatusTooManyRequests:
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "the API server is being asked about others who ask here; try again later", answer.code)
+	default:
+		http.Error(w, "the API server did not say whether you may see this", http.StatusInternalServerError)
+	}
 }
 
 func bearerToken(r *http.Request) string {
@@ -141,12 +157,15 @@ func (a *access) review(ctx context.Context, who *user, token, path string) (ans
 			return answer{code: http.StatusUnauthorized}, nil
 		}
 	}
-	may, err := client.For[*authorizationv1.SubjectAccessReview](a.rights).Create(ctx, &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: who.Name, UID: who.UID, Groups: who.Groups, Extra: who.Extra,
-			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"},
-		},
+	return a.reviewRight(ctx, who, authorizationv1.SubjectAccessReviewSpec{
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"},
 	})
+}
+
+// reviewRight asks the API server whether a user has the right of a review.
+func (a *access) reviewRight(ctx context.Context, who *user, of authorizationv1.SubjectAccessReviewSpec) (answer, error) {
+	of.User, of.UID, of.Groups, of.Extra = who.Name, who.UID, who.Groups, who.Extra
+	may, err := client.For[*authorizationv1.SubjectAccessReview](a.rights).Create(ctx, &authorizationv1.SubjectAccessReview{Spec: of})
 	if err != nil {
 		return answer{}, err
 	}

@@ -72,8 +72,8 @@ const (
 // newAccess returns what decides which user may see a page.
 func newAccess(o *Options, log *slog.Logger) (*access, error) {
 	how := &o.Authentication
-	a := &access{log: log, reviews: newReviews()}
-	a.reviews.lasts = how.Remember
+	a := &access{log: log, reviews: newReviews(), objects: newReviews()}
+	a.reviews.lasts, a.objects.lasts = how.Remember, how.Remember
 	for _, own := range []struct {
 		config *rest.Config
 		client **client.Client

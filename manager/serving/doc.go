@@ -18,6 +18,9 @@
 // remembers its answers for ten seconds. The process needs the rights that [Rights] and, with
 // [Authentication.Lookup], [LookupRights] return.
 //
+// A page about objects may show each user a part of it: [Server.PageInParts] serves it to users with a weaker right, and
+// the handler finds out by [ViewerOf] which objects the user may get.
+//
 // With [Options.Plain] there is no TLS, and every client of this machine may see everything.
 // The server then refuses requests from pages of others in a browser.
 //

@@ -121,7 +121,7 @@ func FuzzReviewAnswer(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := &access{tokens: c, rights: c, reviews: newReviews(), log: slog.New(slog.DiscardHandler)}
+		a := &access{tokens: c, rights: c, reviews: newReviews(), objects: newReviews(), log: slog.New(slog.DiscardHandler)}
 		got := a.ask(context.Background(), nil, "token", "/metrics")
 		switch got.code {
 		case http.StatusOK:

@@ -49,9 +49,9 @@ func New(l net.Listener, o Options) (*Server, error) {
 		return nil, fmt.Errorf("serving on %s: %w", l.Addr(), err)
 	}
 	_, guard := s.guards()
-	s.mux.Handle("GET /{$}", guard(http.HandlerFunc(s.index)))
+	s.mux.Handle("GET /{$}", guard(http.HandlerFunc(s.index), ""))
 	if o.Profiling {
-		s.addProfiles(guard)
+		s.addProfiles(func(h http.Handler) http.Handler { return guard(h, "") })
 	}
 	return s, nil
 }
@@ -119,9 +119,13 @@ func (s *Server) Health(path, about string, h http.Handler) {
 
 // Page adds a page for users with the right to get its path. about is its line in the index.
 // Two pages of one path are a panic, as in [http.ServeMux].
-func (s *Server) Page(path, about string, h http.Handler) {
+func (s *Server) Page(path, about string, h http.Handler) { s.PageInParts(path, "", about, h) }
+
+// PageInParts adds a page as Page does. Users with the right to get the path part reach the handler too: it uses
+// [ViewerOf] to find out which parts of the page they may see. No page needs to exist at that path.
+func (s *Server) PageInParts(path, part, about string, h http.Handler) {
 	_, guard := s.guards()
-	s.mux.Handle("GET "+path, guard(h))
+	s.mux.Handle("GET "+path, guard(h, part))
 	s.rows = append(s.rows, row{path, about})
 }
 
