@@ -21,6 +21,14 @@
 // end the wait, the objects below that are in trouble, two writers that fight about a field, keys that run without effect,
 // the field managers with their fields, and Events.
 //
+// # What happened
+//
+// [WhatHappened] answers another question: what changed in a namespace within the last minutes. It joins recorded writes,
+// the managedFields of objects and Events to groups, each with what began it, such as "rollout of web". Objects that do not
+// exist any more are named as long as the record has them.
+//
+// # What is inferred
+//
 // Inferred facts are marked: if no record has the author of a change, the managedFields of the object name "probably" the
 // author. Facts that are not known have lines of their own: [Answer].Unknown.
 package explain

@@ -17,8 +17,11 @@ import (
 // mostPaths is how many fields of one owner are named.
 const mostPaths = 6
 
-// owners returns the field managers of an object with the fields that they own, the newest first.
-func owners(state map[string]any) (all []FieldOwner) {
+// owners returns the field managers of an object with the first fields that they own, the newest first.
+func owners(state map[string]any) []FieldOwner { return ownersOf(state, mostPaths) }
+
+// ownersOf returns the field managers of an object, each with some of the fields that it owns, the newest first.
+func ownersOf(state map[string]any, most int) (all []FieldOwner) {
 	for _, m := range (jsontree.Tree{Value: state}).List("metadata", "managedFields") {
 		o := FieldOwner{Manager: m.Text("manager"), Operation: m.Text("operation"), Subresource: m.Text("subresource")}
 		if at, err := time.Parse(time.RFC3339, m.Text("time")); err == nil {
@@ -26,7 +29,7 @@ func owners(state map[string]any) (all []FieldOwner) {
 		}
 		fields, _ := m.At("fieldsV1").Value.(map[string]any)
 		paths := pathsOf(fields, "", 0, nil)
-		o.Fields = paths[:min(len(paths), mostPaths)]
+		o.Fields = paths[:min(len(paths), most)]
 		o.More = len(paths) - len(o.Fields)
 		all = append(all, o)
 	}
@@ -128,8 +131,8 @@ func writerOf(state map[string]any, at time.Time) (FieldOwner, bool) {
 
 // text describes an owner's fields.
 func (o *FieldOwner) text() string {
-	text := strings.Join(o.Fields, ", ")
-	if o.More > 0 {
+	text := strings.Join(o.Fields[:min(len(o.Fields), mostPaths)], ", ")
+	if o.More > 0 || len(o.Fields) > mostPaths {
 		text += " and more"
 	}
 	return cmp.Or(text, "no fields any more")
