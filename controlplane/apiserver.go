@@ -84,7 +84,6 @@ func startAPIServer(name string, l *trackingListener, url string, p *pki, etcdEn
 // patience ends, then cut; watches are ended, connections closed. When ctx ends
 // first, the server is left behind.
 func (s *apiServer) stop(ctx, patience context.Context) error {
-	defer beginStop()()
 	s.cancel()
 	select {
 	case <-s.done:
