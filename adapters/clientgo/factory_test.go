@@ -179,6 +179,30 @@ func TestConstructorWithItsOwnSourceIsKept(t *testing.T) {
 	})
 }
 
+// A constructor that takes long, or asks for another informer, does not hold up the factory.
+func TestConstructorMayUseTheFactory(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		factory := clientgo.NewSharedInformerFactory(w.clientset(t), 0)
+		ask, done := make(chan struct{}), make(chan cache.SharedIndexInformer)
+		build := func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			<-ask
+			factory.Core().V1().Nodes().Informer()
+			return coreinformers.NewPodInformer(c, "", resync, cache.Indexers{})
+		}
+		for range 2 {
+			go func() { done <- factory.InformerFor(&corev1.Pod{}, build) }()
+		}
+		synctest.Wait()
+		stop := start(factory)
+		factory.Core().V1().Nodes().Informer()
+		close(ask)
+		if one, other := <-done, <-done; one != other {
+			t.Error("a type has two informers")
+		}
+		stop()
+	})
+}
+
 // noWatchLists is a client that lists.
 type noWatchLists struct{}
 

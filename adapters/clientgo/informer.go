@@ -111,11 +111,14 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	i.mu.Unlock()
 	stopped := make(chan struct{})
 	context.AfterFunc(ctx, func() { defer close(stopped); i.stop() })
-	if factory := i.begin(ctx); factory != nil {
+	var tasks sync.WaitGroup
+	if factory, informer := i.begin(ctx); factory != nil {
+		tasks.Go(func() { i.awaitSync(ctx, informer) })
 		_ = factory.Run(ctx) // it is run once, which is all that it refuses
 	}
 	<-ctx.Done()
 	<-stopped
+	tasks.Wait()
 }
 
 // stop refuses handlers and indexes from now on.
@@ -131,12 +134,13 @@ func (i *Informer) stop() {
 	}
 }
 
-// begin makes the informer of the cache, with the handlers and indexes that there are. It returns
-// nil if ctx has ended before.
-func (i *Informer) begin(ctx context.Context) *setpoint.Factory {
+// begin makes the informer of the cache, with the handlers and indexes that there are, and its
+// factory. The factory is nil if ctx has ended before.
+func (i *Informer) begin(ctx context.Context) (*setpoint.Factory, setpoint.SharedInformer[object.Object]) {
+	var informer setpoint.SharedInformer[object.Object]
 	c, kind, namespaced := i.connect(ctx)
 	if c == nil {
-		return nil
+		return nil, informer
 	}
 	factory := setpoint.NewFactory(c, slog.New(logr.ToSlogHandler(i.logger())))
 	options := []setpoint.InformerOption{setpoint.OfKind(kind), setpoint.WithoutTypeMeta(),
@@ -155,22 +159,25 @@ func (i *Informer) begin(ctx context.Context) *setpoint.Factory {
 	if i.onError != nil {
 		options = append(options, setpoint.OnTrouble(func(err error) { i.failed(ctx, err) }))
 	}
-	informer := setpoint.InformerOf(factory, i.source.example.(object.Object), options...)
+	informer = setpoint.InformerOf(factory, i.source.example.(object.Object), options...)
 	i.store.begin(informer)
 	for r := range i.registrations {
 		r.begin(informer)
 	}
 	i.current.Store(&informer)
-	go i.awaitSync(ctx, informer)
-	return factory
+	return factory, informer
 }
 
-// awaitSync closes synced after the first list.
+// awaitSync closes synced after the first list, also if ctx has ended since.
 func (i *Informer) awaitSync(ctx context.Context, informer setpoint.SharedInformer[object.Object]) {
 	select {
 	case <-informer.Synced():
-		close(i.synced)
 	case <-ctx.Done():
+	}
+	select {
+	case <-informer.Synced():
+		close(i.synced)
+	default:
 	}
 }
 

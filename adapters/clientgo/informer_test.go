@@ -316,6 +316,22 @@ func TestStoppedInformerTakesNothing(t *testing.T) {
 	})
 }
 
+// The informer stops at the moment at which it has synced.
+func TestInformerThatHasSyncedStaysSynced(t *testing.T) {
+	for range 100 {
+		inWorld(t, func(t *testing.T, w *world) {
+			w.put(t, pod("a"))
+			informer := w.podInformer(t, clientgo.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			add(t, informer, &notes{each: func(any) { cancel() }})
+			informer.RunWithContext(ctx)
+			if !informer.HasSynced() {
+				t.Error("the informer has called a handler, and has not synced")
+			}
+		})
+	}
+}
+
 func TestFailuresOfWatchesAreReported(t *testing.T) {
 	var reflector *cache.Reflector
 	inWorld(t, func(t *testing.T, w *world) {

@@ -16,23 +16,51 @@ import (
 type informerSet[K comparable] struct {
 	mu       sync.Mutex
 	all      map[K]cache.SharedIndexInformer
+	making   map[K]chan struct{} // is closed when the informer of a key has been made
 	started  map[K]bool
 	tasks    sync.WaitGroup
 	stopping bool
 }
 
 func newInformerSet[K comparable]() *informerSet[K] {
-	return &informerSet[K]{all: map[K]cache.SharedIndexInformer{}, started: map[K]bool{}}
+	return &informerSet[K]{
+		all: map[K]cache.SharedIndexInformer{}, making: map[K]chan struct{}{}, started: map[K]bool{},
+	}
 }
 
-// get returns the informer of a key, which the first call makes.
+// get returns the informer of a key, which the first call makes. The lock is not held meanwhile: it
+// may take long, and may ask for other informers.
 func (s *informerSet[K]) get(key K, build func() cache.SharedIndexInformer) cache.SharedIndexInformer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all[key] == nil {
-		s.all[key] = build()
+	for s.all[key] == nil {
+		if made := s.making[key]; made != nil {
+			s.unlocked(func() { <-made })
+			continue
+		}
+		s.make(key, build)
 	}
 	return s.all[key]
+}
+
+// make makes the informer of a key. If build panics, the next caller makes it.
+func (s *informerSet[K]) make(key K, build func() cache.SharedIndexInformer) {
+	made := make(chan struct{})
+	s.making[key] = made
+	defer func() {
+		delete(s.making, key)
+		close(made)
+	}()
+	var informer cache.SharedIndexInformer
+	s.unlocked(func() { informer = build() })
+	s.all[key] = informer
+}
+
+// unlocked calls a function without the lock.
+func (s *informerSet[K]) unlocked(call func()) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	call()
 }
 
 // Start is StartWithContext until a channel is closed.

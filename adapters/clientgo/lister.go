@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,7 +39,7 @@ func NewSharedIndexInformer(lw cache.ListerWatcher, example runtime.Object, resy
 // NewSharedIndexInformerWithOptions is as [NewSharedIndexInformer], with options. The ListerWatcher
 // gets their selectors; it has its namespace itself.
 func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.Object, o Options) *Informer {
-	if v := reflect.ValueOf(example); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+	if isNil(example) {
 		return newInformer(source{err: errors.New("making an informer of a ListerWatcher: no example of its objects given")}, o)
 	}
 	kind := example.GetObjectKind().GroupVersionKind()
@@ -93,6 +94,9 @@ func (t *listerTransport) list(ctx context.Context, o metav1.ListOptions) (any, 
 	if err != nil {
 		return nil, err
 	}
+	if isNil(listed) {
+		return nil, errors.New("the ListerWatcher returned no list and no error")
+	}
 	about, err := meta.ListAccessor(listed)
 	if err != nil {
 		return nil, err
@@ -105,10 +109,19 @@ func (t *listerTransport) list(ctx context.Context, o metav1.ListOptions) (any, 
 		TypeMeta: metav1.TypeMeta{Kind: t.kind.Kind + "List", APIVersion: t.kind.GroupVersion().String()},
 		ListMeta: metav1.ListMeta{ResourceVersion: about.GetResourceVersion(), Continue: about.GetContinue()},
 	}
-	for _, o := range objects {
+	for i, o := range objects {
+		if isNil(o) {
+			return nil, fmt.Errorf("object %d in the list of the ListerWatcher is nil", i)
+		}
 		list.Items = append(list.Items, runtime.RawExtension{Object: t.named(o)})
 	}
 	return list, nil
+}
+
+// isNil reports whether there is no object: neither a value nor one behind a pointer.
+func isNil(o any) bool {
+	v := reflect.ValueOf(o)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // named returns an object with the kind of the informer. Typed objects of client-go have no kind, and
@@ -127,24 +140,28 @@ func (t *listerTransport) watch(r *http.Request, o metav1.ListOptions) (*http.Re
 	o.AllowWatchBookmarks = true
 	o.ResourceVersion = cmp.Or(o.ResourceVersion, "0") // the cache leaves out the version of a list at 0
 	w, err := cache.ToWatcherWithContext(t.lister).WatchWithContext(r.Context(), o)
+	if err == nil && isNil(w) {
+		err = errors.New("the ListerWatcher returned no watch and no error")
+	}
 	if err != nil {
 		return answer(r, nil, err)
 	}
-	body, out := io.Pipe()
-	ended := make(chan struct{})
-	go t.send(r.Context(), w, ended, out)
-	return response(r, http.StatusOK, &watchBody{body, ended}), nil
+	in, out := io.Pipe()
+	body := &watchBody{PipeReader: in, ended: make(chan struct{})}
+	go t.send(r.Context(), w, body.ended, out)
+	return response(r, http.StatusOK, body), nil
 }
 
 // watchBody is the body of a watch. Closing it ends the watch.
 type watchBody struct {
 	*io.PipeReader
-	ended chan struct{}
+	closing sync.Once
+	ended   chan struct{}
 }
 
-// Close implements io.Closer. The cache calls it once.
+// Close implements io.Closer. It may be called more than once.
 func (b *watchBody) Close() error {
-	close(b.ended)
+	b.closing.Do(func() { close(b.ended) })
 	return b.PipeReader.Close()
 }
 
@@ -180,6 +197,9 @@ func (t *listerTransport) send(ctx context.Context, w watch.Interface, ended <-c
 }
 
 func (t *listerTransport) event(e watch.Event) ([]byte, error) {
+	if isNil(e.Object) {
+		return nil, fmt.Errorf("an event %s of the ListerWatcher has no object", e.Type)
+	}
 	if e.Type != watch.Error {
 		e.Object = t.named(e.Object)
 	}

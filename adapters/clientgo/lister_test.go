@@ -4,10 +4,13 @@
 package clientgo_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	fcache "k8s.io/client-go/tools/cache/testing"
 
@@ -162,5 +166,52 @@ func TestListerWatcherWithoutAnExampleIsAnErrorAndNoPanic(t *testing.T) {
 			stop()
 			source.Shutdown()
 		})
+	}
+}
+
+// A ListerWatcher of a program may have mistakes. The process must survive them.
+func TestListerWatcherWithoutObjectsIsAnErrorAndNoPanic(t *testing.T) {
+	empty := func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+		return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
+	}
+	for name, lw := range map[string]*cache.ListWatch{
+		"no list": {ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, nil }},
+		"a nil list": {ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return (*corev1.PodList)(nil), nil
+		}},
+		"a list with a nil object": {ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []runtime.RawExtension{{}}}, nil
+		}},
+		"no watch": {ListWithContextFunc: empty, WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return nil, nil
+		}},
+		"an event without an object": {ListWithContextFunc: empty, WatchFuncWithContext: watchOf(watch.Event{Type: watch.Added})},
+		"an event with a nil object": {ListWithContextFunc: empty, WatchFuncWithContext: watchOf(watch.Event{Type: watch.Added, Object: (*corev1.Pod)(nil)})},
+		"an error without a status":  {ListWithContextFunc: empty, WatchFuncWithContext: watchOf(watch.Event{Type: watch.Error})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				informer := clientgo.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(lw, noWatchLists{}), &corev1.Pod{}, 0, nil)
+				var failures []string
+				if err := informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { failures = append(failures, err.Error()) }); err != nil {
+					t.Fatal(err)
+				}
+				stop := run(t, informer)
+				time.Sleep(10 * time.Second) // of the bubble: a watch that breaks at once is tried again before it is a failure
+				stop()
+				if !slices.ContainsFunc(failures, func(text string) bool { return strings.Contains(text, "ListerWatcher") }) {
+					t.Errorf("the failures are %q", failures)
+				}
+			})
+		})
+	}
+}
+
+// watchOf returns a function that begins watches with one event.
+func watchOf(e watch.Event) cache.WatchFuncWithContext {
+	return func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+		w := watch.NewFakeWithChanSize(1, false)
+		w.Action(e.Type, e.Object)
+		return w, nil
 	}
 }

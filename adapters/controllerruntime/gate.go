@@ -3,40 +3,70 @@
 
 package controllerruntime
 
+import "sync"
+
 // gate is a condition that holds once several channels are closed. It implements DoneChecker of
 // client-go.
 type gate struct {
-	name string
-	done <-chan struct{}
+	name     string
+	channels []<-chan struct{}
+	ends     ends
+
+	once sync.Once
+	done chan struct{}
 }
 
-// newGate returns the gate of channels. It no longer waits when the view was removed or the cache
-// has ended; the condition never holds then.
-func newGate(name string, channels []<-chan struct{}, removed, ended <-chan struct{}) *gate {
-	if len(channels) == 1 {
-		return &gate{name, channels[0]}
-	}
-	done := make(chan struct{})
-	go func() {
-		for _, c := range channels {
-			select {
-			case <-c:
-			case <-removed:
-				return
-			case <-ended:
-				return
-			}
-		}
-		close(done)
-	}()
-	return &gate{name, done}
+// ends are channels of which one is closed when a condition can no longer hold. One that is nil never
+// is.
+type ends struct{ view, cache, handler <-chan struct{} }
+
+func newGate(name string, channels []<-chan struct{}, e ends) *gate {
+	return &gate{name: name, channels: channels, ends: e}
 }
 
 // Name returns what the condition is about.
 func (g *gate) Name() string { return g.name }
 
-// Done returns a channel that is closed when the condition holds.
-func (g *gate) Done() <-chan struct{} { return g.done }
+// Done returns a channel that is closed when the condition holds. A goroutine waits for several
+// channels, from the first call: most conditions have no program that waits for them.
+func (g *gate) Done() <-chan struct{} {
+	if len(g.channels) == 1 {
+		return g.channels[0]
+	}
+	g.once.Do(func() {
+		g.done = make(chan struct{})
+		if g.holds() {
+			close(g.done)
+			return
+		}
+		go g.wait()
+	})
+	return g.done
+}
+
+func (g *gate) holds() bool {
+	for _, c := range g.channels {
+		if !isClosed(c) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *gate) wait() {
+	for _, c := range g.channels {
+		select {
+		case <-c:
+		case <-g.ends.view:
+			return
+		case <-g.ends.cache:
+			return
+		case <-g.ends.handler:
+			return
+		}
+	}
+	close(g.done)
+}
 
 func isClosed(c <-chan struct{}) bool {
 	select {

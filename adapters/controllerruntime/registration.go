@@ -5,6 +5,7 @@ package controllerruntime
 
 import (
 	"fmt"
+	"sync"
 
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -18,11 +19,14 @@ type registration struct {
 	view   *view
 	of     []*cache.Registration // one for each part of the store
 	synced *gate
+
+	removing sync.Once
+	removed  chan struct{}
 }
 
 // register adds a handler to all informers of the view.
 func (v *view) register(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (*registration, error) {
-	r := &registration{view: v}
+	r := &registration{view: v, removed: make(chan struct{})}
 	var synced []<-chan struct{}
 	for _, p := range v.store.parts {
 		period := p.resync
@@ -40,11 +44,14 @@ func (v *view) register(h toolscache.ResourceEventHandler, o toolscache.HandlerO
 		r.of = append(r.of, of)
 		synced = append(synced, of.Synced())
 	}
-	r.synced = newGate(fmt.Sprintf("%s + handler %T", v.synced.name, h), synced, v.removed, v.kind.cache.ended)
+	r.synced = newGate(fmt.Sprintf("%s + handler %T", v.synced.name, h), synced,
+		ends{view: v.removed, cache: v.kind.cache.ended, handler: r.removed})
 	return r, nil
 }
 
+// remove ends the calls of the handler. It may be called more than once.
 func (r *registration) remove() {
+	r.removing.Do(func() { close(r.removed) })
 	for _, of := range r.of {
 		of.Remove()
 	}
@@ -52,12 +59,7 @@ func (r *registration) remove() {
 
 // HasSynced reports whether the handler has handled all objects of the first list.
 func (r *registration) HasSynced() bool {
-	for _, of := range r.of {
-		if !isClosed(of.Synced()) {
-			return false
-		}
-	}
-	return true
+	return r.synced.holds()
 }
 
 // HasSyncedChecker is done when the handler has handled all objects of the first list.
@@ -86,16 +88,30 @@ func (v *view) deliver(h toolscache.ResourceEventHandler) cache.Handler[object.O
 	}
 }
 
+// deliverDeletion delivers a deletion. A handler that knows an earlier state must get it, also if
+// the last state cannot be decoded.
 func (v *view) deliverDeletion(h toolscache.ResourceEventHandler, e cache.Event[object.Object]) {
 	was, err := v.read(e.Old)
 	switch {
 	case err != nil:
-		v.unreadable(e, err)
+		v.deliverMetadata(h, e, err)
 	case e.Stale:
 		h.OnDelete(decode.Tombstone(was))
 	default:
 		h.OnDelete(was)
 	}
+}
+
+// deliverMetadata delivers the deletion of an object that cannot be decoded, with its metadata.
+func (v *view) deliverMetadata(h toolscache.ResourceEventHandler, e cache.Event[object.Object], why error) {
+	o, err := v.kind.sample(v.form)
+	if err != nil {
+		v.unreadable(e, err)
+		return
+	}
+	v.kind.cache.log.Error(why, "the last state of a deleted object cannot be decoded; its handlers get the metadata alone",
+		"kind", v.kind.gvk.String(), "object", e.Key().String())
+	h.OnDelete(decode.TombstoneOfMetadata(e.Old, o))
 }
 
 // deliverChange delivers a change to is. If the state before cannot be decoded, the object is new to

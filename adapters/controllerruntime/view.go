@@ -42,19 +42,12 @@ func newView(k *kind, form decode.View, s *store) *view {
 	for _, p := range s.parts {
 		synced = append(synced, p.informer.Synced())
 	}
-	v.synced = newGate(k.gvk.String()+" ("+form.String()+")", synced, v.removed, k.cache.ended)
+	v.synced = newGate(k.gvk.String()+" ("+form.String()+")", synced, ends{view: v.removed, cache: k.cache.ended})
 	return v
 }
 
 // HasSynced reports whether the informer has listed its kind.
-func (v *view) HasSynced() bool {
-	for _, p := range v.store.parts {
-		if !isClosed(p.informer.Synced()) {
-			return false
-		}
-	}
-	return true
-}
+func (v *view) HasSynced() bool { return v.synced.holds() }
 
 // HasSyncedChecker is done when the informer has listed its kind.
 func (v *view) HasSyncedChecker() toolscache.DoneChecker { return v.synced }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +83,7 @@ func prepare(ctx context.Context, w *cli.World, binary string) (dir string, err 
 	if err != nil {
 		return "", fmt.Errorf("looking for a directory for links to %s: %w", binary, err)
 	}
-	if err := try(ctx, binary); err != nil {
+	if err := try(ctx, binary, patience); err != nil {
 		return "", err
 	}
 	dir = directoryFor(cache, binary)
@@ -92,16 +93,26 @@ func prepare(ctx context.Context, w *cli.World, binary string) (dir string, err 
 	return dir, nil
 }
 
+// patience is how long the binary may take to print its version. It takes less than a second,
+// unless the machine is very busy or has to read the binary from a slow disk.
+const patience = time.Minute
+
 // try starts the binary as kube-apiserver, for its version. envtest would not say why the binary
 // cannot be started, or that it is one that does not know the names yet.
-func try(ctx context.Context, binary string) error {
-	cmd := exec.CommandContext(ctx, binary, "--version")
+func try(ctx context.Context, binary string, patience time.Duration) error {
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(bounded, binary, "--version")
 	cmd.Args[0] = apiServer
+	cmd.WaitDelay = time.Second // a process that the binary has started may keep the output open
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case bounded.Err() != nil:
+		return fmt.Errorf("%s is no setpoint-controlplane: started under the name %s, with --version, it did not end within %s; "+
+			"--controlplane names another one", binary, apiServer, patience)
 	case err != nil && !errors.As(err, &exit):
 		return err
 	case err != nil || !bytes.HasPrefix(out, []byte("Kubernetes v")):

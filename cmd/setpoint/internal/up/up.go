@@ -32,7 +32,7 @@ type up struct {
 	dataDir     string
 	port        int
 	gates       manage.FeatureGates
-	apis        map[string]string
+	apis        cli.APIVersions
 	allocate    bool
 	kubeconfig  string
 	controllers []string
@@ -79,7 +79,7 @@ everything at once.
 	f.StringVar(&u.dataDir, "data-dir", "", "keep the cluster in this `directory` (default: temporary)")
 	f.IntVar(&u.port, "port", 0, "port of the API server (default: a free one)")
 	f.Var(&u.gates, "feature-gates", "Kubernetes feature `gates`, such as A=true,B=false")
-	f.StringToStringVar(&u.apis, "runtime-config", nil, "versions of `APIs` to serve that are off by default, as for kube-apiserver: api/alpha=true, or resource.k8s.io/v1alpha3=true")
+	f.Var(&u.apis, "runtime-config", "versions of `APIs` to serve that are off by default, as for kube-apiserver: api/alpha, or resource.k8s.io/v1alpha3=true")
 	f.BoolVar(&u.allocate, "allocate-node-cidrs", false, "have node-ipam-controller give the nodes the addresses of their Pods; without it the nodes have some of their own")
 	f.StringVar(&u.kubeconfig, "kubeconfig", "", "write the kubeconfig to this `file` once all is ready; it is removed at the end. One with other clusters is refused")
 	cli.ControlPlaneFlag(f, &u.binary)
