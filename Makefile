@@ -163,6 +163,10 @@ conformance: setpoint setpoint-controlplane ## run the tests of other projects o
 conformance-controller-runtime: setpoint setpoint-controlplane ## run controller-runtime's own tests on NewCache, and print how many pass
 	@cd adapters && go run ./controllerruntime/conformance
 
+.PHONY: conformance-operators
+conformance-operators: setpoint setpoint-controlplane ## run the tests of operators with and without NewCache, and print how many pass (downloads them)
+	@assets=$$($(BIN)/setpoint assets) && go run ./hack/conformance -assets "$$assets" -adapters adapters $(ARGS)
+
 .PHONY: test-short
 test-short: ## run the tests that need no API server, in a minute
 	go test $(RACE) -short $(TESTFLAGS) ./...

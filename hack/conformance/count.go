@@ -95,7 +95,7 @@ func show(to io.Writer, s suite, counts []*count) (failed bool) {
 	var all count
 	for _, c := range counts {
 		all.passed, all.failed, all.skipped = all.passed+c.passed, all.failed+c.failed, all.skipped+c.skipped
-		if c.passed+c.failed+c.skipped == 0 && !c.broken {
+		if c.runs() == 0 && !c.broken {
 			continue // no tests
 		}
 		fmt.Fprintf(to, "  %-70s %s\n", c.name, c)

@@ -16,5 +16,14 @@
 // counted where a package has them, and tests of Go elsewhere. The status is 1 if anything failed
 // or did not compile; what go test printed about that package then follows.
 //
+//	go run ./hack/conformance -assets DIRECTORY -adapters adapters
+//	go run ./hack/conformance -assets DIRECTORY -adapters adapters trust-manager
+//
+// With -adapters, the tests of operators run, twice each: with NewCache of package
+// adapters/controllerruntime in the place of controller-runtime's cache, and as they are. The lines
+// that differ are in operators.go, and are printed. Both runs have the same versions of all
+// modules, at least those of the adapters. The counts of both are printed beside each other. The
+// status is 1 if fewer tests pass with NewCache.
+//
 // Processes that the tests leave behind are ended, on Linux.
 package main

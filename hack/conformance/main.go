@@ -30,42 +30,71 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
 	assets := flags.String("assets", "", "`directory` with kube-apiserver, etcd and kubectl")
+	adapters := flags.String("adapters", "", "`directory` of the module of the adapters: run the tests of operators, with and without its cache")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *assets == "" {
 		return errors.New("-assets: want a directory, such as \"setpoint assets\" prints")
 	}
-	chosen, err := choose(flags.Args())
-	if err != nil {
-		return err
+	var failed bool
+	var err error
+	if *adapters != "" {
+		failed, err = runOperators(ctx, *assets, *adapters, flags.Args())
+	} else {
+		failed, err = runSuites(ctx, *assets, flags.Args())
 	}
-	failed := false
+	if err == nil && failed {
+		err = errors.New("not everything passed")
+	}
+	return err
+}
+
+// runSuites runs suites and prints their counts. It reports whether anything failed.
+func runSuites(ctx context.Context, assets string, names []string) (failed bool, err error) {
+	chosen, err := choose(suites, names, func(s suite) string { return s.name })
+	if err != nil {
+		return false, err
+	}
 	for _, s := range chosen {
-		counts, err := s.run(ctx, *assets)
+		counts, err := s.run(ctx, assets)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return false, fmt.Errorf("%s: %w", s.name, err)
 		}
 		failed = show(os.Stdout, s, counts) || failed
 	}
-	if failed {
-		return errors.New("not everything passed")
-	}
-	return nil
+	return failed, nil
 }
 
-// choose returns the suites with these names; all if there are none.
-func choose(names []string) ([]suite, error) {
-	if len(names) == 0 {
-		return suites, nil
+// runOperators runs the tests of operators with both caches and prints their counts. It reports
+// whether those of an operator do worse with NewCache.
+func runOperators(ctx context.Context, assets, adapters string, names []string) (worse bool, err error) {
+	chosen, err := choose(operators, names, func(o operator) string { return o.name })
+	if err != nil {
+		return false, err
 	}
-	var chosen []suite
-	for _, name := range names {
-		i := slices.IndexFunc(suites, func(s suite) bool { return s.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("%q is no suite: suites.go lists them", name)
+	for _, o := range chosen {
+		theirs, ours, err := o.runTwice(ctx, assets, adapters)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", o.name, err)
 		}
-		chosen = append(chosen, suites[i])
+		worse = compare(os.Stdout, o, theirs, ours) || worse
+	}
+	return worse, nil
+}
+
+// choose returns those of a list with these names; all if there are none.
+func choose[T any](all []T, names []string, nameOf func(T) string) ([]T, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	var chosen []T
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(one T) bool { return nameOf(one) == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%q is not in the list: suites.go and operators.go have the names", name)
+		}
+		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
 }

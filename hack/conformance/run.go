@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -23,13 +24,19 @@ func (s suite) run(ctx context.Context, assets string) (_ []*count, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := s.copyTo(ctx, dir); err != nil {
+	if err := copyModule(ctx, s.module, dir); err != nil {
 		return nil, err
 	}
+	return s.test(ctx, dir, assets)
+}
+
+// test runs the tests in a directory that has the module.
+func (s suite) test(ctx context.Context, dir, assets string, flags ...string) ([]*count, error) {
 	// The tests inherit the variable, and so does what they start.
 	mark := "CONFORMANCE_DIRECTORY=" + dir
 	defer endMarked(mark)
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-count=1", "-timeout=15m"}, s.packages...)...)
+	args := slices.Concat([]string{"test", "-json", "-count=1", "-timeout=30m"}, flags, s.packages)
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // suites.go has the arguments
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "KUBEBUILDER_ASSETS="+assets, mark)
 	cmd.Stderr = os.Stderr
@@ -51,16 +58,16 @@ func (s suite) run(ctx context.Context, assets string) (_ []*count, err error) {
 	return counts, errors.Join(context.Cause(ctx), err, ended)
 }
 
-// copyTo downloads the module and copies it. Files of modules are not executable and cannot be
+// copyModule downloads a module, path@version, and copies it. Files of modules are not executable and cannot be
 // written to; scripts that tests start must be, and tests write beside themselves.
-func (s suite) copyTo(ctx context.Context, dir string) error {
-	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", s.module).Output()
+func copyModule(ctx context.Context, name, dir string) error {
+	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", name).Output()
 	if err != nil {
-		return fmt.Errorf("downloading %s: %w\n%s", s.module, err, out)
+		return fmt.Errorf("downloading %s: %w\n%s", name, err, out)
 	}
 	var module struct{ Dir string }
 	if err := json.Unmarshal(out, &module); err != nil {
-		return fmt.Errorf("downloading %s: %w", s.module, err)
+		return fmt.Errorf("downloading %s: %w", name, err)
 	}
 	return filepath.WalkDir(module.Dir, func(from string, e fs.DirEntry, err error) error {
 		if err != nil {
