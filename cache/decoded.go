@@ -6,6 +6,7 @@ package cache
 import (
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 	"weak"
@@ -13,48 +14,69 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// decoded is a weak reference to the decoded object of an entry: readers of one object share it,
-// and the garbage collector frees an object that nothing refers to. The form of the entry has
-// the type of the object.
-type decoded struct{ object weak.Pointer[byte] }
+// decoded is the decoded object of an entry. Readers of one object share it. The garbage collector
+// frees an object that nothing refers to; a budget may refer to it. The form of the entry has the
+// type of the object.
+type decoded struct {
+	object weak.Pointer[byte]
+	kept   atomic.Pointer[kept] // nil: the budget does not have it
+}
 
 // pointerTo returns the pointer that an object is.
 func pointerTo(o object.Object) unsafe.Pointer { return reflect.ValueOf(o).UnsafePointer() }
 
-// alive returns the object of a reference, if something still refers to it.
-func alive[T object.Object](w *decoded, typ reflect.Type) (o T, ok bool) {
-	if w == nil {
-		return o, false
+// pointer returns the object, or nil if it is not in memory any more.
+func (d *decoded) pointer() unsafe.Pointer {
+	if d == nil {
+		return nil
 	}
-	p := unsafe.Pointer(w.object.Value()) //nolint:gosec // typ is the type that it was made of
+	if k := d.kept.Load(); k != nil {
+		return k.read()
+	}
+	return unsafe.Pointer(d.object.Value()) //nolint:gosec // objectAt has the type that it was made of
+}
+
+// ready returns the decoded object of an entry, if it is in memory. T must be the type that the
+// entry's form makes, or stand for it, which the caller has checked.
+func ready[T object.Object](e *entry) (o T, ok bool) {
+	d := e.decoded.Load()
+	p := d.pointer()
 	if p == nil {
 		return o, false
 	}
-	return objectAt[T](p, typ), true
+	if o = objectAt[T](p, e.form.typ); d.kept.Load() == nil {
+		e.form.keepHeld(e, d, o)
+	}
+	return o, true
 }
 
-// objectOf returns the object of an entry, and decodes it if needed. T must be the type
-// that the entry's form makes, or stand for it, which the caller has checked.
-func objectOf[T object.Object](e *entry) (T, error) {
-	before := e.decoded.Load()
-	if o, ok := alive[T](before, e.form.typ); ok {
+// objectOf returns the object of an entry, and decodes it if needed. T is as that of ready. The
+// budget keeps an object that was decoded before, and that of a list: most single objects are
+// read once, by handlers.
+func objectOf[T object.Object](e *entry, ofList bool) (T, error) {
+	if o, ok := ready[T](e); ok {
 		return o, nil
 	}
 	var none T
+	again := e.decoded.Load() != nil
 	o, err := e.decode()
 	if err != nil {
 		return none, err
 	}
-	made := &decoded{weak.Make((*byte)(pointerTo(o)))}
-	for !e.decoded.CompareAndSwap(before, made) {
-		// Another goroutine decoded it at the same time. There is one object for a
-		// state: use that one.
-		before = e.decoded.Load()
-		if o, ok := alive[T](before, e.form.typ); ok {
-			return o, nil
+	made := &decoded{object: weak.Make((*byte)(pointerTo(o)))}
+	for {
+		before := e.decoded.Load()
+		if p := before.pointer(); p != nil {
+			// Another goroutine decoded it at the same time. There is one object for a
+			// state: use that one.
+			return objectAt[T](p, e.form.typ), nil
+		}
+		if e.decoded.CompareAndSwap(before, made) {
+			break
 		}
 	}
 	e.form.recent.keep(o)
+	e.form.keep(e, made, o, again || ofList)
 	return o.(T), nil
 }
 

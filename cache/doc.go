@@ -26,8 +26,8 @@
 // The store has the objects as the server sent them, compressed and without managedFields, and
 // their metadata beside them: a Pod of five kilobytes takes one. An [Item] reads metadata without
 // decoding ([Item.Meta]), single fields ([Item.Text]), and the whole object ([Item.Object]). That
-// is good for many objects and few readers of each; a program that decodes all objects all the time
-// pays for it. Decoded objects are shared and read-only: call DeepCopy before you change one.
+// is good for many objects and few readers of each. Objects that are read again and again stay
+// decoded, within a [Budget]. Decoded objects are shared and read-only: call DeepCopy before you change one.
 // [Factory.DetectMutation] finds changes by mistake.
 //
 // # Reading

@@ -19,7 +19,7 @@ import (
 
 // shop runs an example with a server that has the Pods web and db of a shop and the Pod of
 // another application, and with the factory of its informers, which run.
-func shop(example func(context.Context, *cache.Factory)) {
+func shop(example func(context.Context, *cache.Factory), options ...cache.FactoryOption) {
 	server := fakeapi.New().Listen().Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
 	defer server.Close()
 	for name, app := range map[string]string{"web": "shop", "db": "shop", "other": "books"} {
@@ -35,7 +35,7 @@ func shop(example func(context.Context, *cache.Factory)) {
 		fmt.Println(err)
 		return
 	}
-	factory := cache.NewFactory(c, nil)
+	factory := cache.NewFactory(c, nil, options...)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- factory.Run(ctx) }()
@@ -97,4 +97,23 @@ func ExampleTransform() {
 	})
 	// Output:
 	// map[owner:ann] <nil>
+}
+
+// A program that lists again and again has a budget for decoded objects.
+func ExampleDecodedBudget() {
+	shop(func(ctx context.Context, factory *cache.Factory) {
+		pods := cache.Informer[*corev1.Pod](factory)
+		defer pods.Release()
+		if err := pods.WaitForSync(ctx); err != nil {
+			fmt.Println(err)
+			return
+		}
+		for range 2 {
+			all, err := pods.List(nil)
+			fmt.Println(len(all), "Pods,", factory.Budget().Status().Decodes, "decoded until now", err)
+		}
+		// Output:
+		// 3 Pods, 3 decoded until now <nil>
+		// 3 Pods, 3 decoded until now <nil>
+	}, cache.DecodedBudget(128<<20))
 }

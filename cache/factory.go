@@ -25,6 +25,7 @@ import (
 type Factory struct {
 	client *client.Client
 	log    *slog.Logger
+	budget *Budget
 
 	mu        sync.Mutex
 	informers map[selection]*informer
@@ -37,9 +38,30 @@ type Factory struct {
 }
 
 // NewFactory returns a factory of informers that read through c. A nil log is slog.Default.
-func NewFactory(c *client.Client, log *slog.Logger) *Factory {
-	return &Factory{client: c, log: cmp.Or(log, slog.Default()), informers: map[selection]*informer{}}
+func NewFactory(c *client.Client, log *slog.Logger, options ...FactoryOption) *Factory {
+	f := &Factory{client: c, log: cmp.Or(log, slog.Default()), informers: map[selection]*informer{}}
+	for _, option := range options {
+		option(f)
+	}
+	if f.budget == nil {
+		f.budget = NewBudget(DefaultDecodedBudget)
+	}
+	return f
 }
+
+// FactoryOption is an option of [NewFactory].
+type FactoryOption func(*Factory)
+
+// DecodedBudget sets how many bytes of decoded objects the factory keeps for its readers:
+// see [Budget]. With 0 or less it keeps those alone that were decoded last, 32 of each informer for
+// ten seconds. docs/cache.md says how to choose.
+func DecodedBudget(bytes int64) FactoryOption { return WithBudget(NewBudget(bytes)) }
+
+// WithBudget makes the factory share a budget of decoded objects with others.
+func WithBudget(b *Budget) FactoryOption { return func(f *Factory) { f.budget = b } }
+
+// Budget returns the factory's budget of decoded objects.
+func (f *Factory) Budget() *Budget { return f.budget }
 
 // Provider is what [Informer] gets informers from: a manager, the host of a controller, or a
 // factory.
@@ -122,7 +144,7 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 
 // build makes an informer that reads from the server.
 func (f *Factory) build(key selection, c choice, empty func() object.Object) *informer {
-	content := &content{gvk: c.kind, typ: key.typ, new: empty, managed: c.managed, bare: c.bare}
+	content := &content{gvk: c.kind, typ: key.typ, new: empty, managed: c.managed, bare: c.bare, budget: f.budget}
 	if f.detect > 0 {
 		content.handouts = newHandouts(client.Plural(c.kind), f.log)
 	}

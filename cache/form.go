@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/s2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,10 @@ type content struct {
 	managed  bool // managedFields are kept
 	bare     bool // typed objects have no apiVersion and kind
 	recent   recent
+	weights  weights
+	budget   *Budget // nil: none
+	store    *store  // that has the entries; nil in tests
+	stopped  atomic.Bool
 	handouts *handouts // nil: mutation is not looked for
 }
 

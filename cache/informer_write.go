@@ -43,6 +43,7 @@ func (i *informer) keep(n *entry, version object.Version) {
 	}
 	i.rewrite(edit)
 	edit.commit(version)
+	i.content.release(old)
 	namespace, name := n.names()
 	i.setFault(namespace, name, nil)
 	i.notify(delta{key: n.key(), old: old, new: n})
@@ -77,6 +78,7 @@ func (i *informer) remove(f *frame, version object.Version) error {
 	edit := i.store.begin()
 	old := edit.remove(f.head.Namespace, f.head.Name)
 	edit.commit(version)
+	i.content.release(old)
 	i.archive.drop(old)
 	i.setFault(f.head.Namespace, f.head.Name, nil)
 	i.notify(delta{key: last.key(), old: old, last: last, stale: f.fault != nil})

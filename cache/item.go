@@ -43,6 +43,23 @@ func (i Item[T]) Annotations() (map[string]string, error) {
 // change it. The error is that the object cannot be decoded: the informer has read only its
 // metadata, so the cache may have objects whose content cannot be read.
 func (i Item[T]) Object() (T, error) {
+	o, err := i.object(false)
+	if err == nil {
+		i.note(o)
+	}
+	return o, err
+}
+
+// note records that the caller has got the object, if the factory looks for mutation. Metadata of
+// a whole object is not shared.
+func (i Item[T]) note(o T) {
+	if h := i.entry.form.handouts; h != nil && reflect.TypeOf(o) == i.entry.form.typ {
+		h.note(i.entry, o)
+	}
+}
+
+// object returns the object. A list has the budget keep it from the first decode on.
+func (i Item[T]) object(ofList bool) (T, error) {
 	var none T
 	if i.entry == nil {
 		return none, errNoItem
@@ -56,12 +73,9 @@ func (i Item[T]) Object() (T, error) {
 		}
 		return none, fmt.Errorf("item %s is a %s, not a %s", i.entry.key(), form.typ, t)
 	}
-	o, err := objectOf[T](i.entry)
+	o, err := objectOf[T](i.entry, ofList)
 	if err != nil {
 		return none, fmt.Errorf("reading %s from the cache: %w", i.entry.key(), err)
-	}
-	if form.handouts != nil {
-		form.handouts.note(i.entry, o)
 	}
 	return o, nil
 }
@@ -90,7 +104,7 @@ func (i Item[T]) Without(field wire.Path) (T, error) {
 	if i.entry == nil || i.entry.form.encoding != wire.Protobuf || i.entry.form.typ != reflect.TypeFor[T]() {
 		return i.Object()
 	}
-	if _, ok := alive[T](i.entry.decoded.Load(), i.entry.form.typ); ok {
+	if i.entry.decoded.Load().pointer() != nil {
 		return i.Object() // it is decoded already
 	}
 	o := object.New[T]()

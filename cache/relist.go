@@ -97,6 +97,7 @@ func (i *informer) whole(version object.Version) {
 	i.faults = i.relist.faults
 
 	var removed, stored []delta
+	var left []*entry // states that the store does not have any more
 	edit := i.store.begin()
 	i.store.current.Load().all(func(e *entry) bool {
 		if e.mark == i.relist.number {
@@ -106,6 +107,7 @@ func (i *informer) whole(version object.Version) {
 		if _, replaced := changed.get(hashOf(namespace, name), namespace, name); !replaced {
 			edit.remove(namespace, name)
 			i.archive.drop(e)
+			left = append(left, e)
 			removed = append(removed, delta{key: e.key(), old: e, last: e, stale: true})
 		}
 		return true
@@ -116,6 +118,7 @@ func (i *informer) whole(version object.Version) {
 		old := edit.put(n)
 		if old != nil {
 			i.archive.drop(old)
+			left = append(left, old)
 		}
 		if notifies {
 			stored = append(stored, delta{key: n.key(), old: old, new: n, initial: initial})
@@ -128,6 +131,9 @@ func (i *informer) whole(version object.Version) {
 	edit.to(version)
 	i.versions.set(version)
 	edit.commit(version)
+	for _, e := range left {
+		i.content.release(e)
+	}
 	// Deletions come first: a handler that counts objects never counts two where one has
 	// replaced the other.
 	for _, d := range removed {

@@ -56,7 +56,7 @@ func (s SharedInformer[T]) List(selector labels.Selector) ([]T, error) {
 	if !s.informer.isSynced.Load() {
 		return nil, s.informer.unsynced()
 	}
-	return Objects(s.Snapshot().Select("", selector))
+	return s.Snapshot().List("", selector)
 }
 
 // All returns every object of the newest state.

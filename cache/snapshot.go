@@ -107,16 +107,3 @@ func Matching[T object.Object](items iter.Seq2[object.Key, Item[T]], selector la
 		}
 	}
 }
-
-// Objects decodes items. The objects are shared and read-only.
-func Objects[T object.Object](items iter.Seq2[object.Key, Item[T]]) ([]T, error) {
-	var all []T
-	for _, item := range items {
-		o, err := item.Object()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, o)
-	}
-	return all, nil
-}

@@ -104,6 +104,23 @@ func (s *state) all(each func(*entry) bool) {
 	s.spaces.all(func(g *group) bool { return g.members.all(each) })
 }
 
+// within calls each for every entry of a namespace, or for all if it is empty, until it returns false.
+func (s *state) within(namespace string, each func(*entry) bool) {
+	if namespace == "" {
+		s.all(each)
+		return
+	}
+	s.spaces.find(namespace).all(each)
+}
+
+// lenWithin returns the number of entries of a namespace, or of all if it is empty.
+func (s *state) lenWithin(namespace string) int {
+	if namespace == "" {
+		return s.len
+	}
+	return s.spaces.find(namespace).len
+}
+
 // since calls each for every entry that is not the same in another state, until it
 // returns false: as it was and as it is, one of which may be nil.
 func (s *state) since(before *state, each func(was, is *entry) bool) {

@@ -212,7 +212,7 @@ func TestStoreIsAMapWithIndexes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := testStore()
 		byNode := NewIndex(informerOf(s), func(item Item[*corev1.Pod]) ([]string, error) {
-			o, err := objectOf[*corev1.Pod](item.entry)
+			o, err := objectOf[*corev1.Pod](item.entry, false)
 			if err != nil || o.Spec.NodeName == "" {
 				return nil, err
 			}
