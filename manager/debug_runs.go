@@ -83,6 +83,17 @@ func runsQuery(parameters url.Values) (runs.Query, error) {
 		Group: parameters.Get("group"), Kind: parameters.Get("kind"), Namespace: parameters.Get("namespace"), Name: parameters.Get("name"),
 		UID: types.UID(parameters.Get("uid")),
 	}}
+	q.Contains, q.Wrote = parameters.Get("contains"), parameters.Has("wrote")
+	if o := q.Object; o.Namespace != "" && o.Kind == "" && o.Name == "" && o.UID == "" {
+		q.Namespace, q.Object = o.Namespace, runs.Object{}
+	}
+	if text := parameters.Get("since"); text != "" {
+		since, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return q, fmt.Errorf("since=%q: want a time such as 2026-01-02T15:04:05Z", text)
+		}
+		q.Since = since
+	}
 	if text := parameters.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {

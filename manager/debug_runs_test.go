@@ -76,12 +76,19 @@ func TestTheRunsOfAManagersControllersAreShown(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &found); err != nil || len(found.Runs) < 2 || len(found.Present) != 1 || found.Present[0].Reasons[0].Code != "Marked" {
 		t.Errorf("in JSON it is %s (%v), want two runs and a reason", text, err)
 	}
+	for query, want := range map[string]bool{
+		"?namespace=ns&wrote&contains=goo": true, "?namespace=elsewhere": false, "?contains=other": false, "?since=2999-01-01T00:00:00Z": false,
+	} {
+		if _, text := ask(t, base+query, ""); strings.Contains(text, "marker ns/good") != want {
+			t.Errorf("%s shows the runs of ns/good: %v, want %v; the page is\n%s", query, !want, want, text)
+		}
+	}
 	if strings.Contains(page+text, hidden) {
 		t.Error("the value that was written is shown")
 	}
 	for query, want := range map[string]string{
 		"?limit=0": "limit=\"0\": want a number of runs, at least 1", "?format=yaml": "format=\"yaml\": want json or text",
-		"?name=web": "an object needs kind=KIND and name=NAME", "?controller=makrer": `no controller "makrer" runs here; did you mean "marker"?`,
+		"?since=5m": "since=\"5m\": want a time such as", "?name=web": "an object needs kind=KIND and name=NAME", "?controller=makrer": `no controller "makrer" runs here; did you mean "marker"?`,
 	} {
 		if code, text := ask(t, base+query, ""); code < 400 || !strings.Contains(text, want) {
 			t.Errorf("%s is answered with %d %q, want an error with %q", query, code, text, want)

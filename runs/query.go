@@ -6,7 +6,9 @@ package runs
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +21,14 @@ type Query struct {
 	// Object chooses the runs whose key stands for the object, those that wrote it, and those that stated a reason about
 	// it. It needs a kind and a name, or a UID. With both, runs of another object of that name are left out.
 	Object Object
+	// Namespace chooses the runs whose key stands for an object of the namespace, and those that wrote one.
+	Namespace string
+	// Contains chooses the runs whose key stands for an object with this text in its name, and those that wrote one.
+	Contains string
+	// Wrote chooses the runs that wrote, or tried to.
+	Wrote bool
+	// Since chooses the runs that began at this time or later. Of runs that are counted in one Run, the last one counts.
+	Since time.Time
 	// Limit is how many runs are returned at most; 0 is 100.
 	Limit int
 }
@@ -67,13 +77,21 @@ func (r *Record) find(q Query) (found []foundRun) {
 // chooses reports whether a query chooses a run.
 func (q *Query) chooses(run *Run) bool {
 	switch {
-	case q.Controller != "" && run.Controller != q.Controller, q.Key != "" && run.Key != q.Key:
+	case q.Controller != "" && run.Controller != q.Controller, q.Key != "" && run.Key != q.Key,
+		q.Wrote && len(run.Writes) == 0, run.Last.Before(q.Since),
+		q.Namespace != "" && !run.concerns(func(o *Object) bool { return o.Namespace == q.Namespace }),
+		q.Contains != "" && !run.concerns(func(o *Object) bool { return strings.Contains(o.Name, q.Contains) }):
 		return false
 	case q.Object == (Object{}), q.choosesKey(run):
 		return true
 	}
 	return slices.ContainsFunc(run.Writes, func(w Write) bool { return q.Object.chooses(w.Object) }) ||
 		slices.ContainsFunc(run.Reasons, func(r Reason) bool { return r.About != Object{} && q.Object.chooses(r.About) })
+}
+
+// concerns reports whether the key of a run stands for an object that a function accepts, or the run wrote one.
+func (run *Run) concerns(is func(*Object) bool) bool {
+	return is(&run.Object) || slices.ContainsFunc(run.Writes, func(w Write) bool { return is(&w.Object) })
 }
 
 // choosesKey reports whether the key of a run stands for the object of a query.
@@ -109,7 +127,7 @@ func (run *Run) uid() (uid types.UID) {
 // entries returns copies of the entries of a ring that a query may choose, and the words to decode them.
 func (r *Record) entries(in *ring, q Query) (entries [][]byte, words []string) {
 	if q.Object.Name == "" || q.Object.Kind == "" {
-		return r.allEntries(in)
+		return r.allEntries(in, q.Since)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,15 +153,21 @@ func (r *Record) appendWith(entries [][]byte, in *ring, term uint32) [][]byte {
 	return entries
 }
 
-// allEntries returns copies of all entries. It holds the lock for one segment at a time.
-func (r *Record) allEntries(in *ring) (entries [][]byte, words []string) {
+// allEntries returns copies of all entries whose last run began at a time or later. It holds the lock for one segment at a time.
+func (r *Record) allEntries(in *ring, since time.Time) (entries [][]byte, words []string) {
 	var position uint64
+	earliest := int64(math.MinInt64)
+	if !since.IsZero() {
+		earliest = since.UnixNano()
+	}
 	for {
 		r.mu.Lock()
 		position = max(position, in.oldest)
 		end := min((position/uint64(in.size)+1)*uint64(in.size), in.next)
 		for at := range in.between(position, end) {
-			entries = r.appendEntry(entries, in, in.at(at))
+			if b := in.at(at); header(b).last() >= earliest {
+				entries = r.appendEntry(entries, in, b)
+			}
 		}
 		words = r.words.text
 		done := end == in.next

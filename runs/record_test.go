@@ -147,3 +147,41 @@ func BenchmarkAdd(b *testing.B) {
 		})
 	}
 }
+
+// A query may choose runs by the namespace and the name of what they are about or wrote, by a time, and those that wrote.
+func TestAQueryOfANamespace(t *testing.T) {
+	record := newRecord(t, runs.LeastBytes)
+	sets := record.Loop("replicaset", "apps", "ReplicaSet")
+	pod := func(namespace, name string) runs.Write {
+		return runs.Write{Verb: "create", Version: "1", Object: runs.Object{Kind: "Pod", Namespace: namespace, Name: name}}
+	}
+	add := func(after time.Duration, namespace, name string, writes ...runs.Write) {
+		runs.Add(sets, object.Key{Namespace: namespace, Name: name}, &runs.Ended{Began: noon.Add(after), Outcome: runs.Done, Writes: writes})
+	}
+	add(0, "shop", "web", pod("shop", "web-1"))
+	add(time.Minute, "shop", "cart")
+	add(2*time.Minute, "other", "web", pod("shop", "visitor"))
+	add(3*time.Minute, "other", "db", pod("other", "db-1"))
+	for name, c := range map[string]struct {
+		query runs.Query
+		want  string
+	}{
+		"a namespace":                  {runs.Query{Namespace: "shop"}, "other/web shop/cart shop/web"},
+		"a namespace, runs that wrote": {runs.Query{Namespace: "shop", Wrote: true}, "other/web shop/web"},
+		"since a time":                 {runs.Query{Since: noon.Add(time.Minute)}, "other/db other/web shop/cart"},
+		"a part of a name":             {runs.Query{Contains: "visit"}, "other/web"},
+		"all of these":                 {runs.Query{Namespace: "shop", Wrote: true, Contains: "web", Since: noon.Add(time.Second)}, "other/web"},
+		"a limit":                      {runs.Query{Namespace: "shop", Limit: 1}, "other/web"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, _ := record.Find(c.query)
+			var keys []string
+			for _, run := range found {
+				keys = append(keys, run.Key)
+			}
+			if got := strings.Join(keys, " "); got != c.want {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -7,10 +7,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/explain"
@@ -147,19 +145,6 @@ func (g Gatherer) Names(ctx context.Context, r object.Resource, namespace string
 
 // list returns the first objects of a query, and whether there are more.
 func list(ctx context.Context, c *client.Client, q query, namespace string, most int) (items []map[string]any, more bool, err error) {
-	answer, err := c.Request(http.MethodGet).Resource(q.resource).Namespace(namespace).Param("labelSelector", q.labels).Param("fieldSelector", q.fields).
-		Param("limit", fmt.Sprint(most)).Param("resourceVersion", "0").Param("resourceVersionMatch", "NotOlderThan").Accept("application/json").Do(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	var page struct {
-		Metadata struct {
-			Continue string `json:"continue"`
-		} `json:"metadata"`
-		Items []map[string]any `json:"items"`
-	}
-	if err := json.Unmarshal(answer.Body, &page); err != nil {
-		return nil, false, fmt.Errorf("decoding the %s: %w", strings.ToLower(q.resource.Plural), err)
-	}
-	return page.Items, page.Metadata.Continue != "", nil
+	return page(ctx, c.Request(http.MethodGet).Resource(q.resource).Namespace(namespace).Param("labelSelector", q.labels).Param("fieldSelector", q.fields).
+		Param("limit", fmt.Sprint(most)).Param("resourceVersion", "0").Param("resourceVersionMatch", "NotOlderThan").Accept("application/json"), q.resource)
 }

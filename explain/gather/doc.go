@@ -16,6 +16,11 @@
 // What controllers did and why comes from a [Record]: that of this process ([Local]), that of a manager elsewhere
 // ([Remote]), or none ([None]).
 //
+// # A namespace
+//
+// [Gatherer.Changed] collects what [explain.WhatHappened] makes an answer of: the recorded runs that wrote in a namespace,
+// its Events, and the metadata of its objects.
+//
 // # Facts that cannot be read
 //
 // A list that fails, and a record that does not answer, are no errors. The facts name them, so that the answer can say

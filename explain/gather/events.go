@@ -4,6 +4,7 @@
 package gather
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -26,14 +27,20 @@ func (g Gatherer) eventsAbout(ctx context.Context, key object.Key, uid types.UID
 	}
 	var all []explain.Event
 	for _, item := range items {
-		o := jsontree.Tree{Value: item}
-		all = append(all, explain.Event{
-			Last: lastOf(o), Type: o.Text("type"), Reason: o.Text("reason"), Note: o.Text("message"),
-			Count: int(max(o.Number(0, "count"), o.Number(1, "series", "count"))), Source: o.Text("source", "component"),
-		})
+		all = append(all, eventOf(item))
 	}
 	slices.SortStableFunc(all, func(a, b explain.Event) int { return b.Last.Compare(a.Last) })
 	return all[:min(len(all), mostEvents)], nil
+}
+
+// eventOf reads an Event. Two generations of the API have its author in other fields.
+func eventOf(item map[string]any) explain.Event {
+	o := jsontree.Tree{Value: item}
+	return explain.Event{
+		Last: lastOf(o), Type: o.Text("type"), Reason: o.Text("reason"), Note: o.Text("message"),
+		Count:  int(max(o.Number(0, "count"), o.Number(1, "series", "count"))),
+		Source: cmp.Or(o.Text("source", "component"), o.Text("reportingComponent")),
+	}
 }
 
 // lastOf returns when an Event happened the last time. Two generations of the API have it in other fields.

@@ -81,10 +81,18 @@ func TestTheParametersOfAQuery(t *testing.T) {
 		asked = u.Query()
 		return http.StatusOK, []byte("{}"), err
 	})
+	query := runs.Query{Namespace: "shop", Contains: "web", Wrote: true, Since: noon}
+	if _, err := r.Newest(t.Context(), query); err != nil {
+		t.Fatal(err)
+	}
+	want := url.Values{"namespace": {"shop"}, "contains": {"web"}, "wrote": {"true"}, "since": {"2026-11-23T12:00:00Z"}, "format": {"json"}}
+	if !reflect.DeepEqual(asked, want) {
+		t.Errorf("the parameters are %v, want %v", asked, want)
+	}
 	if _, err := r.Newest(t.Context(), runs.Query{Controller: "c", Key: "a/b", Limit: 7, Object: runs.Object{Kind: "Pod", Namespace: "a", Name: "b"}}); err != nil {
 		t.Fatal(err)
 	}
-	want := url.Values{"controller": {"c"}, "key": {"a/b"}, "limit": {"7"}, "kind": {"Pod"}, "group": {""}, "namespace": {"a"}, "name": {"b"},
+	want = url.Values{"controller": {"c"}, "key": {"a/b"}, "limit": {"7"}, "kind": {"Pod"}, "group": {""}, "namespace": {"a"}, "name": {"b"},
 		"uid": {""}, "format": {"json"}}
 	if !reflect.DeepEqual(asked, want) {
 		t.Errorf("the parameters are %v, want %v", asked, want)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/setpoint-io/setpoint/runs"
 )
@@ -45,6 +46,18 @@ func (r remote) Newest(ctx context.Context, q runs.Query) (Found, error) {
 	}
 	if q.Key != "" {
 		v.Set("key", q.Key)
+	}
+	if q.Namespace != "" {
+		v.Set("namespace", q.Namespace)
+	}
+	if q.Contains != "" {
+		v.Set("contains", q.Contains)
+	}
+	if q.Wrote {
+		v.Set("wrote", "true")
+	}
+	if !q.Since.IsZero() {
+		v.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
 	}
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))

@@ -1,0 +1,188 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/explain"
+	"github.com/setpoint-io/setpoint/internal/jsontree"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
+)
+
+// Bounds of what is read of a namespace.
+const (
+	mostChangedRuns  = 2000
+	mostListed       = 500  // objects of a kind
+	mostListedEvents = 1000 // Events of the namespace
+	listsAtOnce      = 4
+	// earlier is how much longer ago than the time that is asked for a run may be that began what goes on.
+	earlier = 10 * time.Minute
+)
+
+// Changed collects the facts about what changed in a namespace since a time. An empty namespace stands for all. kinds
+// are those that the server serves: of those that can be listed and watched, the metadata of the first 500 objects of
+// each is read.
+func (g Gatherer) Changed(ctx context.Context, kinds []client.Served, namespace string, since time.Time) explain.NamespaceFacts {
+	facts := explain.NamespaceFacts{Now: time.Now(), Since: since, Namespace: namespace}
+	q := runs.Query{Namespace: namespace, Wrote: true, Since: since.Add(-earlier), Limit: mostChangedRuns}
+	if found, err := g.Record.Newest(ctx, q); err != nil {
+		facts.NotRecorded = err.Error()
+	} else {
+		facts.Recorded, facts.Kept = true, found.Stats.Since
+		for i := range found.Runs {
+			facts.Runs = append(facts.Runs, found.Runs[i].Run)
+		}
+		if found.More {
+			facts.Kept = facts.Runs[len(facts.Runs)-1].Last
+		}
+	}
+	var err error
+	if facts.Events, err = g.eventsOf(ctx, namespace); err != nil {
+		facts.Unread = append(facts.Unread, "Events: "+err.Error())
+	}
+	lists := g.listAll(ctx, kinds, namespace)
+	facts.Objects = changedObjects(lists.objects, facts.Runs, since)
+	facts.Unread = append(facts.Unread, lists.unread()...)
+	return facts
+}
+
+// changedObjects returns the objects that some program has changed since a time, and those of the causes of runs.
+func changedObjects(all []explain.Known, of []runs.Run, since time.Time) []explain.Known {
+	causes := map[types.UID]bool{}
+	for i := range of {
+		for _, c := range of[i].Causes {
+			causes[c.Object.UID] = true
+		}
+	}
+	return slices.DeleteFunc(all, func(k explain.Known) bool {
+		if causes[k.Object.UID] {
+			return false
+		}
+		managers := (jsontree.Tree{Value: k.State}).List("metadata", "managedFields")
+		return !slices.ContainsFunc(managers, func(m jsontree.Tree) bool {
+			at, err := time.Parse(time.RFC3339, m.Text("time"))
+			return err == nil && !at.Before(since)
+		})
+	})
+}
+
+// listed is what the lists of all kinds have.
+type listed struct {
+	mu        sync.Mutex
+	objects   []explain.Known
+	forbidden []string // plurals
+	cut       []string
+	failed    []string // sentences
+}
+
+// listAll reads the metadata of the objects of all kinds.
+func (g Gatherer) listAll(ctx context.Context, kinds []client.Served, namespace string) *listed {
+	all, turns := &listed{}, make(chan struct{}, listsAtOnce)
+	var running sync.WaitGroup
+	for _, kind := range kinds {
+		if !kind.Can("list") || !kind.Can("watch") || kind.Kind == events.Kind || !kind.Namespaced {
+			continue
+		}
+		turns <- struct{}{}
+		running.Go(func() {
+			defer func() { <-turns }()
+			items, more, err := g.listMetadata(ctx, kind.Resource, namespace)
+			all.add(kind.Resource, items, more, err)
+		})
+	}
+	running.Wait()
+	slices.SortFunc(all.objects, func(a, b explain.Known) int {
+		return cmp.Or(cmp.Compare(a.Object.String(), b.Object.String()), cmp.Compare(a.Object.UID, b.Object.UID))
+	})
+	return all
+}
+
+func (l *listed) add(r object.Resource, items []map[string]any, more bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case apierrors.IsForbidden(err):
+		l.forbidden = append(l.forbidden, r.Plural)
+	case err != nil:
+		l.failed = append(l.failed, fmt.Sprintf("authors of changes of %s: %v", r.Plural, err))
+	case more:
+		l.cut = append(l.cut, r.Plural)
+	}
+	for _, item := range items {
+		l.objects = append(l.objects, explain.Known{Object: identify(r, item), State: item})
+	}
+}
+
+// unread says what is missing, in an order that does not depend on which answer came first.
+func (l *listed) unread() []string {
+	slices.Sort(l.failed)
+	slices.Sort(l.cut)
+	slices.Sort(l.forbidden)
+	all := l.failed
+	if len(l.cut) > 0 {
+		all = append(all, fmt.Sprintf("authors of changes beyond the first %d of each of: %s", mostListed, strings.Join(l.cut, ", ")))
+	}
+	if len(l.forbidden) > 0 {
+		all = append(all, "authors of changes of kinds that the user may not list: "+strings.Join(l.forbidden, ", "))
+	}
+	return all
+}
+
+// metadataAlone asks for lists of PartialObjectMetadata, which have no values of Secrets.
+const metadataAlone = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+
+// listMetadata returns the metadata of the first objects of a kind, and whether there are more.
+func (g Gatherer) listMetadata(ctx context.Context, r object.Resource, namespace string) (items []map[string]any, more bool, err error) {
+	return page(ctx, g.Client.Request(http.MethodGet).Resource(r).Namespace(namespace).Param("limit", fmt.Sprint(mostListed)).Accept(metadataAlone), r)
+}
+
+// page decodes one page of a list.
+func page(ctx context.Context, request *client.Request, r object.Resource) (items []map[string]any, more bool, err error) {
+	answer, err := request.Do(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	var list struct {
+		Metadata struct {
+			Continue string `json:"continue"`
+		} `json:"metadata"`
+		Items []map[string]any `json:"items"`
+	}
+	if err := json.Unmarshal(answer.Body, &list); err != nil {
+		return nil, false, fmt.Errorf("decoding the %s: %w", strings.ToLower(r.Plural), err)
+	}
+	return list.Items, list.Metadata.Continue != "", nil
+}
+
+// eventsOf returns the Events of a namespace.
+func (g Gatherer) eventsOf(ctx context.Context, namespace string) (all []explain.NamespaceEvent, err error) {
+	items, _, err := page(ctx, g.Client.Request(http.MethodGet).Resource(events).Namespace(namespace).
+		Param("limit", fmt.Sprint(mostListedEvents)).Accept("application/json"), events)
+	for _, item := range items {
+		about := jsontree.Tree{Value: item}.At("involvedObject")
+		version, err := schema.ParseGroupVersion(about.Text("apiVersion"))
+		if err != nil {
+			continue // an Event may be about anything
+		}
+		all = append(all, explain.NamespaceEvent{Event: eventOf(item), About: runs.Object{
+			Group: version.Group, Kind: about.Text("kind"), Namespace: about.Text("namespace"), Name: about.Text("name"), UID: types.UID(about.Text("uid")),
+		}})
+	}
+	return all, err
+}

@@ -1,0 +1,87 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/explain/gather"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
+)
+
+// kind is a kind that a fake server serves.
+func kind(plural, name string) client.Served {
+	return client.Served{Resource: object.Resource{Version: "v1", Plural: plural, Kind: name, Namespaced: true}, Verbs: []string{"list", "watch"}}
+}
+
+// What changed in a namespace comes from the record, from the metadata of its objects and from its Events. Objects that
+// nobody has changed in the time are left out, and values of Secrets are never read.
+func TestTheFactsOfANamespace(t *testing.T) {
+	api := fakeapi.New()
+	secrets, pods, eventsKind, leases := kind("secrets", "Secret"), kind("pods", "Pod"), kind("events", "Event"), kind("leases", "Lease")
+	server := api.Serve(secrets.Resource)
+	changed := func(at time.Time) []metav1.ManagedFieldsEntry {
+		when := metav1.NewTime(at)
+		return []metav1.ManagedFieldsEntry{{Manager: "kubectl-edit", Operation: metav1.ManagedFieldsOperationUpdate, Time: &when, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{}}`)}}}
+	}
+	for name, at := range map[string]time.Time{"new": noon, "old": noon.Add(-time.Hour)} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ManagedFields: changed(at)}, Data: map[string][]byte{"password": []byte("hidden")}}
+		if err := server.Put(secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := api.Serve(eventsKind.Resource).Put(&corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "e", CreationTimestamp: metav1.NewTime(noon)}, Reason: "BackOff", Message: "restarts", Type: "Warning", LastTimestamp: metav1.NewTime(noon),
+		InvolvedObject: corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, ReportingController: "someone",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	api.Serve(pods.Resource).Before(func(*fakeapi.Request) *metav1.Status {
+		return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}
+	})
+	c, err := client.New(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	unwatched := leases
+	unwatched.Verbs = []string{"list"} // figures that are computed for each list
+	g := gather.Gatherer{Client: c, Record: gather.Local(recordOfWeb(t))}
+	facts := g.Changed(t.Context(), []client.Served{secrets, pods, eventsKind, unwatched}, "shop", noon.Add(-time.Minute))
+	if len(facts.Objects) != 1 || facts.Objects[0].Object.Name != "new" || facts.Objects[0].State["data"] != nil {
+		t.Errorf("the objects are %+v, want the metadata of the Secret that was changed", facts.Objects)
+	}
+	if len(facts.Runs) != 1 || !facts.Recorded {
+		t.Errorf("the runs are %+v, want the one that wrote", facts.Runs)
+	}
+	if len(facts.Events) != 1 || facts.Events[0].About.String() != "Deployment.apps shop/web" || facts.Events[0].Source != "someone" || !facts.Events[0].Last.Equal(noon) {
+		t.Errorf("the Events are %+v", facts.Events)
+	}
+	if text := strings.Join(facts.Unread, "\n"); text != "authors of changes of kinds that the user may not list: pods" {
+		t.Errorf("not read is %q", text)
+	}
+}
+
+// Without a record the facts of the cluster remain.
+func TestTheFactsOfANamespaceWithoutARecord(t *testing.T) {
+	secrets := kind("secrets", "Secret")
+	c, err := client.New(fakeapi.New().Serve(secrets.Resource).Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := gather.Gatherer{Client: c, Record: gather.None("no manager")}.Changed(t.Context(), []client.Served{secrets}, "shop", noon)
+	if facts.Recorded || facts.NotRecorded != "no manager" {
+		t.Errorf("the facts are %+v", facts)
+	}
+	if text := strings.Join(facts.Unread, "\n"); !strings.HasPrefix(text, "Events: ") {
+		t.Errorf("not read is %q, want the Events, which this server does not have", text)
+	}
+}
