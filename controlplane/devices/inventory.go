@@ -10,8 +10,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/setpoint-io/setpoint/controlplane/nodes"
 )
 
 // Driver is the name of the simulated driver, in ResourceSlices and in the results of allocations.
@@ -86,6 +84,3 @@ func newSlice(node *corev1.Node, with []resourcev1.Device) *resourcev1.ResourceS
 func ownedBy(node *corev1.Node) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: new(true)}
 }
-
-// simulated reports whether the Node has simulated devices.
-func simulated(node *corev1.Node) bool { return node.Labels[nodes.ManagedLabel] == "true" }

@@ -60,7 +60,7 @@ func Run(ctx context.Context, o Options) error {
 		return nil
 	}
 	driver.Play(ctx, func(p cache.Provider, recorder *events.Recorder) []controller.Runnable {
-		return []controller.Runnable{newPublisher(p, recorder, driver.Log).loop()}
+		return []controller.Runnable{newPublisher(p, recorder, driver.Log).Loop("device-publisher")}
 	})
 	return nil
 }

@@ -244,3 +244,29 @@ func TestEachSimulatedNodeHasACSINode(t *testing.T) {
 		}
 	})
 }
+
+func TestDriversOfOthersStayInACSINode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t)
+		c.addNode("n", nil)
+		other := storagev1.CSINodeDriver{Name: "other.example.com", NodeID: "n"}
+		drivers := func() (names []string) {
+			csiNode, err := fakeapi.Read[*storagev1.CSINode](c.csiNodes, object.Key{Name: "n"})
+			c.must(err)
+			for _, d := range csiNode.Spec.Drivers {
+				names = append(names, d.Name)
+			}
+			return names
+		}
+		c.must(fakeapi.Change(c.csiNodes, object.Key{Name: "n"}, func(n *storagev1.CSINode) { n.Spec.Drivers = []storagev1.CSINodeDriver{other} }))
+		pass(time.Second)
+		if names := drivers(); !slices.Equal(names, []string{other.Name, Driver}) {
+			t.Errorf("the drivers are %q", names)
+		}
+		c.nodes.Remove(object.Key{Name: "n"})
+		pass(time.Second)
+		if names := drivers(); !slices.Equal(names, []string{other.Name}) {
+			t.Errorf("the drivers of a Node that is gone are %q", names)
+		}
+	})
+}

@@ -54,13 +54,13 @@ func Run(ctx context.Context, o Options) error {
 	driver.Play(ctx, func(p cache.Provider, recorder *events.Recorder) []controller.Runnable {
 		publisher := newPublisher(p, recorder, driver.Log)
 		running.Go(func() {
-			if ensure(ctx, driver) && publisher.caughtUp(ctx) {
+			if ensure(ctx, driver) && publisher.CaughtUp(ctx) {
 				driver.Ready()
 			}
 		})
 		loops := newProvisioner(p, recorder, driver.Log).loops()
 		loops = append(loops, newAttacher(p, recorder, driver.Log).loops()...)
-		return append(loops, publisher.loop())
+		return append(loops, publisher.Loop("csinode-publisher"))
 	})
 	return nil
 }
