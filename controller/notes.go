@@ -36,11 +36,16 @@ func (c *core) record() {
 	if c.runs == nil {
 		return
 	}
-	group, kind := "", ""
-	if c.primary != (cache.Handle{}) {
-		group, kind = c.primary.GroupKind()
-	}
+	group, kind := c.objects()
 	c.recorder = c.runs.Loop(c.name, group, kind)
+}
+
+// objects returns the kind that the keys stand for; an empty one if they are no objects.
+func (c *core) objects() (group, kind string) {
+	if c.primary == (cache.Handle{}) {
+		return "", ""
+	}
+	return c.primary.GroupKind()
 }
 
 // recordRun records a run that has ended.

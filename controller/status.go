@@ -12,7 +12,9 @@ import (
 // Status is the state of a loop, for debug pages: its keys are text. It is a copy that the
 // caller owns.
 type Status struct {
-	Queue workqueue.Stats
+	// Group and Kind are those of the objects that the keys stand for. Kind is empty if the keys are no objects.
+	Group, Kind string
+	Queue       workqueue.Stats
 	// Keys has some of the keys that are running, ready and delayed, with their causes.
 	Keys workqueue.Inspection[string]
 	// Waiting has the keys that wait for own writes, and a description of the write that the
@@ -38,6 +40,7 @@ type Status struct {
 // It is safe for concurrent use.
 func (c *Keyed[K]) Status(keys int) Status {
 	s := Status{Queue: c.queue.Stats(), Keys: inText(c.queue.Inspect(keys)), Waiting: c.own.held(), Panics: c.panics.all(), Details: c.details(keys)}
+	s.Group, s.Kind = c.objects()
 	s.Failed, s.Failures, s.GivenUp = c.failures.all()
 	return s
 }
@@ -55,7 +58,7 @@ func inText[K comparable](in workqueue.Inspection[K]) (text workqueue.Inspection
 		}
 		return text
 	}
-	text.Ready, text.Delayed = waiting(in.Ready), waiting(in.Delayed)
+	text.Ready, text.Delayed, text.Levels = waiting(in.Ready), waiting(in.Delayed), in.Levels
 	return text
 }
 

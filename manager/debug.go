@@ -5,6 +5,7 @@ package manager
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -71,8 +72,19 @@ func (m *Manager) debugInformers(w http.ResponseWriter, _ *http.Request) {
 }
 
 // debugControllers writes a page for people. ?controller=NAME shows that controller alone, or
-// that loop of one.
+// that loop of one. ?format=json is the [Overview].
 func (m *Manager) debugControllers(w http.ResponseWriter, r *http.Request) {
+	switch format := r.URL.Query().Get("format"); format {
+	case "", "text":
+	case "json":
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_ = json.NewEncoder(w).Encode(m.Overview()) // the client may have gone
+		return
+	default:
+		http.Error(w, fmt.Sprintf("format=%q: want json or text", format), http.StatusBadRequest)
+		return
+	}
 	limit := shownKeys
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)

@@ -56,6 +56,7 @@ type Manager struct {
 	aliases         map[string]string // see Aliases
 
 	servings []asked
+	below    []below       // handlers of HandleBelow
 	election *lease.Config // of the option
 	elector  *lease.Elector
 	fence    fence

@@ -6,8 +6,10 @@ package manager
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,9 +74,34 @@ func (m *Manager) addPages(s *serving.Server) {
 	s.Health("/livez", "whether a restart would help; ?verbose lists the checks", m.health.Handler("livez", m.alive()...))
 	s.Health("/readyz", "whether it works, or could take over at once; ?verbose lists the checks", m.health.Handler("readyz", m.ready()...))
 	s.Page("/metrics", "for Prometheus", m.metrics())
-	s.Page("/debug/controllers", "the keys of each controller, and what fails; ?controller=NAME, ?limit=N", http.HandlerFunc(m.debugControllers))
+	s.Page("/debug/controllers", "the keys of each controller, and what fails; ?controller=NAME, ?limit=N, ?format=json", http.HandlerFunc(m.debugControllers))
 	s.PageInParts(runsPath, objectsPath, "what controllers did and why; ?controller=NAME, ?key=KEY, ?kind=KIND&name=NAME, ?origins, ?format=json, ?limit=N", http.HandlerFunc(m.debugRuns))
 	s.Page("/debug/informers", "what the informers hold, and what keeps them from being current", http.HandlerFunc(m.debugInformers))
+	for _, below := range m.below {
+		s.Below(below.path, below.about, below.handler)
+	}
+}
+
+// below is a handler of all paths below one.
+type below struct {
+	path, about string
+	handler     http.Handler
+}
+
+// HandleBelow adds a handler of all paths below a path, such as "/page", to the pages of [Serve]. Users with the right to get
+// the path itself reach it; see [serving.Server.Below]. about is its line in the index. It is an error while the manager
+// runs, and for a path that has a handler.
+func (m *Manager) HandleBelow(path, about string, h http.Handler) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.running:
+		return fmt.Errorf("adding the pages below %s to the manager: it is running already", path)
+	case slices.ContainsFunc(m.below, func(b below) bool { return b.path == path }):
+		return fmt.Errorf("adding the pages below %s to the manager: the path has a handler", path)
+	}
+	m.below = append(m.below, below{path, about, h})
+	return nil
 }
 
 // metrics returns the page for Prometheus.

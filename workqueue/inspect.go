@@ -4,6 +4,7 @@
 package workqueue
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -14,6 +15,14 @@ type Inspection[K comparable] struct {
 	Running []Running[K] // the longest running first
 	Ready   []Waiting[K] // in the order in which Get would return them if none aged
 	Delayed []Waiting[K] // the soonest first
+	Levels  []Level      // of all ready keys, the highest priority first
+}
+
+// Level has the ready keys of one priority.
+type Level struct {
+	Priority Priority  `json:"priority"`
+	Keys     int       `json:"keys"`
+	Oldest   time.Time `json:"oldest"` // since when the one that waits longest has been ready
 }
 
 // Running is a key that a worker processes.
@@ -45,8 +54,8 @@ type Pending struct {
 	Dropped  int // causes beyond those that are kept
 }
 
-// Inspect returns up to limit running, ready and delayed keys each. It holds the queue's lock
-// while it copies them, some 100 ns a key. Stats has how many keys there are in all.
+// Inspect returns up to limit running, ready and delayed keys each, and how many keys of each priority are ready. It
+// holds the queue's lock while it copies them, some 100 ns a key. Stats has how many keys there are in all.
 func (q *Queue[K]) Inspect(limit int) Inspection[K] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -60,7 +69,25 @@ func (q *Queue[K]) Inspect(limit int) Inspection[K] {
 	q.delayed.walk(limit, func(e *entry[K]) {
 		in.Delayed = append(in.Delayed, q.inspectWaiting(e))
 	})
+	in.Levels = q.inspectLevels()
 	return in
+}
+
+// inspectLevels counts the ready keys of each priority. It takes the same time whatever the number of keys.
+func (q *Queue[K]) inspectLevels() (all []Level) {
+	for i := len(q.ready.levels) - 1; i >= 0; i-- {
+		if q.ready.used[i/64]&(1<<(i%64)) == 0 {
+			continue
+		}
+		level, oldest := Level{Priority: Priority(i - priorities/2)}, int64(math.MaxInt64)
+		for lane := q.ready.levels[i].front; lane != nil; lane = lane.next {
+			level.Keys += lane.keys.n
+			oldest = min(oldest, lane.keys.front.when) // a lane in the ring of a level that is used has keys
+		}
+		level.Oldest = q.at(oldest)
+		all = append(all, level)
+	}
+	return all
 }
 
 func (q *Queue[K]) inspectRunning(e *entry[K]) Running[K] {

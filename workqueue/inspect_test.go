@@ -46,6 +46,7 @@ func TestInspectShowsWhereKeysAreAndWhy(t *testing.T) {
 					Causes: []workqueue.Cause{{Verb: workqueue.Retry}},
 				},
 			}},
+			Levels: []workqueue.Level{{Priority: workqueue.Low, Keys: 1, Oldest: start.Add(time.Second)}},
 		}
 		if got := q.Inspect(10); !reflect.DeepEqual(got, want) {
 			t.Errorf("got\n%+v, want\n%+v", got, want)
@@ -91,6 +92,11 @@ func TestInspectShowsTheFirstOfEachKind(t *testing.T) {
 		wantKeys(t, running, numbered("run/", 5)...)
 		wantKeys(t, ready, "b/h", "a/0", "b/0", "c/0", "a/1")
 		wantKeys(t, delayed, "late/17", "late/14", "late/11", "late/8", "late/5")
+		now := time.Now()
+		levels := []workqueue.Level{{Priority: workqueue.High, Keys: 1, Oldest: now}, {Priority: workqueue.Normal, Keys: 6, Oldest: now}}
+		if !reflect.DeepEqual(in.Levels, levels) {
+			t.Errorf("by priority there are %v keys, want %v", in.Levels, levels)
+		}
 
 		if in := q.Inspect(0); len(in.Running)+len(in.Ready)+len(in.Delayed) != 0 {
 			t.Errorf("with a limit of 0: %+v", in)

@@ -4,6 +4,7 @@
 package serving
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -54,10 +55,17 @@ type access struct {
 	said time.Time // when a failure of reviews was logged last
 }
 
-// guard serves a page to users who may get its path, or the path part if there is one. It stands before handlers of
-// few paths, so that strangers do not choose the questions to the API server and the answers that are kept.
-func (a *access) guard(next http.Handler, part string) http.Handler {
+// need is which path a user must have the right to get.
+type need struct {
+	path string // empty: that of the request
+	part string // a second path of which the right is enough; empty: none
+}
+
+// guard serves a page to users who have a right that it needs. It stands before handlers of few paths, or of paths that
+// need the right to one, so that strangers do not choose the questions to the API server and the answers that are kept.
+func (a *access) guard(next http.Handler, of need) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, part := cmp.Or(of.path, r.URL.Path), of.part
 		who, doubt := a.certificates.identify(r)
 		token := bearerToken(r)
 		if who == nil && token == "" {
@@ -65,7 +73,7 @@ func (a *access) guard(next http.Handler, part string) http.Handler {
 			http.Error(w, Printable(a.wanted(doubt)), http.StatusUnauthorized)
 			return
 		}
-		answer := a.ask(r.Context(), who, token, r.URL.Path)
+		answer := a.ask(r.Context(), who, token, path)
 		if answer.code == http.StatusForbidden && part != "" {
 			answer = a.ask(r.Context(), who, token, part)
 		}
@@ -73,7 +81,7 @@ func (a *access) guard(next http.Handler, part string) http.Handler {
 			next.ServeHTTP(w, withViewer(r, &Viewer{access: a, who: who, token: token}))
 			return
 		}
-		refuse(w, r.URL.Path, part, answer)
+		refuse(w, path, part, answer)
 	})
 }
 

@@ -35,18 +35,17 @@ func open(paths []string, path string) bool {
 	})
 }
 
-// guards returns what decides who may see pages of health, and all other pages. The right to get the path part, if
-// there is one, is enough to reach the handler of a page.
-func (s *Server) guards() (health func(http.Handler) http.Handler, rest func(h http.Handler, part string) http.Handler) {
+// guards returns what decides who may see pages of health, and all other pages.
+func (s *Server) guards() (health func(http.Handler) http.Handler, rest func(http.Handler, need) http.Handler) {
 	unguarded := func(h http.Handler) http.Handler { return h }
 	switch {
 	case s.options.Plain:
-		return unguarded, func(h http.Handler, _ string) http.Handler { return toAll(h) }
+		return unguarded, func(h http.Handler, _ need) http.Handler { return toAll(h) }
 	case s.options.OpenPaths == nil:
 		return unguarded, s.access.guard
 	}
-	but := func(h http.Handler, part string) http.Handler {
-		guarded, unguarded := s.access.guard(h, part), toAll(h)
+	but := func(h http.Handler, of need) http.Handler {
+		guarded, unguarded := s.access.guard(h, of), toAll(h)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if open(s.options.OpenPaths, r.URL.Path) {
 				unguarded.ServeHTTP(w, r)
@@ -55,5 +54,5 @@ func (s *Server) guards() (health func(http.Handler) http.Handler, rest func(h h
 			guarded.ServeHTTP(w, r)
 		})
 	}
-	return func(h http.Handler) http.Handler { return but(h, "") }, but
+	return func(h http.Handler) http.Handler { return but(h, need{}) }, but
 }

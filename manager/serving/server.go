@@ -49,9 +49,9 @@ func New(l net.Listener, o Options) (*Server, error) {
 		return nil, fmt.Errorf("serving on %s: %w", l.Addr(), err)
 	}
 	_, guard := s.guards()
-	s.mux.Handle("GET /{$}", guard(http.HandlerFunc(s.index), ""))
+	s.mux.Handle("GET /{$}", guard(http.HandlerFunc(s.index), need{}))
 	if o.Profiling {
-		s.addProfiles(func(h http.Handler) http.Handler { return guard(h, "") })
+		s.addProfiles(func(h http.Handler) http.Handler { return guard(h, need{}) })
 	}
 	return s, nil
 }
@@ -125,8 +125,19 @@ func (s *Server) Page(path, about string, h http.Handler) { s.PageInParts(path, 
 // [ViewerOf] to find out which parts of the page they may see. No page needs to exist at that path.
 func (s *Server) PageInParts(path, part, about string, h http.Handler) {
 	_, guard := s.guards()
-	s.mux.Handle("GET "+path, guard(h, part))
+	s.mux.Handle("GET "+path, guard(h, need{part: part}))
 	s.rows = append(s.rows, row{path, about})
+}
+
+// Below adds a handler of the path and of all paths below it, for users with the right to get the path itself. The handler
+// gets requests with their whole paths, and uses [ViewerOf] to find out which objects a user may see. It may write for
+// longer than other pages: it sets the deadlines by [http.ResponseController].
+func (s *Server) Below(path, about string, h http.Handler) {
+	_, guard := s.guards()
+	h = guard(h, need{path: path})
+	s.mux.Handle("GET "+path+"/", h)
+	s.mux.Handle("GET "+path, http.RedirectHandler(path+"/", http.StatusFound))
+	s.rows = append(s.rows, row{path + "/", about})
 }
 
 // Handler returns the pages with what decides who may see them, for tests. The server itself

@@ -1,0 +1,146 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Replaces the parts of a view that have changed, as the server sends them. Without this script a view is complete and
+// does not change.
+"use strict";
+
+(() => {
+  const main = document.getElementById("main");
+  const notice = document.getElementById("connection");
+  const address = document.body.dataset.live;
+  const patience = 25000; // ms; the server sends something every ten seconds
+  let stream = null, heard = 0, lostSince = null, retry = 0, timer = 0, waiting = null;
+
+  // say shows a line above the view, or hides it.
+  const say = (text) => {
+    if (notice.textContent !== text) notice.textContent = text;
+    notice.hidden = text === "";
+  };
+
+  const lost = () => {
+    lostSince ??= new Date();
+    say(`Not connected since ${lostSince.toLocaleTimeString()}. The view shows the state of that time; connecting again …`);
+  };
+
+  const found = () => {
+    heard = Date.now();
+    retry = 0;
+    if (lostSince) {
+      lostSince = null;
+      say("");
+    }
+  };
+
+  // selecting reports whether the user has selected text in a part: it must not vanish under the pointer.
+  const selecting = (part) => {
+    const selection = document.getSelection();
+    return selection && !selection.isCollapsed && selection.rangeCount > 0 && selection.getRangeAt(0).intersectsNode(part);
+  };
+
+  // carry takes over what the user has done to a part: opened details, positions of scrolling, and the focus.
+  const carry = (from, to) => {
+    for (const details of from.querySelectorAll("details[id]")) {
+      const same = to.querySelector("#" + CSS.escape(details.id));
+      if (same) same.open = details.open;
+    }
+    const focused = from.contains(document.activeElement) ? document.activeElement : null;
+    if (!focused) return () => {};
+    if (focused === from) return () => to.focus({preventScroll: true});
+    if (focused.id) return () => document.getElementById(focused.id)?.focus({preventScroll: true});
+    // A link is the same one if it leads to the same place; the place among its likes decides between several.
+    const href = focused.getAttribute("href");
+    const alike = (root) => [...root.querySelectorAll(focused.localName)].filter((e) => e.getAttribute("href") === href);
+    const at = alike(from).indexOf(focused);
+    return () => {
+      const same = alike(to);
+      (same[at] ?? same[0])?.focus({preventScroll: true});
+    };
+  };
+
+  // swap puts a view in place of the present one, part by part.
+  const swap = (html) => {
+    const next = new DOMParser().parseFromString(html, "text/html");
+    const parts = [...next.querySelectorAll("[data-part]")];
+    const names = parts.map((part) => part.dataset.part);
+    for (const old of main.querySelectorAll("[data-part]")) {
+      if (!names.includes(old.dataset.part)) old.remove();
+    }
+    let before = null;
+    for (const part of parts) {
+      const old = main.querySelector(`[data-part="${CSS.escape(part.dataset.part)}"]`);
+      const fresh = document.importNode(part, true);
+      fresh.source = part.outerHTML; // as the server has it: what the user opens changes the element
+      if (!old) {
+        if (before) before.after(fresh); else main.prepend(fresh);
+        before = fresh;
+        continue;
+      }
+      before = old;
+      if (old.source === fresh.source) continue;
+      if (selecting(old)) {
+        waiting = html;
+        continue;
+      }
+      const [left, top] = [old.scrollLeft, old.scrollTop];
+      const refocus = carry(old, fresh);
+      old.replaceWith(fresh);
+      [fresh.scrollLeft, fresh.scrollTop] = [left, top];
+      refocus();
+      before = fresh;
+    }
+  };
+
+  const close = () => {
+    clearTimeout(timer);
+    stream?.close();
+    stream = null;
+  };
+
+  const connect = () => {
+    close();
+    stream = new EventSource(address);
+    heard = Date.now();
+    stream.addEventListener("open", found);
+    stream.addEventListener("alive", found);
+    stream.addEventListener("view", (event) => {
+      found();
+      waiting = null;
+      swap(event.data);
+    });
+    stream.addEventListener("problem", (event) => {
+      found();
+      say(event.data);
+    });
+    stream.addEventListener("error", () => {
+      close();
+      // A stream ends after some minutes. That is no loss if the next one begins at once.
+      if (retry > 0) lost();
+      timer = setTimeout(connect, Math.min(5000, 250 * 2 ** retry++));
+    });
+  };
+
+  document.addEventListener("selectionchange", () => {
+    if (waiting !== null && document.getSelection()?.isCollapsed) {
+      const html = waiting;
+      waiting = null;
+      swap(html);
+    }
+  });
+
+  if (address) {
+    for (const part of main.querySelectorAll("[data-part]")) part.source = part.outerHTML;
+    setInterval(() => {
+      if (stream && Date.now() - heard > patience) {
+        lost();
+        connect();
+      }
+    }, 5000);
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) close(); else connect();
+    });
+    window.addEventListener("pagehide", close);
+    window.addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
+    if (!document.hidden) connect();
+  }
+})();

@@ -1,0 +1,163 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/setpoint-io/setpoint/manager"
+)
+
+//go:embed templates
+var templates embed.FS
+
+//go:embed assets
+var files embed.FS
+
+// assets are the files that the views refer to.
+type assets struct {
+	files map[string]asset
+	views map[string]*template.Template // by the names of views
+}
+
+// asset is a file with its tag, which changes with the content.
+type asset struct {
+	content []byte
+	tag     string
+}
+
+// readAssets reads the embedded files. They are part of the program, so a mistake in them is a panic.
+func readAssets() assets {
+	a := assets{files: map[string]asset{}, views: map[string]*template.Template{}}
+	entries, err := fs.ReadDir(files, "assets")
+	for _, entry := range entries {
+		content, err := files.ReadFile("assets/" + entry.Name())
+		if err != nil {
+			panic(err)
+		}
+		sum := sha256.Sum256(content)
+		a.files[entry.Name()] = asset{content, hex.EncodeToString(sum[:8])}
+	}
+	if err != nil {
+		panic(err)
+	}
+	names := []string{"problem"}
+	for _, v := range views() {
+		names = append(names, v.name)
+	}
+	layout := template.Must(template.New("layout.html").Funcs(functions()).ParseFS(templates, "templates/layout.html", "templates/parts.html"))
+	for _, name := range names {
+		a.views[name] = template.Must(template.Must(layout.Clone()).ParseFS(templates, "templates/"+name+".html"))
+	}
+	return a
+}
+
+// functions are those of the templates.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"plain":   plain,
+		"pieces":  pieces,
+		"counted": counted,
+		"clock":   func(t time.Time) string { return t.Local().Format(time.TimeOnly) },
+		"exact":   func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+		"ago":     func(now, then time.Time) string { return shortTime(now.Sub(then)) },
+		"short":   shortTime,
+	}
+}
+
+// layout is what the frame of a page shows.
+type layout struct {
+	Title   string
+	Base    string
+	View    string
+	Live    string            // the address of the live updates; empty: there are none
+	Tags    map[string]string // of the assets
+	Query   string            // in the search box
+	Process string            // which manager this is
+	Main    any
+}
+
+// frame returns the frame of a view.
+func (p *Page) frame(r *http.Request, v view, title string, main any) layout {
+	l := layout{Title: title, Base: p.options.Base, View: v.name, Main: main, Tags: map[string]string{}, Query: r.URL.Query().Get("q")}
+	for name, a := range p.assets.files {
+		l.Tags[name] = a.tag
+	}
+	here := url.URL{Path: strings.TrimPrefix(r.URL.Path, p.options.Base), RawQuery: r.URL.RawQuery}
+	l.Live = p.options.Base + "/live?" + url.Values{"view": {here.String()}}.Encode()
+	type key struct{ process bool }
+	l.Process, _ = of(r.Context(), &p.memo, key{true}, func(ctx context.Context) (string, error) {
+		o, err := p.source.Overview(ctx)
+		return processOf(&o), err
+	})
+	return l
+}
+
+// processOf names the process in the header.
+func processOf(o *manager.Overview) string {
+	text := o.Instance
+	if o.State != "working" && o.State != "" {
+		text += " · " + o.State
+	}
+	if o.Holder != "" {
+		text += " · leader " + o.Holder
+	}
+	return plain(text)
+}
+
+// write writes a view, or the problem that kept it from being made.
+func (p *Page) write(w http.ResponseWriter, r *http.Request, v view, title string, data any, err error) {
+	code := http.StatusOK
+	if err != nil {
+		code = codeOf(err)
+		v, title, data = view{name: "problem"}, cmp.Or(title, "Not shown"), plain(err.Error())
+	}
+	l := p.frame(r, v, title, data)
+	if code < http.StatusInternalServerError && err != nil {
+		l.Live = "" // it stays as it is
+	}
+	var b bytes.Buffer
+	if err := p.assets.views[v.name].ExecuteTemplate(&b, "layout.html", l); err != nil {
+		p.options.Log.Error("a view cannot be written", "view", v.name, "error", err)
+		http.Error(w, "the view cannot be written; the log of the process says why", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write(b.Bytes()) // the client may have gone
+}
+
+// serveAsset answers with a file. Its address has its tag, so a browser may keep it.
+func (p *Page) serveAsset(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	a, known := p.assets.files[name]
+	if !known {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("ETag", `"`+a.tag+`"`)
+	h.Set("Cache-Control", "private, no-cache")
+	if r.URL.Query().Get("v") == a.tag {
+		h.Set("Cache-Control", "private, max-age=31536000, immutable")
+	}
+	if r.Header.Get("If-None-Match") == `"`+a.tag+`"` {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Type", map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}[path.Ext(name)])
+	_, _ = w.Write(a.content) // the client may have gone
+}

@@ -1,0 +1,99 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"github.com/setpoint-io/setpoint/explain"
+	"github.com/setpoint-io/setpoint/internal/jsontree"
+)
+
+// tree is what is below an object.
+type tree struct {
+	Rows []treeRow
+	All  int
+	More int // objects that no row names or counts
+}
+
+// treeRow is an object below, or a number of them that are alike.
+type treeRow struct {
+	Depth int
+	Kind  string
+	Name  string
+	Link  string
+	Mark  mark
+	Text  string // what is wrong
+	Alike int    // how many more of the kind, owner and state are folded into this row
+}
+
+// mostAlike is how many objects of one kind, owner and state the tree names. It counts the others.
+const mostAlike = 3
+
+// mostTreeRows bounds the tree.
+const mostTreeRows = 100
+
+// treeOf returns the tree below an object, each object below its owner, what is in trouble first.
+func treeOf(parts []explain.Part, base string) tree {
+	t := tree{All: len(parts)}
+	known := map[string]bool{}
+	for i := range parts {
+		known[string(parts[i].Object.UID)] = true
+	}
+	children := map[string][]*explain.Part{} // by the UIDs of owners
+	for i := range parts {
+		owner := ownerAmong(known, &parts[i])
+		children[owner] = append(children[owner], &parts[i])
+	}
+	t.add(children, "", 0, base)
+	return t
+}
+
+// ownerAmong returns the UID of the owner of a part, if it is known; "" is the object itself.
+func ownerAmong(known map[string]bool, of *explain.Part) string {
+	if of.Depth <= 1 {
+		return ""
+	}
+	for _, ref := range (jsontree.Tree{Value: of.State}).List("metadata", "ownerReferences") {
+		if uid := ref.Text("uid"); known[uid] {
+			return uid
+		}
+	}
+	return ""
+}
+
+// add adds the objects of an owner, and below each what it owns.
+func (t *tree) add(children map[string][]*explain.Part, owner string, depth int, base string) {
+	type sort struct{ kind, text string }
+	named, rows := map[sort]int{}, map[sort]int{} // how many are named, and the row of the last of them
+	for _, wrong := range []bool{true, false} {
+		for _, p := range children[owner] {
+			if wrong != (len(p.Trouble) > 0) {
+				continue
+			}
+			of := sort{kind: p.Object.Kind, text: firstOf(p.Trouble)}
+			if len(children[string(p.Object.UID)]) == 0 && named[of] == mostAlike || len(t.Rows) >= mostTreeRows {
+				if at, known := rows[of]; known {
+					t.Rows[at].Alike++
+				} else {
+					t.More++
+				}
+				continue
+			}
+			named[of]++
+			row := treeRow{Depth: depth, Kind: p.Object.Kind, Name: p.Object.Name, Link: linkOf(p.Object, base), Mark: well(), Text: of.text}
+			if wrong {
+				row.Mark = trouble()
+			}
+			rows[of] = len(t.Rows)
+			t.Rows = append(t.Rows, row)
+			t.add(children, string(p.Object.UID), depth+1, base)
+		}
+	}
+}
+
+func firstOf(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return texts[0]
+}
