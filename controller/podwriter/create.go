@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,30 +28,49 @@ const nameTries = 8
 
 // Create creates Pods of an owner and returns those that exist then, in the order of wanted.
 // used reports whether the controller has seen a Pod of this name in the owner's namespace.
-// The error is the first failure; Create also returns the Pods that it had created before.
+// The error is a [*CreateError]; Create also returns the Pods that it has created.
 // It does not change the Pods in wanted. Of the fields that the server fills in, the
 // returned Pods have those of the metadata.
 func (w *Writer) Create(ctx context.Context, owner Owner, wanted []*corev1.Pod, used func(name string) bool) ([]*corev1.Pod, error) {
 	named := w.names.give(owner, wanted, w.slot, time.Now(), used)
 	made := make([]*corev1.Pod, len(named))
-	_, err := owned.SlowStart(ctx, len(named), 1, func(ctx context.Context, i int) error {
-		if err := w.beforeCreate(ctx, owner, named[i]); err != nil {
-			w.refused(ctx, owner, named[i], err)
-			return err
-		}
-		var err error
-		if wanted[i].Name != "" {
-			made[i], err = w.createNamed(ctx, owner, named[i])
-		} else {
-			made[i], err = w.createGenerated(ctx, owner, named[i])
+	var failed atomic.Int32
+	_, err := owned.SlowStart(ctx, len(named), 1, func(ctx context.Context, i int) (err error) {
+		made[i], err = w.createPrepared(ctx, owner, named[i], wanted[i].Name != "")
+		if err != nil {
+			failed.Add(1)
 		}
 		return err
 	})
 	made = slices.DeleteFunc(made, func(pod *corev1.Pod) bool { return pod == nil })
-	if client.NamespaceGone(err) {
-		err = nil
+	if err == nil || client.NamespaceGone(err) {
+		return made, nil
 	}
-	return made, err
+	return made, &CreateError{Err: err, Failed: int(failed.Load())}
+}
+
+// CreateError is the error of [Writer.Create].
+type CreateError struct {
+	Err    error // the first failure
+	Failed int   // how many creates failed; those that the slow start did not try are not among them
+}
+
+// Error returns the text of the first failure.
+func (e *CreateError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the first failure.
+func (e *CreateError) Unwrap() error { return e.Err }
+
+// createPrepared creates a Pod once the function of [Writer.BeforeCreate] has prepared it.
+func (w *Writer) createPrepared(ctx context.Context, owner Owner, pod *corev1.Pod, hasName bool) (*corev1.Pod, error) {
+	if err := w.beforeCreate(ctx, owner, pod); err != nil {
+		w.refused(ctx, owner, pod, err)
+		return nil, err
+	}
+	if hasName {
+		return w.createNamed(ctx, owner, pod)
+	}
+	return w.createGenerated(ctx, owner, pod)
 }
 
 // create sends one create. What the server adds to spec and status is not returned.

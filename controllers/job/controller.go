@@ -88,8 +88,8 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	r := newReconciler(h, o)
 	selecting := selectors.NewIndex(r.jobs, adopts)
 	work := controller.New(Name, r.reconcile,
-		controller.For(r.jobs),
-		controller.Watches(r.pods, wakes(selecting), matters),
+		controller.For(r.jobs, r.counts.seesJob),
+		controller.Watches(r.pods, wakes(selecting), r.counts.seesPod, matters),
 		controller.Workers(o.Workers),
 		controller.RateLimit(&workqueue.Exponential[object.Key]{Base: firstRetry, Max: lastRetry}),
 	)

@@ -4,12 +4,18 @@
 package job
 
 import (
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/internal/podstate"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // counts are the metrics of kube-controller-manager that this controller has.
@@ -22,6 +28,10 @@ type counts struct {
 	finished *prometheus.CounterVec
 	pods     *prometheus.CounterVec
 	indexes  *prometheus.CounterVec
+	creates  *prometheus.CounterVec
+	judged   *prometheus.CounterVec
+	external *prometheus.CounterVec
+	open     *prometheus.CounterVec
 }
 
 func newCounts() *counts {
@@ -33,29 +43,37 @@ func newCounts() *counts {
 		"completion_mode", "result", "reason")
 	c.pods = c.Counter("job_controller_job_pods_finished_total", "Pods that have ended and are counted.", "completion_mode", "result")
 	c.indexes = c.Counter("job_controller_job_finished_indexes_total", "Indexes that are complete or have failed.", "status", "backoffLimit")
+	c.creates = c.Counter("job_controller_job_pods_creation_total", "Creations of Pods, by why the Pods were needed.", "reason", "status")
+	c.judged = c.Counter("job_controller_pod_failures_handled_by_failure_policy_total",
+		"Failed Pods that a rule of the Pod failure policy matched, by the action of the rule.", "action")
+	c.external = c.Counter("job_controller_jobs_by_external_controller_total", "Jobs that another controller manages.", "controller_name")
+	c.open = c.Counter("job_controller_terminated_pods_tracking_finalizer_total",
+		"Pods that have ended and have the finalizer of the controller (add), and that have lost it (delete).", "event")
 	return c
 }
 
 // The values of labels.
 const (
-	succeeded   = "succeeded"
-	failed      = "failed"
+	succeeded = "succeeded"
+	failed    = "failed"
+
+	// What a run is about. A plan has one of them.
+	reconciling = "reconciling" // the Job ends or is being deleted, or the run came to no decision
 	tracking    = "tracking"
-	podsCreated = "pods_created"
+	podsCreated = "pods_created" // or will be, when a backoff is over
 	podsDeleted = "pods_deleted"
+
+	// Why Pods are created.
+	createNew             = "new"
+	replaceFailed         = "recreate_failed"
+	replaceFailedOrEnding = "recreate_terminating_or_failed"
 )
 
 // ran counts a run. p is nil if the run came to no decision.
 func (c *counts) ran(job *batchv1.Job, p *plan, took time.Duration, err error) {
-	action, result := "reconciling", "success"
-	switch {
-	case p == nil:
-	case len(p.remove)+len(p.stop) > 0:
-		action = podsDeleted
-	case len(p.create) > 0:
-		action = podsCreated
-	default:
-		action = tracking
+	action, result := reconciling, "success"
+	if p != nil {
+		action = p.action
 	}
 	if err != nil {
 		result = "error"
@@ -90,6 +108,67 @@ func (c *counts) wrote(job *batchv1.Job, was, is *batchv1.JobStatus) {
 	default:
 		c.finished.WithLabelValues(mode, failed, end.Reason).Inc()
 	}
+}
+
+// created counts the Pods that a run has created, and the creates that failed.
+func (c *counts) created(p *plan, made int, err error) {
+	why := createNew
+	switch {
+	case p.failed > 0 && replacesOnlyFailed(p.job):
+		why = replaceFailed
+	case p.failed > 0 || p.terminating > 0:
+		why = replaceFailedOrEnding
+	}
+	if made > 0 {
+		c.creates.WithLabelValues(why, succeeded).Add(float64(made))
+	}
+	if refused, is := errors.AsType[*podwriter.CreateError](err); is {
+		c.creates.WithLabelValues(why, failed).Add(float64(refused.Failed))
+	}
+}
+
+// applied counts the failed Pods of a plan that a rule of the Pod failure policy decided about.
+func (c *counts) applied(p *plan) {
+	for action, n := range p.judged {
+		c.judged.WithLabelValues(string(action)).Add(float64(n))
+	}
+}
+
+// managedBy is where a Job says which controller manages it.
+var managedBy = wire.Path{Names: "spec.managedBy", Numbers: [4]int32{2, 15}}
+
+// seesJob is a predicate that chooses every change. It counts the Jobs of other controllers when
+// the informer sees them for the first time.
+func (c *counts) seesJob(e cache.Event[*batchv1.Job]) bool {
+	if e.Kind == cache.Added || e.Kind == cache.Replaced {
+		// A Job that cannot be read is reported by its run.
+		if name, err := e.New.Text(managedBy); err == nil && name != "" && name != batchv1.JobControllerName {
+			c.external.WithLabelValues(name).Inc()
+		}
+	}
+	return true
+}
+
+// seesPod is a predicate that chooses every change. It counts Pods that have ended when they get
+// the finalizer or lose it. Only Pods with the finalizer have their phase read.
+func (c *counts) seesPod(e cache.Event[*corev1.Pod]) bool {
+	was, is := endedTracked(e.Old), endedTracked(e.New)
+	if was && (!is || e.Kind == cache.Replaced) {
+		c.open.WithLabelValues("delete").Inc()
+	}
+	if is && (!was || e.Kind == cache.Replaced) {
+		c.open.WithLabelValues("add").Inc()
+	}
+	return true
+}
+
+// endedTracked reports whether a state of a Pod, if there is one, has ended and has the finalizer.
+func endedTracked(pod cache.Item[*corev1.Pod]) bool {
+	if !pod.Exists() || !isTracked(pod.Meta()) {
+		return false
+	}
+	in, err := pod.Text(phase)
+	return err == nil && podstate.Final(corev1.PodPhase(in))
 }
 
 // grow adds to a counter. An elastic Job that becomes smaller loses indexes, which are counted already.

@@ -25,6 +25,9 @@ type plan struct {
 	status      batchv1.JobStatus // to be written
 	nextBackoff backoff           // with the Pods that have ended since
 	verdict     *verdict          // nil as long as the Job goes on
+	action      string            // what the run is about, for the metrics
+	// judged has how many of the Pods in strip each action of the Pod failure policy decided about.
+	judged map[batchv1.PodFailurePolicyAction]int
 
 	// create has the index of each Pod to create, noIndex in a Job without indexes.
 	create []int
@@ -51,6 +54,7 @@ func decide(v view) *plan {
 	s := observe(v)
 	p := &plan{
 		state: s, status: *v.job.Status.DeepCopy(), nextBackoff: v.backoff.with(s.newSucceeded, s.newFailed), left: map[types.UID]bool{},
+		action: reconciling, judged: map[batchv1.PodFailurePolicyAction]int{},
 	}
 	for _, pod := range v.pods {
 		if tracked(pod) {
@@ -71,7 +75,7 @@ func decide(v view) *plan {
 	case v.job.DeletionTimestamp != nil:
 		p.because(codeDeleted, "the Job is being deleted", "")
 	case suspended(v.job):
-		p.managed, p.remove = true, s.activePods
+		p.managed, p.remove, p.action = true, s.activePods, podsDeleted
 		p.because(codeSuspended, "the Job is suspended", "spec.suspend becomes false")
 	default:
 		p.managed = true
@@ -174,7 +178,11 @@ func (p *plan) list(pod *corev1.Pod) int {
 	case indexed(p.job) && !valid:
 	case hasFailed(p.job, pod), p.verdict != nil && !p.verdict.success:
 		// A Pod that runs when its Job fails has failed too.
-		if judge(p.job.Spec.PodFailurePolicy, pod).counts() {
+		ruling := judge(p.job.Spec.PodFailurePolicy, pod)
+		if ruling.action != "" {
+			p.judged[ruling.action]++
+		}
+		if ruling.counts() {
 			uncounted.Failed = append(uncounted.Failed, pod.UID)
 		}
 	}

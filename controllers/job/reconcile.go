@@ -92,6 +92,7 @@ func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.
 		if job, err = r.flush(ctx, job, p); err != nil {
 			return again(err, failed)
 		}
+		r.counts.applied(p)
 		r.memories.remember(job, p) // these Pods are new only once
 	}
 	stripped, err := r.strip(ctx, p.strip)
@@ -135,6 +136,7 @@ func (r *reconciler) apply(ctx context.Context, job *batchv1.Job, p *plan) error
 		made, err := r.writer.Create(ctx, owner, newPods(owner, job, p), func(name string) bool {
 			return snapshot.Get(object.Key{Namespace: job.Namespace, Name: name}).Exists()
 		})
+		r.counts.created(p, len(made), err)
 		p.created(len(made))
 		return err
 	}

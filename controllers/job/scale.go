@@ -27,9 +27,13 @@ func (s *state) wanted() int32 {
 // scale decides which Pods to delete or to create. A run does one of both: deletes come first.
 func (p *plan) scale() {
 	want := p.wanted()
+	p.action = tracking
 	p.remove = p.surplus(int(max(0, p.active-want)))
 	if len(p.remove) > p.options.Burst {
 		p.remove, p.more = p.remove[:p.options.Burst], true
+	}
+	if len(p.remove) > 0 {
+		p.action = podsDeleted
 	}
 	missing := want - p.active
 	if len(p.remove) > 0 || missing <= 0 {
@@ -47,6 +51,7 @@ func (p *plan) scale() {
 
 // grow chooses the Pods to create, n of them at most. Pods that have failed delay it.
 func (p *plan) grow(n int) {
+	p.action = podsCreated
 	if !backsOffPerIndex(p.job) {
 		if left := p.nextBackoff.left(p.now); left > 0 {
 			p.wait(left)
