@@ -21,5 +21,7 @@
 //     deletion and an addition instead of an update.
 //   - Readers that wait for an informer get an error when the cache stops.
 //
+// With the field NewClient set to [NewClient] too, reads see the writes of their client.
+//
 // docs/controller-runtime.md has the figures, and says when it pays.
 package controllerruntime

@@ -47,6 +47,46 @@ func ExampleNewCache() {
 	// Output: default/greeting says hello
 }
 
+// A manager with the second line: its client reads its own writes.
+func ExampleNewClient() {
+	ctrl.SetLogger(logr.Discard())
+	configMaps := object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true}
+	api := fakeapi.New(configMaps)
+	mgr, err := ctrl.NewManager(api.Config(), ctrl.Options{
+		NewCache:  controllerruntime.NewCache,
+		NewClient: controllerruntime.NewClient, // the line
+		Metrics:   server.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- mgr.Start(ctx) }()
+	mgr.GetCache().WaitForCacheSync(ctx)
+
+	c := mgr.GetClient()
+	for i := range 3 {
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("m-%d", i)}}
+		if err := c.Create(ctx, m); err != nil {
+			panic(err)
+		}
+		var list corev1.ConfigMapList
+		if err := c.List(ctx, &list); err != nil {
+			panic(err)
+		}
+		fmt.Println("created:", i+1, "listed:", len(list.Items))
+	}
+	stop()
+	if err := <-done; err != nil {
+		panic(err)
+	}
+	// Output:
+	// created: 1 listed: 1
+	// created: 2 listed: 2
+	// created: 3 listed: 3
+}
+
 // greeter prints ConfigMaps.
 type greeter struct {
 	client client.Client
