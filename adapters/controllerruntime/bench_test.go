@@ -13,6 +13,9 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
@@ -43,8 +46,30 @@ func BenchmarkCaches(b *testing.B) {
 		{name: "NewCache", build: controllerruntime.NewCache},
 		{name: "NewInformer", build: withNewInformer},
 	} {
-		side.config, side.peer = config, peer
+		side.config, side.peer, side.sample = config, peer, new(corev1.Pod)
 		b.Run(side.name, side.run)
+	}
+}
+
+// BenchmarkTargets compares the caches with the objects that trust-manager caches in numbers, and its
+// options: the metadata of the ConfigMaps that it writes, by their label.
+func BenchmarkTargets(b *testing.B) {
+	ctrl.SetLogger(logr.Discard())
+	config := podload.ServeTargets(b)
+	written, err := labels.NewRequirement(podload.TargetLabel, selection.Exists, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	sample := new(metav1.PartialObjectMetadata)
+	sample.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	options := crcache.Options{ReaderFailOnMissingInformer: true, DefaultLabelSelector: labels.NewSelector().Add(*written)}
+	peer := map[string]float64{}
+	for _, side := range []*side{{name: peerName, build: crcache.New}, {name: "NewCache", build: controllerruntime.NewCache}} {
+		side.config, side.peer, side.sample, side.options = config, peer, sample, options
+		b.Run(side.name, func(b *testing.B) {
+			b.Run("FirstSync", side.firstSync)
+			side.end()
+		})
 	}
 }
 
@@ -53,10 +78,12 @@ const peerName = "controller-runtime"
 
 // side is one of the caches that are compared.
 type side struct {
-	name   string
-	build  crcache.NewCacheFunc
-	config *rest.Config
-	peer   map[string]float64 // what controller-runtime took, by benchmark and metric
+	name    string
+	build   crcache.NewCacheFunc
+	config  *rest.Config
+	sample  crclient.Object // of the kind that is cached
+	options crcache.Options
+	peer    map[string]float64 // what controller-runtime took, by benchmark and metric
 
 	cache crcache.Cache
 	stop  func()
@@ -96,16 +123,18 @@ func (s *side) firstSync(b *testing.B) {
 		cpu += micros(podload.CPU(b) - start)
 		heap = float64(podload.Heap() - before)
 	}
-	s.report(b, "heap", "B/Pod", heap/podload.Count)
-	s.report(b, "cpu", "µs/Pod", cpu/float64(b.N)/podload.Count)
-	json, protobuf := podload.Size(b)
-	b.ReportMetric(float64(json), "json-B/Pod")
-	b.ReportMetric(float64(protobuf), "protobuf-B/Pod")
+	s.report(b, "heap", "B/object", heap/podload.Count)
+	s.report(b, "cpu", "µs/object", cpu/float64(b.N)/podload.Count)
+	if _, ok := s.sample.(*corev1.Pod); ok {
+		json, protobuf := podload.Size(b)
+		b.ReportMetric(float64(json), "json-B/object")
+		b.ReportMetric(float64(protobuf), "protobuf-B/object")
+	}
 }
 
 // begin starts a cache, and waits until it has all Pods.
 func (s *side) begin(b *testing.B) {
-	c, err := s.build(s.config, crcache.Options{})
+	c, err := s.build(s.config, s.options)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -119,7 +148,7 @@ func (s *side) begin(b *testing.B) {
 			b.Error(err)
 		}
 	}
-	if _, err := c.GetInformer(ctx, &corev1.Pod{}); err != nil {
+	if _, err := c.GetInformer(ctx, s.sample); err != nil {
 		b.Fatal(err)
 	}
 	if !c.WaitForCacheSync(ctx) {
@@ -172,7 +201,7 @@ func (s *side) list(b *testing.B, namespace string, shared bool) {
 func (s *side) report(b *testing.B, what, unit string, value float64) {
 	b.ReportMetric(0, "ns/op") // a round has no meaning of its own
 	b.ReportMetric(value, what+"-"+unit)
-	_, benchmark, _ := strings.Cut(strings.TrimPrefix(b.Name(), "BenchmarkCaches/"), "/")
+	_, benchmark, _ := strings.Cut(b.Name(), "/"+s.name+"/")
 	key := benchmark + " " + what
 	if s.name == peerName {
 		s.peer[key] = value

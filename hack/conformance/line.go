@@ -18,6 +18,11 @@ import (
 // setpoint is the path of the module that has the module of the adapters in a folder.
 const setpoint = "github.com/setpoint-io/setpoint"
 
+// flagsOfOperators are flags of go test. Tests of cluster-api find their files by the path that the
+// compiler has seen, which -trimpath in GOFLAGS would cut. Their binaries are large, and need no tables
+// for debuggers.
+var flagsOfOperators = []string{"-mod=mod", "-trimpath=false", "-ldflags=-w"}
+
 // runTwice runs the tests of an operator with each of the two caches. The module of the adapters
 // is in a folder.
 func (o operator) runTwice(ctx context.Context, assets, adapters string) (theirs, ours []*count, err error) {
@@ -34,7 +39,7 @@ func (o operator) runTwice(ctx context.Context, assets, adapters string) (theirs
 		return nil, nil, err
 	}
 	// The first run chooses the versions of the modules that both runs have.
-	if ours, err = o.test(ctx, dir, assets, "-mod=mod"); err != nil {
+	if ours, err = o.test(ctx, dir, assets, flagsOfOperators...); err != nil {
 		return nil, nil, fmt.Errorf("with NewCache: %w", err)
 	}
 	for file, text := range before {
@@ -42,7 +47,7 @@ func (o operator) runTwice(ctx context.Context, assets, adapters string) (theirs
 			return nil, nil, err
 		}
 	}
-	if theirs, err = o.test(ctx, dir, assets, "-mod=mod"); err != nil {
+	if theirs, err = o.test(ctx, dir, assets, flagsOfOperators...); err != nil {
 		return nil, nil, fmt.Errorf("with the cache of controller-runtime: %w", err)
 	}
 	return theirs, ours, nil

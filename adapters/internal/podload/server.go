@@ -21,16 +21,20 @@ import (
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
-// asServer is the environment variable that has a test program be the server.
+// asServer is the environment variable that has a test program be the server of a load.
 const asServer = "SETPOINT_BENCH_AS_SERVER"
+
+// loads are what a server may have, by the value of the variable.
+var loads = map[string]func(*fakeapi.Server) error{"pods": addPods, "targets": addTargets}
 
 // Main is the body of TestMain in a package that uses [Serve].
 func Main(m *testing.M) {
-	if os.Getenv(asServer) == "" {
+	load := os.Getenv(asServer)
+	if load == "" {
 		os.Exit(m.Run())
 	}
-	if err := serve(os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "serving Pods:", err)
+	if err := serve(loads[load], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "serving %s: %v\n", load, err)
 		os.Exit(1)
 	}
 }
@@ -39,12 +43,26 @@ func Main(m *testing.M) {
 // own, so that its memory and its CPU time do not count. It ends with the benchmark.
 func Serve(b *testing.B) *rest.Config {
 	b.Helper()
+	config := start(b, "pods")
+	warm(b, config)
+	return config
+}
+
+// ServeTargets is as Serve, with the ConfigMaps of [Target].
+func ServeTargets(b *testing.B) *rest.Config {
+	b.Helper()
+	return start(b, "targets")
+}
+
+// start starts a server with a load.
+func start(b *testing.B, load string) *rest.Config {
+	b.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
 	server := exec.CommandContext(context.WithoutCancel(b.Context()), program) // the cleanup ends it, in order
-	server.Env = append(os.Environ(), asServer+"=1")
+	server.Env = append(os.Environ(), asServer+"="+load)
 	server.Stderr = os.Stderr
 	in, err := server.StdinPipe()
 	if err != nil {
@@ -65,9 +83,7 @@ func Serve(b *testing.B) *rest.Config {
 	if err != nil {
 		b.Fatalf("reading the address of the server: %v", err)
 	}
-	config := &rest.Config{Host: strings.TrimSpace(host), QPS: -1}
-	warm(b, config)
-	return config
+	return &rest.Config{Host: strings.TrimSpace(host), QPS: -1}
 }
 
 // warm lists the Pods in both encodings: the server keeps what it has encoded once.
@@ -82,19 +98,36 @@ func warm(b *testing.B, config *rest.Config) {
 	}
 }
 
-// serve writes its address to out and serves until in ends, which it does when the benchmark ends
-// in any way.
-func serve(in io.Reader, out io.Writer) error {
+// serve writes its address to out and serves a load until in ends, which it does when the benchmark
+// ends in any way.
+func serve(add func(*fakeapi.Server) error, in io.Reader, out io.Writer) error {
 	server := fakeapi.New()
-	pods := server.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
-	for i := range Count {
-		if err := pods.Add(Pod(i)); err != nil {
-			return err
-		}
+	if err := add(server); err != nil {
+		return err
 	}
 	server.Listen()
 	defer server.Close()
 	fmt.Fprintln(out, server.Config().Host)
 	_, err := io.Copy(io.Discard, in)
 	return err
+}
+
+func addPods(server *fakeapi.Server) error {
+	pods := server.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
+	for i := range Count {
+		if err := pods.Add(Pod(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addTargets(server *fakeapi.Server) error {
+	targets := server.Serve(object.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true})
+	for i := range Count {
+		if err := targets.Add(Target(i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
