@@ -56,9 +56,14 @@ func (g Gatherer) Changed(ctx context.Context, kinds []client.Served, namespace 
 	if facts.Events, err = g.eventsOf(ctx, namespace); err != nil {
 		facts.Unread = append(facts.Unread, "Events: "+err.Error())
 	}
-	lists := g.listAll(ctx, kinds, namespace)
+	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k client.Served) bool {
+		return !k.Can("list") || !k.Can("watch") || !k.Namespaced || k.Kind == events.Kind
+	})
+	lists := g.listEach(ctx, kinds, func(ctx context.Context, r object.Resource) ([]map[string]any, bool, error) {
+		return g.listMetadata(ctx, r, namespace)
+	})
 	facts.Objects = changedObjects(lists.objects, facts.Runs, since)
-	facts.Unread = append(facts.Unread, lists.unread()...)
+	facts.Unread = append(facts.Unread, lists.unread("authors of changes", "authors of changes")...)
 	return facts
 }
 
@@ -91,18 +96,15 @@ type listed struct {
 	failed    []string // sentences
 }
 
-// listAll reads the metadata of the objects of all kinds.
-func (g Gatherer) listAll(ctx context.Context, kinds []client.Served, namespace string) *listed {
+// listEach lists the objects of each kind, several kinds at a time. The order of the answer is that of names.
+func (g Gatherer) listEach(ctx context.Context, kinds []client.Served, list func(context.Context, object.Resource) ([]map[string]any, bool, error)) *listed {
 	all, turns := &listed{}, make(chan struct{}, listsAtOnce)
 	var running sync.WaitGroup
 	for _, kind := range kinds {
-		if !kind.Can("list") || !kind.Can("watch") || kind.Kind == events.Kind || !kind.Namespaced {
-			continue
-		}
 		turns <- struct{}{}
 		running.Go(func() {
 			defer func() { <-turns }()
-			items, more, err := g.listMetadata(ctx, kind.Resource, namespace)
+			items, more, err := list(ctx, kind.Resource)
 			all.add(kind.Resource, items, more, err)
 		})
 	}
@@ -120,7 +122,7 @@ func (l *listed) add(r object.Resource, items []map[string]any, more bool, err e
 	case apierrors.IsForbidden(err):
 		l.forbidden = append(l.forbidden, r.Plural)
 	case err != nil:
-		l.failed = append(l.failed, fmt.Sprintf("authors of changes of %s: %v", r.Plural, err))
+		l.failed = append(l.failed, fmt.Sprintf("%s: %v", r.Plural, err))
 	case more:
 		l.cut = append(l.cut, r.Plural)
 	}
@@ -129,17 +131,20 @@ func (l *listed) add(r object.Resource, items []map[string]any, more bool, err e
 	}
 }
 
-// unread says what is missing, in an order that does not depend on which answer came first.
-func (l *listed) unread() []string {
+// unread says what is missing, in an order that does not depend on which answer came first. what is missing of kinds that
+// could not be listed, and beyond of those with too many objects.
+func (l *listed) unread(what, beyond string) (all []string) {
 	slices.Sort(l.failed)
 	slices.Sort(l.cut)
 	slices.Sort(l.forbidden)
-	all := l.failed
+	for _, failure := range l.failed {
+		all = append(all, what+" of "+failure)
+	}
 	if len(l.cut) > 0 {
-		all = append(all, fmt.Sprintf("authors of changes beyond the first %d of each of: %s", mostListed, strings.Join(l.cut, ", ")))
+		all = append(all, fmt.Sprintf("%s beyond the first %d of each of: %s", beyond, mostListed, strings.Join(l.cut, ", ")))
 	}
 	if len(l.forbidden) > 0 {
-		all = append(all, "authors of changes of kinds that the user may not list: "+strings.Join(l.forbidden, ", "))
+		all = append(all, what+" of kinds that the user may not list: "+strings.Join(l.forbidden, ", "))
 	}
 	return all
 }

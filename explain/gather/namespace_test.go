@@ -4,6 +4,7 @@
 package gather_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func TestTheFactsOfANamespace(t *testing.T) {
 	server := api.Serve(secrets.Resource)
 	changed := func(at time.Time) []metav1.ManagedFieldsEntry {
 		when := metav1.NewTime(at)
-		return []metav1.ManagedFieldsEntry{{Manager: "kubectl-edit", Operation: metav1.ManagedFieldsOperationUpdate, Time: &when, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{}}`)}}}
+		return []metav1.ManagedFieldsEntry{{Manager: "kubectl-edit", Operation: metav1.ManagedFieldsOperationUpdate, Time: &when, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`)}}
 	}
 	for name, at := range map[string]time.Time{"new": noon, "old": noon.Add(-time.Hour)} {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ManagedFields: changed(at)}, Data: map[string][]byte{"password": []byte("hidden")}}
@@ -83,5 +84,48 @@ func TestTheFactsOfANamespaceWithoutARecord(t *testing.T) {
 	}
 	if text := strings.Join(facts.Unread, "\n"); !strings.HasPrefix(text, "Events: ") {
 		t.Errorf("not read is %q, want the Events, which this server does not have", text)
+	}
+}
+
+// A search finds objects of all kinds by a part of their names, and says which kinds it could not search.
+func TestFindByAPartOfTheName(t *testing.T) {
+	api := fakeapi.New()
+	secrets, pods, maps := kind("secrets", "Secret"), kind("pods", "Pod"), kind("configmaps", "ConfigMap")
+	for _, k := range []*client.Served{&secrets, &pods, &maps} {
+		k.Verbs = append(k.Verbs, "get")
+	}
+	server := api.Serve(secrets.Resource)
+	for _, name := range []string{"web-token", "db-token"} {
+		if err := server.Put(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	many := api.Serve(maps.Resource)
+	for i := range 600 {
+		if err := many.Put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("m-%03d", i)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api.Serve(pods.Resource).Before(func(*fakeapi.Request) *metav1.Status {
+		return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}
+	})
+	c, err := client.New(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gather.Gatherer{Client: c, Record: gather.None("no manager")}
+	for text, want := range map[string]string{"web": "Secret shop/web-token", "token": "Secret shop/db-token, Secret shop/web-token", "m-599": "ConfigMap shop/m-599", "m-59": "", "nothing": ""} {
+		found := g.Find(t.Context(), []client.Served{secrets, pods, maps}, text)
+		var names []string
+		for _, o := range found.Objects {
+			names = append(names, o.String())
+		}
+		if got := strings.Join(names, ", "); got != want {
+			t.Errorf("%q finds %q, want %q", text, got, want)
+		}
+		unread := "parts of names beyond the first 500 of each of: configmaps\nobjects of kinds that the user may not list: pods"
+		if got := strings.Join(found.Unread, "\n"); got != unread {
+			t.Errorf("not searched is\n%s, want\n%s", got, unread)
+		}
 	}
 }
