@@ -13,6 +13,10 @@
 //   - /o/GROUP/PLURAL/NAMESPACE/NAME has an object: the sentence, the chain of causes, what was not done and why, what is
 //     below it, its timeline and its fields. The core group is "core", and the namespace of objects of the cluster is "-".
 //     ?run=N opens a run, and ?at=TIME marks a time in the timeline.
+//   - /changes?namespace=NAMESPACE&since=5m has what happened in a namespace, or in all of them: the changes, folded by what
+//     began them, with their authors.
+//   - /search?q=TEXT has the objects whose kind or name the text names. Objects that do not exist any more are found as long
+//     as the record has them. "/" and Ctrl-K lead to the search box of every view.
 //   - /live?view=VIEW has server-sent events with the changed views.
 //
 // The server renders each view whole, and every state has an address. Without JavaScript a view is complete and does not

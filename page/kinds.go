@@ -39,18 +39,39 @@ func (k *kinds) named(ctx context.Context, group, kind string) (object.Resource,
 	if found && age < kindsLast || !found && age < kindsLeast {
 		return r, found, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, memoTime)
-	defer cancel()
-	served, err := discovery.Ask(ctx, k.client().Discover)
-	if partly := (*client.DiscoveryError)(nil); err != nil && !errors.As(err, &partly) {
+	if err := k.discover(ctx); err != nil {
 		if found {
 			return r, found, nil // as it was the last time
 		}
 		return object.Resource{}, false, err
 	}
-	k.known, k.at = served, time.Now()
 	r, found = k.find(group, kind)
 	return r, found, nil
+}
+
+// all returns the kinds that the server serves. The caller must not change them.
+func (k *kinds) all(ctx context.Context) ([]client.Served, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if time.Since(k.at) < kindsLast {
+		return k.known, nil
+	}
+	if err := k.discover(ctx); err != nil && len(k.known) == 0 {
+		return nil, err
+	}
+	return k.known, nil // if the server does not answer, as it was the last time
+}
+
+// discover asks the server for its kinds. The caller holds the lock.
+func (k *kinds) discover(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, memoTime)
+	defer cancel()
+	served, err := discovery.Ask(ctx, k.client().Discover)
+	if partly := (*client.DiscoveryError)(nil); err != nil && !errors.As(err, &partly) {
+		return err
+	}
+	k.known, k.at = served, time.Now()
+	return nil
 }
 
 func (k *kinds) find(group, kind string) (object.Resource, bool) {

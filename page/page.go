@@ -103,13 +103,17 @@ type view struct {
 	name string
 	// make returns what the template shows, and the title of the page. An error of type [*problem] has its own code.
 	make func(p *Page, r *http.Request, who Viewer) (title string, data any, err error)
+	// still is set for a view that does not change while a user looks at it.
+	still bool
 }
 
 // views are all views, by their patterns.
 func views() map[string]view {
 	return map[string]view{
-		"GET /{$}": {"loops", (*Page).makeLoops},
-		"GET /o/{group}/{kind}/{namespace}/{name}": {"object", (*Page).makeObject},
+		"GET /{$}": {name: "loops", make: (*Page).makeLoops},
+		"GET /o/{group}/{kind}/{namespace}/{name}": {name: "object", make: (*Page).makeObject},
+		"GET /changes": {name: "changes", make: (*Page).makeChanges},
+		"GET /search":  {name: "search", make: (*Page).makeSearch, still: true},
 	}
 }
 

@@ -92,12 +92,14 @@ type layout struct {
 
 // frame returns the frame of a view.
 func (p *Page) frame(r *http.Request, v view, title string, main any) layout {
-	l := layout{Title: title, Base: p.options.Base, View: v.name, Main: main, Tags: map[string]string{}, Query: r.URL.Query().Get("q")}
+	l := layout{Title: title, Base: p.options.Base, View: v.name, Main: main, Tags: map[string]string{}, Query: plain(r.URL.Query().Get("q"))}
 	for name, a := range p.assets.files {
 		l.Tags[name] = a.tag
 	}
 	here := url.URL{Path: strings.TrimPrefix(r.URL.Path, p.options.Base), RawQuery: r.URL.RawQuery}
-	l.Live = p.options.Base + "/live?" + url.Values{"view": {here.String()}}.Encode()
+	if !v.still {
+		l.Live = p.options.Base + "/live?" + url.Values{"view": {here.String()}}.Encode()
+	}
 	type key struct{ process bool }
 	l.Process, _ = of(r.Context(), &p.memo, key{true}, func(ctx context.Context) (string, error) {
 		o, err := p.source.Overview(ctx)

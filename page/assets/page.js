@@ -128,6 +128,19 @@
     }
   });
 
+  // "/" and Ctrl-K, or Command-K, go to the search box. "/" is a letter where text is entered.
+  document.addEventListener("keydown", (event) => {
+    const entering = event.target.closest?.("input, textarea, select, [contenteditable]");
+    const combined = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
+    const slash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !entering;
+    const box = document.getElementById("q");
+    if (box && (combined || slash)) {
+      event.preventDefault();
+      box.focus();
+      box.select();
+    }
+  });
+
   if (address) {
     for (const part of main.querySelectorAll("[data-part]")) part.source = part.outerHTML;
     setInterval(() => {

@@ -1,0 +1,255 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/setpoint-io/setpoint/explain"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
+)
+
+// changesView is what happened in a namespace.
+type changesView struct {
+	Namespace string
+	Since     time.Duration
+	AsOf      time.Time
+	Spans     []spanLink
+	All       string // the address of the view of all namespaces; empty: this is it
+	Groups    []groupView
+	More      int
+	Hidden    []string // kinds that the viewer may not get
+	Unknown   []string
+}
+
+// spanLink leads to the same view of another time.
+type spanLink struct {
+	Text string
+	Link string
+	Here bool
+}
+
+// groupView is a group of changes.
+type groupView struct {
+	explain.Group
+	Mark  mark
+	Link  string
+	Lines []changeLine
+	Left  int // changes that are not listed
+}
+
+// changeLine is one change, whose text has the name of its object in the middle.
+type changeLine struct {
+	explain.Change
+	Before, Name, After string
+	Link                string
+	RunLink             string
+}
+
+// Spans of time that the view offers, and the longest that an address may choose.
+const (
+	usualSpan   = 5 * time.Minute
+	longestSpan = 24 * time.Hour
+)
+
+func spans() []time.Duration { return []time.Duration{usualSpan, 15 * time.Minute, time.Hour} }
+
+// changesChoice is what the address of the view chooses.
+type changesChoice struct {
+	namespace string
+	since     time.Duration
+}
+
+func parseChanges(q url.Values) (changesChoice, error) {
+	c := changesChoice{namespace: q.Get("namespace"), since: usualSpan}
+	if c.namespace != "" {
+		if err := checkPart(c.namespace); err != nil {
+			return c, problemf(http.StatusBadRequest, "namespace=%q: %v", c.namespace, err)
+		}
+	}
+	if text := q.Get("since"); text != "" {
+		var err error
+		if c.since, err = time.ParseDuration(text); err != nil || c.since < time.Second || c.since > longestSpan {
+			return c, problemf(http.StatusBadRequest, "since=%q: want a time such as 5m, at least 1s and at most %s", text, longestSpan)
+		}
+	}
+	return c, nil
+}
+
+// address returns the address of a choice, below the base.
+func (c changesChoice) address(base string) string {
+	q := url.Values{}
+	if c.namespace != "" {
+		q.Set("namespace", c.namespace)
+	}
+	if c.since != usualSpan {
+		q.Set("since", spanText(c.since))
+	}
+	if len(q) == 0 {
+		return base + "/changes"
+	}
+	return base + "/changes?" + q.Encode()
+}
+
+// spanText writes a time as an address has it: "5m", not "5m0s".
+func spanText(d time.Duration) string {
+	text := d.String()
+	if d%time.Minute == 0 {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if d%time.Hour == 0 {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// spanName writes a time for people: "5 min", "1 h".
+func spanName(d time.Duration) string {
+	if d%time.Hour == 0 {
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return shortTime(d)
+}
+
+// makeChanges makes the view of what happened.
+func (p *Page) makeChanges(r *http.Request, who Viewer) (title string, data any, err error) {
+	chosen, err := parseChanges(r.URL.Query())
+	if err != nil {
+		return "", nil, err
+	}
+	facts, err := p.changed(r.Context(), chosen)
+	if err != nil {
+		return "", nil, err
+	}
+	sight := newSight(r.Context(), p, who)
+	facts = sight.ofNamespace(facts)
+	v := p.viewChanges(explain.WhatHappened(facts), chosen)
+	v.Hidden = sight.hidden()
+	return "What happened", v, nil
+}
+
+// changed returns the facts about a namespace, which all viewers share: their rights are looked up later.
+func (p *Page) changed(ctx context.Context, chosen changesChoice) (explain.NamespaceFacts, error) {
+	kinds, err := p.kinds.all(ctx)
+	if err != nil {
+		return explain.NamespaceFacts{}, problemf(http.StatusBadGateway, "the API server does not say which kinds it serves: %v", err)
+	}
+	return of(ctx, &p.memo, chosen, func(ctx context.Context) (explain.NamespaceFacts, error) {
+		return p.gatherer().Changed(ctx, kinds, chosen.namespace, time.Now().Add(-chosen.since)), nil
+	})
+}
+
+// viewChanges makes the view of an answer.
+func (p *Page) viewChanges(h explain.Happened, chosen changesChoice) changesView {
+	v := changesView{Namespace: chosen.namespace, Since: chosen.since, AsOf: h.AsOf, More: h.MoreGroups, Unknown: h.Unknown}
+	for _, span := range spans() {
+		other := changesChoice{chosen.namespace, span}
+		v.Spans = append(v.Spans, spanLink{Text: spanName(span), Link: other.address(p.options.Base), Here: span == chosen.since})
+	}
+	if chosen.namespace != "" {
+		v.All = changesChoice{since: chosen.since}.address(p.options.Base)
+	}
+	for i := range h.Groups {
+		v.Groups = append(v.Groups, p.viewGroup(&h.Groups[i]))
+	}
+	return v
+}
+
+func (p *Page) viewGroup(g *explain.Group) groupView {
+	v := groupView{Group: *g, Mark: well(), Link: linkOf(g.Object, p.options.Base), Left: max(g.Total-len(g.Changes), 0)}
+	if g.Trouble {
+		v.Mark = trouble()
+	}
+	for _, c := range g.Changes {
+		line := changeLine{Change: c, Before: c.Text, Link: linkOf(c.Object, p.options.Base)}
+		if before, after, found := strings.Cut(c.Text, c.Object.String()); found {
+			line.Before, line.Name, line.After = before, c.Object.String(), after
+		}
+		if c.Run != 0 && line.Link != "" {
+			line.RunLink = line.Link + choice{run: c.Run}.query()
+		}
+		v.Lines = append(v.Lines, line)
+		v.Left -= c.Count - 1
+	}
+	v.Left = max(v.Left, 0)
+	return v
+}
+
+// sight is what a viewer may see in one view: objects of kinds that the viewer may get in their namespaces.
+type sight struct {
+	ctx   context.Context //nolint:containedctx // of one view
+	page  *Page
+	who   Viewer
+	known map[runs.Object]bool // by group, kind and namespace
+}
+
+func newSight(ctx context.Context, p *Page, who Viewer) *sight {
+	return &sight{ctx: ctx, page: p, who: who, known: map[runs.Object]bool{}}
+}
+
+// sees reports whether the viewer may see an object. A right that is not known is none.
+func (s *sight) sees(o runs.Object) bool {
+	of := runs.Object{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace}
+	may, known := s.known[of]
+	if !known {
+		if resource, served, err := s.page.kinds.named(s.ctx, o.Group, o.Kind); err == nil && served {
+			may, _ = s.who.MayGet(s.ctx, resource, object.Key{Namespace: o.Namespace})
+		}
+		s.known[of] = may
+	}
+	return may
+}
+
+// hidden returns the kinds of which objects were left out.
+func (s *sight) hidden() (kinds []string) {
+	for of, may := range s.known {
+		if !may && of.Kind != "" && !slices.Contains(kinds, of.Kind) {
+			kinds = append(kinds, of.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// ofNamespace returns facts without what the viewer may not see. The facts stay as they are: other viewers share them.
+func (s *sight) ofNamespace(f explain.NamespaceFacts) explain.NamespaceFacts {
+	if _, all := s.who.(everything); all {
+		return f
+	}
+	f.Objects = keep(f.Objects, func(k *explain.Known) bool { return s.sees(k.Object) })
+	f.Events = keep(f.Events, func(e *explain.NamespaceEvent) bool {
+		return s.sees(runs.Object{Kind: "Event", Namespace: e.About.Namespace}) && s.sees(e.About)
+	})
+	all := f.Runs
+	f.Runs = nil
+	for _, run := range all {
+		run.Writes = keep(run.Writes, func(w *runs.Write) bool { return s.sees(w.Object) })
+		if len(run.Writes) == 0 {
+			continue
+		}
+		run.Causes = keep(run.Causes, func(c *runs.Cause) bool { return c.Object == (runs.Object{}) || s.sees(c.Object) })
+		if run.Object != (runs.Object{}) && !s.sees(run.Object) {
+			run.Object, run.Key = runs.Object{}, "an object that is not shown"
+		}
+		f.Runs = append(f.Runs, run)
+	}
+	return f
+}
+
+// keep returns a copy of a list with the elements that a function accepts.
+func keep[T any](all []T, accepts func(*T) bool) (kept []T) {
+	for i := range all {
+		if accepts(&all[i]) {
+			kept = append(kept, all[i])
+		}
+	}
+	return kept
+}
