@@ -154,6 +154,9 @@ func (p *runsPage) hide(ctx context.Context, s *sight) {
 // write writes the page for people.
 func (p *runsPage) write(w io.Writer) {
 	fmt.Fprintf(w, "%d runs recorded; %d of %d bytes in use; ", p.Stats.Runs, p.Stats.Bytes, p.Stats.Limit)
+	if p.Stats.Restored > 0 {
+		fmt.Fprintf(w, "%d entries of earlier processes; ", p.Stats.Restored)
+	}
 	if p.Stats.Since.IsZero() {
 		fmt.Fprintf(w, "nothing is missing\n")
 	} else {

@@ -51,6 +51,8 @@ type Manager struct {
 	runsBytes int
 	kinds     kinds // for the rights of users who see runs
 
+	recordFile string // see RunRecordFile
+
 	startInterval   time.Duration
 	disabledMetrics []string
 	aliases         map[string]string // see Aliases

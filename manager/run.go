@@ -33,8 +33,12 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.stop.Store(s)
 	defer m.phase.Store(stopped)
 
-	serving := m.serve()
-	err := m.runUntil(s)
+	endRecord, err := m.keepRecord()
+	defer endRecord()
+	serving := m.serve() // whose end closes the listeners
+	if err == nil {
+		err = m.runUntil(s)
+	}
 	err = errors.Join(s.reason(), err)
 	serving(s.share() / 4)
 	return err

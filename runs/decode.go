@@ -19,6 +19,7 @@ var errDamaged = errors.New("the entry of a run is damaged")
 type header []byte
 
 func (h header) moved() bool          { return h[atFlags]&flagMoved != 0 }
+func (h header) restored() bool       { return h[atFlags]&flagRestored != 0 }
 func (h header) key() uint64          { return h.uint64(atKey) }
 func (h header) like() uint64         { return h.uint64(atLike) }
 func (h header) last() int64          { return int64(h.uint64(atLast)) }
@@ -57,6 +58,7 @@ func decode(entry []byte, words []string) (Run, error) {
 	run.LastVersion = versionText(h.uint64(atVersion))
 	run.Runs = int(h.uint32(atRuns))
 	run.Settled = time.Duration(h.uint32(atSettled)) * time.Microsecond
+	run.Restored = h.restored()
 	return run, d.err
 }
 

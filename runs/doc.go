@@ -30,6 +30,10 @@
 // the runs of its time that wrote, failed or stated reasons. So such a run is never missing while an idle one that is
 // older is there. [Record.Stats] has the time since when nothing is missing.
 //
+// # What survives the process
+//
+// A [File] keeps the record in files, in the background. [Record.Open] reads them when the process begins again.
+//
 // # What it costs
 //
 // Entries are encoded in slices of bytes, in which the garbage collector finds no pointers. The index that finds the

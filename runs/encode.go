@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/object"
-	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 // An entry begins with fields of fixed size, of which those from atLast on change when further runs are counted in
@@ -33,8 +32,12 @@ const (
 	headerSize = 72
 )
 
-// flagMoved is set in an entry that has been copied to the end of its ring.
-const flagMoved = 1
+// Flags of an entry.
+const (
+	flagMoved    = 1 // it has been copied to the end of its ring
+	flagRestored = 2 // it was read from a File: its run was one of an earlier process
+	flagChanged  = 4 // it has changed since a File got it
+)
 
 // Bounds of what an entry keeps of a run.
 const (
@@ -53,11 +56,26 @@ type encoder struct {
 
 // entry writes a whole entry, with writes up to a size of most.
 func (e *encoder) entry(i *index, of *entry, run *Ended, most int) {
+	e.begin(i, of, run.Outcome, run.Writes, run.Reasons, most)
+	e.payload(&of.loop, of.key, of.text, run, most)
+	binary.LittleEndian.PutUint32(e.b[atSize:], uint32(len(e.b)))
+}
+
+// restored writes a whole entry for a run that a File has.
+func (e *encoder) restored(i *index, of *entry, run *Run, most int) {
+	e.begin(i, of, run.Outcome, run.Writes, run.Reasons, most)
+	e.b[atFlags] = flagRestored
+	e.payloadOf(run, most)
+	binary.LittleEndian.PutUint32(e.b[atSize:], uint32(len(e.b)))
+}
+
+// begin writes the fields of fixed size and the postings.
+func (e *encoder) begin(i *index, of *entry, outcome Outcome, writes []Write, reasons []Reason, most int) {
 	e.terms = append(e.terms[:0], term(of.hash))
-	e.writeTerms(i, of, run.Writes, most)
-	e.reasonTerms(i, run.Reasons)
+	e.writeTerms(i, of, writes, most)
+	e.reasonTerms(i, reasons)
 	var fixed [headerSize]byte
-	fixed[atOutcome] = indexOf(run.Outcome)
+	fixed[atOutcome] = indexOf(outcome)
 	binary.LittleEndian.PutUint16(fixed[atPostings:], uint16(len(e.terms)))
 	binary.LittleEndian.PutUint64(fixed[atKey:], of.hash)
 	binary.LittleEndian.PutUint64(fixed[atLike:], of.like)
@@ -67,8 +85,6 @@ func (e *encoder) entry(i *index, of *entry, run *Ended, most int) {
 		e.b = binary.LittleEndian.AppendUint32(e.b, term)
 		e.b = append(e.b, 0, 0, 0, 0, 0, 0, 0, 0) // which the ring fills in
 	}
-	e.payload(&of.loop, of.key, of.text, run, most)
-	binary.LittleEndian.PutUint32(e.b[atSize:], uint32(len(e.b)))
 }
 
 func (e *encoder) uint(n uint64)            { e.b = binary.AppendUvarint(e.b, n) }
@@ -173,41 +189,66 @@ func appendUUID(b []byte, uid string) ([]byte, bool) {
 
 // payload writes what of a run does not change.
 func (e *encoder) payload(l *Loop, key object.Key, text string, run *Ended, most int) {
-	e.word(l.controller)
-	e.word(l.group)
-	e.word(l.kind)
-	if l.kind != "" {
+	e.key(l.controller, l.group, l.kind, key, text)
+	e.waits(&Wait{Delay: run.Delayed, Before: run.Before, Queue: run.Queued, Priority: run.Priority}, run.Attempt, run.Took)
+	for c := range run.Causes.All() {
+		e.cause(c.Source, c.Verb, &c.Ref, c.From, c.Version)
+	}
+	e.b = append(e.b, 0)
+	e.uint(uint64(run.Causes.Dropped()))
+	e.text(run.Error)
+	e.reasons(run.Reasons)
+	e.writes(run.Writes, 0, most)
+}
+
+// payloadOf writes the payload of a run that has been decoded.
+func (e *encoder) payloadOf(run *Run, most int) {
+	e.key(run.Controller, run.Object.Group, run.Object.Kind, run.Object.Ref().Key, run.Key)
+	e.waits(&run.Wait, run.Attempt, run.Took)
+	for i := range run.Causes {
+		c := &run.Causes[i]
+		of := c.Object.Ref()
+		e.cause(c.Source, c.Verb, &of, c.From, c.Version)
+	}
+	e.b = append(e.b, 0)
+	e.uint(uint64(run.More))
+	e.text(run.Error)
+	e.reasons(run.Reasons)
+	e.writes(run.Writes, run.MoreWrites, most)
+}
+
+// key writes which loop ran, and for which key. text is that of a key that is no object.
+func (e *encoder) key(controller, group, kind string, key object.Key, text string) {
+	e.word(controller)
+	e.word(group)
+	e.word(kind)
+	if kind != "" {
 		e.word(key.Namespace)
 		e.text(key.Name)
 	} else {
 		e.text(text)
 	}
-	e.uint(uint64(run.Priority - minPriority))
-	e.uint(uint64(run.Attempt))
-	e.duration(run.Delayed)
-	e.duration(run.Before)
-	e.duration(run.Queued)
-	e.duration(run.Took)
-	e.causes(run.Causes)
-	e.text(run.Error)
-	e.reasons(run.Reasons)
-	e.writes(run.Writes, most)
+}
+
+func (e *encoder) waits(w *Wait, attempt int, took time.Duration) {
+	e.uint(uint64(w.Priority - minPriority))
+	e.uint(uint64(attempt))
+	e.duration(w.Delay)
+	e.duration(w.Before)
+	e.duration(w.Queue)
+	e.duration(took)
 }
 
 // minPriority is the least priority of a queue.
 const minPriority = -128
 
-func (e *encoder) causes(causes workqueue.Causes) {
-	for c := range causes.All() {
-		e.b = append(e.b, 1)
-		e.word(c.Source)
-		e.word(c.Verb)
-		e.object(c.Ref.Group, c.Ref.Kind, c.Ref.Key, string(c.Ref.UID))
-		e.version(c.From)
-		e.version(c.Version)
-	}
-	e.b = append(e.b, 0)
-	e.uint(uint64(causes.Dropped()))
+func (e *encoder) cause(source, verb string, of *object.Ref, from, version string) {
+	e.b = append(e.b, 1)
+	e.word(source)
+	e.word(verb)
+	e.object(of.Group, of.Kind, of.Key, string(of.UID))
+	e.version(from)
+	e.version(version)
 }
 
 func (e *encoder) reasons(all []Reason) {
@@ -230,8 +271,8 @@ func (e *encoder) reasons(all []Reason) {
 	}
 }
 
-// writes writes as many writes as there is room for, and the number of the others.
-func (e *encoder) writes(all []Write, most int) {
+// writes writes as many writes as there is room for, and the number of the others. more have no room already.
+func (e *encoder) writes(all []Write, more, most int) {
 	n := 0
 	for ; n < len(all); n++ {
 		before := len(e.b)
@@ -243,7 +284,7 @@ func (e *encoder) writes(all []Write, most int) {
 		}
 	}
 	e.b = append(e.b, 0)
-	e.uint(uint64(len(all) - n))
+	e.uint(uint64(len(all) - n + more))
 }
 
 func (e *encoder) write(w *Write) {

@@ -5,6 +5,8 @@ package runs_test
 
 import (
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -34,6 +36,38 @@ func FuzzDecode(f *testing.F) {
 		run, err := runs.Decode(entry, words)
 		if err == nil && len(run.Writes)+len(run.Causes) > len(entry) {
 			t.Errorf("%d bytes are decoded to %d writes and %d causes", len(entry), len(run.Writes), len(run.Causes))
+		}
+	})
+}
+
+// A file of any bytes is read without a panic, and the record stays within its bound.
+func FuzzFile(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "runs")
+	record, file := open(f, path, runs.LeastBytes)
+	wrote(record, 0, 5)
+	file.Close()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(content[32:], true)
+	f.Add(content, false)
+	f.Add([]byte{4, 1, 2, 3, 4, 5, 6}, true)
+	f.Fuzz(func(t *testing.T, content []byte, sealed bool) {
+		if sealed { // with a checksum that is right
+			content = runs.Sealed(content)
+		}
+		record := newRecord(t, runs.LeastBytes)
+		if end := record.Load(content); end > len(content) {
+			t.Errorf("%d bytes of %d are in order", end, len(content))
+		}
+		found, _ := record.Find(runs.Query{Limit: 1 << 20})
+		record.Present(runs.Query{})
+		for i := range found {
+			record.Origins(&found[i])
+		}
+		if s := record.Stats(); s.Bytes > s.Limit {
+			t.Errorf("the record has %d bytes, the bound is %d", s.Bytes, s.Limit)
 		}
 	})
 }

@@ -206,8 +206,12 @@ func (r *Record) Present(q Query) []Run {
 	return present
 }
 
-// isLast reports whether no newer run of the loop and key of a run is recorded.
+// isLast reports whether no newer run of the loop and key of a run is recorded. What a run of an earlier process stated is
+// not present any more: its key runs again when the process begins, if its object still exists.
 func (r *Record) isLast(run *foundRun) bool {
+	if run.Restored {
+		return false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, in := range [...]*ring{r.kept, r.idle} {
@@ -225,18 +229,20 @@ func (r *Record) isLast(run *foundRun) bool {
 
 // Stats are figures of a record.
 type Stats struct {
-	Bytes   int       `json:"bytes"`   // in use
-	Limit   int       `json:"limit"`   // how many bytes there may be
-	Runs    uint64    `json:"runs"`    // recorded since the process began
-	Dropped uint64    `json:"dropped"` // entries of runs that wrote, failed or stated reasons, and are not kept any more
-	Since   time.Time `json:"since"`   // all runs after this time that wrote, failed or stated reasons are kept; zero: all are
+	Bytes int    `json:"bytes"` // in use
+	Limit int    `json:"limit"` // how many bytes there may be
+	Runs  uint64 `json:"runs"`  // recorded since the process began
+	// Restored is how many entries of an earlier process were read from a [File]; some of them may have been dropped.
+	Restored int       `json:"restored,omitempty"`
+	Dropped  uint64    `json:"dropped"` // entries of runs that wrote, failed or stated reasons, and are not kept any more
+	Since    time.Time `json:"since"`   // all runs after this time that wrote, failed or stated reasons are kept; zero: all are
 }
 
 // Stats returns the figures of this moment.
 func (r *Record) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Stats{Bytes: r.size(), Limit: r.bytes, Runs: r.runs, Dropped: r.dropped}
+	s := Stats{Bytes: r.size(), Limit: r.bytes, Runs: r.runs - r.earlier, Restored: r.restored, Dropped: r.dropped}
 	if r.horizon != 0 {
 		s.Since = time.Unix(0, r.horizon)
 	}

@@ -32,9 +32,13 @@ type Record struct {
 	idle    *ring // runs that changed nothing
 	words   *words
 	encoder encoder
-	runs    uint64 // recorded
+	runs    uint64 // recorded, with those of earlier processes
+	earlier uint64 // of these, those of earlier processes
 	dropped uint64 // of these, kept ones that had to go
 	horizon int64  // the newest Last of the dropped ones
+
+	restored int   // entries that were read from files
+	file     *File // nil: the record ends with the process
 }
 
 // New returns an empty record of at most so many bytes. It takes memory as it fills.
@@ -159,6 +163,9 @@ func (r *Record) count(hash, like uint64, run *Ended) bool {
 	binary.LittleEndian.PutUint64(b[atVersion:], version)
 	segment := in.segmentOf(at)
 	segment.last = max(segment.last, began)
+	if in == r.kept {
+		r.changed(at)
+	}
 	return true
 }
 
@@ -181,6 +188,7 @@ func (r *Record) renewed(in *ring, at uint64) uint64 {
 	b := in.at(at)
 	n := int(binary.LittleEndian.Uint16(b[atPostings:]))
 	r.encoder.b = append(r.encoder.b[:0], b[:header(b).uint32(atSize)]...)
+	r.encoder.b[atFlags] &^= flagChanged
 	b[atFlags] |= flagMoved
 	in.segmentOf(at).entries--
 	return in.add(r.encoder.b, headerSize, n, r.dropping)
@@ -244,6 +252,7 @@ func (p Place) Settled(after time.Duration) {
 	}
 	if entry := r.kept.at(p.at); header(entry).uint64(atNumber) == p.number {
 		binary.LittleEndian.PutUint32(entry[atSettled:], uint32(min(after.Microseconds(), math.MaxUint32)))
+		r.changed(p.at)
 	}
 }
 

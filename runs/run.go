@@ -143,4 +143,6 @@ type Run struct {
 	Runs        int       `json:"runs"`
 	Last        time.Time `json:"last"`
 	LastVersion string    `json:"lastVersion,omitempty"`
+	// Restored is set for a run of an earlier process, which was read from a [File].
+	Restored bool `json:"restored,omitempty"`
 }

@@ -53,6 +53,7 @@ var (
 		"context":         "a context of the kubeconfig",
 		"log-format":      "lines for people",
 		"plain-port":      "pages without TLS on this machine",
+		"run-record-file": "the file of the record that setpoint explain reads",
 		"run-record-size": "the record that setpoint explain reads",
 		"verbose":         "-v without a number",
 	}

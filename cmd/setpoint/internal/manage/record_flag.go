@@ -14,15 +14,21 @@ import (
 	"github.com/setpoint-io/setpoint/runs"
 )
 
-// recordFlag is how large the record of runs may become.
-type recordFlag struct{ bytes int }
+// recordFlag is how large the record of runs may become, and the file that keeps it.
+type recordFlag struct {
+	bytes int
+	file  string
+}
 
 func (r *recordFlag) flags(flags *pflag.FlagSet) {
 	r.bytes = runs.DefaultBytes
 	flags.Var(r, "run-record-size", "how much memory the record of the controllers' runs may take; 0 switches it off")
+	flags.StringVar(&r.file, "run-record-file", "", "`file` that keeps the record of the controllers' runs when the process ends (default: none)")
 }
 
-func (r *recordFlag) options() []manager.Option { return []manager.Option{manager.RunRecord(r.bytes)} }
+func (r *recordFlag) options() []manager.Option {
+	return []manager.Option{manager.RunRecord(r.bytes), manager.RunRecordFile(r.file)}
+}
 
 // String implements pflag.Value.
 func (r *recordFlag) String() string {

@@ -82,8 +82,11 @@ func (s *session) start(ctx context.Context, u *up, binary string, chosen []*con
 	if err != nil {
 		return fmt.Errorf("listening for \"setpoint explain\": %w", err)
 	}
-	m, run, err := manage.New(s.config, chosen, cluster, log,
-		manager.Serve(pages, serving.Options{Authentication: serving.Authentication{ClientCAFile: s.ready.CAFile}}))
+	options := []manager.Option{manager.Serve(pages, serving.Options{Authentication: serving.Authentication{ClientCAFile: s.ready.CAFile}})}
+	if u.dataDir != "" {
+		options = append(options, manager.RunRecordFile(filepath.Join(u.dataDir, "setpoint-runs")))
+	}
+	m, run, err := manage.New(s.config, chosen, cluster, log, options...)
 	if err != nil {
 		return errors.Join(err, pages.Close())
 	}
