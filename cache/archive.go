@@ -39,10 +39,14 @@ type archive struct {
 	forms    [2]*form // by encoding
 	trainers [2]trainer
 	families map[digest]*family
+	siblings kin
 	raw      int // bytes of the bodies of living entries, unpacked
 	stored   int // and as they are kept
 
-	rest, packed, kin []byte // reused
+	patcher *patcher // nil until there is a patch
+	patched *entry   // the base that the patcher has
+
+	rest, front, packed, kin, whole, base []byte // reused
 }
 
 // digest tells families apart. It is long enough that two of them never meet in one: 128
@@ -52,7 +56,7 @@ type digest [2]uint64
 var seed2 = maphash.MakeSeed()
 
 func newArchive(c *content) *archive {
-	a := &archive{content: c, families: map[digest]*family{}}
+	a := &archive{content: c, families: map[digest]*family{}, siblings: kin{}}
 	for e := range a.forms {
 		a.forms[e] = &form{content: c, encoding: wire.Encoding(e)}
 	}
@@ -78,12 +82,9 @@ func (a *archive) entry(f *frame) (*entry, error) {
 		return nil, err
 	}
 	a.rest = h.AppendRest(a.rest[:0], a.content.managed)
-	e := &entry{
-		family: family, generation: h.Generation,
-		created: toSeconds(h.Created), deleted: toSeconds(h.Deleted),
-		name: uint16(len(h.Name)), uid: uint16(len(h.UID)), version: uint16(len(h.ResourceVersion)),
-	}
-	a.write(e, a.forms[f.encoding], a.rest, h.Name, h.UID, h.ResourceVersion)
+	e := &entry{family: family}
+	a.front = e.appendFront(a.front[:0], h)
+	a.write(e, a.forms[f.encoding], a.front, a.rest)
 	family.members++
 	a.raw += len(a.rest)
 	a.stored += len(e.body())
@@ -98,33 +99,50 @@ func (a *archive) drop(e *entry) {
 	a.stored -= len(e.body())
 	if e.family.members--; e.family.members == 0 {
 		delete(a.families, e.family.digest)
+		a.siblings.leave(e.family)
 	}
 }
 
-// write gives an entry its text.
-func (a *archive) write(e *entry, form *form, body, name, uid, version []byte) {
-	e.form = form
-	if need := s2.MaxEncodedLen(len(body)); cap(a.packed) < need {
+// write gives an entry its text: what stands before the body, and the body, packed.
+func (a *archive) write(e *entry, form *form, front, body []byte) {
+	siblings := a.siblings.of(e.family)
+	if patch, to := a.patch(siblings, form, body); to != nil {
+		e.form, e.packing, body = to, patched, patch
+	} else if packed := a.compress(form, body); packed != nil {
+		e.form, e.packing, body = form, compressed, packed
+	} else {
+		e.form, e.packing = form, plain
+	}
+	text := append(append(make([]byte, 0, len(front)+len(body)), front...), body...)
+	e.text = unsafe.String(unsafe.SliceData(text), len(text)) //nolint:gosec // no other entry has the bytes
+	if siblings != nil && e.packing != patched {
+		siblings.base, siblings.patches = e, nil
+	}
+}
+
+// compress returns a body compressed, behind its checksum, or nil: what compression hardly makes
+// smaller is quicker to read as it is.
+func (a *archive) compress(form *form, body []byte) []byte {
+	if need := checksumSize + s2.MaxEncodedLen(len(body)); cap(a.packed) < need {
 		a.packed = make([]byte, need)
 	}
-	packed := a.packed[:cap(a.packed)]
+	packed := a.packed[checksumSize:cap(a.packed)]
 	if form.dict != nil {
 		packed = form.dict.Encode(packed, body)
 	} else {
 		packed = s2.Encode(packed, body)
 	}
-	// What compression hardly makes smaller is quicker to read as it is.
-	if e.packed = len(packed) < len(body)-len(body)/8; e.packed {
-		body = packed
+	size := checksumSize + len(packed)
+	if size >= len(body)-len(body)/8 {
+		return nil
 	}
-	text := make([]byte, 0, len(name)+len(uid)+len(version)+len(body))
-	text = append(append(append(append(text, name...), uid...), version...), body...)
-	e.text = unsafe.String(unsafe.SliceData(text), len(text)) //nolint:gosec // no other entry has the bytes
+	appendChecksum(a.packed[:0], body)
+	return a.packed[:size]
 }
 
 // holds reports whether an entry is what a frame has, to the last byte.
 func (a *archive) holds(e *entry, f *frame) bool {
-	body, err := e.unpack(nil)
+	body, err := e.unpack(&a.whole)
 	if err != nil || e.form.encoding != f.encoding {
 		return false
 	}
@@ -135,18 +153,14 @@ func (a *archive) holds(e *entry, f *frame) bool {
 
 // rewrite returns an entry as it is in another form. It lives in the place of e.
 func (a *archive) rewrite(e *entry, to *form) *entry {
-	body, err := e.unpack(a.rest[:0])
+	body, err := e.unpack(&a.whole)
 	if err != nil {
 		return e // it can be read no better in another form
 	}
-	if e.packed {
-		a.rest = body
-	}
 	n := &entry{
-		family: e.family, generation: e.generation, created: e.created, deleted: e.deleted,
-		name: e.name, uid: e.uid, version: e.version, mark: e.mark,
+		family: e.family, name: e.name, uid: e.uid, uuid: e.uuid, version: e.version, numbers: e.numbers, times: e.times, mark: e.mark,
 	}
-	a.write(n, to, body, bytesOf(e.nameText()), bytesOf(string(e.identity())), bytesOf(string(e.at())))
+	a.write(n, to, bytesOf(e.text[:len(e.text)-len(e.body())]), body)
 	n.decoded.Store(e.decoded.Load())
 	a.stored += len(n.body()) - len(e.body())
 	return n
@@ -177,5 +191,6 @@ func (a *archive) family(h *wire.Head) (*family, error) {
 	}
 	made.relate()
 	a.families[d] = made
+	a.siblings.join(made)
 	return made, nil
 }

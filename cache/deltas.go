@@ -214,7 +214,7 @@ func (d *delta) kind() EventKind {
 		return Deleted
 	case d.old == nil:
 		return Added
-	case d.old.identity() != d.new.identity():
+	case !d.old.sameObject(d.new):
 		return Replaced
 	case d.resync:
 		return Resync

@@ -44,8 +44,9 @@ func (t *trainer) made(a *archive, e *entry, size int) {
 		t.samples = append(t.samples, e)
 		t.sampled += size
 		if t.sampled >= sampleBytes || len(t.samples) >= sampleMost {
-			t.train(a, e.form)
+			t.train(a, a.forms[e.form.encoding])
 		}
+	case e.packing == patched: // says nothing of the dictionary
 	case e.form.dict == nil:
 		t.sampling = a.raw >= dictionaryFrom
 	default:
@@ -96,7 +97,7 @@ func learn(samples []*entry) *s2.Dict {
 	bodies := make([][]byte, 0, len(samples))
 	size := 0
 	for _, e := range samples {
-		if body, err := e.unpack(nil); err == nil {
+		if body, err := e.unpack(new([]byte)); err == nil {
 			bodies = append(bodies, body)
 			size += len(body)
 		}

@@ -24,7 +24,7 @@
 // # Objects
 //
 // The store has the objects as the server sent them, compressed and without managedFields, and
-// their metadata beside them: a Pod of five kilobytes takes one. An [Item] reads metadata without
+// their metadata beside them: a Pod of five kilobytes takes half of one. An [Item] reads metadata without
 // decoding ([Item.Meta]), single fields ([Item.Text]), and the whole object ([Item.Object]). That
 // is good for many objects and few readers of each. Objects that are read again and again stay
 // decoded, within a [Budget]. Decoded objects are shared and read-only: call DeepCopy before you change one.

@@ -4,8 +4,8 @@
 package cache
 
 import (
+	"encoding/binary"
 	"hash/maphash"
-	"math"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // entry is an object in the store: its metadata, and the object as the server sent it,
@@ -22,24 +23,69 @@ import (
 type entry struct {
 	family *family
 	form   *form
-	// text is name, UID, resourceVersion and body in one allocation. The parts are
+	// text is name, UID, resourceVersion, numbers and body in one allocation. The parts are
 	// substrings.
-	text       string
-	generation int64
-	created    int64 // seconds since 1970; none: not set
-	deleted    int64
-	name       uint16 // lengths
-	uid        uint16
-	version    uint16
-	packed     bool // the body is compressed
+	text    string
+	name    uint16 // lengths
+	uid     uint16
+	version uint16
+	numbers uint8
+	packing packing
+	times   times
+	uuid    bool // the UID is kept as the content of a UUID
 
 	mark    uint32       // the relist that saw it last; the writer's
 	index   *[]placement // where it stands in indexes that users added; the writer's
 	decoded atomic.Pointer[decoded]
 }
 
-// none is the time of what has not happened.
-const none = math.MinInt64
+// packing is how a body is kept.
+type packing uint8
+
+const (
+	plain      packing = iota // as it is
+	compressed                // with S2, and the dictionary of its form if there is one
+	patched                   // as a patch of the body of its form's base
+)
+
+// times is which times of the metadata are set.
+type times uint8
+
+const (
+	hasCreated times = 1 << iota
+	hasDeleted
+)
+
+// appendFront appends what stands before the body, and sets the fields that say how long its
+// parts are.
+func (e *entry) appendFront(dst []byte, h *wire.Head) []byte {
+	dst = append(dst, h.Name...)
+	uid := len(dst)
+	if dst, e.uuid = appendUUID(dst, h.UID); !e.uuid {
+		dst = append(dst, h.UID...)
+	}
+	version := len(dst)
+	dst = append(dst, h.ResourceVersion...)
+	numbers := len(dst)
+	dst = e.appendNumbers(dst, h)
+	e.name, e.uid, e.version, e.numbers = uint16(uid), uint16(version-uid), uint16(numbers-version), uint8(len(dst)-numbers)
+	return dst
+}
+
+// appendNumbers appends the numbers of the metadata: the generation and the times that are set,
+// in seconds since 1970, as varints. They are read seldom, and take 24 bytes as fields.
+func (e *entry) appendNumbers(dst []byte, h *wire.Head) []byte {
+	dst = binary.AppendVarint(dst, h.Generation)
+	if !h.Created.IsZero() {
+		e.times |= hasCreated
+		dst = binary.AppendVarint(dst, h.Created.Unix())
+	}
+	if !h.Deleted.IsZero() {
+		e.times |= hasDeleted
+		dst = binary.AppendVarint(dst, h.Deleted.Unix())
+	}
+	return dst
+}
 
 // family is what the objects that one owner makes have in common. An informer keeps
 // each one once.
@@ -91,9 +137,32 @@ func (e *entry) key() object.Key {
 	return object.Key{Namespace: e.family.namespace, Name: e.nameText()}
 }
 
-func (e *entry) identity() types.UID {
+// uidText is the UID as the entry has it.
+func (e *entry) uidText() string {
 	start := int(e.name) // the sums of two lengths may need more than 16 bits
-	return types.UID(e.text[start : start+int(e.uid)])
+	return e.text[start : start+int(e.uid)]
+}
+
+func (e *entry) identity() types.UID {
+	if !e.uuid {
+		return types.UID(e.uidText())
+	}
+	text := formatUUID(e.uidText())
+	return types.UID(text[:])
+}
+
+// identified reports whether the object has this UID, without making the text of its own.
+func (e *entry) identified(uid []byte) bool {
+	if !e.uuid {
+		return e.uidText() == string(uid)
+	}
+	text := formatUUID(e.uidText())
+	return string(text[:]) == string(uid)
+}
+
+// sameObject reports whether another entry is a state of the same object.
+func (e *entry) sameObject(other *entry) bool {
+	return e.uuid == other.uuid && e.uidText() == other.uidText()
 }
 
 func (e *entry) at() object.Version {
@@ -101,39 +170,44 @@ func (e *entry) at() object.Version {
 	return object.Version(e.text[start : start+int(e.version)])
 }
 
-func (e *entry) body() string { return e.text[int(e.name)+int(e.uid)+int(e.version):] }
+// numbersText is the generation and the times: see appendNumbers.
+func (e *entry) numbersText() string {
+	start := int(e.name) + int(e.uid) + int(e.version)
+	return e.text[start : start+int(e.numbers)]
+}
 
-func (e *entry) deleting() bool { return e.deleted != none }
+func (e *entry) body() string {
+	return e.text[int(e.name)+int(e.uid)+int(e.version)+int(e.numbers):]
+}
+
+func (e *entry) deleting() bool { return e.times&hasDeleted != 0 }
 
 // same reports whether the entry is this state of this object.
 func (e *entry) same(uid, version []byte) bool {
-	return string(e.identity()) == string(uid) && string(e.at()) == string(version)
+	return string(e.at()) == string(version) && e.identified(uid)
 }
 
 func (e *entry) meta() object.Meta {
-	return object.Meta{
+	m := object.Meta{
 		Key:             e.key(),
 		UID:             e.identity(),
 		Version:         e.at(),
-		Generation:      e.generation,
 		Labels:          e.family.labels,
 		OwnerReferences: e.family.owners,
 		Finalizers:      e.family.finalizers,
-		Created:         fromSeconds(e.created),
-		Deleted:         fromSeconds(e.deleted),
 	}
-}
-
-func toSeconds(t time.Time) int64 {
-	if t.IsZero() {
-		return none
+	numbers := bytesOf(e.numbersText())
+	next := func() int64 {
+		n, size := binary.Varint(numbers)
+		numbers = numbers[size:]
+		return n
 	}
-	return t.Unix()
-}
-
-func fromSeconds(s int64) time.Time {
-	if s == none {
-		return time.Time{}
+	m.Generation = next()
+	if e.times&hasCreated != 0 {
+		m.Created = time.Unix(next(), 0)
 	}
-	return time.Unix(s, 0)
+	if e.times&hasDeleted != 0 {
+		m.Deleted = time.Unix(next(), 0)
+	}
+	return m
 }

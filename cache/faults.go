@@ -88,7 +88,7 @@ func (i *informer) putFaulty(f *frame, version object.Version) {
 	i.setFault(f.head.Namespace, f.head.Name, i.faultOf(f))
 	edit := i.store.begin()
 	var gone *entry
-	if known := edit.get(f.head.Namespace, f.head.Name); known != nil && string(known.identity()) != string(f.head.UID) {
+	if known := edit.get(f.head.Namespace, f.head.Name); known != nil && !known.identified(f.head.UID) {
 		gone = edit.remove(f.head.Namespace, f.head.Name)
 		i.archive.drop(gone)
 	}

@@ -37,12 +37,13 @@ type content struct {
 }
 
 // form is how the body of an entry is written: an encoding, and the dictionary that
-// it is compressed with. A form never changes. It lives as long as there are entries
-// written in it.
+// it is compressed with or the sibling that it is a patch of. A form never changes. It lives
+// as long as there are entries written in it.
 type form struct {
 	*content
 	encoding wire.Encoding
 	dict     *s2.Dict // nil: none
+	base     *entry   // of patches; its body is no patch
 }
 
 // scratch is the memory that bodies are unpacked into.
@@ -130,46 +131,16 @@ func (e *entry) annotations() (notes map[string]string, err error) {
 
 // read calls f with the body as it was before compression, valid during the call.
 func (e *entry) read(f func(raw []byte) error) error {
-	if !e.packed {
+	if e.packing == plain {
 		return f(bytesOf(e.body()))
 	}
-	buffer := scratch.Get().(*[]byte)
-	defer scratch.Put(buffer)
-	raw, err := e.unpack(*buffer)
+	memory := scratch.Get().(*[]byte)
+	defer scratch.Put(memory)
+	raw, err := e.unpack(memory)
 	if err != nil {
 		return fmt.Errorf("unpacking: %w", err)
 	}
-	*buffer = raw
 	return f(raw)
-}
-
-// unpack returns the body as it was before compression: in dst if it was compressed, or else
-// where the entry keeps it, to be read only.
-func (e *entry) unpack(dst []byte) ([]byte, error) {
-	body := bytesOf(e.body())
-	if !e.packed {
-		return body, nil
-	}
-	if size, err := s2.DecodedLen(body); err == nil && cap(dst) < size {
-		dst = make([]byte, 0, size+size/4)
-	}
-	if e.form.dict != nil {
-		return e.form.dict.Decode(dst[:cap(dst)], body)
-	}
-	return s2.Decode(dst[:cap(dst)], body)
-}
-
-// rawSize is how many bytes the body has unpacked.
-func (e *entry) rawSize() int {
-	body := e.body()
-	if !e.packed {
-		return len(body)
-	}
-	size, err := s2.DecodedLen(bytesOf(body))
-	if err != nil {
-		return len(body)
-	}
-	return size
 }
 
 // encode writes an object that did not come from a server: from a transform, or from

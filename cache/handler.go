@@ -259,7 +259,7 @@ func typed[T object.Object](h Handler[T]) func(*delta) {
 		e := Event[T]{Kind: d.kind(), Old: Item[T]{d.old}, New: Item[T]{d.new}, Initial: d.initial, Stale: d.stale}
 		// The last state may be that of another object of the name, which appeared and
 		// was deleted before the handler saw it.
-		if e.Kind == Deleted && d.last != nil && d.last.identity() == d.old.identity() {
+		if e.Kind == Deleted && d.last != nil && d.last.sameObject(d.old) {
 			e.Old = Item[T]{d.last}
 		}
 		h(e)

@@ -58,7 +58,7 @@ func (i *informer) remove(f *frame, version object.Version) error {
 	defer i.writing.Unlock()
 	i.counts.event()
 	known := i.store.current.Load().get(f.head.Namespace, f.head.Name)
-	if known == nil || string(known.identity()) != string(f.head.UID) && !version.AtLeast(known.at()) {
+	if known == nil || !known.identified(f.head.UID) && !version.AtLeast(known.at()) {
 		i.reach(version)
 		i.mu.Lock()
 		defer i.mu.Unlock()

@@ -42,6 +42,7 @@ const (
 	fanBits  = 4
 	leafMost = 32 // elements of a leaf; more make it a branch
 	leafFew  = 8  // a branch with so few elements becomes a leaf
+	leafRoom = 2  // elements that a leaf which is full gets room for
 	hashBits = 64
 )
 
@@ -169,7 +170,7 @@ func (n *trieNode[T]) put(owner uint64, shift int, s trieSlot[T], a, b []byte) (
 		}
 	}
 	if len(n.slots) < leafMost || shift >= hashBits {
-		n.slots = append(n.slots, s)
+		n.add(s)
 		return n, old, false
 	}
 	n.kids = new([fanOut]*trieNode[T])
@@ -178,10 +179,19 @@ func (n *trieNode[T]) put(owner uint64, shift int, s trieSlot[T], a, b []byte) (
 		if *kid == nil {
 			*kid = &trieNode[T]{owner: owner}
 		}
-		(*kid).slots = append((*kid).slots, had)
+		(*kid).add(had)
 	}
 	n.slots = nil
 	return n.put(owner, shift, s, a, b)
+}
+
+// add appends to a leaf. Most leaves grow once and stay as they are then, so they have less spare
+// room than append gives.
+func (n *trieNode[T]) add(s trieSlot[T]) {
+	if len(n.slots) == cap(n.slots) {
+		n.slots = append(make([]trieSlot[T], 0, len(n.slots)+leafRoom), n.slots...)
+	}
+	n.slots = append(n.slots, s)
 }
 
 // remove takes the element of that name out.

@@ -101,7 +101,7 @@ func (i *informer) tellGone(d delta) {
 	if len(i.gone) == 0 {
 		return
 	}
-	gone := d.new == nil || (d.old != nil && d.old.identity() != d.new.identity())
+	gone := d.new == nil || (d.old != nil && !d.old.sameObject(d.new))
 	if !gone && !d.new.deleting() {
 		return
 	}
