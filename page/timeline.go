@@ -179,7 +179,7 @@ func (d *drawing) dots(o runs.Object, y int) (dots []dot) {
 			continue
 		}
 		x := d.x(run.Began)
-		text := fmt.Sprintf("%s  %s, run %d: %s", run.Began.Local().Format(time.TimeOnly), run.Controller, run.Number, run.Outcome)
+		text := plain(fmt.Sprintf("%s  %s, run %d: %s", run.Began.Local().Format(time.TimeOnly), run.Controller, run.Number, run.Outcome))
 		if n := len(dots); n > 0 && x-dots[n-1].X < timeNarrow {
 			dots[n-1].Text += "\n" + text
 			dots[n-1].Failed = dots[n-1].Failed || run.Error != ""

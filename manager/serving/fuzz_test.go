@@ -94,7 +94,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		w = httptest.NewRecorder()
 		plain.Handler().ServeHTTP(w, r)
-		if w.Code != http.StatusMisdirectedRequest && !isLocal(r.Host) {
+		if w.Code != http.StatusMisdirectedRequest && !IsLocal(r.Host) {
 			t.Errorf("host %q is answered: %d", r.Host, w.Code)
 		}
 	})

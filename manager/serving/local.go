@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// local refuses requests that name this machine by a foreign name, and requests of foreign
+// LocalOnly refuses requests that name this machine by a foreign name, and requests of foreign
 // pages in a browser. The owner of such a page could have a name of its own lead to 127.0.0.1,
 // and read by it what is served there without TLS.
-func local(next http.Handler) http.Handler {
+func LocalOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site := r.Header.Get("Sec-Fetch-Site")
 		switch {
-		case !isLocal(r.Host):
+		case !IsLocal(r.Host):
 			http.Error(w, "this port answers to localhost and to addresses such as 127.0.0.1 alone", http.StatusMisdirectedRequest)
 		case r.Header.Get("Origin") != "", site != "" && site != "none" && site != "same-origin":
 			http.Error(w, "this port does not answer to pages of others", http.StatusForbidden)
@@ -26,8 +26,8 @@ func local(next http.Handler) http.Handler {
 	})
 }
 
-// isLocal reports whether a Host header names this machine to itself.
-func isLocal(host string) bool {
+// IsLocal reports whether a Host header names this machine to itself.
+func IsLocal(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

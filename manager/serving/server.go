@@ -144,7 +144,7 @@ func (s *Server) Below(path, about string, h http.Handler) {
 // serves the same.
 func (s *Server) Handler() http.Handler {
 	if s.options.Plain {
-		return local(s.mux)
+		return LocalOnly(s.mux)
 	}
 	return s.mux
 }

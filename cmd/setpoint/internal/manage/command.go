@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/page"
 )
 
 // securePort is the one of kube-controller-manager.
@@ -183,6 +184,9 @@ func (m *command) build(ctx context.Context, chosen []*controllers.Descriptor, l
 	sayIdle(log, &m.idle, &m.tune, m.choice, m.contentType, m.metrics.idle()...)
 	options = slices.Concat(options, serving, m.process.options(), m.record.options(), m.metrics.options())
 	mgr, run, err := newManager(config, running(ours), cluster, hosts, log, options...)
+	if err == nil && len(serving) > 0 {
+		err = page.Add(mgr)
+	}
 	if err != nil || m.answer.Served() == nil || m.record.bytes == 0 {
 		return mgr, run, err
 	}

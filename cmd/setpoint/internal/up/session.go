@@ -34,6 +34,7 @@ import (
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/page"
 )
 
 // session is one life of a cluster, from its start to its end.
@@ -50,6 +51,7 @@ type session struct {
 	managed     chan error      // one value when the manager has ended
 	missing     []registry.Kind // whose controllers do not run
 	kubeconfig  *published.File // where the user wants it; nil: nowhere
+	page        *page.Private
 }
 
 // start starts everything, in the order in which one needs the other.
@@ -93,6 +95,9 @@ func (s *session) start(ctx context.Context, u *up, binary string, chosen []*con
 	if err := m.Add(announce.New(m.Client(), pages.Addr(), log)); err != nil {
 		return err
 	}
+	if s.page, err = addPage(ctx, m, log); err != nil {
+		return err
+	}
 	if len(run) == 0 {
 		return errors.New("none of the chosen controllers can run")
 	}
@@ -122,6 +127,43 @@ func (s *session) start(ctx context.Context, u *up, binary string, chosen []*con
 		}
 	}
 	s.progress.end(managing)
+	return nil
+}
+
+// addPage has the manager serve its page to the browser of this user.
+func addPage(ctx context.Context, m *manager.Manager, log *slog.Logger) (*page.Private, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listening for the page: %w", err)
+	}
+	h := page.New(page.Of(m), page.Options{Log: log})
+	private, err := page.NewPrivate(l, h)
+	if err == nil {
+		err = m.Add(h) // the samples for its charts
+	}
+	if err == nil {
+		err = m.Add(&pageServer{private, log})
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return private, nil
+}
+
+// pageServer is the part of the manager that serves the page.
+type pageServer struct {
+	*page.Private
+	log *slog.Logger
+}
+
+// Name implements manager.Runnable.
+func (*pageServer) Name() string { return "page server" }
+
+// Run implements manager.Runnable. A page that cannot be served is no reason to end the cluster.
+func (p *pageServer) Run(ctx context.Context) error {
+	if err := p.Private.Run(ctx); err != nil {
+		p.log.Warn("the page is not served any more", "error", err)
+	}
 	return nil
 }
 
@@ -242,14 +284,25 @@ func (s *session) say(took time.Duration) {
 	fmt.Fprintf(s.w.Stderr, `
 The cluster is ready after %.1f s. Its kubeconfig is
   %s
-
+%s
 Try, in another terminal:
   export KUBECONFIG=%s
   %s create deployment web --image=nginx --replicas=10
   %s get pods --watch
 %s
 Ctrl-C stops everything.
-`, took.Seconds(), s.path(), s.path(), kubectl, kubectl, hint)
+`, took.Seconds(), s.path(), s.pageLine(), s.path(), kubectl, kubectl, hint)
+}
+
+// pageLine says where the page is. The address has a secret, which belongs on a terminal and not into a file.
+func (s *session) pageLine() string {
+	if !s.w.Terminal {
+		return ""
+	}
+	return fmt.Sprintf(`
+Its page shows what the controllers do, and why. For one browser, once:
+  %s
+`, s.page.Address())
 }
 
 // serve runs the command, or stays until ctx ends. A part that dies meanwhile is
