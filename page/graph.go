@@ -38,7 +38,7 @@ const (
 )
 
 // mostNodeText is how many characters fit on a line of a node.
-const mostNodeText = 25
+const mostNodeText = 23
 
 // graphOf draws a chain; nil if there is none.
 func graphOf(chain []step) *graph {
