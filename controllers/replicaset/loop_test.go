@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
@@ -93,7 +94,7 @@ func startProcess(t *testing.T, p *process, o Options) (c *controller.Controller
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err = New(mgr, o)
+	c, err = newController(mgr, o, newAgeRatio(&controllers.Metrics{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,12 @@ package replicaset
 import (
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/replicas"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -35,7 +37,25 @@ type Options struct {
 var replicaSets = object.Resource{Group: "apps", Version: "v1", Plural: "replicasets", Kind: "ReplicaSet", Namespaced: true}
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
+	metrics := &controllers.Metrics{}
+	c, err := newController(h, o, newAgeRatio(metrics))
+	if err != nil {
+		return nil, err
+	}
+	return metrics.Of(c), nil
+}
+
+// newAgeRatio declares the histogram of the ages of Pods that are deleted.
+// Source: k8s.io/kubernetes/pkg/controller/replicaset/metrics.
+func newAgeRatio(m *controllers.Metrics) prometheus.Observer {
+	return m.Histogram("replicaset_controller_sorting_deletion_age_ratio",
+		"Ages of ready Pods that are chosen for deletion, divided by the age of the youngest ready Pod of the ReplicaSet.",
+		prometheus.ExponentialBuckets(0.25, 2, 6)).WithLabelValues()
+}
+
+// newController returns the controller without its metrics, which ages has.
+func newController(h controller.Host, o Options, ages prometheus.Observer) (*controller.Controller, error) {
 	return replicas.New(h, replicas.Kind[*appsv1.ReplicaSet]{
 		Controller: Name,
 		Source:     Name,
@@ -43,6 +63,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		Demand:     demand,
 		Status:     func(set *appsv1.ReplicaSet) appsv1.ReplicaSetStatus { return set.Status },
 		WithStatus: withStatus,
+		AgeRatio:   ages.Observe,
 	}, replicas.Options(o))
 }
 

@@ -20,6 +20,9 @@ import (
 type claimed struct {
 	active      []*corev1.Pod // they count; shared and read-only, the slice is our own
 	terminating int           // being deleted, not ended yet
+	// kept reports that a Pod that was to be deleted has changed meanwhile, and stays until another
+	// run decides about it.
+	kept bool
 }
 
 // claim finds the Pods of an owner. It adopts active Pods that match and have no

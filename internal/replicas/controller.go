@@ -60,6 +60,7 @@ func New[T object.Object](h controller.Host, kind Kind[T], o Options) (*controll
 			now:     time.Now,
 
 			ignoreDeletionCost: o.IgnoreDeletionCost,
+			ageRatio:           kind.AgeRatio,
 		},
 		omitTerminating: o.OmitTerminating,
 	}
@@ -115,6 +116,9 @@ func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (
 	}
 	if err := r.writeStatus(ctx, owner, status); err != nil {
 		return controller.Result{}, fmt.Errorf("writing the status of %s %s: %w", r.kind.Resource.Kind, req.Key, err)
+	}
+	if state.again && state.failure == nil {
+		return controller.Result{Again: true}, nil
 	}
 	return controller.Result{After: state.nextCheck}, state.failure.err()
 }

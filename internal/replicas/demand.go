@@ -53,6 +53,7 @@ type keeper struct {
 	now     func() time.Time
 
 	ignoreDeletionCost bool
+	ageRatio           func(float64) // may be nil: see Kind.AgeRatio
 }
 
 // state is what a run has left.
@@ -61,6 +62,7 @@ type state struct {
 	failure   *failure      // of creating or deleting; nil if all went well
 	nextCheck time.Duration // until a Pod becomes available; 0 if none waits for that
 	at        time.Time     // when it was counted
+	again     bool          // the next run decides anew which Pods to delete
 }
 
 // forget drops what is remembered for a key without a demand.
@@ -84,7 +86,7 @@ func (k *keeper) keep(ctx context.Context, d demand) (state, error) {
 	}
 	now := k.now()
 	counted, next := count(mine, d.Template.Labels, d.MinReady, now)
-	return state{counts: counted, failure: failed, nextCheck: next, at: now}, nil
+	return state{counts: counted, failure: failed, nextCheck: next, at: now, again: mine.kept}, nil
 }
 
 // whose is the owner as that of Pods.

@@ -29,6 +29,10 @@ type Kind[T object.Object] struct {
 	// WithStatus returns the object with another status, or as much of it as the
 	// kind has. It shares the rest with the object that it was given.
 	WithStatus func(T, appsv1.ReplicaSetStatus) T
+
+	// AgeRatio, unless it is nil, is called for each ready Pod that is chosen for deletion while
+	// others stay. ratio is its age divided by that of the youngest ready Pod.
+	AgeRatio func(ratio float64)
 }
 
 // selector returns what an owner selects.

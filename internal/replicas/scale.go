@@ -6,6 +6,7 @@ package replicas
 import (
 	"context"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -51,27 +52,86 @@ func (k *keeper) create(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod
 
 // remove deletes n of the active Pods.
 func (k *keeper) remove(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod], d *demand, mine claimed, n int) (claimed, *failure) {
-	victims := mine.active
-	if n < len(victims) {
-		victims = owned.Surplus(victims, n, podrank.New(podrank.Options{
-			Now: k.now(), Neighbours: k.neighbours(snapshot, d), IgnoreCost: k.ignoreDeletionCost,
-		}))
+	if n == len(mine.active) {
+		victims := mine.active
+		deleted, err := k.writer.Delete(ctx, d.whose(), victims)
+		return mine.without(victims, deleted), failedDelete(err)
 	}
-	deleted, err := k.writer.Delete(ctx, d.whose(), victims)
-	gone := make(map[*corev1.Pod]bool, n)
+	now := k.now()
+	victims := owned.Surplus(mine.active, n, podrank.New(podrank.Options{
+		Now: now, Neighbours: k.neighbours(snapshot, d), IgnoreCost: k.ignoreDeletionCost,
+	}))
+	k.observeAges(mine.active, victims, now)
+	var ready, unready []*corev1.Pod
+	for _, pod := range victims {
+		if podstate.Ready(pod) {
+			ready = append(ready, pod)
+		} else {
+			unready = append(unready, pod)
+		}
+	}
+	// A Pod that was chosen because it is not ready may have become ready since, and another one
+	// may go in its place. The ready Pods are deleted once those that are not ready are gone.
+	deleted, err := k.writer.DeleteUnchanged(ctx, d.whose(), unready)
+	mine = mine.without(unready, deleted)
+	mine.kept = err == nil && slices.Contains(deleted, false)
+	if err != nil || mine.kept {
+		return mine, failedDelete(err)
+	}
+	deleted, err = k.writer.Delete(ctx, d.whose(), ready)
+	return mine.without(ready, deleted), failedDelete(err)
+}
+
+// without returns the Pods that are left after some are deleted. deleted belongs to victims.
+func (c claimed) without(victims []*corev1.Pod, deleted []bool) claimed {
+	gone := make(map[*corev1.Pod]bool, len(victims))
 	for i, pod := range victims {
 		if deleted[i] {
 			gone[pod] = true
 			if endsSlowly(pod) {
-				mine.terminating++
+				c.terminating++
 			}
 		}
 	}
-	mine.active = slices.DeleteFunc(mine.active, func(pod *corev1.Pod) bool { return gone[pod] })
-	if err != nil {
-		return mine, &failure{reason: podwriter.FailedDelete, cause: err}
+	// A new slice: victims may be the old one.
+	var active []*corev1.Pod
+	for _, pod := range c.active {
+		if !gone[pod] {
+			active = append(active, pod)
+		}
 	}
-	return mine, nil
+	c.active = active
+	return c
+}
+
+// failedDelete returns the failure of deletes, or nil.
+func failedDelete(err error) *failure {
+	if err == nil {
+		return nil
+	}
+	return &failure{reason: podwriter.FailedDelete, cause: err}
+}
+
+// observeAges reports how old the ready victims are, in proportion to the youngest Pod that is ready.
+// Source: k8s.io/kubernetes/pkg/controller/replicaset, reportSortingDeletionAgeRatioMetric, which loses
+// the fraction and panics when the youngest Pod is younger than a millisecond.
+func (k *keeper) observeAges(active, victims []*corev1.Pod, now time.Time) {
+	if k.ageRatio == nil {
+		return
+	}
+	var youngest time.Time
+	for _, pod := range active {
+		if podstate.Ready(pod) && pod.CreationTimestamp.After(youngest) {
+			youngest = pod.CreationTimestamp.Time
+		}
+	}
+	least := max(time.Millisecond, now.Sub(youngest))
+	for _, pod := range victims {
+		if podstate.Ready(pod) {
+			age := max(time.Millisecond, now.Sub(pod.CreationTimestamp.Time))
+			k.ageRatio(float64(age) / float64(least))
+		}
+	}
 }
 
 // endsSlowly reports whether an active Pod that is deleted stays for a while.
