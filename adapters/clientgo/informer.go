@@ -113,8 +113,10 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	context.AfterFunc(ctx, func() { defer close(stopped); i.stop() })
 	var tasks sync.WaitGroup
 	if factory, informer := i.begin(ctx); factory != nil {
-		tasks.Go(func() { i.awaitSync(ctx, informer) })
+		ran := make(chan struct{})
+		tasks.Go(func() { i.awaitSync(informer, ran) })
 		_ = factory.Run(ctx) // it is run once, which is all that it refuses
+		close(ran)
 	}
 	<-ctx.Done()
 	<-stopped
@@ -168,11 +170,12 @@ func (i *Informer) begin(ctx context.Context) (*setpoint.Factory, setpoint.Share
 	return factory, informer
 }
 
-// awaitSync closes synced after the first list, also if ctx has ended since.
-func (i *Informer) awaitSync(ctx context.Context, informer setpoint.SharedInformer[object.Object]) {
+// awaitSync closes synced after the first list, or returns when the informer has ended without one. It
+// may have listed while it ended.
+func (i *Informer) awaitSync(informer setpoint.SharedInformer[object.Object], ran <-chan struct{}) {
 	select {
 	case <-informer.Synced():
-	case <-ctx.Done():
+	case <-ran:
 	}
 	select {
 	case <-informer.Synced():

@@ -67,7 +67,7 @@ func (o operator) prepare(ctx context.Context, dir, adapters string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "mod", "edit", //nolint:gosec // the user names the folder
+	cmd := exec.CommandContext(ctx, "go", "mod", "edit",
 		"-require="+setpoint+"@v0.0.0", "-replace="+setpoint+"="+filepath.Dir(adapters),
 		"-require="+setpoint+"/adapters@v0.0.0", "-replace="+setpoint+"/adapters="+adapters)
 	cmd.Dir = dir
@@ -83,7 +83,7 @@ func change(dir string, lines []line) (before map[string]string, err error) {
 	before = map[string]string{}
 	for _, l := range lines {
 		path := filepath.Join(dir, l.file)
-		text, err := os.ReadFile(path) //nolint:gosec // below a directory that this process has made
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func change(dir string, lines []line) (before map[string]string, err error) {
 		before[l.file] = string(text)
 		changed := strings.Replace(string(text), l.theirs, l.ours, 1)
 		changed = strings.Replace(changed, "import (\n", "import (\n\tsetpoint \""+setpoint+"/adapters/controllerruntime\"\n", 1)
-		if err := os.WriteFile(path, []byte(changed), 0o600); err != nil { //nolint:gosec // as above
+		if err := os.WriteFile(path, []byte(changed), 0o600); err != nil { //nolint:gosec // below a directory that this process has made
 			return nil, err
 		}
 	}

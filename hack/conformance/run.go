@@ -36,7 +36,7 @@ func (s suite) test(ctx context.Context, dir, assets string, flags ...string) ([
 	mark := "CONFORMANCE_DIRECTORY=" + dir
 	defer endMarked(mark)
 	args := slices.Concat([]string{"test", "-json", "-count=1", "-timeout=30m"}, flags, s.packages)
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // suites.go has the arguments
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "KUBEBUILDER_ASSETS="+assets, mark)
 	cmd.Stderr = os.Stderr
