@@ -62,6 +62,7 @@ func (g Gatherer) addRuns(ctx context.Context, facts *explain.Facts) {
 		return
 	}
 	facts.Recorded = true
+	facts.Unread = append(facts.Unread, found.Unread...)
 	facts.Present, facts.Runs, facts.Since = found.Present, found.Runs, found.Stats.Since
 	asked := 0
 	for _, p := range facts.Below {
@@ -73,14 +74,25 @@ func (g Gatherer) addRuns(ctx context.Context, facts *explain.Facts) {
 			facts.Present, facts.Runs = append(facts.Present, found.Present...), append(facts.Runs, found.Runs...)
 		}
 	}
-	facts.Present = once(facts.Present, func(r *runs.Run) uint64 { return r.Number })
-	facts.Runs = once(facts.Runs, func(r *explain.Traced) uint64 { return r.Number })
+	facts.Present = once(facts.Present, identityOf)
+	facts.Runs = once(facts.Runs, func(r *explain.Traced) identity { return identityOf(&r.Run) })
 	slices.SortStableFunc(facts.Runs, func(a, b explain.Traced) int { return b.Last.Compare(a.Last) })
 }
 
-// once leaves out what has the number of an earlier one.
-func once[T any](all []T, number func(*T) uint64) []T {
-	known := map[uint64]bool{}
+// identity identifies a run among those of several managers, each of which numbers its own.
+type identity struct {
+	controller, key string
+	number          uint64
+	began           int64
+}
+
+func identityOf(r *runs.Run) identity {
+	return identity{r.Controller, r.Key, r.Number, r.Began.UnixNano()}
+}
+
+// once leaves out what has the identity of an earlier one.
+func once[T any](all []T, number func(*T) identity) []T {
+	known := map[identity]bool{}
 	return slices.DeleteFunc(all, func(one T) bool {
 		n := number(&one)
 		was := known[n]

@@ -27,6 +27,8 @@ type Found struct {
 	Present []runs.Run       `json:"present"` // the last runs of their keys, if they state reasons
 	Runs    []explain.Traced `json:"runs"`    // the newest first
 	More    bool             `json:"more"`    // there are more runs than were asked for
+	// Unread are sentences about what could not be read: managers that did not answer.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // mostRuns is how many runs About returns at most.

@@ -127,3 +127,45 @@ func TestALeaseThatNamesNoManager(t *testing.T) {
 		}
 	}
 }
+
+// A user's manager announces itself on a Lease of its own. A user finds it beside the manager of the cluster, by the label.
+func TestAUserFindsManagersOnOtherLeases(t *testing.T) {
+	leases, c := newClient(t)
+	if all, _, err := announce.FindAll(t.Context(), c); !errors.Is(err, announce.ErrNone) || len(all) != 0 {
+		t.Fatalf("without a manager: %v, %v", all, err)
+	}
+	pages := httptest.NewTLSServer(http.NotFoundHandler())
+	defer pages.Close()
+	elected := object.Key{Namespace: "shop", Name: "operator"}
+	holder := "operator-1"
+	if err := leases.Put(&coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: elected.Namespace, Name: elected.Name}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	log := slog.New(slog.DiscardHandler)
+	go func() { ended <- announce.NewAt(c, elected, pages.Listener.Addr(), log).Run(ctx) }()
+	go func() { ended <- announce.New(c, pages.Listener.Addr(), log).Run(ctx) }()
+	var all []announce.Manager
+	for deadline := time.Now().Add(time.Minute); len(all) < 2 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		all, _, _ = announce.FindAll(t.Context(), c)
+	}
+	stop()
+	if err := errors.Join(<-ended, <-ended); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 || all[0].Lease != announce.Key() || all[1].Lease != elected || all[1].URL != pages.URL || all[1].Holder != holder {
+		t.Errorf("the managers are %+v, want that of the cluster and the one on lease %s, whose holder stays", all, elected)
+	}
+	leases.Before(func(r *fakeapi.Request) *metav1.Status {
+		if r.Key.Name != "" {
+			return nil
+		}
+		return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "it may not list"}
+	})
+	if all, unread, err := announce.FindAll(t.Context(), c); err != nil || len(all) != 1 || len(unread) != 1 || !strings.Contains(unread[0], "other Leases") {
+		t.Errorf("a user who may not list Leases finds %+v, %q, %v", all, unread, err)
+	}
+}

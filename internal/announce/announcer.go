@@ -36,25 +36,37 @@ const (
 	annotationFingerprint = "setpoint.io/certificate" // SHA-256 of the certificate, in hexadecimal
 )
 
-// Rights returns what an announcer must be allowed to do in the namespace of the Lease.
-func Rights() []rbacv1.PolicyRule {
+// labelAnnounced marks the Leases that have the annotations, so that they can be listed.
+const labelAnnounced = "setpoint.io/announced"
+
+// Rights returns what an announcer must be allowed to do in the namespace of the Lease of [Key].
+func Rights() []rbacv1.PolicyRule { return RightsAt(Key()) }
+
+// RightsAt returns what an announcer must be allowed to do in the namespace of a Lease.
+func RightsAt(lease object.Key) []rbacv1.PolicyRule {
 	group, leases := []string{coordinationv1.GroupName}, []string{"leases"}
 	return []rbacv1.PolicyRule{
 		{APIGroups: group, Resources: leases, Verbs: []string{"create"}},
-		{APIGroups: group, Resources: leases, ResourceNames: []string{Key().Name}, Verbs: []string{"patch"}},
+		{APIGroups: group, Resources: leases, ResourceNames: []string{lease.Name}, Verbs: []string{"patch"}},
 	}
 }
 
 // Announcer is the part of a manager that writes the Lease. It runs while the manager leads.
 type Announcer struct {
 	client  *client.Client
+	lease   object.Key
 	address net.Addr
 	log     *slog.Logger
 }
 
 // New returns an announcer of pages that are served at an address, with TLS.
 func New(c *client.Client, served net.Addr, log *slog.Logger) *Announcer {
-	return &Announcer{client: c, address: served, log: log}
+	return NewAt(c, Key(), served, log)
+}
+
+// NewAt returns an announcer that uses another Lease, such as that of the manager's election. It writes metadata alone there.
+func NewAt(c *client.Client, lease object.Key, served net.Addr, log *slog.Logger) *Announcer {
+	return &Announcer{client: c, lease: lease, address: served, log: log}
 }
 
 // Name implements manager.Runnable.
@@ -78,10 +90,10 @@ func (a *Announcer) Run(ctx context.Context) error {
 		case err == nil || ctx.Err() != nil:
 		case apierrors.IsForbidden(err):
 			// kube-controller-manager's account lacks the right, and a manager in its place is not to ask for more.
-			a.log.Debug("this manager may not announce where it serves its pages; \"setpoint explain\" needs --manager", "lease", Key().String(), "lacks", "patch")
+			a.log.Debug("this manager may not announce where it serves its pages; \"setpoint explain\" needs --manager", "lease", a.lease.String(), "lacks", "patch")
 			<-ctx.Done()
 		default:
-			a.log.Warn("cannot announce where this manager serves its pages; \"setpoint explain\" needs --manager until then", "lease", Key().String(), "error", err)
+			a.log.Warn("cannot announce where this manager serves its pages; \"setpoint explain\" needs --manager until then", "lease", a.lease.String(), "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -126,15 +138,21 @@ func (a *Announcer) write(ctx context.Context, fingerprint string) error {
 	if err != nil {
 		return err
 	}
-	holder, err := os.Hostname()
-	if err != nil {
-		holder = "setpoint"
-	}
-	_, err = client.For[*coordinationv1.Lease](a.client).Apply(ctx, Key(), "setpoint-manager", map[string]any{
+	lease := map[string]any{
 		"apiVersion": coordinationv1.SchemeGroupVersion.String(), "kind": "Lease",
-		"metadata": map[string]any{"name": Key().Name, "namespace": Key().Namespace, "annotations": map[string]string{annotationURL: where, annotationFingerprint: fingerprint}},
-		"spec":     map[string]any{"holderIdentity": holder, "renewTime": metav1.NewMicroTime(time.Now())},
-	}, client.Force())
+		"metadata": map[string]any{
+			"name": a.lease.Name, "namespace": a.lease.Namespace, "labels": map[string]string{labelAnnounced: "true"},
+			"annotations": map[string]string{annotationURL: where, annotationFingerprint: fingerprint},
+		},
+	}
+	if a.lease == Key() { // any other Lease may be that of an election, whose spec belongs to it
+		holder, err := os.Hostname()
+		if err != nil {
+			holder = "setpoint"
+		}
+		lease["spec"] = map[string]any{"holderIdentity": holder, "renewTime": metav1.NewMicroTime(time.Now())}
+	}
+	_, err = client.For[*coordinationv1.Lease](a.client).Apply(ctx, a.lease, "setpoint-manager", lease, client.Force())
 	return err
 }
 

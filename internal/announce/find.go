@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // Manager is where a manager serves its pages.
@@ -26,6 +28,7 @@ type Manager struct {
 	URL         string
 	Fingerprint string // of its certificate; empty: the authorities of the kubeconfig vouch for it
 	Holder      string // its host
+	Lease       object.Key
 }
 
 // ErrNone says that no manager has announced itself.
@@ -40,14 +43,64 @@ func Find(ctx context.Context, c *client.Client) (Manager, error) {
 	case err != nil:
 		return Manager{}, fmt.Errorf("reading lease %s, which says where the manager is: %w", Key(), err)
 	}
-	m := Manager{URL: lease.Annotations[annotationURL], Fingerprint: lease.Annotations[annotationFingerprint]}
+	return managerOf(lease)
+}
+
+// managerOf reads a Lease.
+func managerOf(lease *coordinationv1.Lease) (Manager, error) {
+	m := Manager{
+		URL: lease.Annotations[annotationURL], Fingerprint: lease.Annotations[annotationFingerprint],
+		Lease: object.Key{Namespace: lease.Namespace, Name: lease.Name},
+	}
 	if lease.Spec.HolderIdentity != nil {
 		m.Holder = *lease.Spec.HolderIdentity
 	}
 	if at, err := url.Parse(m.URL); err != nil || at.Scheme != "https" || at.Host == "" || len(m.Fingerprint) != 64 {
-		return Manager{}, fmt.Errorf("lease %s does not say where the manager is: its annotation %s is %q", Key(), annotationURL, m.URL)
+		return Manager{}, fmt.Errorf("lease %s does not say where the manager is: its annotation %s is %q", m.Lease, annotationURL, m.URL)
 	}
 	return m, nil
+}
+
+// mostManagers bounds the managers that FindAll returns.
+const mostManagers = 16
+
+// FindAll returns the manager of [Key] and those that have announced themselves on other Leases which the user may list.
+// unread says what could not be read. The error is [ErrNone] or that of [Find] if no manager is found.
+func FindAll(ctx context.Context, c *client.Client) (all []Manager, unread []string, err error) {
+	first, err := Find(ctx, c)
+	switch {
+	case err == nil:
+		all = append(all, first)
+	case !errors.Is(err, ErrNone):
+		unread = append(unread, err.Error())
+	}
+	leases := object.Resource{Group: coordinationv1.GroupName, Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true}
+	_, listing := c.List(ctx, leases, client.Selection{Labels: labelAnnounced}, client.ListOptions{}, func(e wire.Encoding, raw []byte) error {
+		lease := &coordinationv1.Lease{}
+		if err := e.Decode(raw, lease); err != nil {
+			return err
+		}
+		if (object.Key{Namespace: lease.Namespace, Name: lease.Name}) == Key() {
+			return nil
+		}
+		m, err := managerOf(lease)
+		switch {
+		case err != nil:
+			unread = append(unread, err.Error())
+		case len(all) == mostManagers:
+			unread = append(unread, fmt.Sprintf("the manager of lease %s: there are more than %d", m.Lease, mostManagers))
+		default:
+			all = append(all, m)
+		}
+		return nil
+	})
+	if listing != nil {
+		unread = append(unread, "managers that announce themselves on other Leases: "+listing.Error())
+	}
+	if len(all) > 0 {
+		return all, unread, nil
+	}
+	return nil, unread, err
 }
 
 // patience is how long a manager may take to answer.
@@ -78,7 +131,7 @@ func (m Manager) Client(config *rest.Config) (*http.Client, error) {
 // verify accepts the certificate of the fingerprint.
 func (m Manager) verify(state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 || subtle.ConstantTimeCompare([]byte(fingerprintOf(state.PeerCertificates[0].Raw)), []byte(m.Fingerprint)) != 1 {
-		return fmt.Errorf("the certificate is not the one of lease %s: another program has the address, or the manager has begun anew", Key())
+		return fmt.Errorf("the certificate is not the one of lease %s: another program has the address, or the manager has begun anew", m.Lease)
 	}
 	return nil
 }

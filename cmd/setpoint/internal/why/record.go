@@ -14,15 +14,27 @@ import (
 	"github.com/setpoint-io/setpoint/internal/announce"
 )
 
-// recordOf finds the record of the manager: at an address, or at the one that it has announced.
+// recordOf finds the records of the managers: that of one address, or those of all managers that have announced themselves.
 func recordOf(ctx context.Context, c *client.Client, config *rest.Config, address string) gather.Record {
-	m := announce.Manager{URL: strings.TrimSuffix(address, "/")}
-	if address == "" {
-		var err error
-		if m, err = announce.Find(ctx, c); err != nil {
-			return gather.None(err.Error())
-		}
+	if address != "" {
+		return remote(announce.Manager{URL: strings.TrimSuffix(address, "/")}, config)
 	}
+	managers, unread, err := announce.FindAll(ctx, c)
+	if err != nil {
+		return gather.None(err.Error())
+	}
+	var all []gather.Record
+	for _, m := range managers {
+		all = append(all, remote(m, config))
+	}
+	for _, why := range unread {
+		all = append(all, gather.None(why))
+	}
+	return gather.Joined(all...)
+}
+
+// remote is the record of one manager.
+func remote(m announce.Manager, config *rest.Config) gather.Record {
 	get, err := m.Pages(config)
 	if err != nil {
 		return gather.None(err.Error())
