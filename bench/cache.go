@@ -152,7 +152,7 @@ func (b *cacheBench) print(out io.Writer, k *kind, n int) {
 		if n >= 1_000_000 {
 			name = "million-pods-heap"
 		}
-		m = measure{name: name, unit: "MB", aim: aim{value: 1000},
+		m = measure{name: name, unit: "MB", aim: aim{value: 500},
 			ours: b.column("pods "+setpointSide, "heap", each), theirs: b.column("pods "+clientGoSide, "heap", each)}
 		m.print(out, b.verbose)
 	}
