@@ -26,7 +26,7 @@ func Example() {
 
 	handler := page.New(page.Of(m), page.Options{})
 	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil)) //nolint:noctx // an example
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
 	fmt.Println(answer.Code, answer.Header().Get("Content-Type"))
 	// Output: 200 text/html; charset=utf-8
 }

@@ -52,7 +52,7 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 		}
 		if sum != last || time.Since(sent) >= liveAlive {
 			_ = stream.SetWriteDeadline(time.Now().Add(liveWrite)) // where it is not supported, the server's own counts
-			if _, err := w.Write(event); err != nil {
+			if _, err := w.Write(event); err != nil {              //nolint:gosec // html/template has escaped it
 				return
 			}
 			if err := stream.Flush(); err != nil {

@@ -21,7 +21,14 @@ type visit struct {
 	cookie           *http.Cookie
 }
 
-func (v visit) send(t *testing.T, base string) (*http.Response, string) {
+// reply is the answer to a visit.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+	Cookies    []*http.Cookie
+}
+
+func (v visit) send(t *testing.T, base string) (reply, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+v.path, nil)
 	if err != nil {
@@ -43,7 +50,7 @@ func (v visit) send(t *testing.T, base string) (*http.Response, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer, string(body)
+	return reply{answer.StatusCode, answer.Header, answer.Cookies()}, string(body)
 }
 
 // The address works once, for a request that names this machine. The browser then has a cookie, and no other client gets in.
@@ -66,7 +73,7 @@ func TestAPrivatePageBelongsToOneBrowser(t *testing.T) {
 	base := "http://" + address.Host
 	refused := func(what string, v visit, code int) {
 		t.Helper()
-		if answer, body := v.send(t, base); answer.StatusCode != code || strings.Contains(body, "the page") || len(answer.Cookies()) > 0 {
+		if answer, body := v.send(t, base); answer.StatusCode != code || strings.Contains(body, "the page") || len(answer.Cookies) > 0 {
 			t.Errorf("%s is answered with %d %q, want %d", what, answer.StatusCode, body, code)
 		}
 	}
@@ -75,10 +82,10 @@ func TestAPrivatePageBelongsToOneBrowser(t *testing.T) {
 	refused("the secret by a foreign name", visit{path: address.Path, host: "evil.example.com"}, http.StatusMisdirectedRequest)
 
 	answer, body := visit{path: address.Path, site: "cross-site"}.send(t, base)
-	if len(answer.Cookies()) != 1 || !strings.Contains(body, "url=/") || strings.Contains(body, address.Path) {
-		t.Fatalf("the address is answered with %d %q and the cookies %v", answer.StatusCode, body, answer.Cookies())
+	if len(answer.Cookies) != 1 || !strings.Contains(body, "url=/") || strings.Contains(body, address.Path) {
+		t.Fatalf("the address is answered with %d %q and the cookies %v", answer.StatusCode, body, answer.Cookies)
 	}
-	cookie := answer.Cookies()[0]
+	cookie := answer.Cookies[0]
 	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || answer.Header.Get("Referrer-Policy") != "no-referrer" {
 		t.Errorf("the cookie is %v, want HttpOnly and SameSite=Strict", cookie)
 	}
@@ -91,7 +98,7 @@ func TestAPrivatePageBelongsToOneBrowser(t *testing.T) {
 	refused("the address for a second browser", visit{path: address.Path}, http.StatusForbidden)
 	refused("the cookie by a foreign name", visit{path: "/", cookie: cookie, host: "evil.example.com"}, http.StatusMisdirectedRequest)
 	refused("the cookie with a request of another site", visit{path: "/", cookie: cookie, site: "cross-site"}, http.StatusForbidden)
-	refused("another cookie", visit{path: "/", cookie: &http.Cookie{Name: cookie.Name, Value: "x"}}, http.StatusUnauthorized)
+	refused("another cookie", visit{path: "/", cookie: &http.Cookie{Name: cookie.Name, Value: "x"}}, http.StatusUnauthorized) //nolint:gosec // a cookie of a request has a name and a value
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
