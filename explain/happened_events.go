@@ -48,17 +48,20 @@ func (h *history) groupOfEvent(e *NamespaceEvent) *Group {
 // alikeTime is how far apart the ends of groups are that are folded into one.
 const alikeTime = time.Minute
 
-// foldAlike joins groups of reports of one program about objects of one kind that follow each other: a node that goes
-// away changes the status of a hundred Pods.
+// foldAlike joins groups that follow each other: reports of one program about objects of one kind, as a node that goes away
+// changes the status of a hundred Pods, and what a controller does again and again for one object.
 func foldAlike(all []*Group) (folded []*Group) {
-	type sort struct{ code, kind, namespace, actor string }
+	type sort struct{ code, kind, namespace, name, actor string }
 	open := map[sort]*Group{}
 	others := map[*Group]map[string]bool{} // names of objects
 	slices.SortStableFunc(all, func(a, b *Group) int { return a.Began.Compare(b.Began) })
 	for _, g := range all {
-		k := sort{g.Code, g.Object.Kind, g.Object.Namespace, g.Actor}
+		k := sort{code: g.Code, kind: g.Object.Kind, namespace: g.Object.Namespace, actor: g.Actor}
+		if g.Code == BeganItself {
+			k.name = g.Title // it has the object, or the key if the keys of the loop are no objects
+		}
 		before := open[k]
-		if g.Code != BeganStatus || before == nil || g.Began.Sub(before.newest()) > alikeTime {
+		if g.Code != BeganStatus && g.Code != BeganItself || before == nil || g.Began.Sub(before.newest()) > alikeTime {
 			folded, open[k] = append(folded, g), g
 			continue
 		}

@@ -225,6 +225,16 @@ deployment-controller for web [Itself] by deployment-controller: 1
   +10s probably kubelet changed the status of Pod shop/old-1: status.phase
   +10s probably kubelet changed the status of Pod shop/old-2: status.phase
 `},
+		"what a controller does again and again": {func(s *story) {
+			for i := range 3 {
+				s.run("cronjob-controller", shopObject("batch", "CronJob", "often"), runs.Cause{Verb: "Timer"}, wrote("create", shopObject("batch", "Job", fmt.Sprint("often-", i)), fmt.Sprint(20+i)))
+				s.after(20 * time.Second)
+			}
+		}, `cronjob-controller for often [Itself] by cronjob-controller: 3
+  +50s cronjob-controller created Job.batch shop/often-2
+  +30s cronjob-controller created Job.batch shop/often-1
+  +10s cronjob-controller created Job.batch shop/often-0
+`},
 		"an Event alone": {func(s *story) {
 			s.facts.Events = []explain.NamespaceEvent{{About: pod, Event: explain.Event{Last: s.at, Type: "Warning", Reason: "BackOff", Note: "restarts", Count: 7, Source: "kubelet"}}}
 		}, `Pod web-x: BackOff [Event] by kubelet: 1 trouble

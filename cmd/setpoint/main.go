@@ -12,6 +12,7 @@ import (
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/assets"
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/manage"
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/scaffold"
+	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/ui"
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/up"
 	"github.com/setpoint-io/setpoint/cmd/setpoint/internal/why"
 	"github.com/setpoint-io/setpoint/internal/cli"
@@ -53,13 +54,16 @@ starts on this machine, or against any cluster that you have a kubeconfig of.`,
   # why something is as it is
   setpoint explain deploy/web
 
+  # the same in a browser, with the loops and what happened
+  setpoint ui
+
   # a controller of your own
   setpoint new example.com/website --group example.com --kind Website
 
   # tests that use envtest, without a download
   KUBEBUILDER_ASSETS="$(setpoint assets)" go test ./...`,
 	}
-	root.AddCommand(up.Command(w), manage.Command(w, version), why.Command(w), watchCommand(w, version), scaffold.Command(w, version), generateCommand(w, version),
+	root.AddCommand(up.Command(w), manage.Command(w, version), why.Command(w), ui.Command(w), watchCommand(w, version), scaffold.Command(w, version), generateCommand(w, version),
 		assets.Command(w), versionCommand(w))
 	return root
 }

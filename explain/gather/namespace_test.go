@@ -114,7 +114,9 @@ func TestFindByAPartOfTheName(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := gather.Gatherer{Client: c, Record: gather.None("no manager")}
-	for text, want := range map[string]string{"web": "Secret shop/web-token", "token": "Secret shop/db-token, Secret shop/web-token", "m-599": "ConfigMap shop/m-599", "m-59": "", "nothing": ""} {
+	for text, want := range map[string]string{ //nolint:gosec // names of Secrets
+		"web": "Secret shop/web-token", "token": "Secret shop/db-token, Secret shop/web-token", "m-599": "ConfigMap shop/m-599", "m-59": "", "nothing": "",
+	} {
 		found := g.Find(t.Context(), []client.Served{secrets, pods, maps}, text)
 		var names []string
 		for _, o := range found.Objects {

@@ -70,14 +70,30 @@ func (t *Tab) Visit(address string) error {
 }
 
 // Back goes back, as the button of the browser does.
-func (t *Tab) Back() error { return t.do(chromedp.NavigateBack()) }
+func (t *Tab) Back() error {
+	_, err := Evaluate[int](t, "history.back(), 1") // a page that the browser has kept is not loaded again, so nothing else is awaited
+	return err
+}
 
-// Click clicks the first element that a CSS selector chooses, once it is visible.
+// Click moves the mouse to the first element that a CSS selector chooses, once it is visible, and clicks.
 func (t *Tab) Click(selector string) error {
-	if err := t.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)); err != nil {
-		return fmt.Errorf("clicking %s: %w", selector, err)
+	// The place is found in one step: a page that changes may replace the element at any time.
+	place := fmt.Sprintf(`(e => {
+		if (!e?.checkVisibility()) return [];
+		e.scrollIntoView({block: "nearest"});
+		const box = e.getClientRects()[0];
+		return [box.x + box.width / 2, box.y + box.height / 2];
+	})(document.querySelector(%q))`, selector)
+	for deadline := time.Now().Add(patience); ; time.Sleep(between) {
+		at, err := Evaluate[[]float64](t, place)
+		switch {
+		case err == nil && len(at) == 2:
+			return t.do(chromedp.MouseClickXY(at[0], at[1]))
+		case t.ctx.Err() != nil || time.Now().After(deadline):
+			text, _ := t.Text()
+			return fmt.Errorf("clicking %s: it is not visible within %s (%v); the page is:\n%s", selector, patience, err, text) //nolint:errorlint // it may be nil
+		}
 	}
-	return nil
 }
 
 // Keys that have no letter, for Press.
@@ -155,7 +171,7 @@ func (t *Tab) Until(expression string) error {
 			return t.ctx.Err()
 		case time.Now().After(deadline):
 			text, _ := t.Text()
-			return fmt.Errorf("not so within %s: %s (%w); the page is:\n%s", patience, expression, err, text)
+			return fmt.Errorf("not so within %s: %s (%v); the page is:\n%s", patience, expression, err, text) //nolint:errorlint // it may be nil
 		}
 		time.Sleep(between)
 	}
