@@ -291,8 +291,11 @@ func (r *reconciler) tellTrouble(ctx context.Context, m *migrationv1.StorageVers
 	if w.troubled && now.Sub(w.written) < tellEach {
 		return nil
 	}
-	w.troubled, w.written = true, now
-	return r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) { running(m, w.progress(), err) })
+	failed := r.write(ctx, m, func(m *migrationv1.StorageVersionMigration) { running(m, w.progress(), err) })
+	if failed == nil {
+		w.troubled, w.written = true, now
+	}
+	return failed
 }
 
 // workOf returns what the controller remembers of a migration, or nil.

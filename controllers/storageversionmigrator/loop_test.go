@@ -4,6 +4,7 @@
 package storageversionmigrator
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -336,6 +337,33 @@ func TestErrorsThatPassAreWrittenNowAndThen(t *testing.T) {
 		}
 		if m := c.isStatus("m", goesOn)["Running"]; !strings.HasSuffix(m, "failure 1") {
 			t.Errorf("the message is %q", m)
+		}
+	})
+}
+
+// The server refuses the first status that has an error. The next failure is then written at once,
+// not 10 s later.
+func TestAnErrorThatCouldNotBeWrittenIsWrittenAfterTheNextFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		c.websites.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "patch" {
+				return new(apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q", "guard.example.com")).Status())
+			}
+			return nil
+		})
+		var writes atomic.Int64
+		c.migrations.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "patch" && writes.Add(1) == 3 { // after that it runs, and up to which version
+				return new(apierrors.NewInternalError(errors.New("no space")).Status())
+			}
+			return nil
+		})
+		c.start()
+		c.create("m", websites)
+		settle()
+		if m := c.isStatus("m", goesOn)["Running"]; !strings.Contains(m, "guard.example.com") {
+			t.Errorf("after %d writes the message is %q", writes.Load(), m)
 		}
 	})
 }
