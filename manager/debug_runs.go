@@ -50,7 +50,7 @@ func (m *Manager) debugRuns(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, serving.Printable(err.Error()), http.StatusBadRequest)
 		return
 	}
-	sight, err := m.sightOf(r, q.Object)
+	sight, err := m.sightOf(r, &q)
 	if err != nil {
 		refuseSight(w, err)
 		return

@@ -35,7 +35,8 @@ type sight struct {
 }
 
 // sightOf returns what the user of a request may see in the record: everything, or what is about one object.
-func (m *Manager) sightOf(r *http.Request, about runs.Object) (*sight, error) {
+func (m *Manager) sightOf(r *http.Request, q *runs.Query) (*sight, error) {
+	about := q.Object
 	s := &sight{viewer: serving.ViewerOf(r), kinds: &m.kinds, asked: about, known: map[runs.Object]bool{}}
 	var err error
 	if s.all, err = s.viewer.MayGetPath(r.Context(), runsPath); err != nil || s.all {
@@ -43,6 +44,9 @@ func (m *Manager) sightOf(r *http.Request, about runs.Object) (*sight, error) {
 	}
 	if about.Kind == "" || about.Name == "" {
 		return nil, forbidden(fmt.Sprintf("runs about one object are shown to users who may get it; want kind=KIND and name=NAME, with group=GROUP and namespace=NAMESPACE if it has them (all runs need the right to get path %q)", runsPath))
+	}
+	if q.Contains != "" || q.Key != "" { // whether there is an answer would say that a hidden name is there
+		return nil, forbidden(fmt.Sprintf("a search by contains or key needs the right to get path %q", runsPath))
 	}
 	may, err := s.mayGet(r.Context(), about)
 	if err == nil && !may {

@@ -89,6 +89,8 @@ func checkRights(t *testing.T, ops, dev, guest getter) {
 		{"a kind of the cluster", "?kind=Node&name=node-secret", "the user may not get Node node-secret", dev},
 		{"a kind of the cluster as if it had namespaces", "?kind=Node&name=node-secret&namespace=shop", "the user may not get Node", dev},
 		{"a kind that is not served", "?kind=Nonsense&name=x", "the user may not get Nonsense x", dev},
+		{"a search, which would find hidden names", about + "&contains=secret", "a search by contains or key needs the right", dev},
+		{"a key", about + "&key=bank/secret-plan", "a search by contains or key needs the right", dev},
 		{"by the UID alone", "?uid=w", "want kind=KIND and name=NAME", dev},
 		{"an object", about, "the user may not get Deployment.apps shop/web", guest},
 	} {
