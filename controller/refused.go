@@ -40,6 +40,9 @@ func refusal(verb string, of runs.Object, err error) (Reason, bool) {
 	does := []any{"verb", verb, "object", of.String()}
 	switch {
 	case client.LacksRight(err):
+		if user := between(text, `User "`, `"`); user != "" {
+			return Reason{Code: RightMissing, Text: "the user {user} may not {verb} {object}", Params: With(append(does, "user", user)...), Ends: "the right is granted"}, true
+		}
 		return Reason{Code: RightMissing, Text: "the credentials may not {verb} {object}", Params: With(does...), Ends: "the right is granted"}, true
 	case client.NamespaceGone(err):
 		return Reason{Code: NamespaceTerminating, Text: "the namespace {namespace} is being deleted or does not exist, so nothing can be created in it",

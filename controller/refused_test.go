@@ -28,7 +28,7 @@ func TestRefusalsAreReasons(t *testing.T) {
 	}{
 		{"a missing right", `pods "x" is forbidden: User "system:serviceaccount:kube-system:c" cannot create resource "pods" in API group "" in the namespace "ns"`,
 			http.StatusForbidden, metav1.StatusReasonForbidden, nil,
-			controller.RightMissing, "the credentials may not create Pod ns/x (until the right is granted)"},
+			controller.RightMissing, "the user system:serviceaccount:kube-system:c may not create Pod ns/x (until the right is granted)"},
 		{"a quota", `pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2`,
 			http.StatusForbidden, metav1.StatusReasonForbidden, nil,
 			controller.QuotaExceeded, "the ResourceQuota few leaves no room to create Pod ns/x: requested pods=1, used pods=2 of pods=2 (until ResourceQuota ns/few changes)"},

@@ -180,7 +180,7 @@ func (t *teller) sentence() {
 	case t.facts.State == nil:
 		say(CodeGone, t.gone(), "", time.Time{})
 	case !deleting.IsZero():
-		say(CodeDeleting, "it is being deleted", deletionWaits(own, state), deleting)
+		say(CodeDeleting, deletionOf(state), deletionWaits(own, state), deleting)
 	case len(t.answer.Fights) > 0:
 		f := t.answer.Fights[0]
 		text := fmt.Sprintf("%s has changed %s %d times within %s", f.Controller, f.Field, f.Times, fightTime)
@@ -258,44 +258,23 @@ func (n *NotDone) about() runs.Object {
 	return n.Object
 }
 
-// detail is the trouble of the deepest object below.
+// detail is why the deepest object below is in trouble: as a controller has stated it, or else as its state says. Without
+// such an object it is what a controller has stated about another object.
 func (t *teller) detail() string {
 	if len(t.answer.Parts) == 0 {
+		if n := t.reason(func(n *NotDone) bool { return !n.Reason.Normal && n.about().Name != "" && !sameObject(n.about(), t.facts.Object) }); n != nil {
+			return n.about().Kind + " " + n.about().Name + ": " + n.Reason.Sentence()
+		}
 		return ""
 	}
 	p := t.answer.Parts[0]
-	text := p.Object.Kind + " " + p.Object.Name + ": " + p.Texts[0]
+	text := p.Texts[0]
+	if n := t.reason(func(n *NotDone) bool { return !n.Reason.Normal && sameObject(n.about(), p.Object) }); n != nil {
+		text = n.Reason.Sentence()
+	}
+	text = p.Object.Kind + " " + p.Object.Name + ": " + text
 	if p.Alike > 0 {
 		text += fmt.Sprintf(" (and %d more say the same)", p.Alike)
 	}
 	return text
-}
-
-// gone says who deleted the object, if that is known.
-func (t *teller) gone() string {
-	for i := range t.facts.Runs {
-		run := &t.facts.Runs[i].Run
-		for _, w := range run.Writes {
-			if w.Verb == "delete" && w.Code == 0 && sameObject(w.Object, t.facts.Object) {
-				return fmt.Sprintf("%s does not exist: %s deleted it at %s", t.facts.Object, run.Controller, run.Began.Local().Format(time.TimeOnly))
-			}
-		}
-	}
-	return t.facts.Object.String() + " does not exist"
-}
-
-// deletionWaits says what an object waits for that is being deleted.
-func deletionWaits(own *NotDone, state jsontree.Tree) string {
-	finalizers, _ := state.At("metadata", "finalizers").Value.([]any)
-	switch {
-	case own != nil:
-		return own.Reason.Sentence()
-	case len(finalizers) > 0:
-		names := make([]string, 0, len(finalizers))
-		for _, f := range finalizers {
-			names = append(names, fmt.Sprint(f))
-		}
-		return "it waits until the finalizers " + strings.Join(names, ", ") + " are removed"
-	}
-	return ""
 }

@@ -5,6 +5,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,12 +38,27 @@ func oneSort(verb string, writes []*runs.Write, subresource string) string {
 		text += " (no answer)"
 	}
 	if len(first.Fields) > 0 && len(writes) == 1 {
-		text += ": " + strings.Join(first.Fields[:min(len(first.Fields), mostPaths)], ", ")
-		if more := len(first.Fields) + first.MoreFields - mostPaths; more > 0 {
+		fields := elements(first.Fields)
+		text += ": " + strings.Join(fields[:min(len(fields), mostPaths)], ", ")
+		if more := len(fields) + first.MoreFields - mostPaths; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 	}
 	return text
+}
+
+// elements returns paths without what is below an element of a list, each once: "status.conditions[Ready]" stands for all
+// fields of the condition.
+func elements(paths []string) (short []string) {
+	for _, path := range paths {
+		if end := strings.IndexByte(path, ']'); end >= 0 {
+			path = path[:end+1]
+		}
+		if !slices.Contains(short, path) {
+			short = append(short, path)
+		}
+	}
+	return short
 }
 
 // ago says how long ago a time is, as kubectl does.

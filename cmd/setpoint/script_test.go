@@ -88,11 +88,18 @@ func TestTheFirstHour(t *testing.T) {
 }
 
 func runScripts(t *testing.T, dir string, more ...func(*testscript.Env) error) {
+	t.Helper()
+	scripttest.Run(t, atATime, scripts(t, dir, more...))
+}
+
+// scripts returns the scripts of a folder, to be run.
+func scripts(t *testing.T, dir string, more ...func(*testscript.Env) error) testscript.Params {
+	t.Helper()
 	bin, err := filepath.Abs(filepath.Join("..", "..", "bin"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	scripttest.Run(t, atATime, testscript.Params{
+	return testscript.Params{
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			scripttest.Guard(e, scriptLimit)
@@ -117,7 +124,7 @@ func runScripts(t *testing.T, dir string, more ...func(*testscript.Env) error) {
 			return nil
 		},
 		Cmds: commands(),
-	})
+	}
 }
 
 // commands are those of the scripts.
@@ -132,6 +139,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"isjson":   isJSON,
 
 		"certrequest": certRequest,
+		"explained":   explained,
 	})
 	return all
 }

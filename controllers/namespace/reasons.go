@@ -35,15 +35,18 @@ func (f *findings) reasons(ns *corev1.Namespace) (all []controller.Reason) {
 	}
 	finalizers := map[string]int{}
 	for _, left := range f.left {
-		add(codeContent, "{count} {kind} are left, of which {deleting} are being deleted", "they are gone",
-			"count", left.count(), "kind", left.resource.String(), "deleting", left.deleting)
 		for finalizer, n := range left.finalizers {
 			finalizers[finalizer] += n
 		}
 	}
+	// Before the content that they keep: their removal ends the wait.
 	for _, finalizer := range slices.Sorted(maps.Keys(finalizers)) {
 		add(codeFinalizers, "{count} objects of the namespace have the finalizer {finalizer}", "the program that serves the finalizer removes it",
 			"count", finalizers[finalizer], "finalizer", finalizer)
+	}
+	for _, left := range f.left {
+		add(codeContent, "{count} {kind} are left, of which {deleting} are being deleted", "they are gone",
+			"count", left.count(), "kind", left.resource.String(), "deleting", left.deleting)
 	}
 	if f.nothing() {
 		for _, finalizer := range ns.Finalizers {

@@ -171,6 +171,8 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 			Params: controller.With("node", pod.Spec.NodeName, "time", deadline.UTC().Format(time.RFC3339)), Ends: "that time, or a change of the taints or the tolerations"})
 		return controller.Result{After: left}, nil
 	}
+	controller.Because(ctx, controller.Reason{Code: "TaintNotTolerated", Text: "the Pod does not tolerate the taint {taint} of Node {node}, or no longer",
+		Params: controller.With("taint", firstUntolerated(pod.Spec.Tolerations, r.taints(pod.Spec.NodeName)), "node", pod.Spec.NodeName), Ends: "the Pod is gone"})
 	return controller.Result{}, r.evict(ctx, pod)
 }
 

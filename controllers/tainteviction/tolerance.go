@@ -53,6 +53,16 @@ func tolerated(tolerations []corev1.Toleration, taint *corev1.Taint) (d time.Dur
 	return 0, true
 }
 
+// firstUntolerated names the first taint that a Pod does not tolerate for ever.
+func firstUntolerated(tolerations []corev1.Toleration, taints []corev1.Taint) string {
+	for i := range taints {
+		if _, bounded := tolerated(tolerations, &taints[i]); bounded {
+			return taints[i].ToString()
+		}
+	}
+	return ""
+}
+
 // clock is the time that runs for a Pod.
 type clock struct {
 	uid   types.UID

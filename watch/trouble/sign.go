@@ -108,6 +108,25 @@ func Now(kind event.Kind, object map[string]any) []string {
 	return all
 }
 
+// Present returns a sentence for each thing that is wrong with an object now, the most important first. If it has none but
+// those that are normal while something starts, or that follow from others, it returns these. Messages are not shortened.
+func Present(kind event.Kind, object map[string]any) []string {
+	var all, mild []string
+	for _, s := range Of(kind, object) {
+		switch {
+		case s.health != bad:
+		case s.minor || s.patience >= slow:
+			mild = append(mild, s.sentence(mostMessage))
+		default:
+			all = append(all, s.sentence(mostMessage))
+		}
+	}
+	if len(all) == 0 {
+		return mild
+	}
+	return all
+}
+
 // ofPhase has the sign of a kind that says by its phase that it failed.
 func ofPhase(o jsontree.Tree, failed string) []Sign {
 	s := Sign{Name: "phase", Reason: failed, Message: o.Text("status", "message"), sort: ofObject, health: good, grade: 1, quiet: calm}

@@ -17,10 +17,13 @@ const (
 )
 
 // text says what is wrong: "container web CrashLoopBackOff: Error, exit 1, 3 restarts".
-func (s *Sign) text() string {
+func (s *Sign) text() string { return s.sentence(mostSaid) }
+
+// sentence is the text with a message of so many bytes at most.
+func (s *Sign) sentence(most int) string {
 	what := s.Reason
 	var why []string
-	message := clip(strings.Join(strings.Fields(s.Message), " "), mostSaid)
+	message := clip(strings.Join(strings.Fields(s.Message), " "), most)
 	switch s.sort {
 	case ofCondition:
 		what = strings.TrimPrefix(s.About, "condition ") + " " + s.Status
