@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
@@ -30,10 +31,12 @@ func (t *teller) chainOf() []Step {
 	var back []Step // from the newest run to the first cause
 	run, origins := &t.facts.Runs[newest].Run, t.facts.Runs[newest].Origins
 	for {
-		back = addStep(back, Step{At: run.Began, Actor: run.Controller, Run: run.Number, Text: writesText(run)})
+		if len(back) == 0 || actsOn(run) {
+			back = addStep(back, Step{At: run.Began, Actor: run.Controller, Run: run.Number, Text: writesText(run)})
+		}
 		next := firstKnown(origins)
 		if next == nil || len(back) == mostSteps {
-			if o := change(origins); o != nil {
+			if o := firstChange(origins); o != nil {
 				back = append(back, t.stepOfOthers(o, run.Began))
 			}
 			break
@@ -45,6 +48,11 @@ func (t *teller) chainOf() []Step {
 		back[i].Depth = i
 	}
 	return back
+}
+
+// actsOn reports whether a run did more than write a status: a run that did not is no step between others.
+func actsOn(run *runs.Run) bool {
+	return slices.ContainsFunc(run.Writes, func(w runs.Write) bool { return w.Subresource == "" })
 }
 
 // addStep adds a step, or counts it in the one before: a retry that failed again says nothing new.
@@ -80,8 +88,8 @@ func firstKnown(all []runs.Origin) (found *runs.Origin) {
 	return found
 }
 
-// change returns the first origin that is a change of an object.
-func change(all []runs.Origin) *runs.Origin {
+// firstChange returns the first origin that is a change of an object.
+func firstChange(all []runs.Origin) *runs.Origin {
 	for i := range all {
 		if all[i].Cause.Object != (runs.Object{}) {
 			return &all[i]
@@ -97,21 +105,30 @@ func (t *teller) stepOfOthers(o *runs.Origin, before time.Time) Step {
 		verb = "created"
 	}
 	s := Step{At: before, Actor: "another program", Text: verb + " " + o.Cause.Object.String()}
-	if writer, found := writerOf(t.stateOf(o.Cause.Object), before); found {
+	state := t.stateOf(o.Cause.Object)
+	writer, found := writerOf(state, before)
+	if created, err := time.Parse(time.RFC3339, (jsontree.Tree{Value: state}).Text("metadata", "creationTimestamp")); err == nil && o.Cause.Verb == workqueue.Added {
+		// An informer also adds the objects that were there when it began.
+		s.At = created
+		writer, found = creatorOf(state, created)
+	}
+	if found {
 		s.Actor, s.Probably, s.At = writer.Manager, true, *writer.At
 		s.Text += ": " + writer.text()
 	}
 	return s
 }
 
-// stateOf returns the state of the object or of one below it; nil if it is not known.
+// stateOf returns the state of the object, or of one above or below it; nil if it is not known.
 func (t *teller) stateOf(o runs.Object) map[string]any {
 	if o.UID == t.facts.Object.UID {
 		return t.facts.State
 	}
-	for i := range t.facts.Below {
-		if t.facts.Below[i].Object.UID == o.UID {
-			return t.facts.Below[i].State
+	for _, parts := range [][]Part{t.facts.Above, t.facts.Below} {
+		for i := range parts {
+			if parts[i].Object.UID == o.UID {
+				return parts[i].State
+			}
 		}
 	}
 	return nil

@@ -17,7 +17,10 @@ type Facts struct {
 	State map[string]any
 	// Trouble are sentences about what is wrong with the object, by its state, the most important first.
 	Trouble []string
-	// Below are the objects that the object owns, and those that they own, each after its owner.
+	// Above are the controllers that own the object: its own, that one's, and so on.
+	Above []Part
+	// Below are the objects that the object owns, and those that they own, each after its owner. After them come the Nodes
+	// of Pods if they are not ready.
 	Below  []Part
 	Events []Event
 	// Unread are sentences about what could not be read.

@@ -115,19 +115,38 @@ func elementOf(key string) string {
 }
 
 // writerOf returns the field manager that probably made a change of an object at a time, with the fields that it owns:
-// the newest one by then that did not write the status. Times of managedFields are in whole seconds.
+// the newest one by then that did not write the status. Times of managedFields are in whole seconds. Of several in one second
+// it is the one with the fewest fields: an object that is created has more fields than an edit.
 func writerOf(state map[string]any, at time.Time) (FieldOwner, bool) {
-	var found []FieldOwner
-	for _, o := range owners(state) {
-		if o.At != nil && o.Subresource == "" && !o.At.After(at.Add(time.Second)) {
-			found = append(found, o)
-		}
-	}
+	found := writersOf(state, func(written time.Time) bool { return !written.After(at.Add(time.Second)) })
 	if len(found) == 0 {
 		return FieldOwner{}, false
 	}
-	return slices.MaxFunc(found, func(a, b FieldOwner) int { return a.At.Compare(*b.At) }), true
+	return slices.MaxFunc(found, func(a, b FieldOwner) int { return cmp.Or(a.At.Compare(*b.At), cmp.Compare(b.size(), a.size())) }), true
 }
+
+// creatorOf returns the field manager that probably created an object: of those that wrote in the second of the creation the
+// one with the most fields.
+func creatorOf(state map[string]any, created time.Time) (FieldOwner, bool) {
+	found := writersOf(state, func(written time.Time) bool { return written.Equal(created) })
+	if len(found) == 0 {
+		return FieldOwner{}, false
+	}
+	return slices.MaxFunc(found, func(a, b FieldOwner) int { return cmp.Compare(a.size(), b.size()) }), true
+}
+
+// writersOf returns the field managers that wrote at certain times, and not to a subresource.
+func writersOf(state map[string]any, at func(time.Time) bool) (found []FieldOwner) {
+	for _, o := range owners(state) {
+		if o.At != nil && o.Subresource == "" && at(*o.At) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// size is how many fields an owner has.
+func (o *FieldOwner) size() int { return len(o.Fields) + o.More }
 
 // text describes an owner's fields.
 func (o *FieldOwner) text() string {

@@ -98,57 +98,6 @@ func sameObject(a, b runs.Object) bool {
 	return a.Group == b.Group && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
 }
 
-// A controller that changes one field of one object so often within the time, each time after another program has changed
-// the object, fights with that program. A rollout also changes one field often, after changes of recorded controllers.
-const (
-	fightTimes = 4
-	fightTime  = 10 * time.Minute
-)
-
-// fights finds fields of the object that a controller writes again and again.
-func (t *teller) fights() (all []Fight) {
-	type writer struct{ controller, field string }
-	times := map[writer]int{}
-	var order []writer
-	for i := range t.facts.Runs {
-		run := &t.facts.Runs[i].Run
-		if t.facts.Now.Sub(run.Began) > fightTime || !t.answersOthers(&t.facts.Runs[i]) {
-			continue
-		}
-		for _, w := range run.Writes {
-			if !sameObject(w.Object, t.facts.Object) || w.Subresource != "" || w.Code != 0 || w.Version == "" {
-				continue
-			}
-			for _, field := range w.Fields {
-				k := writer{run.Controller, field}
-				if times[k]++; times[k] == 1 {
-					order = append(order, k)
-				}
-			}
-		}
-	}
-	for _, k := range order {
-		if times[k] < fightTimes {
-			continue
-		}
-		f := Fight{Field: k.field, Controller: k.controller, Times: times[k]}
-		for _, o := range t.answer.Fields {
-			if slices.ContainsFunc(o.Fields, func(path string) bool { return strings.HasPrefix(k.field, path) }) && !slices.Contains(f.Others, o.Manager) {
-				f.Others = append(f.Others, o.Manager)
-			}
-		}
-		all = append(all, f)
-	}
-	return all
-}
-
-// answersOthers reports whether a change of the object that no recorded controller made is a cause of a run.
-func (t *teller) answersOthers(run *Traced) bool {
-	return slices.ContainsFunc(run.Origins, func(o runs.Origin) bool {
-		return o.Run == nil && o.NotKnown != runs.TooLong && sameObject(o.Cause.Object, t.facts.Object)
-	})
-}
-
 // unknown lists what could not be found out.
 func (t *teller) unknown() {
 	t.answer.Unknown = append(t.answer.Unknown, t.facts.Unread...)
@@ -169,7 +118,7 @@ func (t *teller) sentence() {
 			text += ", since " + ago(t.facts.Now, since)
 		}
 		if detail != "" {
-			text += "; " + detail
+			text = strings.TrimRight(text, ". ") + "; " + detail
 		}
 		t.answer.Sentence = capital(strings.TrimRight(text, ". ")) + "."
 	}
@@ -180,7 +129,7 @@ func (t *teller) sentence() {
 	case t.facts.State == nil:
 		say(CodeGone, t.gone(), "", time.Time{})
 	case !deleting.IsZero():
-		say(CodeDeleting, deletionOf(state), deletionWaits(own, state), deleting)
+		say(CodeDeleting, deletionOf(state), cmp.Or(deletionWaits(own, state), t.detail()), deleting)
 	case len(t.answer.Fights) > 0:
 		f := t.answer.Fights[0]
 		text := fmt.Sprintf("%s has changed %s %d times within %s", f.Controller, f.Field, f.Times, fightTime)
@@ -191,7 +140,7 @@ func (t *teller) sentence() {
 	case own != nil:
 		say(CodeWaits, own.Reason.Sentence(), t.detail(), own.Since)
 	case len(t.facts.Trouble) > 0:
-		say(CodeTrouble, t.facts.Trouble[0], "", time.Time{})
+		say(CodeTrouble, fitting(t.facts.Trouble[0]), t.detail(), time.Time{})
 	case len(t.answer.Parts) > 0:
 		say(CodeBelow, t.detail(), "", time.Time{})
 	case t.anyReason() != nil:
@@ -258,17 +207,25 @@ func (n *NotDone) about() runs.Object {
 	return n.Object
 }
 
+// fitting leaves out what the scheduler says about preemption, after why no Node fits.
+func fitting(text string) string {
+	before, _, _ := strings.Cut(text, " preemption: ")
+	return before
+}
+
 // detail is why the deepest object below is in trouble: as a controller has stated it, or else as its state says. Without
 // such an object it is what a controller has stated about another object.
 func (t *teller) detail() string {
 	if len(t.answer.Parts) == 0 {
-		if n := t.reason(func(n *NotDone) bool { return !n.Reason.Normal && n.about().Name != "" && !sameObject(n.about(), t.facts.Object) }); n != nil {
+		if n := t.reason(func(n *NotDone) bool {
+			return !n.Reason.Normal && n.about().Name != "" && !sameObject(n.about(), t.facts.Object)
+		}); n != nil {
 			return n.about().Kind + " " + n.about().Name + ": " + n.Reason.Sentence()
 		}
 		return ""
 	}
 	p := t.answer.Parts[0]
-	text := p.Texts[0]
+	text := fitting(p.Texts[0])
 	if n := t.reason(func(n *NotDone) bool { return !n.Reason.Normal && sameObject(n.about(), p.Object) }); n != nil {
 		text = n.Reason.Sentence()
 	}

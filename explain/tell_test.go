@@ -105,7 +105,13 @@ func TestTheFirstSentence(t *testing.T) {
 		})}}, explain.CodeAllIsWell, "All is as it should be: no controller waits for anything, and no state names trouble."},
 		"a fight": {explain.Facts{State: state(), Runs: fight(4)}, explain.CodeFight,
 			"Scaler has changed spec.replicas 4 times within 10m0s: it fights with kubectl-edit."},
-		"a rollout is no fight": {explain.Facts{State: state(), Runs: rollout()}, explain.CodeAllIsWell,
+		"a fight that the status of another controller hides": {explain.Facts{State: state(), Runs: behindStatus(fight(4))}, explain.CodeFight,
+			"Scaler has changed spec.replicas 4 times within 10m0s: it fights with kubectl-edit."},
+		"two controllers that fight": {explain.Facts{State: state(), Runs: inTurns(rollout(8))}, explain.CodeFight,
+			"Left has changed spec.replicas 4 times within 10m0s: it fights with right."},
+		"two controllers that take three turns": {explain.Facts{State: state(), Runs: inTurns(rollout(6))}, explain.CodeAllIsWell,
+			"All is as it should be: no controller waits for anything, and no state names trouble."},
+		"a rollout is no fight": {explain.Facts{State: state(), Runs: rollout(4)}, explain.CodeAllIsWell,
 			"All is as it should be: no controller waits for anything, and no state names trouble."},
 		"three changes are no fight": {explain.Facts{State: state(), Runs: fight(3)}, explain.CodeAllIsWell,
 			"All is as it should be: no controller waits for anything, and no state names trouble."},
@@ -133,11 +139,30 @@ func fight(times int) []explain.Traced {
 	return all
 }
 
-// rollout returns as many runs as a fight has, of which each was caused by the write of a recorded controller.
-func rollout() []explain.Traced {
-	all := changes(4)
+// rollout returns runs of a controller that change one field so many times, of which each was caused by the write of a recorded controller.
+func rollout(times int) []explain.Traced {
+	all := changes(times)
 	for i := range all {
 		all[i].Origins = []runs.Origin{{Cause: runs.Cause{Source: "deployments", Verb: "Updated", Object: web}, Run: &runs.Run{Controller: "other"}}}
+	}
+	return all
+}
+
+// behindStatus puts a run of another controller, which wrote the status, between each run and what it answers.
+func behindStatus(all []explain.Traced) []explain.Traced {
+	for i := range all {
+		all[i].Origins = []runs.Origin{{
+			Cause: runs.Cause{Source: "deployments", Verb: "Updated", Object: web}, Run: &runs.Run{Number: 99, Controller: "other"},
+			Write: &runs.Write{Verb: "update", Object: web, Subresource: "status"}, Origins: all[i].Origins,
+		}}
+	}
+	return all
+}
+
+// inTurns makes every other run one of another controller.
+func inTurns(all []explain.Traced) []explain.Traced {
+	for i := range all {
+		all[i].Controller = []string{"left", "right"}[i%2]
 	}
 	return all
 }

@@ -149,6 +149,7 @@ var varying = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "DATE"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
 	{regexp.MustCompile(`\b\d+ (s|min) ago`), "AGE ago"},
 	{regexp.MustCompile(`since \d+ (s|min)`), "since AGE"},
@@ -157,6 +158,8 @@ var varying = []struct {
 	{regexp.MustCompile(`attempt \d+`), "attempt N"},
 	{regexp.MustCompile(`, \d+ runs in a row changed nothing`), ""},
 	{regexp.MustCompile(`, runs again at TIME`), ""},
+	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f-]{27}\b`), "UID"},
+	{regexp.MustCompile(`(assigned \S+ to) node-\d`), "$1 NODE"},
 	{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b`), "-HASH"},
 	{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "-ID"},
 }

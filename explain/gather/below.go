@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -84,17 +85,17 @@ func (g Gatherer) below(ctx context.Context, r object.Resource, key object.Key, 
 	o := jsontree.Tree{Value: state}
 	var candidates []explain.Part
 	chosen := map[string]bool{}
-	for _, q := range queriesFor(r, o) {
-		items, more, err := list(ctx, g.Client, q, key.Namespace, mostBelow)
-		if err != nil {
-			unread = append(unread, fmt.Sprintf("%s below it: %v", q.resource.Plural, err))
+	for _, found := range g.lists(ctx, queriesFor(r, o), key.Namespace) {
+		q := found.query
+		if found.err != nil {
+			unread = append(unread, fmt.Sprintf("%s below it: %v", q.resource.Plural, found.err))
 			continue
 		}
-		if more {
+		if found.more {
 			unread = append(unread, fmt.Sprintf("%s below it beyond the first %d", q.resource.Plural, mostBelow))
 		}
-		for _, item := range items {
-			p := explain.Part{Object: identify(q.resource, item), State: item, Trouble: trouble.Now(kindOf(q.resource), item)}
+		for _, item := range found.items {
+			p := explain.Part{Object: identify(q.resource, item), State: item, Trouble: trouble.Present(kindOf(q.resource), item)}
 			chosen[string(p.Object.UID)] = q.selected
 			candidates = append(candidates, p)
 		}
@@ -111,6 +112,28 @@ func (g Gatherer) below(ctx context.Context, r object.Resource, key object.Key, 
 		owners, depth = next, depth+1
 	}
 	return all, unread
+}
+
+// listed is the answer to a query.
+type listed struct {
+	query query
+	items []map[string]any
+	more  bool
+	err   error
+}
+
+// lists returns the answers to queries, which it sends at the same time.
+func (g Gatherer) lists(ctx context.Context, queries []query, namespace string) []listed {
+	all := make([]listed, len(queries))
+	var running sync.WaitGroup
+	for i, q := range queries {
+		running.Go(func() {
+			items, more, err := list(ctx, g.Client, q, namespace, mostBelow)
+			all[i] = listed{q, items, more, err}
+		})
+	}
+	running.Wait()
+	return all
 }
 
 func isOwned(state map[string]any, by []string) bool {
@@ -143,8 +166,9 @@ func (g Gatherer) Names(ctx context.Context, r object.Resource, namespace string
 	return names, err
 }
 
-// list returns the first objects of a query, and whether there are more.
+// list returns the first objects of a query, and whether there are more. It requires no resourceVersion: with 0 a server
+// ignores the limit.
 func list(ctx context.Context, c *client.Client, q query, namespace string, most int) (items []map[string]any, more bool, err error) {
 	return page(ctx, c.Request(http.MethodGet).Resource(q.resource).Namespace(namespace).Param("labelSelector", q.labels).Param("fieldSelector", q.fields).
-		Param("limit", fmt.Sprint(most)).Param("resourceVersion", "0").Param("resourceVersionMatch", "NotOlderThan").Accept("application/json"), q.resource)
+		Param("limit", fmt.Sprint(most)).Accept("application/json"), q.resource)
 }

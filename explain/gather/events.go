@@ -19,9 +19,13 @@ import (
 // mostEvents is how many Events are shown.
 const mostEvents = 8
 
-// eventsAbout returns the newest Events about an object.
-func (g Gatherer) eventsAbout(ctx context.Context, key object.Key, uid types.UID) ([]explain.Event, error) {
-	items, _, err := list(ctx, g.Client, query{resource: events, fields: "involvedObject.uid=" + string(uid)}, key.Namespace, mostBelow)
+// eventsAbout returns the newest Events about an object. Without a UID they are those about objects of its kind and name.
+func (g Gatherer) eventsAbout(ctx context.Context, kind string, key object.Key, uid types.UID) ([]explain.Event, error) {
+	fields := "involvedObject.uid=" + string(uid)
+	if uid == "" {
+		fields = "involvedObject.kind=" + kind + ",involvedObject.name=" + key.Name
+	}
+	items, _, err := list(ctx, g.Client, query{resource: events, fields: fields}, key.Namespace, mostBelow)
 	if err != nil {
 		return nil, err
 	}

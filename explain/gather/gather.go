@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,36 +44,48 @@ func (g Gatherer) Facts(ctx context.Context, r object.Resource, key object.Key) 
 		Now: time.Now(), State: state,
 		Object: runs.ObjectOf(object.Ref{Group: r.Group, Kind: r.Kind, Key: key, UID: uidOf(state)}),
 	}
+	var eventsErr error
+	var running sync.WaitGroup
+	running.Go(func() { facts.Events, eventsErr = g.eventsAbout(ctx, r.Kind, key, uidOf(state)) })
 	if state != nil {
-		facts.Trouble = trouble.Now(kindOf(r), state)
+		facts.Trouble = trouble.Present(kindOf(r), state)
+		running.Go(func() { facts.Above = g.above(ctx, key.Namespace, state) })
 		facts.Below, facts.Unread = g.below(ctx, r, key, state)
-		if facts.Events, err = g.eventsAbout(ctx, key, uidOf(state)); err != nil {
-			facts.Unread = append(facts.Unread, "Events: "+err.Error())
-		}
+		facts.Below = append(facts.Below, g.nodes(ctx, &facts, kindOf(r))...)
 	}
 	g.addRuns(ctx, &facts)
+	running.Wait()
+	if eventsErr != nil {
+		facts.Unread = append(facts.Unread, "Events: "+eventsErr.Error())
+	}
 	return facts, nil
 }
 
 // addRuns adds the runs of the object, and of the first objects below it that are no Pods.
 func (g Gatherer) addRuns(ctx context.Context, facts *explain.Facts) {
-	found, err := g.Record.About(ctx, facts.Object)
-	if err != nil {
-		facts.NotRecorded = err.Error()
+	about := []runs.Object{facts.Object}
+	for _, p := range facts.Below {
+		if p.Object.Kind != "Pod" && p.Object.Kind != "Node" && len(about) <= mostAsked {
+			about = append(about, p.Object)
+		}
+	}
+	found, errs := make([]Found, len(about)), make([]error, len(about))
+	var running sync.WaitGroup
+	for i := range about {
+		running.Go(func() { found[i], errs[i] = g.Record.About(ctx, about[i]) })
+	}
+	running.Wait()
+	if errs[0] != nil {
+		facts.NotRecorded = errs[0].Error()
 		return
 	}
-	facts.Recorded = true
-	facts.Unread = append(facts.Unread, found.Unread...)
-	facts.Present, facts.Runs, facts.Since = found.Present, found.Runs, found.Stats.Since
-	asked := 0
-	for _, p := range facts.Below {
-		if p.Object.Kind == "Pod" || asked == mostAsked {
-			continue
-		}
-		asked++
-		if found, err = g.Record.About(ctx, p.Object); err == nil {
-			facts.Present, facts.Runs = append(facts.Present, found.Present...), append(facts.Runs, found.Runs...)
-		}
+	facts.Recorded, facts.Since = true, found[0].Stats.Since
+	facts.Unread = append(facts.Unread, found[0].Unread...)
+	for i := range found { // of those that failed there is none
+		facts.Present, facts.Runs = append(facts.Present, found[i].Present...), append(facts.Runs, found[i].Runs...)
+	}
+	if facts.State == nil {
+		facts.Runs = append(facts.Runs, g.noticed(ctx, facts)...)
 	}
 	facts.Present = once(facts.Present, identityOf)
 	facts.Runs = once(facts.Runs, func(r *explain.Traced) identity { return identityOf(&r.Run) })

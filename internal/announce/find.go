@@ -125,7 +125,7 @@ func (m Manager) Client(config *rest.Config) (*http.Client, error) {
 		encryption.InsecureSkipVerify = true
 		encryption.VerifyConnection = m.verify
 	}
-	return &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: encryption, DisableKeepAlives: true}}, nil
+	return &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: encryption, IdleConnTimeout: patience}}, nil
 }
 
 // verify accepts the certificate of the fingerprint.

@@ -1,0 +1,119 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/setpoint-io/setpoint/runs"
+)
+
+// A controller that changes one field of one object so often within the time, each time after another program has changed
+// the object, fights with that program. So do two controllers that change one field so often in turns. A rollout also changes
+// one field often, after changes of other fields by recorded controllers.
+const (
+	fightTimes = 4
+	fightTime  = 10 * time.Minute
+)
+
+// change is a change of a field of the object by a run.
+type change struct {
+	controller    string
+	answersOthers bool // the run was caused by a change that no recorded controller made
+}
+
+// fights finds fields of the object that writers change in turns.
+func (t *teller) fights() (all []Fight) {
+	changes, order := t.changes()
+	for _, field := range order {
+		f, found := turns(field, changes[field])
+		if !found {
+			if f, found = answers(field, changes[field]); !found {
+				continue
+			}
+			for _, o := range t.answer.Fields {
+				if slices.ContainsFunc(o.Fields, func(path string) bool { return strings.HasPrefix(field, path) }) && !slices.Contains(f.Others, o.Manager) {
+					f.Others = append(f.Others, o.Manager)
+				}
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// changes returns the changes of each field of the object, the newest first, and the fields in their order.
+func (t *teller) changes() (of map[string][]change, order []string) {
+	of = map[string][]change{}
+	for i := range t.facts.Runs {
+		run := &t.facts.Runs[i]
+		if t.facts.Now.Sub(run.Began) > fightTime {
+			continue
+		}
+		for _, w := range run.Writes {
+			if !sameObject(w.Object, t.facts.Object) || w.Subresource != "" || w.Code != 0 || w.Version == "" {
+				continue
+			}
+			for _, field := range w.Fields {
+				if of[field] == nil {
+					order = append(order, field)
+				}
+				of[field] = append(of[field], change{run.Controller, t.answersOthers(run.Origins, mostSteps)})
+			}
+		}
+	}
+	return of, order
+}
+
+// turns returns the fight of two controllers that change a field in turns.
+func turns(field string, changes []change) (Fight, bool) {
+	times, before := 0, ""
+	var writers []string
+	for _, c := range changes {
+		if c.controller != before {
+			times++
+		}
+		if before = c.controller; !slices.Contains(writers, before) {
+			writers = append(writers, before)
+		}
+	}
+	if times < 2*fightTimes-1 {
+		return Fight{}, false
+	}
+	slices.Sort(writers)
+	return Fight{Field: field, Controller: writers[0], Times: (times + 1) / 2, Others: writers[1:]}, true
+}
+
+// answers returns the fight of a controller that changes a field again and again, each time after another program has changed
+// the object.
+func answers(field string, changes []change) (Fight, bool) {
+	times := map[string]int{}
+	for _, c := range changes {
+		if c.answersOthers {
+			times[c.controller]++
+		}
+	}
+	for _, c := range changes {
+		if n := times[c.controller]; n >= fightTimes {
+			return Fight{Field: field, Controller: c.controller, Times: n}, true
+		}
+	}
+	return Fight{}, false
+}
+
+// answersOthers reports whether a change of the object that no recorded controller made is among the origins of a run. A
+// controller that only wrote the status of the object after such a change may lie between.
+func (t *teller) answersOthers(origins []runs.Origin, steps int) bool {
+	return slices.ContainsFunc(origins, func(o runs.Origin) bool {
+		switch {
+		case !sameObject(o.Cause.Object, t.facts.Object):
+			return false
+		case o.Run == nil:
+			return o.NotKnown != runs.TooLong
+		}
+		return o.Write != nil && o.Write.Subresource != "" && steps > 0 && t.answersOthers(t.originsOf(&o), steps-1)
+	})
+}
