@@ -36,10 +36,17 @@ func (t *teller) chainOf() []Step {
 		}
 		next := firstKnown(origins)
 		if next == nil || len(back) == mostSteps {
-			if o := firstChange(origins); o != nil {
-				back = append(back, t.stepOfOthers(o, run.Began))
+			o := firstChange(origins)
+			if o == nil {
+				break
 			}
-			break
+			back = append(back, t.stepOfOthers(o, run.Began))
+			creator := t.creatorOf(o.Cause.Object, run)
+			if creator == nil || len(back) >= mostSteps {
+				break
+			}
+			run, origins = &creator.Run, creator.Origins
+			continue
 		}
 		run, origins = next.Run, t.originsOf(next)
 	}
@@ -53,6 +60,24 @@ func (t *teller) chainOf() []Step {
 // actsOn reports whether a run did more than write a status: a run that did not is no step between others.
 func actsOn(run *runs.Run) bool {
 	return slices.ContainsFunc(run.Writes, func(w runs.Write) bool { return w.Subresource == "" })
+}
+
+// creatorOf returns the recorded run before another one that created an object: what led to the object also led to its
+// changes by other programs. It is nil for the object itself, whose last change is the first cause.
+func (t *teller) creatorOf(o runs.Object, before *runs.Run) *Traced {
+	if sameObject(o, t.facts.Object) {
+		return nil
+	}
+	for i := range t.facts.Runs {
+		run := &t.facts.Runs[i]
+		creates := func(w runs.Write) bool {
+			return w.Verb == "create" && w.Code == 0 && o.UID != "" && w.Object.UID == o.UID
+		}
+		if run.Began.Before(before.Began) && slices.ContainsFunc(run.Writes, creates) {
+			return run
+		}
+	}
+	return nil
 }
 
 // addStep adds a step, or counts it in the one before: a retry that failed again says nothing new.
@@ -110,7 +135,7 @@ func (t *teller) stepOfOthers(o *runs.Origin, before time.Time) Step {
 	if created, err := time.Parse(time.RFC3339, (jsontree.Tree{Value: state}).Text("metadata", "creationTimestamp")); err == nil && o.Cause.Verb == workqueue.Added {
 		// An informer also adds the objects that were there when it began.
 		s.At = created
-		writer, found = creatorOf(state, created)
+		writer, found = firstWriterOf(state, created)
 	}
 	if found {
 		s.Actor, s.Probably, s.At = writer.Manager, true, *writer.At

@@ -125,9 +125,9 @@ func writerOf(state map[string]any, at time.Time) (FieldOwner, bool) {
 	return slices.MaxFunc(found, func(a, b FieldOwner) int { return cmp.Or(a.At.Compare(*b.At), cmp.Compare(b.size(), a.size())) }), true
 }
 
-// creatorOf returns the field manager that probably created an object: of those that wrote in the second of the creation the
+// firstWriterOf returns the field manager that probably created an object: of those that wrote in the second of the creation the
 // one with the most fields.
-func creatorOf(state map[string]any, created time.Time) (FieldOwner, bool) {
+func firstWriterOf(state map[string]any, created time.Time) (FieldOwner, bool) {
 	found := writersOf(state, func(written time.Time) bool { return written.Equal(created) })
 	if len(found) == 0 {
 		return FieldOwner{}, false

@@ -22,6 +22,7 @@ const (
 // change is a change of a field of the object by a run.
 type change struct {
 	controller    string
+	at            time.Time
 	answersOthers bool // the run was caused by a change that no recorded controller made
 }
 
@@ -34,15 +35,24 @@ func (t *teller) fights() (all []Fight) {
 			if f, found = answers(field, changes[field]); !found {
 				continue
 			}
-			for _, o := range t.answer.Fields {
-				if slices.ContainsFunc(o.Fields, func(path string) bool { return strings.HasPrefix(field, path) }) && !slices.Contains(f.Others, o.Manager) {
-					f.Others = append(f.Others, o.Manager)
-				}
-			}
+			f.Others = t.ownersBefore(field, changes[field][0].at)
 		}
 		all = append(all, f)
 	}
 	return all
+}
+
+// ownersBefore returns the field managers that own a field since before its newest change by a controller: the owner that is
+// as new is the controller itself.
+func (t *teller) ownersBefore(field string, newest time.Time) (names []string) {
+	for _, o := range t.answer.Fields {
+		owns := slices.ContainsFunc(o.Fields, func(path string) bool { return strings.HasPrefix(field, path) })
+		isItself := o.At != nil && !o.At.Before(newest.Truncate(time.Second))
+		if owns && !isItself && !slices.Contains(names, o.Manager) {
+			names = append(names, o.Manager)
+		}
+	}
+	return names
 }
 
 // changes returns the changes of each field of the object, the newest first, and the fields in their order.
@@ -61,7 +71,7 @@ func (t *teller) changes() (of map[string][]change, order []string) {
 				if of[field] == nil {
 					order = append(order, field)
 				}
-				of[field] = append(of[field], change{run.Controller, t.answersOthers(run.Origins, mostSteps)})
+				of[field] = append(of[field], change{run.Controller, run.Began, t.answersOthers(run.Origins, mostBetween)})
 			}
 		}
 	}
@@ -104,16 +114,20 @@ func answers(field string, changes []change) (Fight, bool) {
 	return Fight{}, false
 }
 
-// answersOthers reports whether a change of the object that no recorded controller made is among the origins of a run. A
-// controller that only wrote the status of the object after such a change may lie between.
+// mostBetween is how many runs may lie between a change of another program and the run that answers it.
+const mostBetween = 6
+
+// answersOthers reports whether a change of the object that no recorded controller made is among the origins of a run. Runs of
+// controllers that changed the status of the object, or other objects, may lie between.
 func (t *teller) answersOthers(origins []runs.Origin, steps int) bool {
 	return slices.ContainsFunc(origins, func(o runs.Origin) bool {
+		own := sameObject(o.Cause.Object, t.facts.Object)
 		switch {
-		case !sameObject(o.Cause.Object, t.facts.Object):
-			return false
 		case o.Run == nil:
-			return o.NotKnown != runs.TooLong
+			return own && o.NotKnown != runs.TooLong
+		case steps == 0, own && o.Write != nil && o.Write.Subresource == "":
+			return false
 		}
-		return o.Write != nil && o.Write.Subresource != "" && steps > 0 && t.answersOthers(t.originsOf(&o), steps-1)
+		return t.answersOthers(t.originsOf(&o), steps-1)
 	})
 }

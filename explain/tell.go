@@ -132,9 +132,11 @@ func (t *teller) sentence() {
 		say(CodeDeleting, deletionOf(state), cmp.Or(deletionWaits(own, state), t.detail()), deleting)
 	case len(t.answer.Fights) > 0:
 		f := t.answer.Fights[0]
-		text := fmt.Sprintf("%s has changed %s %d times within %s", f.Controller, f.Field, f.Times, fightTime)
+		text := fmt.Sprintf("%s has changed %s %d times within %d min", f.Controller, f.Field, f.Times, int(fightTime.Minutes()))
 		if len(f.Others) > 0 {
 			text += ": it fights with " + strings.Join(f.Others, ", ")
+		} else {
+			text += ", each time after another program had changed the object: they fight"
 		}
 		say(CodeFight, text, "", time.Time{})
 	case own != nil:

@@ -104,11 +104,11 @@ func TestTheFirstSentence(t *testing.T) {
 			r.Runs, r.Last = 300, now.Add(-time.Second)
 		})}}, explain.CodeAllIsWell, "All is as it should be: no controller waits for anything, and no state names trouble."},
 		"a fight": {explain.Facts{State: state(), Runs: fight(4)}, explain.CodeFight,
-			"Scaler has changed spec.replicas 4 times within 10m0s: it fights with kubectl-edit."},
+			"Scaler has changed spec.replicas 4 times within 10 min: it fights with kubectl-edit."},
 		"a fight that the status of another controller hides": {explain.Facts{State: state(), Runs: behindStatus(fight(4))}, explain.CodeFight,
-			"Scaler has changed spec.replicas 4 times within 10m0s: it fights with kubectl-edit."},
+			"Scaler has changed spec.replicas 4 times within 10 min: it fights with kubectl-edit."},
 		"two controllers that fight": {explain.Facts{State: state(), Runs: inTurns(rollout(8))}, explain.CodeFight,
-			"Left has changed spec.replicas 4 times within 10m0s: it fights with right."},
+			"Left has changed spec.replicas 4 times within 10 min: it fights with right."},
 		"two controllers that take three turns": {explain.Facts{State: state(), Runs: inTurns(rollout(6))}, explain.CodeAllIsWell,
 			"All is as it should be: no controller waits for anything, and no state names trouble."},
 		"a rollout is no fight": {explain.Facts{State: state(), Runs: rollout(4)}, explain.CodeAllIsWell,
@@ -127,6 +127,22 @@ func TestTheFirstSentence(t *testing.T) {
 	alone := explain.Tell(explain.Facts{Now: now, Object: web, State: state(), NotRecorded: "no manager answers"})
 	if alone.Code != explain.CodeNotMuch || len(alone.Unknown) != 1 || alone.Unknown[0] != "what controllers did and why: no manager answers" {
 		t.Errorf("without a manager it says %s: %s; not known: %q", alone.Code, alone.Sentence, alone.Unknown)
+	}
+}
+
+// A thousand children that say the same are one line, and what the record does not keep any more has a line of its own.
+func TestManyChildrenFoldAndAnOldRecordSaysSo(t *testing.T) {
+	var pods []explain.Part
+	for i := range 1000 {
+		name := fmt.Sprintf("web-%d", i)
+		pods = append(pods, explain.Part{Object: runs.Object{Kind: "Pod", Namespace: "shop", Name: name}, Depth: 1, Trouble: []string{"container web of " + name + " crashes"}})
+	}
+	answer := explain.Tell(explain.Facts{Now: now, Object: web, State: state(), Recorded: true, Since: now.Add(-time.Hour), Below: pods})
+	if len(answer.Parts) != 1 || answer.Parts[0].Alike != 999 || answer.Sentence != "Pod web-0: container web of web-0 crashes (and 999 more say the same)." {
+		t.Errorf("%d parts, %d alike, and it says %s", len(answer.Parts), answer.Parts[0].Alike, answer.Sentence)
+	}
+	if want := "runs before 2026-03-02T11:00:00Z: the record does not keep them any more"; len(answer.Unknown) != 1 || answer.Unknown[0] != want {
+		t.Errorf("not known: %q, want %q", answer.Unknown, want)
 	}
 }
 

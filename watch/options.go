@@ -64,6 +64,9 @@ type Options struct {
 	Words func(*event.Event) string
 	// Tell is called with events, in order, if there is no journal. The watch waits for it.
 	Tell func(context.Context, []*event.Event) error
+	// Because sets the Cause of the events of a batch before they are published. The watch waits for it, so it must be
+	// quick. May be nil. See package because.
+	Because func(context.Context, []*event.Event)
 	// Once ends Run when everything that had changed is published. A kind that may not be read is
 	// an error then, and so are a server and a sink that fail for 30 s.
 	Once bool

@@ -59,6 +59,7 @@ type publisher struct {
 	// What is published and committed next.
 	out       []*event.Event
 	routed    int // of out, those that are in commit
+	explained int // of out, those whose causes were looked for
 	commit    journal.Batch
 	moved     map[*follower]bool
 	committed map[*follower]object.Version

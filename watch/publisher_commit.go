@@ -38,6 +38,10 @@ func (p *publisher) soon() {
 // publish commits the events that are ready. If only the cursor moves, the commit waits for more:
 // each commit waits for the disk, and changes that are not committed are only read again.
 func (p *publisher) publish(ctx context.Context, now bool) error {
+	if p.watch.options.Because != nil && len(p.out) > p.explained {
+		p.watch.options.Because(ctx, p.out[p.explained:])
+		p.explained = len(p.out)
+	}
 	if p.watch.cursor.none() {
 		if len(p.out) == 0 {
 			return nil
@@ -92,7 +96,7 @@ func (p *publisher) done() {
 			p.watch.counts.lag.Store(int64(time.Since(e.Time)))
 		}
 	}
-	p.out, p.routed = nil, 0
+	p.out, p.routed, p.explained = nil, 0, 0
 }
 
 // route puts an event into the outboxes of the sinks that it goes to.

@@ -27,6 +27,7 @@ type runCommand struct {
 	cursor    string
 	states    bool // in the cursor
 	once      bool
+	causes    bool // the cause of each change, by the record of a manager
 	file      string
 	target    cli.Target
 	answering cli.Answering
@@ -63,6 +64,9 @@ func (r *runCommand) run(c *cobra.Command, args []string) error {
 	}
 	ctx, stop := r.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
+	if r.causes && !r.once { // what changed while no watch ran has no cause
+		o.Because = causes(ctx, m.Client(), cluster)
+	}
 	return r.watch(ctx, m, o, len(election) > 0)
 }
 

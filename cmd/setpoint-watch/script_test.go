@@ -163,6 +163,14 @@ func clusterUp(t *testing.T, setpoint string) string {
 		}
 	})
 	controlplanetest.AwaitFile(t, "there is a cluster", kubeconfig)
+	// Whether a line has a cause depends on the time. The test of causes has a cluster of its own.
+	kubectl, err := controlplanetest.Binary("kubectl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	controlplanetest.Eventually(t, "the manager has announced itself, and is not found any more", func() bool {
+		return exec.CommandContext(t.Context(), kubectl, "--kubeconfig", kubeconfig, "delete", "lease", "setpoint-manager", "-n", "kube-system").Run() == nil
+	})
 	return kubeconfig
 }
 

@@ -154,10 +154,16 @@ var varying = []struct {
 	{regexp.MustCompile(`\b\d+ (s|min) ago`), "AGE ago"},
 	{regexp.MustCompile(`since \d+ (s|min)`), "since AGE"},
 	{regexp.MustCompile(`run \d+\b`), "run RUN"},
-	{regexp.MustCompile(`, \d+ times`), ", N times"},
+	{regexp.MustCompile(`(?m), \d+ times$`), ""},
+	{regexp.MustCompile(` \d+ times within`), " N times within"},
 	{regexp.MustCompile(`attempt \d+`), "attempt N"},
 	{regexp.MustCompile(`, \d+ runs in a row changed nothing`), ""},
 	{regexp.MustCompile(`, runs again at TIME`), ""},
+	{regexp.MustCompile(`(?m)^(  \S+)  (done|again), the last run`), "$1  ran, the last run"},
+	{regexp.MustCompile(`(?m)^  TIME +`), "  TIME  "},                     // the depth of a step
+	{regexp.MustCompile(`(?m)^  TIME  probably setpoint-nodes .*\n`), ""}, // that a Pod started or ended may be a cause of its own
+	{regexp.MustCompile(`created (ServiceAccount|ConfigMap) (old|older)/\S+`), "created an object of each namespace"},
+	{regexp.MustCompile(`(serviceaccount|root-ca-certificate-publisher)-controller, run RUN`), "a controller, run RUN"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f-]{27}\b`), "UID"},
 	{regexp.MustCompile(`(assigned \S+ to) node-\d`), "$1 NODE"},
 	{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b`), "-HASH"},

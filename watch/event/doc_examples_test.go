@@ -87,6 +87,14 @@ func examples() map[string]*event.Event {
 			}},
 			Summary: "container web CrashLoopBackOff: exit 137, 3 restarts, OOMKilled",
 		},
+		"caused": {
+			ID: "2b9d8c7e6f5a4b3c", Time: at("15:09:30"), Verb: event.Created, Kind: pods, Key: object.Key{Namespace: "team-a", Name: "web-7f9c4"},
+			UID: "7c0a5b1e-2f3d-4a6b-8c9d-0e1f2a3b4c5e", Version: "4830", Classes: content,
+			Authors: []event.Author{{Manager: "setpoint", Operation: "Update", Time: at("15:09:30")}},
+			Cause: &event.Cause{Controller: "replicaset-controller", Run: 412, Object: "Deployment.apps team-a/web", Verb: "updated",
+				Change: "image app:1 → app:2"},
+			Summary: "created",
+		},
 		"existing": {
 			ID: "77aa88bb99cc00dd", Time: at("15:08:00"), Verb: event.Existing, Kind: nodes, Key: object.Key{Name: "node-1"},
 			Version: "12", Classes: content, Summary: "existing",

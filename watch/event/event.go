@@ -144,6 +144,19 @@ type Trouble struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
+// Cause is the run of a controller that made a change, and what began the chain of runs that led there, as the record of
+// the cluster's manager has them.
+type Cause struct {
+	Controller string `json:"controller"`
+	Run        uint64 `json:"run"` // its number in the record
+	// Object is the first object of the chain: "Deployment.apps shop/web". It is empty if the run was not caused by a change.
+	Object string `json:"object,omitempty"`
+	// Verb is what happened to the object: created, updated or deleted.
+	Verb string `json:"verb,omitempty"`
+	// Change is the change of the object in a few words, if the watch has seen it.
+	Change string `json:"change,omitempty"`
+}
+
 // Event is one change. It must not be written to after it was made: Old, New and Fields are
 // shared.
 type Event struct {
@@ -167,6 +180,10 @@ type Event struct {
 	// Authors are the managers whose write this can be, newest first; most often one.
 	// Empty for a deletion, of which the server keeps no author.
 	Authors []Author
+
+	// Cause is why a controller made the change; nil if that is not known, or was not known in time. An event that is made
+	// once more after a restart has the same ID, and may have no Cause.
+	Cause *Cause
 
 	// Trouble is what began or became worse, of an event of the verb Failing, and what is over, of
 	// one of the verb Resolved. The most important comes first.

@@ -40,6 +40,7 @@ type wire struct {
 	Classes         []Class        `json:"classes,omitempty"`
 	Fields          []Field        `json:"fields,omitempty"`
 	Authors         []Author       `json:"authors,omitempty"`
+	Cause           *Cause         `json:"cause,omitempty"`
 	Trouble         []Trouble      `json:"trouble,omitempty"`
 	Missed          bool           `json:"missed,omitempty"`
 	Stale           bool           `json:"stale,omitempty"`
@@ -57,7 +58,7 @@ func Encode(e *Event, withObjects bool) ([]byte, error) {
 		Schema: Schema, ID: e.ID, Time: e.Time.UTC(), Verb: e.Verb,
 		APIVersion: e.Kind.APIVersion(), Kind: e.Kind.Kind, Resource: e.Kind.Resource, Namespaced: e.Kind.Namespaced,
 		Namespace: e.Key.Namespace, Name: e.Key.Name, UID: e.UID, ResourceVersion: e.Version,
-		Classes: e.Classes, Fields: e.Fields, Authors: inUTC(e.Authors), Trouble: troubleInUTC(e.Trouble),
+		Classes: e.Classes, Fields: e.Fields, Authors: inUTC(e.Authors), Cause: e.Cause, Trouble: troubleInUTC(e.Trouble),
 		Missed: e.Missed, Stale: e.Stale, Merged: e.Merged, Since: e.Since.UTC(), Summary: e.Summary,
 	}
 	if withObjects {
@@ -123,7 +124,7 @@ func Decode(data []byte) (*Event, error) {
 		ID: w.ID, Time: w.Time, Verb: w.Verb,
 		Kind: Kind{Group: group, Version: version, Kind: w.Kind, Resource: w.Resource, Namespaced: w.Namespaced},
 		Key:  object.Key{Namespace: w.Namespace, Name: w.Name}, UID: w.UID, Version: w.ResourceVersion,
-		Classes: w.Classes, Fields: w.Fields, Authors: w.Authors, Trouble: w.Trouble,
+		Classes: w.Classes, Fields: w.Fields, Authors: w.Authors, Cause: w.Cause, Trouble: w.Trouble,
 		Missed: w.Missed, Stale: w.Stale, Merged: w.Merged, Since: w.Since, Summary: w.Summary,
 		Old: w.Old, New: w.New,
 	}, nil

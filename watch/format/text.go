@@ -98,6 +98,12 @@ func notes(e *event.Event) string {
 	if by := Authors(e); by != "" {
 		b.WriteString(" (by " + by + ")")
 	}
+	if c := e.Cause; c != nil && c.Object != "" {
+		b.WriteString(" because " + clean(c.Object) + " was " + clean(c.Verb))
+		if c.Change != "" {
+			b.WriteString(" (" + clean(c.Change) + ")")
+		}
+	}
 	if e.Merged > 1 && e.Summary == "" {
 		fmt.Fprintf(&b, " [%d changes%s]", e.Merged, took(e))
 	}
