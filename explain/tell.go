@@ -142,7 +142,11 @@ func (t *teller) sentence() {
 	case own != nil:
 		say(CodeWaits, own.Reason.Sentence(), t.detail(), own.Since)
 	case len(t.facts.Trouble) > 0:
-		say(CodeTrouble, fitting(t.facts.Trouble[0]), t.detail(), time.Time{})
+		detail := t.detail()
+		if len(t.answer.Parts) > 0 && t.answer.Parts[0].Texts[0] == t.facts.Trouble[0] {
+			detail = "" // the object below says the same
+		}
+		say(CodeTrouble, fitting(t.facts.Trouble[0]), detail, time.Time{})
 	case len(t.answer.Parts) > 0:
 		say(CodeBelow, t.detail(), "", time.Time{})
 	case t.anyReason() != nil:

@@ -162,6 +162,7 @@ var varying = []struct {
 	{regexp.MustCompile(`(?m)^(  \S+)  (done|again), the last run`), "$1  ran, the last run"},
 	{regexp.MustCompile(`(?m)^  TIME +`), "  TIME  "},                     // the depth of a step
 	{regexp.MustCompile(`(?m)^  TIME  probably setpoint-nodes .*\n`), ""}, // that a Pod started or ended may be a cause of its own
+	{regexp.MustCompile(`(?m)^  TIME  ttl-controller, .*\n`), ""},
 	{regexp.MustCompile(`created (ServiceAccount|ConfigMap) (old|older)/\S+`), "created an object of each namespace"},
 	{regexp.MustCompile(`(serviceaccount|root-ca-certificate-publisher)-controller, run RUN`), "a controller, run RUN"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f-]{27}\b`), "UID"},

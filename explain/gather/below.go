@@ -114,8 +114,8 @@ func (g Gatherer) below(ctx context.Context, r object.Resource, key object.Key, 
 	return all, unread
 }
 
-// listed is the answer to a query.
-type listed struct {
+// answered is the answer to a query.
+type answered struct {
 	query query
 	items []map[string]any
 	more  bool
@@ -123,13 +123,13 @@ type listed struct {
 }
 
 // lists returns the answers to queries, which it sends at the same time.
-func (g Gatherer) lists(ctx context.Context, queries []query, namespace string) []listed {
-	all := make([]listed, len(queries))
+func (g Gatherer) lists(ctx context.Context, queries []query, namespace string) []answered {
+	all := make([]answered, len(queries))
 	var running sync.WaitGroup
 	for i, q := range queries {
 		running.Go(func() {
 			items, more, err := list(ctx, g.Client, q, namespace, mostBelow)
-			all[i] = listed{q, items, more, err}
+			all[i] = answered{q, items, more, err}
 		})
 	}
 	running.Wait()
