@@ -131,7 +131,7 @@ func (t *teller) stepOfOthers(o *runs.Origin, before time.Time) Step {
 	}
 	s := Step{At: before, Actor: "another program", Text: verb + " " + o.Cause.Object.String()}
 	state := t.stateOf(o.Cause.Object)
-	writer, found := writerOf(state, before)
+	writer, found := writerOf(o.Cause.Object.Kind, state, before)
 	if created, err := time.Parse(time.RFC3339, (jsontree.Tree{Value: state}).Text("metadata", "creationTimestamp")); err == nil && o.Cause.Verb == workqueue.Added {
 		// An informer also adds the objects that were there when it began.
 		s.At = created

@@ -116,9 +116,10 @@ func elementOf(key string) string {
 
 // writerOf returns the field manager that probably made a change of an object at a time, with the fields that it owns:
 // the newest one by then that did not write the status. Times of managedFields are in whole seconds. Of several in one second
-// it is the one with the fewest fields: an object that is created has more fields than an edit.
-func writerOf(state map[string]any, at time.Time) (FieldOwner, bool) {
-	found := writersOf(state, func(written time.Time) bool { return !written.After(at.Add(time.Second)) })
+// it is the one with the fewest fields: an object that is created has more fields than an edit. Writers of the status count for
+// Pods, whose spec hardly changes.
+func writerOf(kind string, state map[string]any, at time.Time) (FieldOwner, bool) {
+	found := writersOf(state, kind == "Pod", func(written time.Time) bool { return !written.After(at.Add(time.Second)) })
 	if len(found) == 0 {
 		return FieldOwner{}, false
 	}
@@ -128,17 +129,17 @@ func writerOf(state map[string]any, at time.Time) (FieldOwner, bool) {
 // firstWriterOf returns the field manager that probably created an object: of those that wrote in the second of the creation the
 // one with the most fields.
 func firstWriterOf(state map[string]any, created time.Time) (FieldOwner, bool) {
-	found := writersOf(state, func(written time.Time) bool { return written.Equal(created) })
+	found := writersOf(state, false, func(written time.Time) bool { return written.Equal(created) })
 	if len(found) == 0 {
 		return FieldOwner{}, false
 	}
 	return slices.MaxFunc(found, func(a, b FieldOwner) int { return cmp.Compare(a.size(), b.size()) }), true
 }
 
-// writersOf returns the field managers that wrote at certain times, and not to a subresource.
-func writersOf(state map[string]any, at func(time.Time) bool) (found []FieldOwner) {
+// writersOf returns the field managers that wrote at certain times: to the object, and also to its subresources if they count.
+func writersOf(state map[string]any, subresources bool, at func(time.Time) bool) (found []FieldOwner) {
 	for _, o := range owners(state) {
-		if o.At != nil && o.Subresource == "" && at(*o.At) {
+		if o.At != nil && (subresources || o.Subresource == "") && at(*o.At) {
 			found = append(found, o)
 		}
 	}
