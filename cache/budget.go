@@ -59,6 +59,16 @@ func (b *Budget) Status() BudgetStatus {
 	return BudgetStatus{Limit: b.limit, Bytes: b.bytes, Objects: b.count, Decodes: b.decodes.Load()}
 }
 
+// keeps reports whether the budget ever keeps an object. A nil budget does not.
+func (b *Budget) keeps() bool { return b != nil && b.limit > 0 }
+
+// countDecode counts an object that was decoded.
+func (b *Budget) countDecode() {
+	if b != nil {
+		b.decodes.Add(1)
+	}
+}
+
 // add keeps an object if there is room, or if an object leaves for it. It reports whether it did.
 //
 // The algorithm is the clock, with one difference: if the hand finds an object that was read, the

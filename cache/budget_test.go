@@ -286,6 +286,7 @@ func TestReadersGetWholeStatesAndTheBudgetHoldsItsLimit(t *testing.T) {
 				oldest := ended[n].Load()
 				var p *corev1.Pod
 				var err error
+				own := false
 				if random.IntN(4) == 0 {
 					all, failed := b.Snapshot().List("", nil)
 					for _, o := range all {
@@ -294,8 +295,11 @@ func TestReadersGetWholeStatesAndTheBudgetHoldsItsLimit(t *testing.T) {
 						}
 					}
 					err = failed
-				} else {
+				} else if random.IntN(2) == 0 {
 					p, err = b.Get(object.KeyOf(realPod(n)))
+				} else {
+					own = true
+					p, err = b.Snapshot().Get(object.KeyOf(realPod(n))).Copy()
 				}
 				if err != nil {
 					t.Error(err)
@@ -306,6 +310,9 @@ func TestReadersGetWholeStatesAndTheBudgetHoldsItsLimit(t *testing.T) {
 				if version < oldest || version > newest || p.Spec.NodeName != p.ResourceVersion || p.Name != realPod(n).Name {
 					t.Errorf("seed %d: Pod %d is %s at %s with node %s, want version %d to %d", seed, n, p.Name, p.ResourceVersion, p.Spec.NodeName, oldest, newest)
 					return
+				}
+				if own {
+					p.Name, p.ResourceVersion = "changed", "0" // no other reader sees it
 				}
 				if got := budget.Status(); got.Bytes > limit || got.Bytes < 0 {
 					t.Errorf("seed %d: the budget has %d bytes, want at most %d", seed, got.Bytes, limit)
@@ -337,5 +344,38 @@ func TestReadersGetWholeStatesAndTheBudgetHoldsItsLimit(t *testing.T) {
 	}
 	if got := budget.Status(); got.Bytes != bytes {
 		t.Errorf("seed %d: the budget counts %d bytes, its objects have %d", seed, got.Bytes, bytes)
+	}
+}
+
+func TestACopyIsTheCallersAndCostsOneDecode(t *testing.T) {
+	for name, limit := range map[string]int64{"with a budget": 10 << 20, "without room": 1, "without a budget": 0} {
+		t.Run(name, func(t *testing.T) {
+			b := newBudgeted(t, NewBudget(limit))
+			b.write(1)
+			item := b.Snapshot().Get(object.KeyOf(realPod(1)))
+			seen := map[*corev1.Pod]bool{}
+			for n := range 4 {
+				p, err := item.Copy()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if seen[p] || p.Spec.NodeName != "1" {
+					t.Fatalf("copy %d is shared with another caller, or has node %q", n, p.Spec.NodeName)
+				}
+				seen[p] = true
+				p.Spec.NodeName = "mine"
+				b.collect()
+			}
+			want := map[bool]int64{true: 2, false: 4}[limit > 1] // the second read gets it a place
+			if got := b.decodes.Load(); got != want {
+				t.Errorf("four copies took %d decodes, want %d", got, want)
+			}
+			if o, err := item.Object(); err != nil || seen[o] || o.Spec.NodeName != "1" {
+				t.Errorf("the shared object is one of the copies, or has node %q (%v)", o.Spec.NodeName, err)
+			}
+		})
+	}
+	if _, err := (Item[*corev1.Pod]{}).Copy(); err == nil {
+		t.Error("an item that does not exist was copied")
 	}
 }

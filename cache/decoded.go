@@ -63,6 +63,7 @@ func objectOf[T object.Object](e *entry, ofList bool) (T, error) {
 	if err != nil {
 		return none, err
 	}
+	e.form.budget.countDecode()
 	made := &decoded{object: weak.Make((*byte)(pointerTo(o)))}
 	for {
 		before := e.decoded.Load()
@@ -76,8 +77,28 @@ func objectOf[T object.Object](e *entry, ofList bool) (T, error) {
 		}
 	}
 	e.form.recent.keep(o)
-	e.form.keep(e, made, o, again || ofList)
+	e.form.keepDecoded(e, made, o, again || ofList)
 	return o.(T), nil
+}
+
+// readBefore is the state of an entry that was read, without an object that readers could share.
+var readBefore decoded
+
+// copyOf returns a copy of the object of an entry. T is as that of ready.
+func copyOf[T object.Object](e *entry) (T, error) {
+	if o, ok := ready[T](e); ok {
+		return o.DeepCopyObject().(T), nil
+	}
+	var none T
+	o, err := e.decode()
+	if err != nil {
+		return none, err
+	}
+	e.form.budget.countDecode()
+	if e.decoded.CompareAndSwap(nil, &readBefore) || !e.form.keepForCopies(e, o) {
+		return o.(T), nil // no other reader has it
+	}
+	return o.DeepCopyObject().(T), nil
 }
 
 // recent refers to the objects that were decoded last, so that an object that is read often is

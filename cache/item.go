@@ -80,6 +80,21 @@ func (i Item[T]) object(ofList bool) (T, error) {
 	return o, nil
 }
 
+// Copy returns the object as one of the caller's own, which the caller may change. An object that is
+// in memory is copied, and another one is decoded: that costs about as much as to copy it. An object
+// that is read again gets a place in the [Budget], if there is room.
+func (i Item[T]) Copy() (T, error) {
+	if i.entry == nil || i.entry.form.typ != reflect.TypeFor[T]() && !anyType[T]() {
+		return i.object(false) // an error, or metadata of the caller's own
+	}
+	o, err := copyOf[T](i.entry)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("reading %s from the cache: %w", i.entry.key(), err)
+	}
+	return o, nil
+}
+
 // DecodeInto decodes the object into o, which is the caller's, and whose former content is lost. o
 // may have another type than the objects of the informer: *metav1.PartialObjectMetadata, of which
 // only the metadata is decoded, or any type of the kind, if the server sent the object in JSON. If

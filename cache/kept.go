@@ -6,6 +6,7 @@ package cache
 import (
 	"sync/atomic"
 	"unsafe"
+	"weak"
 
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -29,14 +30,9 @@ func (k *kept) read() unsafe.Pointer {
 	return k.object
 }
 
-// keep counts an object that was decoded now, and offers it to the budget if it is likely to be
-// read again.
-func (c *content) keep(e *entry, d *decoded, o object.Object, likely bool) {
-	if c.budget == nil {
-		return
-	}
-	c.budget.decodes.Add(1)
-	if likely && c.budget.limit > 0 {
+// keepDecoded offers an object that was decoded now to the budget, if it is likely to be read again.
+func (c *content) keepDecoded(e *entry, d *decoded, o object.Object, likely bool) {
+	if likely && c.budget.keeps() {
 		c.offer(e, d, o)
 	}
 }
@@ -44,18 +40,45 @@ func (c *content) keep(e *entry, d *decoded, o object.Object, likely bool) {
 // keepHeld offers an object that another reader holds, which costs no memory now. If the budget is
 // full, the object waits until it has to be decoded again.
 func (c *content) keepHeld(e *entry, d *decoded, o object.Object) {
-	if c.budget != nil && c.budget.limit > 0 && !c.budget.full.Load() {
+	if c.budget.keeps() && !c.budget.full.Load() {
 		c.offer(e, d, o)
 	}
 }
 
 func (c *content) offer(e *entry, d *decoded, o object.Object) {
-	k := &kept{object: pointerTo(o), decoded: d, content: c, bytes: c.weights.of(o, e.rawSize()) + keptSize}
-	if !c.budget.add(k) {
-		return
+	if k := c.newKept(e, d, o); c.budget.add(k) {
+		c.check(e, k)
 	}
-	// The object may have changed meanwhile. The writer stores the new state first and then
-	// releases the old one, so either the writer finds k, or this finds the new state.
+}
+
+// keepForCopies offers an object that was decoded now, and that no reader has yet. It reports
+// whether readers share the object from now on.
+func (c *content) keepForCopies(e *entry, o object.Object) bool {
+	before := e.decoded.Load()
+	if !c.budget.keeps() || before.pointer() != nil {
+		return false
+	}
+	d := &decoded{object: weak.Make((*byte)(pointerTo(o)))}
+	k := c.newKept(e, d, o)
+	if !c.budget.add(k) {
+		return false
+	}
+	if !e.decoded.CompareAndSwap(before, d) {
+		c.budget.remove(k) // another reader was quicker: readers share its object
+		return false
+	}
+	c.check(e, k)
+	return true
+}
+
+func (c *content) newKept(e *entry, d *decoded, o object.Object) *kept {
+	return &kept{object: pointerTo(o), decoded: d, content: c, bytes: c.weights.of(o, e.rawSize()) + keptSize}
+}
+
+// check removes an object from the budget if the entry is not the newest state. The writer stores
+// a new state first and then releases the old one. So either the writer finds the object in the
+// budget, or check finds the new state.
+func (c *content) check(e *entry, k *kept) {
 	if !c.isNewest(e) {
 		c.budget.remove(k)
 	}

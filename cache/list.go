@@ -4,16 +4,12 @@
 package cache
 
 import (
-	"fmt"
 	"iter"
 	"reflect"
-	"runtime"
-	"runtime/debug"
-	"sync"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/setpoint-io/setpoint/internal/parallel"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -22,6 +18,15 @@ import (
 // selects what is needed.
 func Objects[T object.Object](items iter.Seq2[object.Key, Item[T]]) ([]T, error) {
 	var l list[T]
+	for _, item := range items {
+		l.add(item)
+	}
+	return l.decode()
+}
+
+// ObjectsOf is [Objects] of a slice. Object i is that of item i.
+func ObjectsOf[T object.Object](items []Item[T]) ([]T, error) {
+	l := list[T]{objects: make([]T, 0, len(items))}
 	for _, item := range items {
 		l.add(item)
 	}
@@ -83,7 +88,7 @@ func (i Item[T]) ready() (o T, ok bool) {
 // decoded.
 func (l *list[T]) decode() ([]T, error) {
 	errs := make([]error, len(l.missing))
-	inParallel(len(l.missing), func(n int) {
+	parallel.Each(len(l.missing), forCPU, func(n int) {
 		m := &l.missing[n]
 		l.objects[m.place], errs[n] = m.item.object(true)
 	})
@@ -100,43 +105,3 @@ func (l *list[T]) decode() ([]T, error) {
 // forCPU is for how many objects another CPU is worth its start: a decode takes some 10 µs, and to
 // start a goroutine and wait for it about one.
 const forCPU = 16
-
-// inParallel calls f with each number below n, on as many CPUs as are worth it. If f panics, so does
-// inParallel, in the goroutine of its caller.
-func inParallel(n int, f func(int)) {
-	workers := min(runtime.GOMAXPROCS(0), n/forCPU)
-	if workers <= 1 {
-		for i := range n {
-			f(i)
-		}
-		return
-	}
-	var next atomic.Int64
-	var failed atomic.Pointer[string]
-	work := func() {
-		defer func() {
-			if p := recover(); p != nil {
-				text := fmt.Sprintf("%v\n%s", p, debug.Stack())
-				failed.CompareAndSwap(nil, &text)
-			}
-		}()
-		for failed.Load() == nil {
-			from := int(next.Add(forCPU)) - forCPU
-			if from >= n {
-				return
-			}
-			for i := from; i < min(from+forCPU, n); i++ {
-				f(i)
-			}
-		}
-	}
-	var others sync.WaitGroup
-	for range workers - 1 {
-		others.Go(work)
-	}
-	work()
-	others.Wait()
-	if text := failed.Load(); text != nil {
-		panic(*text)
-	}
-}

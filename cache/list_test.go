@@ -4,10 +4,7 @@
 package cache
 
 import (
-	"errors"
-	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,31 +58,5 @@ func TestAListFailsWithTheFirstObjectThatCannotBeDecoded(t *testing.T) {
 	}
 	if all, err := Objects(func(func(object.Key, Item[*corev1.Pod]) bool) {}); len(all) != 0 || err != nil {
 		t.Errorf("a list of nothing: %d, %v", len(all), err)
-	}
-}
-
-func TestWorkInParallelIsDoneOnceEachAndPanicsInItsCaller(t *testing.T) {
-	for _, n := range []int{0, 1, forCPU - 1, 2 * forCPU, 1000} {
-		done := make([]atomic.Int32, n)
-		inParallel(n, func(i int) { done[i].Add(1) })
-		for i := range done {
-			if got := done[i].Load(); got != 1 {
-				t.Errorf("%d of %d was done %d times", i, n, got)
-			}
-		}
-	}
-	for _, n := range []int{5, 1000} {
-		func() {
-			defer func() {
-				if p := fmt.Sprint(recover()); !strings.Contains(p, "number 3") {
-					t.Errorf("of %d: the panic says %q", n, p)
-				}
-			}()
-			inParallel(n, func(i int) {
-				if i == 3 {
-					panic(errors.New("number 3"))
-				}
-			})
-		}()
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	setpoint "github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 )
 
@@ -35,7 +36,7 @@ func NewSharedInformerFactory(c kubernetes.Interface, resync time.Duration) info
 
 // NewSharedInformerFactoryWithOptions is as [NewSharedInformerFactory], with options.
 func NewSharedInformerFactoryWithOptions(c kubernetes.Interface, resync time.Duration, options ...SharedInformerOption) informers.SharedInformerFactory {
-	s := settings{resync: resync}
+	s := settings{resync: resync, budget: setpoint.NewBudget(setpoint.DefaultDecodedBudget)}
 	for _, option := range options {
 		option(&s)
 	}
@@ -93,6 +94,7 @@ func (f *factory) InformerFor(example runtime.Object, build internalinterfaces.N
 			informer = newInformer(source{config: f.config, resource: wanted.resource, example: example}, Options{
 				Namespace: wanted.namespace, LabelSelector: wanted.labels, FieldSelector: wanted.fields,
 				ResyncPeriod: resync, Indexers: wanted.indexers, KeepManagedFields: f.settings.keepManaged,
+				Budget: f.settings.budget, DetectMutation: f.settings.detect,
 			})
 		}
 		f.transformed(informer)
@@ -133,8 +135,9 @@ func (f *factory) ForResource(resource schema.GroupVersionResource) (informers.G
 // forType returns the informer of a type as the generated ones are: with the index of namespaces.
 func (f *factory) forType(example runtime.Object, resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	return f.get(reflect.TypeOf(example), func() cache.SharedIndexInformer {
-		informer := newInformer(source{config: f.config, resource: resource, example: example},
-			optionsOf(f.settings.namespace, f.resyncFor(example), f.settings.tweak, f.settings.keepManaged))
+		options := optionsOf(f.settings.namespace, f.resyncFor(example), f.settings.tweak, f.settings.keepManaged)
+		options.Budget, options.DetectMutation = f.settings.budget, f.settings.detect
+		informer := newInformer(source{config: f.config, resource: resource, example: example}, options)
 		f.transformed(informer)
 		return informer
 	})
@@ -149,6 +152,7 @@ func optionsOf(namespace string, resync time.Duration, tweak func(*metav1.ListOp
 	return Options{
 		Namespace: namespace, LabelSelector: list.LabelSelector, FieldSelector: list.FieldSelector, ResyncPeriod: resync,
 		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, KeepManagedFields: keepManaged,
+		Budget: setpoint.NewBudget(setpoint.DefaultDecodedBudget),
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"maps"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -325,37 +324,34 @@ func (n index) in(s setpoint.Snapshot[object.Object], value string) iter.Seq2[ob
 	return n.found.In(s, value)
 }
 
-// objects decodes items, on all CPUs if there are many. An object that cannot be decoded is left
-// out and reported: the methods of client-go's stores have no error for it.
+// objects decodes items. An object that cannot be decoded is left out and reported: the methods of
+// client-go's stores have no error for it.
 func (x *indexer) objects(size int, items iter.Seq2[object.Key, setpoint.Item[object.Object]]) []any {
 	all := make([]setpoint.Item[object.Object], 0, size)
 	for _, item := range items {
 		all = append(all, item)
 	}
-	decoded := make([]any, len(all))
-	workers := min(runtime.GOMAXPROCS(0), 1+len(all)/leastForCPU)
-	var tasks sync.WaitGroup
-	for worker := range workers {
-		from, to := worker*len(all)/workers, (worker+1)*len(all)/workers
-		decode := func() {
-			for i, item := range all[from:to] {
-				o, err := item.Object()
-				if err != nil {
-					utilruntime.HandleErrorWithLogger(x.informer.logger(), err, "A list leaves out an object that cannot be decoded", "object", item.Key().String())
-					continue
-				}
-				decoded[from+i] = o
-			}
-		}
-		if worker == workers-1 {
-			decode()
-			break
-		}
-		tasks.Go(decode)
+	decoded, err := setpoint.ObjectsOf(all)
+	if err != nil {
+		return x.decodable(all)
 	}
-	tasks.Wait()
-	return slices.DeleteFunc(decoded, func(o any) bool { return o == nil })
+	list := make([]any, len(decoded))
+	for i, o := range decoded {
+		list[i] = o
+	}
+	return list
 }
 
-// leastForCPU is for how many objects another CPU is worth its start.
-const leastForCPU = 256
+// decodable returns the objects that can be decoded.
+func (x *indexer) decodable(items []setpoint.Item[object.Object]) []any {
+	list := make([]any, 0, len(items))
+	for _, item := range items {
+		o, err := item.Object()
+		if err != nil {
+			utilruntime.HandleErrorWithLogger(x.informer.logger(), err, "A list leaves out an object that cannot be decoded", "object", item.Key().String())
+			continue
+		}
+		list = append(list, o)
+	}
+	return list
+}

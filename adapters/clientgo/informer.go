@@ -38,6 +38,13 @@ type Options struct {
 	Indexers cache.Indexers
 	// KeepManagedFields keeps metadata.managedFields. Without it the objects do not have them.
 	KeepManagedFields bool
+	// Budget is memory for decoded objects, which informers may share. Without it the informer has
+	// a budget of its own, of the default size. docs/client-go.md says when to raise it.
+	Budget *setpoint.Budget
+	// DetectMutation makes the informer check, once in each period, whether an object that readers
+	// share was changed. The log has the object and the functions that have got it. It is for
+	// tests and for debugging: objects that were read are decoded again. 0 is never.
+	DetectMutation time.Duration
 }
 
 // Informer implements cache.SharedIndexInformer of client-go on the cache of Setpoint. It is safe
@@ -144,7 +151,7 @@ func (i *Informer) begin(ctx context.Context) (*setpoint.Factory, setpoint.Share
 	if c == nil {
 		return nil, informer
 	}
-	factory := setpoint.NewFactory(c, slog.New(logr.ToSlogHandler(i.logger())))
+	factory := i.newFactory(c)
 	options := []setpoint.InformerOption{setpoint.OfKind(kind), setpoint.WithoutTypeMeta(),
 		setpoint.WithLabels(i.options.LabelSelector), setpoint.WithFields(i.options.FieldSelector)}
 	if namespaced {
@@ -168,6 +175,19 @@ func (i *Informer) begin(ctx context.Context) (*setpoint.Factory, setpoint.Share
 	}
 	i.current.Store(&informer)
 	return factory, informer
+}
+
+// newFactory returns the factory of the informer of the cache.
+func (i *Informer) newFactory(c *client.Client) *setpoint.Factory {
+	var options []setpoint.FactoryOption
+	if i.options.Budget != nil {
+		options = append(options, setpoint.WithBudget(i.options.Budget))
+	}
+	factory := setpoint.NewFactory(c, slog.New(logr.ToSlogHandler(i.logger())), options...)
+	if i.options.DetectMutation > 0 {
+		factory.DetectMutation(i.options.DetectMutation)
+	}
+	return factory
 }
 
 // awaitSync closes synced after the first list, or returns when the informer has ended without one. It

@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/tools/cache"
+
+	setpoint "github.com/setpoint-io/setpoint/cache"
 )
 
 // SharedInformerOption is an option of a factory. The options have the names and the meaning of
@@ -24,6 +26,8 @@ type settings struct {
 	resyncOf    map[metav1.Object]time.Duration
 	name        *cache.InformerName
 	keepManaged bool
+	budget      *setpoint.Budget
+	detect      time.Duration
 }
 
 // WithNamespace leaves out the objects of other namespaces.
@@ -56,6 +60,18 @@ func WithInformerName(name *cache.InformerName) SharedInformerOption {
 // WithManagedFields keeps metadata.managedFields, which are half of the size of many objects.
 func WithManagedFields() SharedInformerOption {
 	return func(s *settings) { s.keepManaged = true }
+}
+
+// WithDecodedBudget sets how many bytes of decoded objects the informers of the factory keep together
+// for their readers. Without this option it is cache.DefaultDecodedBudget of Setpoint.
+func WithDecodedBudget(bytes int64) SharedInformerOption {
+	return func(s *settings) { s.budget = setpoint.NewBudget(bytes) }
+}
+
+// WithMutationDetector makes the informers look for changes of shared objects:
+// see [Options.DetectMutation].
+func WithMutationDetector(period time.Duration) SharedInformerOption {
+	return func(s *settings) { s.detect = period }
 }
 
 // ofClientGo returns the options that client-go has.

@@ -43,7 +43,7 @@ type informerCache struct {
 
 var _ crcache.Cache = (*informerCache)(nil)
 
-func newInformerCache(config *rest.Config, o crcache.Options, s *settings) (*informerCache, error) {
+func newInformerCache(config *rest.Config, o crcache.Options, s *settings, e *extra) (*informerCache, error) {
 	options := []client.Option{client.WithScheme(o.Scheme)}
 	if o.HTTPClient.Transport != nil {
 		options = append(options, client.WithTransport(o.HTTPClient.Transport))
@@ -53,9 +53,12 @@ func newInformerCache(config *rest.Config, o crcache.Options, s *settings) (*inf
 		return nil, fmt.Errorf("making a cache: %w", err)
 	}
 	log := crlog.Log.WithName("cache")
+	factory := cache.NewFactory(c, slog.New(logr.ToSlogHandler(log)), e.factory...)
+	if e.detect > 0 {
+		factory.DetectMutation(e.detect)
+	}
 	return &informerCache{
-		options: o, settings: s, log: log,
-		factory: cache.NewFactory(c, slog.New(logr.ToSlogHandler(log))),
+		options: o, settings: s, log: log, factory: factory,
 		started: make(chan struct{}), ended: make(chan struct{}),
 		kinds: map[schema.GroupVersionKind]*kind{},
 	}, nil

@@ -21,6 +21,10 @@ import (
 // With the option NewInformer the informers are the program's own, and the cache around them is
 // that of controller-runtime.
 func NewCache(config *rest.Config, o crcache.Options) (crcache.Cache, error) {
+	return newCache(config, o, &extra{})
+}
+
+func newCache(config *rest.Config, o crcache.Options, e *extra) (crcache.Cache, error) {
 	if config == nil {
 		return nil, errors.New("making a cache: no configuration given")
 	}
@@ -35,7 +39,7 @@ func NewCache(config *rest.Config, o crcache.Options) (crcache.Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a cache: %w", err)
 	}
-	return newInformerCache(config, o, settings)
+	return newInformerCache(config, o, settings, e)
 }
 
 // withDefaults sets what the cache cannot do without.

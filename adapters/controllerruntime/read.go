@@ -22,6 +22,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/adapters/internal/decode"
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/internal/parallel"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -67,12 +68,12 @@ func (v *view) get(key crclient.ObjectKey, out crclient.Object, options []crclie
 // take returns the object of an item: one that readers share, or one of the caller's own with its
 // kind.
 func (v *view) take(item cache.Item[object.Object], share bool) (object.Object, error) {
-	o, shared, err := v.store.reader.Read(item, v.form)
-	if err != nil || share {
-		return o, err
+	if share {
+		return v.read(item)
 	}
-	if shared {
-		o = o.DeepCopyObject().(object.Object)
+	o, err := v.store.reader.Copy(item, v.form)
+	if err != nil {
+		return nil, err
 	}
 	o.GetObjectKind().SetGroupVersionKind(v.kind.gvk)
 	return o, nil
@@ -133,15 +134,40 @@ func (v *view) list(o *crclient.ListOptions) ([]runtime.Object, error) {
 		if err != nil {
 			return nil, err
 		}
+		var chosen []cache.Item[object.Object]
 		for _, item := range cache.Matching(items, o.LabelSelector) {
-			if o.Limit > 0 && int64(len(objects)) == o.Limit {
-				return objects, nil
+			if o.Limit > 0 && int64(len(objects)+len(chosen)) == o.Limit {
+				break
 			}
-			found, err := v.take(item, p.shared || isSet(o.UnsafeDisableDeepCopy))
-			if err != nil {
-				return nil, err
-			}
-			objects = append(objects, found)
+			chosen = append(chosen, item)
+		}
+		found, err := v.takeAll(chosen, p.shared || isSet(o.UnsafeDisableDeepCopy))
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, found...)
+	}
+	return objects, nil
+}
+
+// forCPU is for how many objects another CPU is worth its start.
+const forCPU = 16
+
+// takeAll returns the objects of items as take does. If they are many, all CPUs decode or copy them.
+func (v *view) takeAll(items []cache.Item[object.Object], share bool) ([]runtime.Object, error) {
+	objects := make([]runtime.Object, len(items))
+	if share && v.form == v.store.reader.Stored {
+		shared, err := cache.ObjectsOf(items)
+		for i, o := range shared {
+			objects[i] = o
+		}
+		return objects, err
+	}
+	errs := make([]error, len(items))
+	parallel.Each(len(items), forCPU, func(i int) { objects[i], errs[i] = v.take(items[i], share) })
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
 		}
 	}
 	return objects, nil

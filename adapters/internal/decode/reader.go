@@ -48,3 +48,12 @@ func (r *Reader) Read(item cache.Item[object.Object], view View) (o object.Objec
 	u, err := ToUnstructured(typed, r.Kind)
 	return u, false, err
 }
+
+// Copy returns the object of an item as one of the caller's own.
+func (r *Reader) Copy(item cache.Item[object.Object], view View) (object.Object, error) {
+	if view == r.Stored {
+		return item.Copy()
+	}
+	o, _, err := r.Read(item, view) // made for this call
+	return o, err
+}
