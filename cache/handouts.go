@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -68,14 +69,16 @@ type handouts struct {
 	kind string
 	log  *slog.Logger
 
-	mu    sync.Mutex
-	given map[*entry]*handout
-	order []*entry
+	mu         sync.Mutex
+	given      map[*entry]*handout
+	order      []*entry
+	delivering map[*entry][]string // names of the handlers that are being called with an entry
 }
 
 type handout struct {
-	object  object.Object
-	holders []string
+	object   object.Object
+	holders  []string
+	reported bool // that it was changed; later holders have not changed it
 }
 
 // How much is recorded: objects, and functions for each.
@@ -85,14 +88,19 @@ const (
 )
 
 func newHandouts(kind string, log *slog.Logger) *handouts {
-	return &handouts{kind: kind, log: log, given: map[*entry]*handout{}}
+	return &handouts{kind: kind, log: log, given: map[*entry]*handout{}, delivering: map[*entry][]string{}}
 }
 
 // note records that the caller of the package has got an object.
 func (h *handouts) note(e *entry, o object.Object) {
-	holder := caller()
+	holders := []string{caller()}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if holders[0] == "" {
+		// The goroutine is one of the cache. An adapter reads the object there, and calls the
+		// handler with it.
+		holders = h.delivering[e]
+	}
 	known := h.given[e]
 	if known == nil {
 		if len(h.order) >= handoutsMost {
@@ -103,40 +111,91 @@ func (h *handouts) note(e *entry, o object.Object) {
 		h.given[e] = known
 		h.order = append(h.order, e)
 	}
-	if len(known.holders) < holdersMost && !slices.Contains(known.holders, holder) {
-		known.holders = append(known.holders, holder)
+	for _, holder := range holders {
+		if len(known.holders) < holdersMost && !slices.Contains(known.holders, holder) {
+			known.holders = append(known.holders, holder)
+		}
 	}
 }
 
-// caller is the first function on the stack that is not of this package.
+// deliver records that a handler is being called, until the function is called that it returns.
+func (h *handouts) deliver(d *delta, handler string) (ended func()) {
+	if h == nil {
+		return func() {}
+	}
+	holder := fmt.Sprintf("the handler %q", handler)
+	entries := []*entry{d.old, d.new, d.last}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range entries {
+		if e != nil {
+			h.delivering[e] = append(h.delivering[e], holder)
+		}
+	}
+	return func() { h.delivered(entries, holder) }
+}
+
+func (h *handouts) delivered(entries []*entry, holder string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range entries {
+		if e == nil {
+			continue
+		}
+		h.delivering[e] = slices.DeleteFunc(h.delivering[e], func(name string) bool { return name == holder })
+		if len(h.delivering[e]) == 0 {
+			delete(h.delivering, e)
+		}
+	}
+}
+
+// caller is the first function on the stack that is not on the way from this package to the program.
+// It is empty if there is none.
 func caller() string {
-	var stack [32]uintptr
+	var stack [64]uintptr
 	frames := runtime.CallersFrames(stack[:runtime.Callers(2, stack[:])])
-	for {
-		frame, more := frames.Next()
-		if !strings.Contains(frame.Function, "setpoint/cache.") || strings.HasSuffix(frame.File, "_test.go") {
+	for more := true; more; {
+		var frame runtime.Frame
+		frame, more = frames.Next()
+		if frame.Function != "" && (!onTheWay(frame.Function) || strings.HasSuffix(frame.File, "_test.go")) {
 			return fmt.Sprintf("%s (%s:%d)", frame.Function, frame.File, frame.Line)
 		}
-		if !more {
-			return "an unknown caller"
-		}
 	}
+	return ""
 }
 
-// compare returns a line for each object that is not as it was, and forgets those.
+// onTheWay reports whether a function hands objects on: one of the cache, of an adapter, of the
+// library that the adapter serves, or one that begins a goroutine.
+func onTheWay(function string) bool {
+	for _, ours := range [...]string{"setpoint/cache.", "setpoint/adapters/", "setpoint/internal/parallel."} {
+		if strings.Contains(function, ours) {
+			return true
+		}
+	}
+	for _, others := range [...]string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "sync.", "runtime."} {
+		if strings.HasPrefix(function, others) {
+			return true
+		}
+	}
+	return false
+}
+
+// compare returns a line for each object that is not as it was, once.
 func (h *handouts) compare() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var lines []string
 	for e, given := range h.given {
+		if given.reported {
+			continue
+		}
 		fresh, err := e.decode()
 		if err != nil || equality.Semantic.DeepEqual(fresh, given.object) {
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("%s %s at resourceVersion %s; it was handed to %s",
-			h.kind, e.key(), e.at(), strings.Join(given.holders, ", ")))
-		delete(h.given, e)
-		h.order = slices.DeleteFunc(h.order, func(o *entry) bool { return o == e })
+			h.kind, e.key(), e.at(), cmp.Or(strings.Join(given.holders, ", "), "an unknown caller")))
+		given.reported = true
 	}
 	return lines
 }
