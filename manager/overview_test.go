@@ -43,7 +43,7 @@ func TestTheOverviewOfAManager(t *testing.T) {
 	}, controller.For(cache.Informer[*corev1.Pod](m)), controller.RateLimit(&workqueue.Exponential[object.Key]{Base: time.Hour}))); err != nil {
 		t.Fatal(err)
 	}
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("below " + r.URL.Path)) })
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("below " + r.URL.Path)) }) //nolint:gosec // text of a test
 	if err := m.HandleBelow("/own", "of a test", handler); err != nil {
 		t.Fatal(err)
 	}
