@@ -76,7 +76,7 @@ func TestAUserSeesWhatTheUserMayGet(t *testing.T) {
 	}
 }
 
-// A view is sent when it is opened. Two streams of one view at a time cost one computation.
+// A view is sent when it is opened.
 func TestAViewIsSentLive(t *testing.T) {
 	s := rollout(t)
 	s.overview = allWell()
