@@ -20,11 +20,11 @@ func (t *teller) gone() string {
 	for i := range t.facts.Runs {
 		run := &t.facts.Runs[i].Run
 		if slices.ContainsFunc(run.Writes, t.deletes) {
-			text += fmt.Sprintf(": %s deleted it at %s", run.Controller, clock(run.Began))
-			if why := t.whyDeleted(run); why != "" {
-				text += ", because " + why
+			why := t.whyDeleted(run)
+			if why != "" {
+				why = ", because " + why
 			}
-			return text
+			return fmt.Sprintf("%s: %s deleted it at %s%s", text, run.Controller, clock(run.Began), why)
 		}
 	}
 	for i := range t.facts.Runs {
