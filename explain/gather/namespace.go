@@ -37,7 +37,7 @@ const (
 
 // Changed collects the facts about what changed in a namespace since a time. An empty namespace stands for all. kinds
 // are those that the server serves: of those that can be listed and watched, the metadata of the first 500 objects of
-// each is read.
+// each is read. The Namespace itself is read too.
 func (g Gatherer) Changed(ctx context.Context, kinds []client.Served, namespace string, since time.Time) explain.NamespaceFacts {
 	facts := explain.NamespaceFacts{Now: time.Now(), Since: since, Namespace: namespace}
 	q := runs.Query{Namespace: namespace, Wrote: true, Since: since.Add(-earlier), Limit: mostChangedRuns}
@@ -62,6 +62,13 @@ func (g Gatherer) Changed(ctx context.Context, kinds []client.Served, namespace 
 	lists := g.listEach(ctx, kinds, func(ctx context.Context, r object.Resource) ([]map[string]any, bool, error) {
 		return g.listMetadata(ctx, r, namespace)
 	})
+	if namespace != "" {
+		if itself, err := g.namespaceItself(ctx, namespace); err == nil {
+			lists.objects = append(lists.objects, itself)
+		} else if !apierrors.IsNotFound(err) {
+			facts.Unread = append(facts.Unread, "who changed the Namespace itself: "+err.Error())
+		}
+	}
 	facts.Objects = changedObjects(lists.objects, facts.Runs, since)
 	facts.Unread = append(facts.Unread, lists.unread("authors of changes", "authors of changes")...)
 	return facts
@@ -155,6 +162,22 @@ const metadataAlone = "application/json;as=PartialObjectMetadataList;g=meta.k8s.
 // listMetadata returns the metadata of the first objects of a kind, and whether there are more.
 func (g Gatherer) listMetadata(ctx context.Context, r object.Resource, namespace string) (items []map[string]any, more bool, err error) {
 	return page(ctx, g.Client.Request(http.MethodGet).Resource(r).Namespace(namespace).Param("limit", fmt.Sprint(mostListed)).Accept(metadataAlone), r)
+}
+
+// namespaces is the kind of namespaces. Every server serves it.
+var namespaces = object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"}
+
+// namespaceItself returns the metadata of a Namespace. It is no object in a namespace, so the lists do not have it.
+func (g Gatherer) namespaceItself(ctx context.Context, name string) (explain.Known, error) {
+	answer, err := g.Client.Request(http.MethodGet).Resource(namespaces).Name(name).Accept("application/json").Do(ctx)
+	if err != nil {
+		return explain.Known{}, err
+	}
+	var state map[string]any
+	if err := json.Unmarshal(answer.Body, &state); err != nil {
+		return explain.Known{}, fmt.Errorf("decoding the Namespace %s: %w", name, err)
+	}
+	return explain.Known{Object: identify(namespaces, state), State: state}, nil
 }
 
 // page decodes one page of a list.

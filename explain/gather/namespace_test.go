@@ -71,6 +71,33 @@ func TestTheFactsOfANamespace(t *testing.T) {
 	}
 }
 
+// The Namespace itself is among the objects of its view: its managedFields have the author of its creation.
+func TestTheFactsOfANamespaceHaveTheNamespaceItself(t *testing.T) {
+	api := fakeapi.New()
+	server := api.Serve(object.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"})
+	api.Serve(kind("events", "Event").Resource)
+	when := metav1.NewTime(noon)
+	for _, name := range []string{"shop", "other"} {
+		if err := server.Put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, ManagedFields: []metav1.ManagedFieldsEntry{{
+			Manager: "kubectl-create", Operation: metav1.ManagedFieldsOperationUpdate, Time: &when, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`),
+		}}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gather.Gatherer{Client: c, Record: gather.Local(recordOfWeb(t))}
+	facts := g.Changed(t.Context(), nil, "shop", noon.Add(-time.Minute))
+	if len(facts.Objects) != 1 || facts.Objects[0].Object.String() != "Namespace shop" {
+		t.Errorf("the objects are %+v, want the Namespace shop", facts.Objects)
+	}
+	if facts = g.Changed(t.Context(), nil, "gone", noon.Add(-time.Minute)); len(facts.Objects) != 0 || len(facts.Unread) != 0 {
+		t.Errorf("of a Namespace that does not exist there are %+v, and %q is not read", facts.Objects, facts.Unread)
+	}
+}
+
 // Without a record the facts of the cluster remain.
 func TestTheFactsOfANamespaceWithoutARecord(t *testing.T) {
 	secrets := kind("secrets", "Secret")
