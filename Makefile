@@ -105,6 +105,11 @@ up: build ## build, then start control plane, nodes and manager, and stay until 
 pictures: build kubectl ## draw docs/pictures anew, from real runs of setpoint up and setpoint watch (on Linux)
 	@go run ./hack/pictures -out docs/pictures -setpoint $(BIN)/setpoint -kubectl $(KUBECTL)
 
+.PHONY: page-pictures
+page-pictures: build kubectl ## take the pictures of the page anew, in a real Chromium and a cluster of setpoint up
+	@cd browser && go build -o $(BIN)/page-pictures ./pictures
+	@$(BIN)/setpoint up --nodes 2 -- $(BIN)/page-pictures -out docs/pictures -setpoint $(BIN)/setpoint -kubectl $(KUBECTL)
+
 .PHONY: gates
 gates: ## write the table of the feature gates of Kubernetes anew (downloads four versions)
 	go run ./hack/gates

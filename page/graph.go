@@ -31,14 +31,17 @@ type edge struct{ X1, X2, Y int }
 
 // Sizes of the drawing, in units of CSS pixels.
 const (
-	nodeWidth  = 184
+	nodeWidth  = 208
 	nodeHeight = 72
 	nodeGap    = 36
 	nodeInset  = 10
 )
 
-// mostNodeText is how many characters fit on a line of a node.
-const mostNodeText = 23
+// How many characters fit on a line of a node, in a wide font. Those of the actor are bold.
+const (
+	mostActorText = 23
+	mostNodeText  = 26
+)
 
 // graphOf draws a chain; nil if there is none.
 func graphOf(chain []step) *graph {
@@ -54,7 +57,7 @@ func graphOf(chain []step) *graph {
 		}
 		g.Nodes = append(g.Nodes, node{
 			X: x, Y: 1, Width: nodeWidth, Height: nodeHeight, TextX: x + nodeInset, ActorY: 23, TextY: 43, TimeY: 62,
-			Actor: cut(plain(actor)), Text: cut(plain(s.Text)), Time: s.At.Local().Format(time.TimeOnly),
+			Actor: cut(plain(actor), mostActorText), Text: cut(plain(s.Text), mostNodeText), Time: s.At.Local().Format(time.TimeOnly),
 			Whole: plain(actor + ": " + s.Text), Link: s.Link, First: i == 0,
 		})
 		if i > 0 {
@@ -64,10 +67,10 @@ func graphOf(chain []step) *graph {
 	return g
 }
 
-// cut shortens a text to what fits on a line of a node.
-func cut(text string) string {
-	if utf8.RuneCountInString(text) <= mostNodeText {
+// cut shortens a text to so many characters.
+func cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
-	return string([]rune(text)[:mostNodeText-1]) + "…"
+	return string([]rune(text)[:most-1]) + "…"
 }

@@ -5,6 +5,7 @@ package houserules_test
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,6 +166,39 @@ func TestProgramsAreFound(t *testing.T) {
 	}
 	if len(found) != 2 || !strings.HasPrefix(found[0], "large: ") || !strings.HasPrefix(found[1], "small: ") {
 		t.Errorf("found %q, want the large one and the small one", found)
+	}
+}
+
+// Pictures of the page are the only binary files: PNG, small, and in their folder.
+func TestPicturesAreSmallAndInTheirFolder(t *testing.T) {
+	const png = "\x89PNG\r\n\x1a\n\x00"
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "docs/pictures"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		"docs/pictures/fine.png":    png,
+		"docs/pictures/large.png":   png + strings.Repeat("x", 300<<10),
+		"docs/pictures/program.png": "\x7fELF\x00",
+		"docs/pictures/tool":        png,
+		"elsewhere.png":             png,
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := houserules.Binaries(dir, slices.Sorted(maps.Keys(files)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused []string
+	for _, line := range found {
+		file, _, _ := strings.Cut(line, ":")
+		refused = append(refused, file)
+	}
+	if want := []string{"docs/pictures/large.png", "docs/pictures/program.png", "docs/pictures/tool", "elsewhere.png"}; !slices.Equal(refused, want) {
+		t.Errorf("refused are %q, want %q", found, want)
 	}
 }
 
