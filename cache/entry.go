@@ -187,6 +187,12 @@ func (e *entry) same(uid, version []byte) bool {
 	return string(e.at()) == string(version) && e.identified(uid)
 }
 
+// generation is the first of the numbers.
+func (e *entry) generation() int64 {
+	n, _ := binary.Varint(bytesOf(e.numbersText()))
+	return n
+}
+
 func (e *entry) meta() object.Meta {
 	m := object.Meta{
 		Key:             e.key(),

@@ -64,4 +64,4 @@ func (e *Event[T]) Item() Item[T] {
 }
 
 // Key returns the object's key.
-func (e *Event[T]) Key() object.Key { return e.Item().Meta().Key }
+func (e *Event[T]) Key() object.Key { return e.Item().Key() }

@@ -144,7 +144,7 @@ func versionBefore[T object.Object](e cache.Event[T]) string {
 	if !e.Old.Exists() || !e.New.Exists() {
 		return ""
 	}
-	return string(e.Old.Meta().Version)
+	return string(e.Old.Version())
 }
 
 // source finds the keys of events, one event at a time.

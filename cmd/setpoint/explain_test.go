@@ -57,7 +57,7 @@ func TestExplain(t *testing.T) {
 			own := filepath.Join(e.WorkDir, "kubeconfig")
 			text, err := os.ReadFile(cluster.Kubeconfig)
 			if err == nil {
-				err = os.WriteFile(own, text, 0o600)
+				err = os.WriteFile(own, text, 0o600) //nolint:gosec // in the folder of the script
 			}
 			e.Setenv("KUBECONFIG", own)
 			e.Setenv("KUBECACHEDIR", cache)
@@ -81,7 +81,7 @@ func startManager(t *testing.T, cluster *controlplanetest.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manager := exec.Command("setpoint", "manager", "--kubeconfig", cluster.Kubeconfig, "--secure-port", freePort(t), //nolint:noctx // it ends by SIGTERM
+	manager := exec.Command("setpoint", "manager", "--kubeconfig", cluster.Kubeconfig, "--secure-port", freePort(t),
 		"--use-service-account-credentials", "--node-monitor-grace-period=20s", "--node-monitor-period=1s", "--horizontal-pod-autoscaler-sync-period=2s")
 	manager.Stdout, manager.Stderr = log, log
 	if err := manager.Start(); err != nil {

@@ -20,13 +20,13 @@ func GenerationChanged[T object.Object](e cache.Event[T]) bool {
 	if e.Kind != cache.Updated {
 		return true
 	}
-	was, now := e.Old.Meta(), e.New.Meta()
-	return now.Generation == 0 || was.Generation != now.Generation || was.Deleting() != now.Deleting()
+	now := e.New.Generation()
+	return now == 0 || e.Old.Generation() != now || e.Old.Deleting() != e.New.Deleting()
 }
 
 // LabelsChanged chooses the updates that change labels.
 func LabelsChanged[T object.Object](e cache.Event[T]) bool {
-	return e.Kind != cache.Updated || e.Old.Meta().Labels != e.New.Meta().Labels
+	return e.Kind != cache.Updated || e.Old.Labels() != e.New.Labels()
 }
 
 // AnnotationsChanged chooses the updates that change annotations. It does not decode the rest
@@ -62,7 +62,7 @@ func Selected[T object.Object](selector labels.Selector) controller.Predicate[T]
 	if selector == nil {
 		selector = labels.Everything()
 	}
-	matches := func(i cache.Item[T]) bool { return i.Exists() && selector.Matches(i.Meta().Labels) }
+	matches := func(i cache.Item[T]) bool { return i.Exists() && selector.Matches(i.Labels()) }
 	return func(e cache.Event[T]) bool { return matches(e.New) || matches(e.Old) }
 }
 

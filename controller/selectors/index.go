@@ -36,7 +36,7 @@ func NewIndex[S object.Object](informer cache.SharedInformer[S], selector func(S
 		if err != nil {
 			return nil, err
 		}
-		return places(item.Meta().Namespace, s), nil
+		return places(item.Key().Namespace, s), nil
 	})
 	return x
 }

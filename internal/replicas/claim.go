@@ -84,7 +84,7 @@ func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod]
 func seq(items []cache.Item[*corev1.Pod]) iter.Seq2[object.Key, cache.Item[*corev1.Pod]] {
 	return func(yield func(object.Key, cache.Item[*corev1.Pod]) bool) {
 		for _, item := range items {
-			if !yield(item.Meta().Key, item) {
+			if !yield(item.Key(), item) {
 				return
 			}
 		}

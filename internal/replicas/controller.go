@@ -132,7 +132,7 @@ func siblings[T object.Object](snapshot cache.Snapshot[T], item cache.Item[T]) [
 	}
 	var uids []types.UID
 	for key, sibling := range snapshot.ControlledBy(owner.UID) {
-		if key.Namespace == item.Meta().Namespace {
+		if key.Namespace == item.Key().Namespace {
 			uids = append(uids, sibling.Meta().UID)
 		}
 	}

@@ -56,7 +56,7 @@ func matters(e cache.Event[*corev1.Pod]) bool {
 	if e.New.Meta().Controller() == nil {
 		return false
 	}
-	if e.Old.Meta().Deleting() != e.New.Meta().Deleting() {
+	if e.Old.Deleting() != e.New.Deleting() {
 		return true
 	}
 	before, err := e.Old.Object()

@@ -29,7 +29,7 @@ func (s *Selection) Wakes(pod cache.Item[*corev1.Pod], add func(object.Key)) {
 func (s *Selection) Matters(e cache.Event[*corev1.Pod]) bool {
 	before := s.selectingState(e.Old)
 	now := before
-	if !e.Old.Exists() || !e.New.Exists() || e.Old.Meta().Labels != e.New.Meta().Labels {
+	if !e.Old.Exists() || !e.New.Exists() || e.Old.Labels() != e.New.Labels() {
 		now = s.selectingState(e.New)
 	}
 	if len(before) == 0 && len(now) == 0 {

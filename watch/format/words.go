@@ -149,8 +149,8 @@ func (w *wording) last() []string {
 	return said
 }
 
-// phase returns the phase of a Pod that is gone. The containers of a Pod that is deleted are told to
-// end, and then it is Failed or Succeeded for a moment: until then it was Running, or Pending if no
+// phase returns the phase of a Pod that is gone. The containers of a Pod that is deleted are stopped,
+// and then it is Failed or Succeeded for a moment: until then it was Running, or Pending if no
 // container had started.
 func (w *wording) phase() string {
 	o := w.object
@@ -159,12 +159,16 @@ func (w *wording) phase() string {
 	if phase != "Failed" && phase != "Succeeded" || o.Text("status", "reason") != "" || err != nil {
 		return phase
 	}
+	// Containers that restart always are at an end only because the Pod was deleted. Of others, the
+	// time tells: but the last request, with a grace period of 0, moves the time of the deletion.
+	// Source: k8s.io/apiserver/pkg/registry/rest, BeforeDelete.
+	restarts := o.Text("spec", "restartPolicy") == "Always"
 	asked := until.Add(-time.Duration(o.Number(0, "metadata", "deletionGracePeriodSeconds")) * time.Second)
 	statuses := o.List("status", "containerStatuses")
 	before := "Pending"
 	for _, c := range statuses {
 		finished, err := time.Parse(time.RFC3339, c.Text("state", "terminated", "finishedAt"))
-		if err != nil || finished.Before(asked) {
+		if !restarts && (err != nil || finished.Before(asked)) {
 			return phase
 		}
 		if c.Text("state", "terminated", "startedAt") != "" {

@@ -85,6 +85,10 @@ func TestWords(t *testing.T) {
 			e.Old = obj{"metadata": obj{"deletionTimestamp": "2026-03-04T15:04:04Z", "deletionGracePeriodSeconds": int64(0)}, "spec": obj{"nodeName": "node-1"},
 				"status": obj{"phase": "Failed", "containerStatuses": list(obj{"state": obj{"terminated": obj{"exitCode": int64(143), "startedAt": "2026-03-04T12:00:00Z", "finishedAt": "2026-03-04T15:04:04Z"}}})}}
 		}), "was Running on node-1"},
+		"a healthy Pod that ended a second before it was removed": {with(an(event.Deleted, pods, "n/x"), func(e *event.Event) {
+			e.Old = obj{"metadata": obj{"deletionTimestamp": "2026-03-04T15:04:06Z", "deletionGracePeriodSeconds": int64(0)}, "spec": obj{"nodeName": "node-1", "restartPolicy": "Always"},
+				"status": obj{"phase": "Failed", "containerStatuses": list(obj{"state": obj{"terminated": obj{"exitCode": int64(143), "startedAt": "2026-03-04T12:00:00Z", "finishedAt": "2026-03-04T15:04:05Z"}}})}}
+		}), "was Running on node-1"},
 		"a Pod that is gone and never ran": {with(an(event.Deleted, pods, "n/x"), func(e *event.Event) {
 			e.Old = obj{"metadata": obj{"deletionTimestamp": "2026-03-04T15:04:04Z", "deletionGracePeriodSeconds": int64(0)},
 				"status": obj{"phase": "Failed", "containerStatuses": list(obj{"state": obj{"terminated": obj{"exitCode": int64(137), "reason": "ContainerStatusUnknown", "startedAt": nil, "finishedAt": "2026-03-04T15:04:04Z"}}})}}

@@ -124,7 +124,7 @@ func (k *PerNode[T]) complete() bool {
 func IsSimulated(node *corev1.Node) bool { return node.Labels[nodes.ManagedLabel] == "true" }
 
 // reconcile brings the object of one Node to its desired state.
-func (k *PerNode[T]) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+func (k *PerNode[T]) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) { //nolint:unparam // the signature of a reconciler
 	node, err := k.nodes.Get(req.Key)
 	switch {
 	case apierrors.IsNotFound(err):
