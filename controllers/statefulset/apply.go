@@ -40,7 +40,11 @@ func (r *reconciler) carryOut(ctx context.Context, set *appsv1.StatefulSet, p *p
 	}
 	deleted, err = r.writer.DeleteUnchanged(ctx, owner, p.broken)
 	done.kept = slices.Contains(deleted, false)
-	if done.note(p.broken, deleted); err != nil {
+	done.note(p.broken, deleted)
+	if pod := p.neverReady; pod != nil && done.gone[pod.UID] {
+		r.recorder.Normal(set, replacingNeverReady, deciding, "Pod %s has never been ready and has an old template; the rollout replaces it", pod.Name)
+	}
+	if err != nil {
 		return done, err
 	}
 	deleted, err = r.writer.Delete(ctx, owner, p.delete)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -106,6 +107,36 @@ func TestARollbackReplacesThePodThatWasNeverReady(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The Event that a rollout replaces a Pod that was never ready is false if the Pod becomes ready
+// before its delete arrives.
+func TestAPodThatBecomesReadyBeforeItsDeleteHasNoEventThatItNeverWas(t *testing.T) {
+	bubble(t, func(c *cluster) {
+		c.create(web(3))
+		c.settle()
+		c.change(image("bad:1"))
+		c.settle()
+		c.want("with a bad image", "web-0 web:2, web-1 web:2, web-2 bad:1 not ready")
+		var once sync.Once
+		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb != "delete" {
+				return nil
+			}
+			once.Do(func() {
+				if err := fakeapi.Change(c.pods, q.Key, readySince(time.Now())); err != nil {
+					t.Error(err)
+				}
+			})
+			return nil
+		})
+		c.change(image("web:2"))
+		c.settle()
+		c.want("after the rollback", "web-0 web:2, web-1 web:2, web-2 web:2")
+		if notes := c.notes(replacingNeverReady); len(notes) != 0 {
+			t.Errorf("the Events say %q of a Pod that was ready", notes)
+		}
+	})
 }
 
 func TestAFirstTemplateThatIsBadCanBeMended(t *testing.T) {

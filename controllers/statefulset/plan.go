@@ -54,6 +54,10 @@ type plan struct {
 	broken  []*corev1.Pod // for a rollout: Pods that are not available, unless they have changed since
 	delete  []*corev1.Pod // for a smaller size, or for a rollout
 
+	// neverReady is the Pod of broken for which the order waits. It is nil if there is none. Its
+	// deletion has an Event.
+	neverReady *corev1.Pod
+
 	status  appsv1.StatefulSetStatus // without counts of Pods
 	after   time.Duration            // when to look again; 0 is when something changes
 	events  events.List

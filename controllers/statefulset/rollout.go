@@ -123,8 +123,7 @@ func (p *planner) replaceNeverReady(pod *corev1.Pod) bool {
 		p.wake(left)
 		return true
 	}
-	p.events.Normal(replacingNeverReady, deciding, "Pod %s has never been ready and has an old template; the rollout replaces it", pod.Name)
-	p.broken = append(p.broken, pod)
+	p.broken, p.neverReady = append(p.broken, pod), pod
 	return true
 }
 
