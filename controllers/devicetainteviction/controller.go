@@ -18,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/devices"
+	"github.com/setpoint-io/setpoint/internal/eviction"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -46,15 +47,17 @@ func Rights() []rbacv1.PolicyRule {
 	}
 }
 
-// New returns the controller, built on h, which runs it.
+// New returns the controller, built on h, which runs it. It is a prometheus.Collector as well.
 func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
+	metrics := &controllers.Metrics{}
 	r := &reconciler{
-		pods:     cache.Informer[*corev1.Pod](h).With(client.MetadataAnswer()),
-		world:    newWorld(h, o.NoRules),
-		recorder: h.Recorder(Name),
+		pods:      cache.Informer[*corev1.Pod](h).With(client.MetadataAnswer()),
+		world:     newWorld(h, o.NoRules),
+		recorder:  h.Recorder(Name),
+		deletions: eviction.DeletionsOf(metrics, "device_taint_eviction_controller"),
 	}
 	r.users = devices.UsersOf(r.pods)
 	pods := controller.New(Name, r.reconcilePod,
@@ -64,7 +67,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		controller.Workers(o.Workers),
 	)
 	if o.NoRules {
-		return pods, nil
+		return metrics.Of(pods), nil
 	}
 	pods.Feed("devicetaintrules", r.feedRules)
 	rules := controller.New(Name+"-rules", r.reconcileRule,
@@ -73,7 +76,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		controller.Workers(o.Workers),
 	)
 	r.updateRule = func(rule object.Key) { rules.Queue().AddAfter(rule, statusPeriod) }
-	return controller.Join(Name, pods, rules), nil
+	return metrics.Of(controller.Join(Name, pods, rules)), nil
 }
 
 type reconciler struct {
@@ -83,6 +86,8 @@ type reconciler struct {
 	recorder *events.Recorder
 	planned  planned
 	evicted  evicted
+
+	deletions *eviction.Deletions
 	// updateRule has the status of a rule computed again, some time later. It is nil without rules.
 	updateRule func(rule object.Key)
 }

@@ -6,10 +6,12 @@ package devicetainteviction
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -387,6 +389,46 @@ func TestAnEvictionThatFailsIsRepeated(t *testing.T) {
 			t.Errorf("the Events say %q", notes)
 		}
 	})
+}
+
+func TestPodsThatWereEvictedAreCounted(t *testing.T) {
+	for name, noRules := range map[string]bool{"with rules": false, "without rules": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t)
+				c.addSlice("s", 1, noExecute("broken"))
+				var refuses atomic.Bool
+				refuses.Store(true)
+				c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+					if q.Verb == "delete" && refuses.Load() {
+						return fakeapi.Forbidden("pods")
+					}
+					return nil
+				})
+				c.addPod("a", "d0")
+				c.addPod("other-device", "d1")
+				c.addPod("later", "d0", forSeconds(600))
+				o := Defaults()
+				o.NoRules = noRules
+				var metrics prometheus.Collector
+				managertest.Run(t, c.api.Config(), managertest.MakingMetrics(New, o, &metrics))
+				want := func(when string, n float64) {
+					t.Helper()
+					series := managertest.Series(t, metrics)
+					for _, name := range []string{"device_taint_eviction_controller_pod_deletions_total", "device_taint_eviction_controller_pod_deletion_duration_seconds"} {
+						if got, has := series[name]; got != n || !has {
+							t.Errorf("%s %s is %v, want %v", when, name, got, n)
+						}
+					}
+				}
+				synctest.Wait()
+				want("while deletes are refused", 0)
+				refuses.Store(false)
+				pass(time.Hour)
+				want("at the end", 2)
+			})
+		})
+	}
 }
 
 func TestASliceWithoutTaintsStartsNoRun(t *testing.T) {

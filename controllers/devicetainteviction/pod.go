@@ -84,6 +84,7 @@ func (r *reconciler) evict(ctx context.Context, pod *corev1.Pod, d verdict) erro
 	}
 	r.planned.forget(object.KeyOf(pod))
 	if done {
+		r.deletions.Add(d.when)
 		r.recorder.Normal(pod, eventReason, "Evict", "Marking for deletion")
 		for _, rule := range d.rules {
 			r.evicted.count(rule.uid)

@@ -5,6 +5,7 @@ package podgc
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -356,4 +358,38 @@ func keeping(n int) Options {
 	o := Defaults()
 	o.TerminatedPodThreshold = n
 	return o
+}
+
+func TestRemovalsAreCountedByNamespaceAndReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add(newNode("up", corev1.ConditionTrue), newNode("out", corev1.ConditionFalse, corev1.TaintNodeOutOfService))
+		c.add(
+			newPod("ended-1", "up", inPhase(corev1.PodSucceeded)), newPod("ended-2", "up", inPhase(corev1.PodSucceeded)), newPod("runs", "up"),
+			newPod("orphan", "lost"), newPod("unscheduled", "", deletedWith(30)), newPod("out-of-service", "out", deletedWith(30)),
+			newPod("halfway", "up", deletedWith(0)),
+		)
+		var refused atomic.Bool
+		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "delete" && q.Key.Name == "ended-1" && refused.CompareAndSwap(false, true) {
+				return fakeapi.Forbidden("pods")
+			}
+			return nil
+		})
+		var metrics prometheus.Collector
+		managertest.Run(t, c.config(), managertest.MakingMetrics(New, keeping(1), &metrics))
+		pass(time.Hour)
+		c.want("at the end", "ended-2", "runs")
+		const attempts = `pod_gc_collector_force_delete_pods_total{namespace="shop",reason=%q}`
+		want := map[string]float64{
+			fmt.Sprintf(attempts, "terminated"):                                                    2,
+			fmt.Sprintf(attempts, "orphaned"):                                                      1,
+			fmt.Sprintf(attempts, "unscheduled"):                                                   1,
+			fmt.Sprintf(attempts, "out-of-service"):                                                1,
+			`pod_gc_collector_force_delete_pod_errors_total{namespace="shop",reason="terminated"}`: 1,
+		}
+		if got := managertest.Series(t, metrics); !maps.Equal(got, want) {
+			t.Errorf("the series are %v, want %v", got, want)
+		}
+	})
 }

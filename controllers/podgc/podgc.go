@@ -75,6 +75,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		nodes:      cache.Informer[*corev1.Node](h),
 		log:        h.Logger().With("controller", Name),
 		quarantine: quarantine{time: o.Quarantine},
+		removals:   newRemovals(),
 	}
 	r.onNode = cache.TextIndex(r.pods, wire.NodeName)
 	r.states, r.outOfService = cache.NewIndex(r.pods, stateOf), cache.NewIndex(r.nodes, whetherOutOfService)
@@ -88,7 +89,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	}
 	look := controller.NewKeyed(Name+"-look", r.look, controller.Reads(r.pods), controller.Reads(r.nodes))
 	look.Periodically(o.Period, allPods{})
-	return controller.Join(Name, pods, look), nil
+	return r.removals.Of(controller.Join(Name, pods, look)), nil
 }
 
 // phase is where a Pod says in which phase it is.
@@ -143,6 +144,7 @@ type reconciler struct {
 	attend func(object.Key) // requests a run of a Pod
 
 	quarantine quarantine // the look's own; it runs once at a time
+	removals   *removals
 
 	mu      sync.Mutex
 	surplus map[types.UID]bool // Pods that have ended, chosen by the last look
@@ -165,7 +167,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if holds, err := r.confirm(ctx, pod, v, why); err != nil || !holds {
 		return controller.Result{}, err
 	}
-	return controller.Result{}, r.remove(ctx, pod, why)
+	err = r.remove(ctx, pod, why)
+	r.removals.add(pod, why, err)
+	return controller.Result{}, err
 }
 
 // look finds the Pods that may have to go.

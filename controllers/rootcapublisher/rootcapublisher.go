@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -56,26 +57,28 @@ func Rights() []rbacv1.PolicyRule {
 	}
 }
 
-// New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+// New returns the controller, built on h, which runs it. It is a prometheus.Collector as well.
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	if len(o.RootCA) == 0 {
 		return nil, fmt.Errorf("making %s: %w", Name, errNoCertificates)
 	}
+	metrics := &controllers.Metrics{}
 	r := &reconciler{
 		namespaces: cache.Informer[*corev1.Namespace](h),
 		configMaps: cache.Informer[*corev1.ConfigMap](h,
 			cache.WithFields(fields.OneTermEqualSelector(metav1.ObjectNameField, configMap).String())).
 			With(client.MetadataAnswer()),
-		data: map[string]string{certificatesKey: string(o.RootCA)},
+		data:  map[string]string{certificatesKey: string(o.RootCA)},
+		syncs: metrics.Syncs("root_ca_cert_publisher", "the certificates of the API server"),
 	}
-	return controller.New(Name, r.reconcile,
+	return metrics.Of(controller.New(Name, r.reconcile,
 		controller.For(r.namespaces, predicate.Stays),
 		controller.Watches(r.configMaps, namespaceOf, notAdded),
 		controller.Workers(o.Workers),
-	), nil
+	)), nil
 }
 
 var errNoCertificates = errors.New("there are no certificates to publish; give those that the API server's is signed by")
@@ -93,32 +96,41 @@ type reconciler struct {
 	namespaces cache.SharedInformer[*corev1.Namespace]
 	configMaps cache.SharedInformer[*corev1.ConfigMap]
 	data       map[string]string
+	syncs      *controllers.Syncs
 }
 
-// reconcile makes the ConfigMap of an active namespace, or makes it right.
+// reconcile publishes the certificates in one namespace, and counts the run.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
-	namespace, err := r.namespaces.Get(req.Key)
+	began := time.Now()
+	err := r.publish(ctx, req.Key)
+	r.syncs.Add(time.Since(began), err)
+	return controller.Result{}, err
+}
+
+// publish makes the ConfigMap of an active namespace, or makes it right.
+func (r *reconciler) publish(ctx context.Context, of object.Key) error {
+	namespace, err := r.namespaces.Get(of)
 	if apierrors.IsNotFound(err) {
-		return controller.Result{}, nil
+		return nil
 	}
 	if err != nil {
-		return controller.Result{}, err
+		return err
 	}
 	if namespace.DeletionTimestamp != nil || namespace.Status.Phase != corev1.NamespaceActive {
-		return controller.Result{}, nil
+		return nil
 	}
 	key := object.Key{Namespace: namespace.Name, Name: configMap}
 	present, err := r.configMaps.Get(key)
 	if apierrors.IsNotFound(err) {
-		return controller.Result{}, r.create(ctx, key)
+		return r.create(ctx, key)
 	}
 	if err != nil {
-		return controller.Result{}, err
+		return err
 	}
 	if r.right(present) {
-		return controller.Result{}, nil
+		return nil
 	}
-	return controller.Result{}, r.mend(ctx, present)
+	return r.mend(ctx, present)
 }
 
 // right reports whether there is nothing to change about a ConfigMap.

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -159,6 +160,40 @@ func TestAPodGoesWhenItsTimeIsUpAndNotBefore(t *testing.T) {
 		if said := c.said(); !slices.Equal(said, want) {
 			t.Errorf("the events say %q, want %q", said, want)
 		}
+	})
+}
+
+func TestPodsThatWereEvictedAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.addNode("n1", taint("gone"))
+		c.addPod("at-once", "n1")
+		c.addPod("for-ever", "n1", tolerate("gone", forever))
+		c.addPod("minute", "n1", tolerate("gone", 60))
+		var refuses atomic.Bool
+		refuses.Store(true)
+		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "delete" && refuses.Load() {
+				return fakeapi.Forbidden("pods")
+			}
+			return nil
+		})
+		var metrics prometheus.Collector
+		managertest.Run(t, c.pods.Config(), managertest.MakingMetrics(New, Defaults(), &metrics))
+		want := func(when string, n float64) {
+			t.Helper()
+			series := managertest.Series(t, metrics)
+			for _, name := range []string{"taint_eviction_controller_pod_deletions_total", "taint_eviction_controller_pod_deletion_duration_seconds"} {
+				if got, has := series[name]; got != n || !has {
+					t.Errorf("%s %s is %v, want %v", when, name, got, n)
+				}
+			}
+		}
+		synctest.Wait()
+		want("while deletes are refused", 0)
+		refuses.Store(false)
+		pass(time.Hour)
+		want("at the end", 2)
 	})
 }
 
@@ -332,9 +367,12 @@ func TestWithoutATaintPodsStartNoRun(t *testing.T) {
 		c.addNode("n1", corev1.Taint{Key: "busy", Effect: corev1.TaintEffectNoSchedule})
 		c.addNode("n2")
 		var made *controller.Controller
-		managertest.Run(t, c.pods.Config(), func(mgr *manager.Manager) (_ manager.Runnable, err error) {
-			made, err = New(mgr, Defaults())
-			return made, err
+		managertest.Run(t, c.pods.Config(), func(mgr *manager.Manager) (manager.Runnable, error) {
+			c, err := New(mgr, Defaults())
+			if err == nil {
+				made = c.(interface{ Loops() []controller.Loop }).Loops()[0].(*controller.Controller)
+			}
+			return c, err
 		})
 		for i := range 10 {
 			c.addPod(fmt.Sprintf("web-%d", i), "n1")

@@ -42,15 +42,17 @@ type Options struct {
 	Workers int
 }
 
-// New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+// New returns the controller, built on h, which runs it. It is a prometheus.Collector as well.
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
+	metrics := &controllers.Metrics{}
 	r := &reconciler{
-		pods:   cache.Informer[*corev1.Pod](h).With(client.MetadataAnswer()),
-		nodes:  cache.Informer[*corev1.Node](h),
-		events: h.Recorder(Name),
+		pods:      cache.Informer[*corev1.Pod](h).With(client.MetadataAnswer()),
+		nodes:     cache.Informer[*corev1.Node](h),
+		events:    h.Recorder(Name),
+		deletions: eviction.DeletionsOf(metrics, "taint_eviction_controller"),
 	}
 	r.onNode = cache.TextIndex(r.pods, wire.NodeName)
 	r.tainted = cache.NewIndex(r.nodes, func(item cache.Item[*corev1.Node]) ([]string, error) {
@@ -60,11 +62,11 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		}
 		return []string{""}, nil
 	})
-	return controller.New(Name, r.reconcile,
+	return metrics.Of(controller.New(Name, r.reconcile,
 		controller.For(r.pods, r.concerns),
 		controller.Watches(r.nodes, r.podsOf, taintsChanged),
 		controller.Workers(o.Workers),
-	), nil
+	)), nil
 }
 
 type reconciler struct {
@@ -74,6 +76,8 @@ type reconciler struct {
 	tainted cache.Index[*corev1.Node] // those with a NoExecute taint, under one value
 	events  *events.Recorder
 	clocks  clocks
+
+	deletions *eviction.Deletions
 }
 
 // taints returns the NoExecute taints of a node. A node that is not known has none.
@@ -173,16 +177,17 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	}
 	controller.Because(ctx, controller.Reason{Code: "TaintNotTolerated", Text: "the Pod does not tolerate the taint {taint} of Node {node}, or no longer",
 		Params: controller.With("taint", firstUntolerated(pod.Spec.Tolerations, r.taints(pod.Spec.NodeName)), "node", pod.Spec.NodeName), Ends: "the Pod is gone"})
-	return controller.Result{}, r.evict(ctx, pod)
+	return controller.Result{}, r.evict(ctx, pod, deadline)
 }
 
-// evict says why a Pod goes, and deletes it.
-func (r *reconciler) evict(ctx context.Context, pod *corev1.Pod) error {
+// evict says why a Pod goes, and deletes it. Its time was up at the deadline.
+func (r *reconciler) evict(ctx context.Context, pod *corev1.Pod, deadline time.Time) error {
 	evicted, err := eviction.Evict(ctx, r.pods, pod, eviction.Cause{Reason: conditionReason, Message: conditionMessage})
 	if err != nil {
 		return fmt.Errorf("evicting a Pod that does not tolerate a taint of node %s: %w", pod.Spec.NodeName, err)
 	}
 	if evicted {
+		r.deletions.Add(deadline)
 		r.events.Normal(pod, eventReason, "Evict", "Marking for deletion Pod %s", object.KeyOf(pod))
 	}
 	return nil

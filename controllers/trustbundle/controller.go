@@ -18,6 +18,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -65,18 +66,12 @@ type bundle struct{}
 // String is the key in logs and on pages.
 func (bundle) String() string { return "the bundle of " + Signer }
 
-// publisher is the controller with its metrics.
-type publisher struct {
-	*controller.Keyed[bundle]
-	*counts
-}
-
 type reconciler struct {
 	client  *client.Client
 	content string
 	name    string
 	log     *slog.Logger
-	counts  *counts
+	syncs   *controllers.Syncs
 }
 
 // New returns the controller, built on h, which runs it. It is a prometheus.Collector as well.
@@ -84,16 +79,17 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if len(o.RootCA) == 0 {
 		return nil, fmt.Errorf("making %s: it lacks the certificates of the API server", Name)
 	}
+	metrics := &controllers.Metrics{}
 	r := &reconciler{
 		client:  h.Client(),
 		content: string(o.RootCA),
 		name:    nameOf(o.RootCA),
 		log:     h.Logger().With("controller", Name),
-		counts:  newCounts(),
+		syncs:   metrics.Syncs("clustertrustbundle_publisher", "ClusterTrustBundles"),
 	}
 	loop := controller.NewKeyed(Name, r.reconcile)
 	loop.Periodically(period, bundle{})
-	return &publisher{loop, r.counts}, nil
+	return metrics.Of(loop), nil
 }
 
 // nameOf returns the name of the bundle of some certificates.
@@ -112,7 +108,7 @@ func (r *reconciler) reconcile(ctx context.Context, _ controller.RequestOf[bundl
 		if !served {
 			continue
 		}
-		r.counts.add(time.Since(began), err)
+		r.syncs.Add(time.Since(began), err)
 		return controller.Result{}, err
 	}
 	controller.Because(ctx, controller.Reason{
