@@ -26,6 +26,7 @@ import (
 	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
+	"github.com/setpoint-io/setpoint/traces"
 )
 
 // Runnable is what a manager runs.
@@ -51,7 +52,8 @@ type Manager struct {
 	runsBytes int
 	kinds     kinds // for the rights of users who see runs
 
-	recordFile string // see RunRecordFile
+	recordFile string           // see RunRecordFile
+	traces     *traces.Exporter // nil: runs are not traced
 
 	startInterval   time.Duration
 	disabledMetrics []string
@@ -140,6 +142,7 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 			return nil, fmt.Errorf("making a manager: %w", err)
 		}
 	}
+	m.traceRuns()
 	m.written.server = m.client.Server()
 	if m.election != nil {
 		c := *m.election

@@ -35,6 +35,7 @@ func (m *Manager) Run(ctx context.Context) error {
 
 	endRecord, err := m.keepRecord()
 	defer endRecord()
+	defer m.exportTraces()()
 	serving := m.serve() // whose end closes the listeners
 	if err == nil {
 		err = m.runUntil(s)

@@ -74,10 +74,7 @@ func (c *chain) origin(run *Run, cause Cause, steps int) Origin {
 		o.NotKnown = NotAnObject
 		return o
 	default:
-		by, write, found = c.record.Wrote(cause.Object, cause.Version)
-		if !found && cause.Verb == workqueue.Deleted {
-			by, write, found = c.record.deleted(cause.Object, run.Began)
-		}
+		by, write, found = c.record.Causing(cause, run.Began)
 	}
 	switch {
 	case !found:
@@ -96,6 +93,16 @@ func (c *chain) origin(run *Run, cause Cause, steps int) Origin {
 	c.seen[by.Number] = true
 	o.Origins = c.origins(&by, steps-1)
 	return o
+}
+
+// Causing returns the run that made the change of a cause, and the index of its write. began is when the run with the
+// cause began.
+func (r *Record) Causing(cause Cause, began time.Time) (run Run, write int, found bool) {
+	run, write, found = r.Wrote(cause.Object, cause.Version)
+	if !found && cause.Verb == workqueue.Deleted {
+		return r.deleted(cause.Object, began)
+	}
+	return run, write, found
 }
 
 // Wrote returns the run that made a version of an object, and the index of the write. A UID that is empty on one side

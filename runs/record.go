@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -23,8 +24,9 @@ const LeastBytes = 256 << 10
 
 // Record has the runs of controllers, in bounded memory. Make it with [New]. All methods are safe for concurrent use.
 type Record struct {
-	bytes int // the bound
-	index index
+	bytes    int // the bound
+	index    index
+	observer atomic.Pointer[func(Run)] // nil: see Observe
 
 	mu      sync.Mutex
 	loops   []*Loop
@@ -107,6 +109,15 @@ type Place struct {
 // other keys is that of fmt.Sprint. Add does not allocate for a run that is counted in an earlier one, if its key is
 // an object.Key or a string.
 func Add[K comparable](l *Loop, key K, run *Ended) Place {
+	place, number := add(l, key, run)
+	if observe := l.record.observer.Load(); observe != nil {
+		(*observe)(observed(l, key, run, number))
+	}
+	return place
+}
+
+// add records a run, and returns its number as well.
+func add[K comparable](l *Loop, key K, run *Ended) (place Place, number uint64) {
 	objectKey, isObject := any(key).(object.Key)
 	text, isText := any(key).(string)
 	hash := l.hash
@@ -120,8 +131,9 @@ func Add[K comparable](l *Loop, key K, run *Ended) Place {
 	}
 	like := uint64(0)
 	if len(run.Writes) == 0 {
-		if like = l.record.index.like(run); l.record.count(hash, like, run) {
-			return Place{}
+		like = l.record.index.like(run)
+		if number, counted := l.record.count(hash, like, run); counted {
+			return Place{}, number
 		}
 	}
 	if isObject = isObject && l.kind != ""; !isText && !isObject {
@@ -142,15 +154,16 @@ type entry struct {
 	text       string     // of the key, otherwise
 }
 
-// count counts a run that ended like the newest one of its key, and reports whether there is one.
-func (r *Record) count(hash, like uint64, run *Ended) bool {
+// count counts a run that ended like the newest one of its key, and reports whether there is one. It returns the number
+// of the run.
+func (r *Record) count(hash, like uint64, run *Ended) (number uint64, counted bool) {
 	began, next, version := run.Began.UnixNano(), nextLook(run), lastVersion(run)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	in := r.ringOf(run)
 	at, found := newest(in, hash)
 	if !found || header(in.at(at)).like() != like {
-		return false
+		return 0, false
 	}
 	at = r.renewed(in, at)
 	r.runs++
@@ -166,7 +179,7 @@ func (r *Record) count(hash, like uint64, run *Ended) bool {
 	if in == r.kept {
 		r.changed(at)
 	}
-	return true
+	return r.runs, true
 }
 
 // newest returns the newest entry of a key in a ring.
@@ -210,8 +223,8 @@ func (r *Record) dropping(of *ring, dropped about) {
 	}
 }
 
-// add adds an entry for a run.
-func (r *Record) add(of *entry, run *Ended) Place {
+// add adds an entry for a run, and returns the number of the run.
+func (r *Record) add(of *entry, run *Ended) (place Place, number uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	in, e := r.ringOf(run), &r.encoder
@@ -234,9 +247,9 @@ func (r *Record) add(of *entry, run *Ended) Place {
 	segment := in.segmentOf(at)
 	segment.last = max(segment.last, began)
 	if in == r.idle {
-		return Place{}
+		return Place{}, r.runs
 	}
-	return Place{record: r, at: at, number: r.runs}
+	return Place{record: r, at: at, number: r.runs}, r.runs
 }
 
 // Settled notes how long after a run the informers had seen its writes.

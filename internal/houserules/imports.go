@@ -79,9 +79,9 @@ var harmless = []string{
 }
 
 // connecting are the packages that may open a connection, or await one: the
-// client, the manager for its health and metrics server, the handlers of the pages, the sinks that events are sent
-// to, and the commands, of which those below hack and the examples are some.
-var connecting = []string{"client", "manager", "page", "watch/sink", "cmd", "hack", "examples"}
+// client, the manager for its health and metrics server, the handlers of the pages, the exporter of traces, the sinks that events are
+// sent to, and the commands, of which those below hack and the examples are some.
+var connecting = []string{"client", "manager", "page", "traces", "watch/sink", "cmd", "hack", "examples"}
 
 // Connections holds that only the packages meant for it, and what they alone share below
 // internal/, use what can open a connection. Tests are free to: they need servers to talk to.

@@ -182,7 +182,7 @@ func (m *command) build(ctx context.Context, chosen []*controllers.Descriptor, l
 	}
 	m.process.profile(m.answer.Profiles())
 	sayIdle(log, &m.idle, &m.tune, m.choice, m.contentType, m.metrics.idle()...)
-	options = slices.Concat(options, serving, m.process.options(), m.record.options(), m.metrics.options())
+	options = slices.Concat(options, serving, m.process.options(), m.record.options(), m.metrics.options(), Traces(m.w.Getenv, "setpoint-manager", log))
 	mgr, run, err := newManager(config, running(ours), cluster, hosts, log, options...)
 	if err == nil && len(serving) > 0 {
 		err = page.Add(mgr)

@@ -88,6 +88,7 @@ func (s *session) start(ctx context.Context, u *up, binary string, chosen []*con
 	if u.dataDir != "" {
 		options = append(options, manager.RunRecordFile(filepath.Join(u.dataDir, "setpoint-runs")))
 	}
+	options = append(options, manage.Traces(u.w.Getenv, "setpoint-up", log)...)
 	m, run, err := manage.New(s.config, chosen, cluster, log, options...)
 	if err != nil {
 		return errors.Join(err, pages.Close())
