@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -31,7 +32,9 @@ type command struct {
 	w       *cli.World
 	args    []string
 	running atomic.Bool
-	process atomic.Pointer[os.Process]
+
+	mu      sync.Mutex // held while the process starts
+	process *os.Process
 }
 
 func newCommand(w *cli.World, args []string) *command { return &command{w: w, args: args} }
@@ -48,7 +51,7 @@ func (c *command) run(ctx context.Context, kubeconfig string, plane *child.Proce
 		// dieWithParent. This one stays until the child has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := cmd.Start()
+		err := c.start(cmd)
 		started <- err
 		if err == nil {
 			ended <- cmd.Wait()
@@ -57,7 +60,6 @@ func (c *command) run(ctx context.Context, kubeconfig string, plane *child.Proce
 	if err := <-started; err != nil {
 		return fmt.Errorf("running %s: %w", c.args[0], err)
 	}
-	c.process.Store(cmd.Process)
 
 	asked, dead := ctx.Done(), plane.Done()
 	var (
@@ -87,6 +89,18 @@ func (c *command) run(ctx context.Context, kubeconfig string, plane *child.Proce
 	}
 }
 
+// start starts the process. A signal that comes meanwhile waits until there is a process to send it to: without that,
+// a second Ctrl-C right after the start would end setpoint and leave the command alone.
+func (c *command) start(cmd *exec.Cmd) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	c.process = cmd.Process
+	return nil
+}
+
 func (c *command) build(kubeconfig string) *exec.Cmd {
 	cmd := exec.Command(c.args[0], c.args[1:]...) //nolint:noctx // it gets signals, and may take its time
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.w.Stdin, c.w.Stdout, c.w.Stderr
@@ -100,7 +114,9 @@ func (c *command) build(kubeconfig string) *exec.Cmd {
 // signal sends a signal to the command, and to all of its group if it has one. An
 // error means that it has ended.
 func (c *command) signal(s os.Signal) {
-	process := c.process.Load()
+	c.mu.Lock()
+	process := c.process
+	c.mu.Unlock()
 	if process == nil {
 		return
 	}
