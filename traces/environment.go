@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -123,13 +124,10 @@ func (e *environment) oneOf(suffix string, values ...string) string {
 	if value == "" {
 		return values[0]
 	}
-	for _, known := range values {
-		if value == known {
-			return value
-		}
+	if !slices.Contains(values, value) {
+		e.fail(variable, "%q is not supported; want %s", value, strings.Join(values, " or "))
 	}
-	e.fail(variable, "%q is not supported; want %s", value, strings.Join(values, " or "))
-	return ""
+	return value
 }
 
 // pairs returns the pairs of a variable of the form "name=value,name=value", in which values are percent-encoded.

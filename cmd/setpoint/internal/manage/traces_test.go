@@ -115,8 +115,7 @@ func TestTheRunOfAReplicaSetLinksToThatOfItsDeployment(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); !created("deployment-controller", "ReplicaSet") || !created("replicaset-controller", "Pod"); {
 		if time.Now().After(deadline) {
 			stop()
-			<-ended
-			t.Fatalf("no Pod is created; the log is\n%s", log.String())
+			t.Fatalf("no Pod is created, and the manager ended with %v; the log is\n%s", <-ended, log.String())
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
