@@ -12,7 +12,7 @@
 //
 // A change is seen by a watch at once, and is in the record when the run that made it has ended. [Finder.Fill] therefore asks
 // again, for [Bound] at most, and leaves the event without a cause then. Two rules keep changes fast that no controller of the
-// manager makes: field managers whose changes the record did not explain are asked for once, without a wait, and after an
+// manager makes: field managers whose changes the record did not explain are asked for once, without a wait, for a minute at most, and after an
 // error the manager is not asked for [Pause].
 //
 // # Requests

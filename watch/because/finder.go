@@ -61,6 +61,7 @@ func (f *Finder) Run(ctx context.Context) {
 		}
 		f.mu.Lock()
 		f.record = record
+		clear(f.misses) // the manager may have been busy
 		f.mu.Unlock()
 		select {
 		case <-time.After(LookEvery):
