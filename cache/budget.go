@@ -27,7 +27,7 @@ type Budget struct {
 	mu    sync.Mutex
 	slots []*kept // nil: free
 	free  []int   // numbers of free slots
-	hand  int     // the slot that is looked at next
+	hand  int     // the slot that is checked next
 	count int
 	bytes int64
 	idle  *time.Timer // calls sweep; nil until there is an object

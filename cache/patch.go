@@ -78,7 +78,7 @@ func (p *patcher) append(dst, body []byte, most int) ([]byte, bool) {
 	for at := p.base; at+wordSize <= len(w) && len(dst) <= most; {
 		from, size := p.find(at, next)
 		if size == 0 {
-			// The longer nothing is found, the fewer places are looked at. A copy that begins
+			// The longer nothing is found, the fewer places are tried. A copy that begins
 			// between two is found at the next, and grows back to its beginning.
 			skip := 1 + (at-written)/skipEvery
 			at += skip

@@ -62,7 +62,7 @@ func (t *teller) whyDeleted(run *runs.Run) string {
 	return ""
 }
 
-// deletionOf says that an object is being deleted. Of a Pod it says who evicts it, as its condition DisruptionTarget has it.
+// deletionOf says that an object is being deleted. For a Pod that is evicted it repeats the condition DisruptionTarget.
 func deletionOf(state jsontree.Tree) string {
 	c := state.Named("type", "DisruptionTarget", "status", "conditions")
 	if c.Text("status") != "True" {

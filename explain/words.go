@@ -62,9 +62,11 @@ func elements(paths []string) (short []string) {
 }
 
 // ago says how long ago a time is, as kubectl does.
-func ago(now, then time.Time) string {
-	d := max(now.Sub(then), 0)
-	switch {
+func ago(now, then time.Time) string { return ShortTime(now.Sub(then)) }
+
+// ShortTime writes a time in one unit, as answers do: "12 s", "4 min", "3 h", "2 days". A negative time is "0 s".
+func ShortTime(d time.Duration) string {
+	switch d = max(d, 0); {
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 	case d < 2*time.Hour:

@@ -55,7 +55,7 @@ func (m *Manager) sightOf(r *http.Request, q *runs.Query) (*sight, error) {
 	return s, err
 }
 
-// forbidden is the error of a user who lacks a right.
+// forbidden is the error for a user without a right.
 type forbidden string
 
 func (f forbidden) Error() string { return string(f) }

@@ -38,7 +38,7 @@ func (l local) Record() gather.Record { return gather.Local(l.manager.Runs()) }
 // Client implements Source.
 func (l local) Client() *client.Client { return l.manager.Client() }
 
-// Viewer is a user who looks at the pages. A *serving.Viewer is one.
+// Viewer is a user of the pages. A *serving.Viewer is one.
 type Viewer interface {
 	// MayGet reports whether the user may get an object. With a key without a name it reports whether the user may get
 	// all objects of the kind in the namespace. After an error the right is not known.

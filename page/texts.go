@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/setpoint-io/setpoint/explain"
 )
 
 // shortTime writes a duration in one unit: "0.3 ms", "8 ms", "12 s", "4 min", "3 h", "2 days".
@@ -21,14 +23,8 @@ func shortTime(d time.Duration) string {
 		return strconv.FormatFloat(max(d.Seconds()*1000, 0.1), 'f', 1, 64) + " ms"
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
 	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
+	return explain.ShortTime(d)
 }
 
 // shortRate writes runs a second: "–", "0.2", "3.1", "412".
