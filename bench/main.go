@@ -23,6 +23,7 @@ var cases = map[string]struct {
 	"readers": {runReaders, "what readers that list in a loop cost the writer of a cache"},
 	"relist":  {runRelist, "memory while an informer lists everything again"},
 	"queue":   {runQueue, "Setpoint's work queue beside client-go's and controller-runtime's"},
+	"explain": {runExplain, "the answers of setpoint explain in a cluster of 20,000 Pods, with the record full"},
 	"loop":    {runLoop, "Setpoint's loop beside controller-runtime's: reconciles a second, latency, CPU"},
 	"chaos":   {runChaos, "informers against a server that misbehaves: what they miss"},
 	"watch":   {runWatch, "setpoint watch beside the way of kubewatch: memory, CPU, lag, changes lost"},

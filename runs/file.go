@@ -25,7 +25,7 @@ const WriteEvery = 2 * time.Second
 var ErrFileInUse = errors.New("another process keeps its runs in this file")
 
 // File keeps a record in files, so that it survives its process: the file of its path, and one with ".1" at the end that
-// has the runs before. Both together are as large as the record in memory at most. They have the runs that wrote, failed
+// has the runs before. Both together are about as large as the record in memory. They have the runs that wrote, failed
 // or stated reasons, and no values of fields. docs/record-format.md describes them.
 //
 // A File writes in the background, and a run never waits for it. Make it with [Record.Open].
