@@ -69,7 +69,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv(asProgram, "1")
 			// A program with a race detector waits for a second at its end otherwise.
-			e.Setenv(raceOptions, "atexit_sleep_ms=0 "+os.Getenv(raceOptions))
+			e.Setenv(raceOptions, os.Getenv(raceOptions)+" atexit_sleep_ms=0")
 			w := &watches{byName: map[string]*watchProcess{}}
 			e.Values[watchesKey{}] = w
 			e.Defer(w.kill)

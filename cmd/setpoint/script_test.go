@@ -109,7 +109,7 @@ func scripts(t *testing.T, dir string, more ...func(*testscript.Env) error) test
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("KUBECONFIG", "")
 			// A program with a race detector waits for a second at its end otherwise.
-			e.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+			e.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 			e.Setenv("FREE", freePort(t))
 			e.Setenv("CHECKOUT", filepath.Dir(bin))
 			setGo(t, e)
