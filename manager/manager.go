@@ -48,6 +48,8 @@ type Manager struct {
 	shutdown time.Duration
 	resync   time.Duration // see Resync
 
+	decoded int64 // see DecodedBudget
+
 	runs      *runs.Record // nil: runs are not recorded
 	runsBytes int
 	kinds     kinds // for the rights of users who see runs
@@ -113,10 +115,14 @@ func ClientOptions(options ...client.Option) Option {
 // runs.DefaultBytes. The record takes memory as it fills.
 func RunRecord(bytes int) Option { return func(m *Manager) { m.runsBytes = bytes } }
 
+// DecodedBudget is how many bytes of decoded objects the manager's informers keep for readers; with 0 they keep only
+// those that were decoded last. The default is cache.DefaultDecodedBudget. docs/cache.md says how to choose.
+func DecodedBudget(bytes int64) Option { return func(m *Manager) { m.decoded = bytes } }
+
 // New returns a manager that works against the server of config. It does not
 // connect.
 func New(config *rest.Config, options ...Option) (*Manager, error) {
-	m := &Manager{config: config, log: slog.Default(), shutdown: shutdownTime, runsBytes: runs.DefaultBytes}
+	m := &Manager{config: config, log: slog.Default(), shutdown: shutdownTime, runsBytes: runs.DefaultBytes, decoded: cache.DefaultDecodedBudget}
 	m.phase.Store("not running")
 	for _, option := range options {
 		option(m)
@@ -135,7 +141,7 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 	if m.client, err = m.newClient(config); err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
-	m.factory = cache.NewFactory(m.client, m.log)
+	m.factory = cache.NewFactory(m.client, m.log, cache.DecodedBudget(m.decoded))
 	m.kinds.discover = m.client.Discover
 	if m.runsBytes != 0 {
 		if m.runs, err = runs.New(m.runsBytes); err != nil {

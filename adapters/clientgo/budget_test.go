@@ -5,8 +5,10 @@ package clientgo_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,11 @@ import (
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	fcache "k8s.io/client-go/tools/cache/testing"
 	"k8s.io/klog/v2"
 
@@ -61,4 +68,62 @@ func TestInformersShareABudgetAndDetectMutation(t *testing.T) {
 			t.Errorf("the log does not name this function once:\n%s", text)
 		}
 	})
+}
+
+func TestFactoriesOfResourcesTakeTheOptionsOfTypedOnes(t *testing.T) {
+	r := corev1.SchemeGroupVersion.WithResource("pods")
+	for name, test := range map[string]struct {
+		kind  metav1.Object
+		build func(*rest.Config, ...clientgo.SharedInformerOption) started
+	}{
+		"dynamic": {&unstructured.Unstructured{}, func(c *rest.Config, o ...clientgo.SharedInformerOption) started {
+			return clientgo.NewDynamicSharedInformerFactoryWithOptions(c, 0, o...)
+		}},
+		"metadata": {&metav1.PartialObjectMetadata{}, func(c *rest.Config, o ...clientgo.SharedInformerOption) started {
+			return clientgo.NewMetadataSharedInformerFactoryWithOptions(c, 0, o...)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.put(t, pod("a"), pod("b", in("team-b")), pod("c", labeled("app", "web")))
+				var transformed atomic.Int64
+				options := []clientgo.SharedInformerOption{
+					clientgo.WithNamespace("team-a"), clientgo.WithManagedFields(),
+					clientgo.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app" }),
+					clientgo.WithCustomResyncConfig(map[metav1.Object]time.Duration{test.kind: 10 * time.Minute}),
+					clientgo.WithTransform(func(o any) (any, error) { transformed.Add(1); return o, nil }),
+				}
+				for limit, want := range map[int64]int{0: 0, 1 << 20: 1} {
+					factory := test.build(w.Config(), append(slices.Clone(options), clientgo.WithDecodedBudget(limit))...)
+					informer := factory.ForResource(r).Informer()
+					var resyncs atomic.Int64
+					if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { resyncs.Add(1) }}); err != nil {
+						t.Fatal(err)
+					}
+					stop := start(factory)
+					time.Sleep(11 * time.Minute)
+					synctest.Wait()
+					for range 3 {
+						if got := names(informer.GetStore().List()); got != "c" {
+							t.Errorf("the store has %q", got)
+						}
+					}
+					if resyncs.Load() != 1 || transformed.Load() == 0 {
+						t.Errorf("%d resyncs, %d calls of the transform", resyncs.Load(), transformed.Load())
+					}
+					if got := clientgo.BudgetOf(informer).Status(); got.Limit != limit || got.Objects != want {
+						t.Errorf("the budget is %+v, want %d bytes with %d objects", got, limit, want)
+					}
+					stop()
+				}
+			})
+		})
+	}
+}
+
+// started is a factory of resources.
+type started interface {
+	ForResource(schema.GroupVersionResource) informers.GenericInformer
+	Start(<-chan struct{})
+	Shutdown()
 }

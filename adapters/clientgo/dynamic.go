@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/dynamic/dynamiclister"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/metadata/metadatalister"
 	"k8s.io/client-go/rest"
@@ -29,14 +30,17 @@ func NewDynamicSharedInformerFactory(config *rest.Config, resync time.Duration) 
 // NewFilteredDynamicSharedInformerFactory is as [NewDynamicSharedInformerFactory], for a namespace
 // and for what the selectors of tweak select, which may be nil.
 func NewFilteredDynamicSharedInformerFactory(config *rest.Config, resync time.Duration, namespace string, tweak dynamicinformer.TweakListOptionsFunc) dynamicinformer.DynamicSharedInformerFactory {
-	return &resourceFactory{
-		informerSet: newInformerSet[schema.GroupVersionResource](), config: config,
-		options: optionsOf(namespace, resync, tweak, false),
-		example: func() runtime.Object { return &unstructured.Unstructured{} },
-		lister: func(x cache.Indexer, r schema.GroupVersionResource) cache.GenericLister {
+	return NewDynamicSharedInformerFactoryWithOptions(config, resync, WithNamespace(namespace), WithTweakListOptions(internalinterfaces.TweakListOptionsFunc(tweak)))
+}
+
+// NewDynamicSharedInformerFactoryWithOptions is as [NewDynamicSharedInformerFactory], with the options of
+// [NewSharedInformerFactoryWithOptions]. A transform gets unstructured objects. [WithCustomResyncConfig]
+// takes the period of *unstructured.Unstructured; [WithInformerName] has no effect.
+func NewDynamicSharedInformerFactoryWithOptions(config *rest.Config, resync time.Duration, options ...SharedInformerOption) dynamicinformer.DynamicSharedInformerFactory {
+	return newResourceFactory(config, resync, options, func() runtime.Object { return &unstructured.Unstructured{} },
+		func(x cache.Indexer, r schema.GroupVersionResource) cache.GenericLister {
 			return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(x, r))
-		},
-	}
+		})
 }
 
 // NewMetadataSharedInformerFactory returns a factory of informers of metadata, in the interface of
@@ -49,13 +53,26 @@ func NewMetadataSharedInformerFactory(config *rest.Config, resync time.Duration)
 // NewFilteredMetadataSharedInformerFactory is as [NewMetadataSharedInformerFactory], for a namespace
 // and for what the selectors of tweak select, which may be nil.
 func NewFilteredMetadataSharedInformerFactory(config *rest.Config, resync time.Duration, namespace string, tweak metadatainformer.TweakListOptionsFunc) metadatainformer.SharedInformerFactory {
-	return &resourceFactory{
-		informerSet: newInformerSet[schema.GroupVersionResource](), config: config,
-		options: optionsOf(namespace, resync, tweak, false),
-		example: func() runtime.Object { return &metav1.PartialObjectMetadata{} },
-		lister: func(x cache.Indexer, r schema.GroupVersionResource) cache.GenericLister {
+	return NewMetadataSharedInformerFactoryWithOptions(config, resync, WithNamespace(namespace), WithTweakListOptions(internalinterfaces.TweakListOptionsFunc(tweak)))
+}
+
+// NewMetadataSharedInformerFactoryWithOptions is as [NewMetadataSharedInformerFactory], with the options of
+// [NewSharedInformerFactoryWithOptions]. A transform gets metadata. [WithCustomResyncConfig] takes the
+// period of *metav1.PartialObjectMetadata; [WithInformerName] has no effect.
+func NewMetadataSharedInformerFactoryWithOptions(config *rest.Config, resync time.Duration, options ...SharedInformerOption) metadatainformer.SharedInformerFactory {
+	return newResourceFactory(config, resync, options, func() runtime.Object { return &metav1.PartialObjectMetadata{} },
+		func(x cache.Indexer, r schema.GroupVersionResource) cache.GenericLister {
 			return metadatalister.NewRuntimeObjectShim(metadatalister.New(x, r))
-		},
+		})
+}
+
+func newResourceFactory(config *rest.Config, resync time.Duration, options []SharedInformerOption, example func() runtime.Object,
+	lister func(cache.Indexer, schema.GroupVersionResource) cache.GenericLister,
+) *resourceFactory {
+	s := newSettings(resync, options)
+	return &resourceFactory{
+		informerSet: newInformerSet[schema.GroupVersionResource](), config: config, settings: s,
+		options: s.optionsOf(s.resyncFor(example())), example: example, lister: lister,
 	}
 }
 
@@ -63,17 +80,20 @@ func NewFilteredMetadataSharedInformerFactory(config *rest.Config, resync time.D
 // and of metadata.
 type resourceFactory struct {
 	*informerSet[schema.GroupVersionResource]
-	config  *rest.Config
-	options Options
-	example func() runtime.Object
-	lister  func(cache.Indexer, schema.GroupVersionResource) cache.GenericLister
+	config   *rest.Config
+	settings settings
+	options  Options
+	example  func() runtime.Object
+	lister   func(cache.Indexer, schema.GroupVersionResource) cache.GenericLister
 }
 
 // ForResource returns the informer and the lister of a resource. Its kind is looked up on the
 // server when the informer runs, again and again until the server serves it.
 func (f *resourceFactory) ForResource(r schema.GroupVersionResource) informers.GenericInformer {
 	informer := f.get(r, func() cache.SharedIndexInformer {
-		return newInformer(source{config: f.config, resource: r, example: f.example()}, f.options)
+		informer := newInformer(source{config: f.config, resource: r, example: f.example()}, f.options)
+		f.settings.transformed(informer)
+		return informer
 	})
 	return resourceInformer{informer, f.lister(informer.GetIndexer(), r)}
 }

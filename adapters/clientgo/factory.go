@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -20,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	setpoint "github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 )
 
@@ -36,19 +34,12 @@ func NewSharedInformerFactory(c kubernetes.Interface, resync time.Duration) info
 
 // NewSharedInformerFactoryWithOptions is as [NewSharedInformerFactory], with options.
 func NewSharedInformerFactoryWithOptions(c kubernetes.Interface, resync time.Duration, options ...SharedInformerOption) informers.SharedInformerFactory {
-	s := settings{resync: resync, budget: setpoint.NewBudget(setpoint.DefaultDecodedBudget)}
-	for _, option := range options {
-		option(&s)
-	}
+	s := newSettings(resync, options)
 	config, err := configOf(c)
 	if err != nil {
 		return informers.NewSharedInformerFactoryWithOptions(c, resync, s.ofClientGo()...)
 	}
-	f := &factory{informerSet: newInformerSet[reflect.Type](), settings: s, client: c, config: config, resyncOf: map[reflect.Type]time.Duration{}}
-	for o, period := range s.resyncOf {
-		f.resyncOf[reflect.TypeOf(o)] = period
-	}
-	return f
+	return &factory{informerSet: newInformerSet[reflect.Type](), settings: s, client: c, config: config}
 }
 
 // factory implements informers.SharedInformerFactory. Its groups are in factory_groups.go.
@@ -57,7 +48,6 @@ type factory struct {
 	settings settings
 	client   kubernetes.Interface
 	config   *rest.Config
-	resyncOf map[reflect.Type]time.Duration
 }
 
 // InformerName returns the name of [WithInformerName].
@@ -83,7 +73,7 @@ func (f *factory) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncRes
 // informer that does not use its client, the factory takes that informer as it is.
 func (f *factory) InformerFor(example runtime.Object, build internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	return f.get(reflect.TypeOf(example), func() cache.SharedIndexInformer {
-		resync := f.resyncFor(example)
+		resync := f.settings.resyncFor(example)
 		wanted, err := wishOf(build, resync)
 		var informer cache.SharedIndexInformer
 		if err != nil {
@@ -97,26 +87,9 @@ func (f *factory) InformerFor(example runtime.Object, build internalinterfaces.N
 				Budget: f.settings.budget, DetectMutation: f.settings.detect,
 			})
 		}
-		f.transformed(informer)
+		f.settings.transformed(informer)
 		return informer
 	})
-}
-
-func (f *factory) resyncFor(example runtime.Object) time.Duration {
-	if period, ok := f.resyncOf[reflect.TypeOf(example)]; ok {
-		return period
-	}
-	return f.settings.resync
-}
-
-// transformed sets the transform of the factory.
-func (f *factory) transformed(informer cache.SharedIndexInformer) {
-	if f.settings.transform == nil {
-		return
-	}
-	if err := informer.SetTransform(f.settings.transform); err != nil {
-		klog.Background().Error(err, "The transform of the factory cannot be set")
-	}
 }
 
 // ForResource returns the informer and the lister of a built-in resource.
@@ -135,25 +108,10 @@ func (f *factory) ForResource(resource schema.GroupVersionResource) (informers.G
 // forType returns the informer of a type as the generated ones are: with the index of namespaces.
 func (f *factory) forType(example runtime.Object, resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	return f.get(reflect.TypeOf(example), func() cache.SharedIndexInformer {
-		options := optionsOf(f.settings.namespace, f.resyncFor(example), f.settings.tweak, f.settings.keepManaged)
-		options.Budget, options.DetectMutation = f.settings.budget, f.settings.detect
-		informer := newInformer(source{config: f.config, resource: resource, example: example}, options)
-		f.transformed(informer)
+		informer := newInformer(source{config: f.config, resource: resource, example: example}, f.settings.optionsOf(f.settings.resyncFor(example)))
+		f.settings.transformed(informer)
 		return informer
 	})
-}
-
-// optionsOf returns the options of an informer in a factory, with the index that listers need.
-func optionsOf(namespace string, resync time.Duration, tweak func(*metav1.ListOptions), keepManaged bool) Options {
-	var list metav1.ListOptions
-	if tweak != nil {
-		tweak(&list)
-	}
-	return Options{
-		Namespace: namespace, LabelSelector: list.LabelSelector, FieldSelector: list.FieldSelector, ResyncPeriod: resync,
-		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, KeepManagedFields: keepManaged,
-		Budget: setpoint.NewBudget(setpoint.DefaultDecodedBudget),
-	}
 }
 
 // genericInformer implements informers.GenericInformer.

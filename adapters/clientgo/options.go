@@ -4,12 +4,15 @@
 package clientgo
 
 import (
+	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	setpoint "github.com/setpoint-io/setpoint/cache"
 )
@@ -72,6 +75,48 @@ func WithDecodedBudget(bytes int64) SharedInformerOption {
 // see [Options.DetectMutation].
 func WithMutationDetector(period time.Duration) SharedInformerOption {
 	return func(s *settings) { s.detect = period }
+}
+
+// newSettings returns the settings of a factory.
+func newSettings(resync time.Duration, options []SharedInformerOption) settings {
+	s := settings{resync: resync, budget: setpoint.NewBudget(setpoint.DefaultDecodedBudget)}
+	for _, option := range options {
+		option(&s)
+	}
+	return s
+}
+
+// resyncFor returns the resync period of a type.
+func (s *settings) resyncFor(example runtime.Object) time.Duration {
+	for o, period := range s.resyncOf {
+		if reflect.TypeOf(o) == reflect.TypeOf(example) {
+			return period
+		}
+	}
+	return s.resync
+}
+
+// transformed sets the transform of the factory.
+func (s *settings) transformed(informer cache.SharedIndexInformer) {
+	if s.transform == nil {
+		return
+	}
+	if err := informer.SetTransform(s.transform); err != nil {
+		klog.Background().Error(err, "The transform of the factory cannot be set")
+	}
+}
+
+// optionsOf returns the options of an informer in a factory, with the index that listers need.
+func (s *settings) optionsOf(resync time.Duration) Options {
+	var list metav1.ListOptions
+	if s.tweak != nil {
+		s.tweak(&list)
+	}
+	return Options{
+		Namespace: s.namespace, LabelSelector: list.LabelSelector, FieldSelector: list.FieldSelector, ResyncPeriod: resync,
+		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, KeepManagedFields: s.keepManaged,
+		Budget: s.budget, DetectMutation: s.detect,
+	}
 }
 
 // ofClientGo returns the options that client-go has.

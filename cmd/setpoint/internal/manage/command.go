@@ -53,6 +53,7 @@ type command struct {
 	metrics     metricsFlags
 	process     processFlags
 	record      recordFlag
+	decoded     decodedFlag
 	migrate     leaderMigration
 	format      logFormat
 	encrypt     servingFlags
@@ -102,7 +103,7 @@ func (m *command) flags(c *cobra.Command) {
 	m.answer.Flags(c.Flags(), securePort)
 	m.log.Flags(c.Flags(), c)
 	for _, flags := range []interface{ flags(*pflag.FlagSet) }{
-		&m.known, &m.encrypt, &m.tune, &m.limit, &m.much, &m.file, &m.process, &m.record, &m.migrate, &m.format, &m.metrics, &m.idle,
+		&m.known, &m.encrypt, &m.tune, &m.limit, &m.much, &m.file, &m.process, &m.record, &m.decoded, &m.migrate, &m.format, &m.metrics, &m.idle,
 	} {
 		flags.flags(c.Flags())
 	}
@@ -182,7 +183,7 @@ func (m *command) build(ctx context.Context, chosen []*controllers.Descriptor, l
 	}
 	m.process.profile(m.answer.Profiles())
 	sayIdle(log, &m.idle, &m.tune, m.choice, m.contentType, m.metrics.idle()...)
-	options = slices.Concat(options, serving, m.process.options(), m.record.options(), m.metrics.options(), Traces(m.w.Getenv, "setpoint-manager", log))
+	options = slices.Concat(options, serving, m.process.options(), m.record.options(), m.decoded.options(), m.metrics.options(), Traces(m.w.Getenv, "setpoint-manager", log))
 	mgr, run, err := newManager(config, running(ours), cluster, hosts, log, options...)
 	if err == nil && len(serving) > 0 {
 		err = page.Add(mgr)

@@ -51,6 +51,7 @@ var (
 	onlyOurFlags = map[string]string{
 		"config":          "flags in a file",
 		"context":         "a context of the kubeconfig",
+		"decoded-budget":  "the cache keeps objects compressed",
 		"log-format":      "lines for people",
 		"plain-port":      "pages without TLS on this machine",
 		"run-record-file": "the file of the record that setpoint explain reads",
