@@ -61,7 +61,9 @@ func (t Typed[T]) Delete(ctx context.Context, key object.Key, options ...DeleteO
 		w.UID = *o.Preconditions.UID
 	}
 	_, err = request.Key(key).Do(ctx)
-	w.Unknown = Unanswered(err)
+	if w.Unknown = Unanswered(err); w.Unknown {
+		w.Code = codeOf(err)
+	}
 	switch {
 	case len(o.DryRun) > 0:
 	case err == nil || w.Unknown:

@@ -89,6 +89,15 @@ func Unanswered(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// codeOf returns the HTTP status of the answer that an error is of, or 0.
+func codeOf(err error) int {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return int(status.Status().Code)
+	}
+	return 0
+}
+
 // Unreachable reports whether err is that no connection could be made.
 func Unreachable(err error) bool {
 	var op *net.OpError

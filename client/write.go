@@ -22,8 +22,10 @@ type Write struct {
 	// Version is the resourceVersion that the write made. It is zero for a
 	// delete, for a write that changed nothing, and where Unknown.
 	Version object.Version
-	// Unknown is set if there was no answer: the server may have carried out the write.
+	// Unknown is set if there was no answer, or a server error: the server may have carried out the write.
 	Unknown bool
+	// Code is the HTTP status of a server error, such as 500, after which the outcome is Unknown; 0 if there was no answer.
+	Code int
 	// Subresource is the one that was written, such as "status", or empty.
 	Subresource string
 	// Manager is the field manager that the write named, or empty.

@@ -127,6 +127,7 @@ func (t Typed[T]) send(ctx context.Context, request *Request, w Write, sent stri
 	answer, err := request.Do(ctx)
 	if err != nil {
 		if w.Unknown = Unanswered(err); w.Unknown {
+			w.Code = codeOf(err)
 			request.record(ctx, w)
 		} else if !request.options.dryRun && !request.harmless {
 			recordRefused(ctx, w, err)

@@ -39,7 +39,11 @@ func NeedNot(ctx context.Context, informer cache.Handle, write client.Write) boo
 func (c *Keyed[K]) Waiting() map[K]string {
 	c.own.mu.Lock()
 	defer c.own.mu.Unlock()
-	return maps.Clone(c.own.waiting)
+	all := map[K]string{}
+	for key, held := range c.own.waiting {
+		all[key] = held.text
+	}
+	return all
 }
 
 // Failures returns the keys whose last run failed, and how many runs have failed in all.

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
 )
 
 // Loop is a loop over keys of any type, as a host sees it. Every *[Keyed] is a Loop, and so is
@@ -20,6 +22,7 @@ type Loop interface {
 	Bind(Host) error
 	Status(keys int) Status
 	Informers() []cache.Handle
+	KeyState(object.Key) (runs.KeyState, bool)
 }
 
 // joined is a controller of several loops.

@@ -94,7 +94,7 @@ func withoutValues(err error) string {
 func (n *notes) Record(write client.Write) {
 	c := n.writes.loop
 	if c.recorder != nil {
-		n.note(write, 0)
+		n.note(write, write.Code)
 	}
 	if !c.staleReads {
 		n.writes.Record(write)

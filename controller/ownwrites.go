@@ -110,7 +110,7 @@ type ownWrites[K comparable] struct {
 	tasks    sync.WaitGroup
 
 	mu      sync.Mutex
-	waiting map[K]string
+	waiting map[K]heldKey
 	// overdue are the writes of keys that were released at the bound. They are waited for
 	// again after the run that follows: what could not be seen for minutes costs one run
 	// in each bound that knows of it, and not one run after the other.
@@ -121,7 +121,7 @@ func (o *ownWrites[K]) init(c *Keyed[K]) {
 	o.loop = c
 	o.patience = askAfter
 	o.bound = c.writeWait
-	o.waiting = map[K]string{}
+	o.waiting = map[K]heldKey{}
 	o.overdue = map[K][]unseenWrite{}
 }
 
@@ -137,11 +137,11 @@ func (o *ownWrites[K]) settle(ctx context.Context, key K, all []unseenWrite, pla
 	ended := time.Now()
 	o.tasks.Go(func() {
 		defer o.loop.queue.Done(key)
-		defer o.note(key, "")
+		defer o.note(key, nil, time.Time{})
 		defer func() { place.Settled(time.Since(ended)) }()
 		bounded, cancel := context.WithTimeout(ctx, o.bound)
 		defer cancel()
-		unseen := o.await(bounded, key, unseen)
+		unseen := o.await(bounded, key, unseen, ended)
 		if len(unseen) == 0 || ctx.Err() != nil { // seen, or stopping
 			return
 		}
@@ -176,16 +176,15 @@ func (c *core) saysElsewhere(write client.Write) {
 }
 
 // await waits for writes until ctx ends, and returns those that are still unseen. They are
-// waited for together: of each the server is asked when the first has not appeared in time.
-func (o *ownWrites[K]) await(ctx context.Context, key K, list []unseenWrite) []unseenWrite {
-	began := time.Now()
+// waited for together, since began: of each the server is asked when the first has not appeared in time.
+func (o *ownWrites[K]) await(ctx context.Context, key K, list []unseenWrite, began time.Time) []unseenWrite {
 	for i := 0; i < len(list); {
 		w := &list[i]
 		if !w.open() {
 			i++
 			continue
 		}
-		o.note(key, w.String())
+		o.note(key, w, began)
 		outcome, known := w.outcome(ctx, o.loop.log)
 		if !known {
 			return list
@@ -205,7 +204,7 @@ func (o *ownWrites[K]) await(ctx context.Context, key K, list []unseenWrite) []u
 // appears waits until an informer has seen a write that is waited for since began, or need
 // not. It returns false if ctx ended first.
 func (o *ownWrites[K]) appears(ctx context.Context, key K, w *unseenWrite, began time.Time) bool {
-	o.note(key, w.String())
+	o.note(key, w, began)
 	patience := o.patience
 	first := patience - time.Since(began)
 	for wait, said := first, false; ; wait = patience {
@@ -222,7 +221,7 @@ func (o *ownWrites[K]) appears(ctx context.Context, key K, w *unseenWrite, began
 			said = true
 			o.loop.log.Warn("an own write has not appeared yet", "object", textOf(key), "waiting", w.String(), "trouble", w.informer.Trouble())
 		}
-		o.note(key, w.String()) // which the answer may have changed
+		o.note(key, w, began) // which the answer may have changed
 		patience = min(2*patience, max(askSeldom, o.patience))
 	}
 }
@@ -245,16 +244,6 @@ func (o *ownWrites[K]) within(ctx context.Context, w *unseenWrite, wait time.Dur
 	default:
 		return false
 	}
-}
-
-func (o *ownWrites[K]) note(key K, what string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if what == "" {
-		delete(o.waiting, key)
-		return
-	}
-	o.waiting[key] = what
 }
 
 func (o *ownWrites[K]) takeOverdue(key K) []unseenWrite {

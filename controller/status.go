@@ -71,10 +71,15 @@ func byText[K comparable, V any](of map[K]V) map[string]V {
 	return all
 }
 
+// held returns the keys that are held, and why.
 func (o *ownWrites[K]) held() map[string]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return byText(o.waiting)
+	all := make(map[string]string, len(o.waiting))
+	for key, held := range o.waiting {
+		all[textOf(key)] = held.text
+	}
+	return all
 }
 
 func (f *failures[K]) all() (last map[string]Failure, total, givenUp uint64) {

@@ -11,16 +11,18 @@ import (
 
 // Codes of the first sentence. They stay the same from version to version.
 const (
-	CodeGone      = "Gone"         // the object does not exist
-	CodeDeleting  = "BeingDeleted" // it is being deleted, and waits
-	CodeWaits     = "Waits"        // a controller has stated what it waits for
-	CodeTrouble   = "Trouble"      // its own state says that something is wrong
-	CodeBelow     = "TroubleBelow" // something that it owns is in trouble
-	CodeFails     = "RunsFail"     // a controller fails to reconcile it
-	CodeFight     = "Fight"        // two writers take turns on a field
-	CodeHotLoop   = "HotLoop"      // a controller runs again and again without effect
-	CodeAllIsWell = "AllIsWell"    // nothing is known to be wrong
-	CodeNotMuch   = "NotMuchKnown" // no record, and the state says nothing
+	CodeGone      = "Gone"            // the object does not exist
+	CodeDeleting  = "BeingDeleted"    // it is being deleted, and waits
+	CodeWaits     = "Waits"           // a controller has stated what it waits for
+	CodeTrouble   = "Trouble"         // its own state says that something is wrong
+	CodeBelow     = "TroubleBelow"    // something that it owns is in trouble
+	CodeFails     = "RunsFail"        // a controller fails to reconcile it
+	CodeFight     = "Fight"           // two writers take turns on a field
+	CodeHotLoop   = "HotLoop"         // a controller runs again and again without effect
+	CodeOwnWrite  = "OwnWriteNotSeen" // a controller waits until its informers have seen what it wrote
+	CodeLags      = "CacheLags"       // an informer of a controller is not current
+	CodeAllIsWell = "AllIsWell"       // nothing is known to be wrong
+	CodeNotMuch   = "NotMuchKnown"    // no record, and the state says nothing
 )
 
 // Answer says why an object is as it is. Its JSON form is stable: fields are added and never change their meaning.
@@ -32,14 +34,15 @@ type Answer struct {
 	// Since is when that began, if it is known.
 	Since *time.Time `json:"since,omitempty"`
 
-	Chain   []Step       `json:"chain,omitempty"`   // from the first cause to the newest write
-	NotDone []NotDone    `json:"notDone,omitempty"` // what controllers did not do, and why
-	Parts   []Trouble    `json:"parts,omitempty"`   // objects below that are in trouble
-	Fights  []Fight      `json:"fights,omitempty"`
-	Loops   []Loop       `json:"loops,omitempty"`  // the last run of each controller for the object
-	Fields  []FieldOwner `json:"fields,omitempty"` // the newest first
-	Events  []Event      `json:"events,omitempty"` // the newest first
-	Unknown []string     `json:"unknown,omitempty"`
+	Chain     []Step       `json:"chain,omitempty"`       // from the first cause to the newest write
+	NotDone   []NotDone    `json:"notDone,omitempty"`     // what controllers did not do, and why
+	Parts     []Trouble    `json:"parts,omitempty"`       // objects below that are in trouble
+	MoreParts int          `json:\"moreParts,omitempty\"` // objects below that are in trouble, beyond those of Parts
+	Fights    []Fight      `json:"fights,omitempty"`
+	Loops     []Loop       `json:"loops,omitempty"`  // the last run of each controller for the object
+	Fields    []FieldOwner `json:"fields,omitempty"` // the newest first
+	Events    []Event      `json:"events,omitempty"` // the newest first
+	Unknown   []string     `json:"unknown,omitempty"`
 }
 
 // Step is one step of the chain of causes.
@@ -81,16 +84,24 @@ type Fight struct {
 	Others     []string `json:"others,omitempty"` // field managers that own the field now
 }
 
-// Loop is the state of a controller's loop for the object.
+// Loop is the state of a controller's loop for the object, or for one below it whose next run waits for an own write.
 type Loop struct {
-	Controller string     `json:"controller"`
-	Outcome    string     `json:"outcome"`
-	Error      string     `json:"error,omitempty"`
-	Attempt    int        `json:"attempt,omitempty"`
-	Last       time.Time  `json:"last"`
-	NextLook   *time.Time `json:"nextLook,omitempty"`
-	Idle       int        `json:"idle,omitempty"` // runs in a row that changed nothing
-	Hot        bool       `json:"hot,omitempty"`  // they follow each other without a pause
+	Controller string `json:"controller"`
+	// Object is the object of the key if it is another one than that of the answer.
+	Object *runs.Object `json:"object,omitempty"`
+
+	// The last run, by the record. Outcome is empty if the record has none.
+	Outcome  string     `json:"outcome"`
+	Error    string     `json:"error,omitempty"`
+	Attempt  int        `json:"attempt,omitempty"`
+	Last     time.Time  `json:"last"`
+	NextLook *time.Time `json:"nextLook,omitempty"`
+	Idle     int        `json:"idle,omitempty"`    // runs in a row that changed nothing
+	Hot      bool       `json:"hot,omitempty"`     // they follow each other without a pause
+	Repeats  string     `json:"repeats,omitempty"` // what each of them did in vain, if they wrote
+
+	// State is what the loop does at present about the key; nil if its manager has not said so.
+	State *runs.KeyState `json:"state,omitempty"`
 }
 
 // FieldOwner is a field manager and the fields that it owns.

@@ -20,7 +20,7 @@ const mostSteps = 12
 // there is none, it is the newest run that wrote anything.
 func (t *teller) chainOf() []Step {
 	newest := slices.IndexFunc(t.facts.Runs, func(r Traced) bool {
-		return slices.ContainsFunc(r.Writes, func(w runs.Write) bool { return w.Subresource == "" && w.Code == 0 })
+		return slices.ContainsFunc(r.Writes, func(w runs.Write) bool { return w.Subresource == "" && !w.Refused() })
 	})
 	if newest < 0 {
 		newest = slices.IndexFunc(t.facts.Runs, func(r Traced) bool { return len(r.Writes) > 0 })
@@ -30,12 +30,18 @@ func (t *teller) chainOf() []Step {
 	}
 	var back []Step // from the newest run to the first cause
 	run, origins := &t.facts.Runs[newest].Run, t.facts.Runs[newest].Origins
-	for {
+	known := map[identity]bool{} // writes that change nothing share a version, so a run may seem to be its own cause
+	for !known[identityOf(run)] {
+		known[identityOf(run)] = true
 		if len(back) == 0 || actsOn(run) {
 			back = addStep(back, Step{At: run.Began, Actor: run.Controller, Run: run.Number, Text: writesText(run)})
 		}
 		next := firstKnown(origins)
-		if next == nil || len(back) == mostSteps {
+		if next != nil && len(back) >= mostSteps {
+			back = append(back, Step{At: next.Run.Began, Actor: next.Run.Controller, Run: next.Run.Number, Text: writesText(next.Run) + " (what led to this is left out)"})
+			break
+		}
+		if next == nil {
 			o := firstChange(origins)
 			if o == nil {
 				break
@@ -56,6 +62,14 @@ func (t *teller) chainOf() []Step {
 	}
 	return back
 }
+
+// identity identifies a run among those of several managers, each of which numbers its own.
+type identity struct {
+	controller, key string
+	number          uint64
+}
+
+func identityOf(run *runs.Run) identity { return identity{run.Controller, run.Key, run.Number} }
 
 // actsOn reports whether a run did more than write a status: a run that did not is no step between others.
 func actsOn(run *runs.Run) bool {
@@ -96,7 +110,7 @@ func (t *teller) originsOf(o *runs.Origin) []runs.Origin {
 		return o.Origins
 	}
 	for i := range t.facts.Runs {
-		if t.facts.Runs[i].Number == o.Run.Number {
+		if identityOf(&t.facts.Runs[i].Run) == identityOf(o.Run) {
 			return t.facts.Runs[i].Origins
 		}
 	}
@@ -177,7 +191,7 @@ func writesText(run *runs.Run) string {
 	}
 	var parts []string
 	for _, k := range order {
-		parts = append(parts, oneSort(k.verb, of[k], k.subresource))
+		parts = append(parts, oneSort(k.verb, of[k], k.subresource, run.Reasons))
 	}
 	return strings.Join(parts, "; ")
 }

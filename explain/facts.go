@@ -32,6 +32,11 @@ type Facts struct {
 	// Present are the runs that state reasons, and Runs the newest runs about the object, with what led to them.
 	Present []runs.Run
 	Runs    []Traced
+	// Loops are what loops do at present about the object and those below it.
+	Loops []runs.KeyState
+	// HiddenRuns is how many of these runs are about objects that the user may not get, and HiddenNames how many names of
+	// objects are left out for that reason.
+	HiddenRuns, HiddenNames int
 	// Since is the time from which on the record has all runs that wrote, failed or stated reasons; zero: all it ever had.
 	Since time.Time
 }

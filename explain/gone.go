@@ -38,7 +38,7 @@ func (t *teller) gone() string {
 
 // deletes reports whether a write deleted the object.
 func (t *teller) deletes(w runs.Write) bool {
-	return w.Verb == "delete" && w.Code == 0 && sameObject(w.Object, t.facts.Object)
+	return w.Verb == "delete" && !w.Refused() && sameObject(w.Object, t.facts.Object)
 }
 
 // wasDeleted reports whether a cause is the deletion of the object.

@@ -68,7 +68,7 @@ func newHistory(f *NamespaceFacts) *history {
 func (h *history) index(run int, w *runs.Write) {
 	o := nameless(w.Object)
 	switch {
-	case w.Code != 0:
+	case w.Refused():
 	case w.Verb == "delete":
 		h.deleted[o] = append(h.deleted[o], run)
 	default:
@@ -187,7 +187,7 @@ func (h *history) changesOf(run *runs.Run) (all []Change) {
 	for _, k := range order {
 		first := of[k][0]
 		all = append(all, Change{
-			At: run.Began, Actor: run.Controller, Object: first.Object, Text: oneSort(k.verb, of[k], k.subresource), Count: len(of[k]),
+			At: run.Began, Actor: run.Controller, Object: first.Object, Text: oneSort(k.verb, of[k], k.subresource, run.Reasons), Count: len(of[k]),
 			verb: k.verb, Run: run.Number, Deleted: (k.verb == "delete" || k.verb == "deletecollection") && k.code == 0, Trouble: k.code != 0,
 		})
 	}

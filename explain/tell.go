@@ -64,34 +64,12 @@ func (t *teller) parts() {
 		if len(t.answer.Parts) < mostParts {
 			first[same] = len(t.answer.Parts)
 			t.answer.Parts = append(t.answer.Parts, Trouble{Object: p.Object, Depth: p.Depth, Texts: p.Trouble})
+			continue
 		}
+		t.answer.MoreParts++
 	}
 	// The deepest first: a Pod says more than the ReplicaSet that owns it.
 	slices.SortStableFunc(t.answer.Parts, func(a, b Trouble) int { return cmp.Compare(b.Depth, a.Depth) })
-}
-
-// Runs that follow each other more often than this, without a write, are a hot loop.
-const (
-	hotRuns = 50
-	hotTime = time.Second // on average from one to the next
-)
-
-// loops lists the last run of each controller whose key stands for the object.
-func (t *teller) loops() {
-	known := map[string]bool{}
-	for i := range t.facts.Runs {
-		run := &t.facts.Runs[i].Run
-		if known[run.Controller] || !sameObject(run.Object, t.facts.Object) {
-			continue
-		}
-		known[run.Controller] = true
-		l := Loop{Controller: run.Controller, Outcome: string(run.Outcome), Error: run.Error, Attempt: run.Attempt, Last: run.Last, NextLook: run.NextLook}
-		if run.Runs > 1 {
-			l.Idle = run.Runs
-			l.Hot = run.Runs >= hotRuns && run.Last.Sub(run.Began) < time.Duration(run.Runs)*hotTime && t.facts.Now.Sub(run.Last) < time.Minute
-		}
-		t.answer.Loops = append(t.answer.Loops, l)
-	}
 }
 
 func sameObject(a, b runs.Object) bool {
@@ -101,11 +79,23 @@ func sameObject(a, b runs.Object) bool {
 // unknown lists what could not be found out.
 func (t *teller) unknown() {
 	t.answer.Unknown = append(t.answer.Unknown, t.facts.Unread...)
+	switch n := t.facts.HiddenRuns; {
+	case n == 1:
+		t.answer.Unknown = append(t.answer.Unknown, "what 1 run is about: the user may not get its object")
+	case n > 1:
+		t.answer.Unknown = append(t.answer.Unknown, fmt.Sprintf("what %d runs are about: the user may not get their objects", n))
+	}
+	switch n := t.facts.HiddenNames; {
+	case n == 1:
+		t.answer.Unknown = append(t.answer.Unknown, "1 name of an object in the record: the user may not get that object")
+	case n > 1:
+		t.answer.Unknown = append(t.answer.Unknown, fmt.Sprintf("%d names of objects in the record: the user may not get these objects", n))
+	}
 	switch {
 	case !t.facts.Recorded:
 		t.answer.Unknown = append(t.answer.Unknown, "what controllers did and why: "+t.facts.NotRecorded)
 	case !t.facts.Since.IsZero():
-		t.answer.Unknown = append(t.answer.Unknown, "runs before "+t.facts.Since.UTC().Format(time.RFC3339)+": the record does not keep them any more")
+		t.answer.Unknown = append(t.answer.Unknown, "runs older than what is kept: since "+t.facts.Since.UTC().Format(time.RFC3339))
 	}
 }
 
@@ -124,21 +114,23 @@ func (t *teller) sentence() {
 	}
 	state := jsontree.Tree{Value: t.facts.State}
 	deleting, _ := time.Parse(time.RFC3339, state.Text("metadata", "deletionTimestamp"))
-	own := t.ownReason()
+	own, held := t.ownReason(), t.held(true)
 	switch {
 	case t.facts.State == nil:
 		say(CodeGone, t.gone(), "", time.Time{})
 	case !deleting.IsZero():
-		say(CodeDeleting, deletionOf(state), cmp.Or(deletionWaits(own, state), t.detail()), deleting)
+		say(CodeDeleting, deletionOf(state), cmp.Or(heldText(held), deletionWaits(own, state), t.detail()), deleting)
 	case len(t.answer.Fights) > 0:
 		f := t.answer.Fights[0]
-		text := fmt.Sprintf("%s has changed %s %d times within %d min", f.Controller, f.Field, f.Times, int(fightTime.Minutes()))
+		text := fmt.Sprintf("%s has changed %s %d times within %d min", subject(f.Controller), f.Field, f.Times, int(fightTime.Minutes()))
 		if len(f.Others) > 0 {
 			text += ": it fights with " + strings.Join(f.Others, ", ")
 		} else {
 			text += ", each time after another program had changed the object: they fight"
 		}
 		say(CodeFight, text, "", time.Time{})
+	case held != nil:
+		say(CodeOwnWrite, heldText(held), "", *held.Since)
 	case own != nil:
 		say(CodeWaits, own.Reason.Sentence(), t.detail(), own.Since)
 	case len(t.facts.Trouble) > 0:
@@ -147,7 +139,7 @@ func (t *teller) sentence() {
 			detail = "" // the object below says the same
 		}
 		say(CodeTrouble, fitting(t.facts.Trouble[0]), detail, time.Time{})
-	case len(t.answer.Parts) > 0:
+	case len(t.answer.Parts) > 0, t.held(false) != nil:
 		say(CodeBelow, t.detail(), "", time.Time{})
 	case t.anyReason() != nil:
 		n := t.anyReason()
@@ -162,14 +154,17 @@ func (t *teller) fallback(say func(code, text, detail string, since time.Time)) 
 	for _, l := range t.answer.Loops {
 		switch {
 		case l.Error != "":
-			text := l.Controller + " fails: " + l.Error
+			text := subject(l.Controller) + " fails: " + l.Error
 			if l.NextLook != nil {
 				text += ", and tries again at " + l.NextLook.Local().Format(time.TimeOnly)
 			}
 			say(CodeFails, text, "", time.Time{})
 			return
 		case l.Hot:
-			say(CodeHotLoop, fmt.Sprintf("%s has run %d times in a row without effect", l.Controller, l.Idle), "", time.Time{})
+			say(CodeHotLoop, fmt.Sprintf("%s has run %d times in a row without effect", subject(l.Controller), l.Idle), l.Repeats, time.Time{})
+			return
+		case l.State != nil && len(l.State.Informers) > 0:
+			say(CodeLags, subject(l.Controller)+" does not know the newest state: "+lagText(&l.State.Informers[0]), "", time.Time{})
 			return
 		}
 	}
@@ -219,9 +214,12 @@ func fitting(text string) string {
 	return before
 }
 
-// detail is why the deepest object below is in trouble: as a controller has stated it, or else as its state says. Without
+// detail is the own write for which the controller of an object below waits. Without one it is why the deepest object below is in trouble: as a controller has stated it, or else as its state says. Without
 // such an object it is what a controller has stated about another object.
 func (t *teller) detail() string {
+	if held := t.held(false); held != nil {
+		return held.Object.Kind + " " + held.Object.Name + ": " + heldText(held)
+	}
 	if len(t.answer.Parts) == 0 {
 		if n := t.reason(func(n *NotDone) bool {
 			return !n.Reason.Normal && n.about().Name != "" && !sameObject(n.about(), t.facts.Object)
@@ -237,7 +235,7 @@ func (t *teller) detail() string {
 	}
 	text = p.Object.Kind + " " + p.Object.Name + ": " + text
 	if p.Alike > 0 {
-		text += fmt.Sprintf(" (and %d more say the same)", p.Alike)
+		text += " (and " + alike(p.Alike) + ")"
 	}
 	return text
 }

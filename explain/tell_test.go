@@ -73,17 +73,17 @@ func TestTheFirstSentence(t *testing.T) {
 		"all is well": {explain.Facts{State: state()}, explain.CodeAllIsWell,
 			"All is as it should be: no controller waits for anything, and no state names trouble."},
 		"a reason, and the deepest part": {explain.Facts{State: state(), Present: waits(runs.Object{}), Below: broken}, explain.CodeWaits,
-			"1 of 3 Pods are available, since 3 min; Pod web-1: the image of container web cannot be pulled (and 1 more say the same)."},
+			"1 of 3 Pods are available, since 3 min; Pod web-1: the image of container web cannot be pulled (and 1 more says the same)."},
 		"a reason about another object is not its own": {explain.Facts{State: state(), Present: waits(pod1)}, explain.CodeBelow,
 			"Pod web-1: 1 of 3 Pods are available, since 3 min."},
 		"a normal state": {explain.Facts{State: state(), Present: normally(waits(runs.Object{}))}, explain.CodeAllIsWell,
 			"All is as it should be: 1 of 3 Pods are available."},
 		"trouble comes before a normal state": {explain.Facts{State: state(), Present: normally(waits(runs.Object{})), Below: broken}, explain.CodeBelow,
-			"Pod web-1: the image of container web cannot be pulled (and 1 more say the same)."},
+			"Pod web-1: the image of container web cannot be pulled (and 1 more says the same)."},
 		"a wait comes before a normal state": {explain.Facts{State: state(), Present: append(normally(waits(runs.Object{})), waits(runs.Object{})...)},
 			explain.CodeWaits, "1 of 3 Pods are available, since 3 min."},
 		"a part alone": {explain.Facts{State: state(), Below: broken}, explain.CodeBelow,
-			"Pod web-1: the image of container web cannot be pulled (and 1 more say the same)."},
+			"Pod web-1: the image of container web cannot be pulled (and 1 more says the same)."},
 		"its own state": {explain.Facts{State: state(), Trouble: []string{"the node is not ready"}}, explain.CodeTrouble, "The node is not ready."},
 		"a deletion": {explain.Facts{State: state("deletionTimestamp", "2026-03-02T11:50:00Z", "finalizers", []any{"example.com/a"})}, explain.CodeDeleting,
 			"It is being deleted, since 10 min; it waits until the finalizers example.com/a are removed."},
@@ -104,11 +104,11 @@ func TestTheFirstSentence(t *testing.T) {
 			r.Runs, r.Last = 300, now.Add(-time.Second)
 		})}}, explain.CodeAllIsWell, "All is as it should be: no controller waits for anything, and no state names trouble."},
 		"a fight": {explain.Facts{State: state(), Runs: fight(4)}, explain.CodeFight,
-			"Scaler has changed spec.replicas 4 times within 10 min: it fights with kubectl-edit."},
+			"The controller scaler has changed spec.replicas 4 times within 10 min: it fights with kubectl-edit."},
 		"a fight that the status of another controller hides": {explain.Facts{State: state(), Runs: behindStatus(fight(4))}, explain.CodeFight,
-			"Scaler has changed spec.replicas 4 times within 10 min: it fights with kubectl-edit."},
+			"The controller scaler has changed spec.replicas 4 times within 10 min: it fights with kubectl-edit."},
 		"two controllers that fight": {explain.Facts{State: state(), Runs: inTurns(rollout(8))}, explain.CodeFight,
-			"Left has changed spec.replicas 4 times within 10 min: it fights with right."},
+			"The controller left has changed spec.replicas 4 times within 10 min: it fights with right."},
 		"two controllers that take three turns": {explain.Facts{State: state(), Runs: inTurns(rollout(6))}, explain.CodeAllIsWell,
 			"All is as it should be: no controller waits for anything, and no state names trouble."},
 		"a rollout is no fight": {explain.Facts{State: state(), Runs: rollout(4)}, explain.CodeAllIsWell,
@@ -141,7 +141,7 @@ func TestManyChildrenFoldAndAnOldRecordSaysSo(t *testing.T) {
 	if len(answer.Parts) != 1 || answer.Parts[0].Alike != 999 || answer.Sentence != "Pod web-0: container web of web-0 crashes (and 999 more say the same)." {
 		t.Errorf("%d parts, %d alike, and it says %s", len(answer.Parts), answer.Parts[0].Alike, answer.Sentence)
 	}
-	if want := "runs before 2026-03-02T11:00:00Z: the record does not keep them any more"; len(answer.Unknown) != 1 || answer.Unknown[0] != want {
+	if want := "runs older than what is kept: since 2026-03-02T11:00:00Z"; len(answer.Unknown) != 1 || answer.Unknown[0] != want {
 		t.Errorf("not known: %q, want %q", answer.Unknown, want)
 	}
 }
@@ -253,4 +253,141 @@ func FuzzTell(f *testing.F) {
 			t.Errorf("%d owners, %v", len(answer.Fields), err)
 		}
 	})
+}
+
+// heldBy is the state of a loop whose next run for an object waits for an own write of a Pod.
+func heldBy(o runs.Object, since time.Duration, informers ...runs.InformerLag) []runs.KeyState {
+	at := now.Add(-since)
+	return []runs.KeyState{{Controller: "replicaset-controller", Key: "shop/" + o.Name, Object: o, State: runs.StateHeld, Since: &at, Informers: informers,
+		Unseen: &runs.Unseen{Verb: "create", Object: pod1, Version: "7", Kind: "pods"}}}
+}
+
+// A controller that waits for its own write is named first, for the object and for one below it, and so is an informer that is
+// not current.
+func TestTheStateOfTheLoopIsInTheSentence(t *testing.T) {
+	set := runs.Object{Group: "apps", Kind: "ReplicaSet", Namespace: "shop", Name: "web-abc", UID: "rs"}
+	lag := runs.InformerLag{Kind: "pods", Trouble: "connection refused"}
+	idle := runs.KeyState{Controller: "deployment-controller", Object: web, State: runs.StateIdle}
+	behind := idle
+	behind.Informers = []runs.InformerLag{lag}
+	for name, c := range map[string]struct {
+		facts      explain.Facts
+		code, want string
+	}{
+		"an own write": {explain.Facts{Loops: heldBy(web, 12*time.Second)}, explain.CodeOwnWrite,
+			"replicaset-controller waits for its own write of Pod shop/web-1: the watch of pods lags, since 12 s."},
+		"an own write, and why": {explain.Facts{Loops: heldBy(web, 12*time.Second, lag)}, explain.CodeOwnWrite,
+			"replicaset-controller waits for its own write of Pod shop/web-1: the watch of pods lags (connection refused), since 12 s."},
+		"before a reason, which is from before the write": {explain.Facts{Loops: heldBy(web, 12*time.Second), Present: waits(runs.Object{})}, explain.CodeOwnWrite,
+			"replicaset-controller waits for its own write of Pod shop/web-1: the watch of pods lags, since 12 s."},
+		"an own write a moment ago": {explain.Facts{Loops: heldBy(web, time.Second)}, explain.CodeAllIsWell,
+			"All is as it should be: no controller waits for anything, and no state names trouble."},
+		"below it": {explain.Facts{Loops: heldBy(set, 12*time.Second), Present: waits(runs.Object{})}, explain.CodeWaits,
+			"1 of 3 Pods are available, since 3 min; ReplicaSet web-abc: replicaset-controller waits for its own write of Pod shop/web-1: the watch of pods lags."},
+		"below it alone": {explain.Facts{Loops: heldBy(set, 12*time.Second)}, explain.CodeBelow,
+			"ReplicaSet web-abc: replicaset-controller waits for its own write of Pod shop/web-1: the watch of pods lags."},
+		"an informer that is not current": {explain.Facts{Loops: []runs.KeyState{behind}}, explain.CodeLags,
+			"deployment-controller does not know the newest state: its informer of pods is not current: connection refused."},
+		"a manager that stands by": {explain.Facts{Loops: append([]runs.KeyState{idle}, heldBy(web, 12*time.Second)...)}, explain.CodeOwnWrite,
+			"replicaset-controller waits for its own write of Pod shop/web-1: the watch of pods lags, since 12 s."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.facts.Now, c.facts.Object, c.facts.Recorded, c.facts.State = now, web, true, state()
+			answer := explain.Tell(c.facts)
+			if answer.Code != c.code || !strings.EqualFold(answer.Sentence, c.want) {
+				t.Errorf("the answer is %s: %q, want %s: %q", answer.Code, answer.Sentence, c.code, c.want)
+			}
+		})
+	}
+}
+
+// The section of the loops shows the place in the queue, the end of a back-off, attempts, and what the loop waits for.
+func TestTheSectionOfTheLoops(t *testing.T) {
+	at := func(d time.Duration) *time.Time { t := now.Add(d); return &t }
+	failed := run("web-controller", 3*time.Second, func(r *runs.Run) { r.Outcome, r.Error, r.Attempt = runs.Failed, "no quota", 3 })
+	of := func(state string, change func(*runs.KeyState)) []runs.KeyState {
+		s := runs.KeyState{Controller: "web-controller", Key: "shop/web", Object: web, State: state}
+		change(&s)
+		return []runs.KeyState{s}
+	}
+	end := now.Add(time.Minute).Local().Format(time.TimeOnly)
+	for name, c := range map[string]struct {
+		loops []runs.KeyState
+		want  string
+	}{
+		"a back-off": {of(runs.StateDelayed, func(s *runs.KeyState) { s.Until, s.Failures = at(time.Minute), 4 }), "attempt 4: no quota, the back-off ends at " + end},
+		"a time":     {of(runs.StateDelayed, func(s *runs.KeyState) { s.Until = at(time.Minute) }), "attempt 4: no quota, runs again at " + end},
+		"the queue": {of(runs.StateReady, func(s *runs.KeyState) { s.Since, s.Ahead, s.Ready = at(-4*time.Second), 17, 40 }),
+			"waits for a worker since 4 s, with 17 of 40 keys ahead of it"},
+		"a long queue": {of(runs.StateReady, func(s *runs.KeyState) { s.Since, s.Ahead, s.Ready = at(-4*time.Second), runs.AheadCounted, 40_000 }),
+			"with more than 10000 of 40000 keys ahead of it"},
+		"a long run": {of(runs.StateRunning, func(s *runs.KeyState) { s.Since = at(-40 * time.Second) }), "runs since 40 s"},
+		"an own write": {of(runs.StateHeld, func(s *runs.KeyState) { *s = heldBy(web, 3*time.Second)[0]; s.Controller = "web-controller" }),
+			"the next run waits since 3 s until the informer of pods has seen its own create of Pod shop/web-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := explain.Tell(explain.Facts{Now: now, Object: web, State: state(), Recorded: true, Runs: []explain.Traced{failed}, Loops: c.loops})
+			var text strings.Builder
+			if err := answer.Write(&text); err != nil || !strings.Contains(text.String(), "web-controller  error, the last run 3 s ago") || !strings.Contains(text.String(), c.want) {
+				t.Errorf("the answer is %s (%v), want %q", &text, err, c.want)
+			}
+		})
+	}
+}
+
+// A controller that writes again and again in vain is a hot loop: the server changes nothing, or each write causes the next
+// run. A rollout is none.
+func TestRunsThatWriteInVainAreAHotLoop(t *testing.T) {
+	row := func(n int, pause time.Duration, change func(r *runs.Run, i int)) (all []explain.Traced) {
+		for i := range n { // the newest first
+			all = append(all, run("polisher", time.Duration(i)*pause, func(r *runs.Run) {
+				r.Number = uint64(n - i)
+				r.Writes = []runs.Write{{Verb: "patch", Object: web, Version: "7", Fields: []string{"metadata.annotations.at"}}}
+				change(r, n-i)
+			}))
+		}
+		return all
+	}
+	self := func(r *runs.Run, i int) {
+		r.Writes[0].Version = fmt.Sprint(100 + i)
+		r.Causes = []runs.Cause{{Verb: "Updated", Object: web, Version: fmt.Sprint(99 + i)}}
+	}
+	const well = "All is as it should be: no controller waits for anything, and no state names trouble."
+	for name, c := range map[string]struct {
+		runs []explain.Traced
+		want string
+	}{
+		"nothing changes": {row(40, 50*time.Millisecond, func(*runs.Run, int) {}),
+			"The controller polisher has run 40 times in a row without effect; each writes Deployment.apps shop/web and changes nothing."},
+		"each causes the next": {row(40, 50*time.Millisecond, self),
+			"The controller polisher has run 40 times in a row without effect; each because of its own change of metadata.annotations.at of Deployment.apps shop/web."},
+		"slowly":     {row(40, time.Minute, func(*runs.Run, int) {}), well},
+		"a few":      {row(12, 50*time.Millisecond, self), well},
+		"a rollout":  {row(40, 50*time.Millisecond, func(r *runs.Run, i int) { self(r, i); r.Causes[0].Object = pod1 }), well},
+		"one change": {row(40, 50*time.Millisecond, func(r *runs.Run, i int) { r.Writes[0].Version = fmt.Sprint(i) }), well},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := explain.Tell(explain.Facts{Now: now, Object: web, State: state(), Recorded: true, Runs: c.runs})
+			if !strings.EqualFold(answer.Sentence, c.want) {
+				t.Errorf("the sentence is %q, want %q", answer.Sentence, c.want)
+			}
+		})
+	}
+}
+
+// Writes that change nothing share a version, so a run is found as its own cause. The chain ends there.
+func TestAChainThatLeadsToItselfEnds(t *testing.T) {
+	one := run("polisher", time.Second, func(r *runs.Run) {
+		r.Writes = []runs.Write{{Verb: "patch", Object: web, Version: "7", Fields: []string{"metadata.labels.a"}}}
+	})
+	two := one
+	two.Number = 8
+	again := func(r runs.Run) []runs.Origin {
+		return []runs.Origin{{Cause: runs.Cause{Verb: "Updated", Object: web, Version: "7"}, Run: &r, Write: &r.Writes[0]}}
+	}
+	one.Origins, two.Origins = again(two.Run), again(one.Run)
+	answer := explain.Tell(explain.Facts{Now: now, Object: web, State: state(), Recorded: true, Runs: []explain.Traced{two, one}})
+	if len(answer.Chain) != 1 || answer.Chain[0].Times != 2 {
+		t.Errorf("the chain is %+v, want one step that was done twice", answer.Chain)
+	}
 }

@@ -18,7 +18,7 @@ var past = map[string]string{
 }
 
 // oneSort names writes of one verb, kind and subresource: "created Pod shop/web-1 and 2 more".
-func oneSort(verb string, writes []*runs.Write, subresource string) string {
+func oneSort(verb string, writes []*runs.Write, subresource string, reasons []runs.Reason) string {
 	first := writes[0]
 	text := past[verb]
 	if text == "" {
@@ -32,6 +32,8 @@ func oneSort(verb string, writes []*runs.Write, subresource string) string {
 		text += fmt.Sprintf(" and %d more", len(writes)-1)
 	}
 	switch {
+	case first.Code != 0 && first.Unknown:
+		text += fmt.Sprintf(" (the server answered %d%s)", first.Code, webhookText(reasons))
 	case first.Code != 0:
 		text += fmt.Sprintf(" (refused with %d)", first.Code)
 	case first.Unknown:
@@ -45,6 +47,17 @@ func oneSort(verb string, writes []*runs.Write, subresource string) string {
 		}
 	}
 	return text
+}
+
+// webhookText repeats what a run has stated about a webhook whose failure made the server answer with an error.
+func webhookText(reasons []runs.Reason) string {
+	for i := range reasons {
+		if reasons[i].Code == "WebhookFailed" {
+			said, _, _ := strings.Cut(reasons[i].Sentence(), ", so ")
+			return ": " + said
+		}
+	}
+	return ""
 }
 
 // elements returns paths without what is below an element of a list, each once: "status.conditions[Ready]" stands for all
@@ -75,6 +88,22 @@ func ShortTime(d time.Duration) string {
 		return fmt.Sprintf("%d h", int(d.Hours()))
 	}
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// alike counts the objects that say the same as the one before.
+func alike(n int) string {
+	if n == 1 {
+		return "1 more says the same"
+	}
+	return fmt.Sprintf("%d more say the same", n)
+}
+
+// subject is a controller as a sentence begins with it. A name that may be a word is marked as a name.
+func subject(controller string) string {
+	if strings.ContainsAny(controller, "-./:") {
+		return controller
+	}
+	return "the controller " + controller
 }
 
 // capital begins a sentence.

@@ -8,10 +8,14 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/setpoint-io/setpoint/internal/printable"
 )
 
-// Write writes an answer for people, in local time. Text that comes from objects has no control characters.
+// mostLine is how many bytes of a line are written: the status of an object may quote a megabyte.
+const mostLine = 2000
+
+// Write writes an answer for people, in local time. Characters that steer terminals are escaped, and long lines are cut off.
 func (a *Answer) Write(to io.Writer) error {
 	w := &writer{to: to}
 	w.line("%s", a.Object)
@@ -34,12 +38,19 @@ func (a *Answer) Write(to io.Writer) error {
 			w.line("  %s %s: %s", p.Object.Kind, p.Object.Name, text)
 		}
 		if p.Alike > 0 {
-			w.line("  %d more say the same", p.Alike)
+			w.line("  %s", alike(p.Alike))
 		}
+	}
+	switch a.MoreParts {
+	case 0:
+	case 1:
+		w.line("  1 more object below it is in trouble")
+	default:
+		w.line("  %d more objects below it are in trouble", a.MoreParts)
 	}
 	w.section("LOOPS", len(a.Loops))
 	for _, l := range a.Loops {
-		w.line("  %s  %s", l.Controller, loopText(a.AsOf, &l))
+		w.line("  %s  %s", l.name(), loopText(a.AsOf, &l))
 	}
 	w.section("WHO OWNS WHICH FIELDS", len(a.Fields))
 	for _, o := range a.Fields {
@@ -70,20 +81,6 @@ func stepText(s *Step) string {
 	return actor + "  " + s.Text
 }
 
-func loopText(now time.Time, l *Loop) string {
-	text := fmt.Sprintf("%s, the last run %s ago", l.Outcome, ago(now, l.Last))
-	if l.Error != "" {
-		text += fmt.Sprintf(", attempt %d: %s", l.Attempt+1, l.Error)
-	}
-	if l.Idle > 0 {
-		text += fmt.Sprintf(", %d runs in a row changed nothing", l.Idle)
-	}
-	if l.NextLook != nil && l.NextLook.After(now) {
-		text += ", runs again at " + l.NextLook.Local().Format(time.TimeOnly)
-	}
-	return text
-}
-
 func ownerText(now time.Time, o *FieldOwner) string {
 	text := o.Manager
 	if o.Subresource != "" {
@@ -102,13 +99,7 @@ type writer struct {
 }
 
 func (w *writer) line(format string, args ...any) {
-	text := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return ' '
-		}
-		return r
-	}, fmt.Sprintf(format, args...))
-	if _, err := fmt.Fprintln(w.to, text); err != nil && w.err == nil {
+	if _, err := fmt.Fprintln(w.to, printable.Line(fmt.Sprintf(format, args...), mostLine)); err != nil && w.err == nil {
 		w.err = err
 	}
 }

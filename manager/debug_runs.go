@@ -25,11 +25,16 @@ import (
 
 // runsPage is the answer of /debug/runs in JSON.
 type runsPage struct {
+	Format  int         `json:"format"` // runs.PageFormat, before what it is about: a decoder may fail at what follows
 	Stats   runs.Stats  `json:"stats"`
 	Present []runs.Run  `json:"present"`          // the last runs of their keys, if they state reasons
 	Runs    []tracedRun `json:"runs"`             // the newest first
 	More    bool        `json:"more"`             // there are more runs than the limit
 	Hidden  int         `json:"hidden,omitempty"` // objects that are not named, as the user may not get them
+	// HiddenRuns is how many runs are about objects that the user may not get.
+	HiddenRuns int `json:"hiddenRuns,omitempty"`
+	// Loops has what the loops do at present about the object of the query.
+	Loops []runs.KeyState `json:"loops,omitempty"`
 }
 
 // tracedRun is a run with what led to it.
@@ -67,6 +72,7 @@ func (m *Manager) debugRuns(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	page := m.findRuns(loops, q, parameters.Has("origins"))
+	page.Loops = m.KeyStates(q.Object)
 	page.hide(r.Context(), sight)
 	if parameters.Get("format") == "json" {
 		w.Header().Set("Content-Type", "application/json")
@@ -112,7 +118,7 @@ func runsQuery(parameters url.Values) (runs.Query, error) {
 
 // findRuns finds the runs of some loops; "" is all loops.
 func (m *Manager) findRuns(loops []string, q runs.Query, origins bool) runsPage {
-	page := runsPage{Stats: m.runs.Stats(), Present: []runs.Run{}, Runs: []tracedRun{}}
+	page := runsPage{Format: runs.PageFormat, Stats: m.runs.Stats(), Present: []runs.Run{}, Runs: []tracedRun{}}
 	for _, q.Controller = range loops {
 		page.Present = append(page.Present, m.runs.Present(q)...)
 		found, more := m.runs.Find(q)
@@ -148,7 +154,10 @@ func (p *runsPage) hide(ctx context.Context, s *sight) {
 		s.hideIn(ctx, &p.Runs[i].Run)
 		s.hideOrigins(ctx, p.Runs[i].Origins)
 	}
-	p.Hidden = s.hidden
+	for i := range p.Loops {
+		s.hideInState(ctx, &p.Loops[i])
+	}
+	p.Hidden, p.HiddenRuns = s.hidden, len(s.hiddenRuns)
 }
 
 // write writes the page for people.
@@ -162,6 +171,9 @@ func (p *runsPage) write(w io.Writer) {
 	} else {
 		fmt.Fprintf(w, "runs before %s are missing\n", clock(p.Stats.Since))
 	}
+	if p.HiddenRuns > 0 {
+		fmt.Fprintf(w, "%d runs are about objects that the user may not get\n", p.HiddenRuns)
+	}
 	if p.Hidden > 0 {
 		fmt.Fprintf(w, "%d objects are not named: the user may not get them\n", p.Hidden)
 	}
@@ -173,6 +185,12 @@ func (p *runsPage) write(w io.Writer) {
 		for _, reason := range run.Reasons {
 			fmt.Fprintf(w, "%s %s: %s: %s%s\n", run.Controller, firstLine(run.Key), reason.Code, firstLine(reason.String()), nextLook(run))
 		}
+	}
+	if len(p.Loops) > 0 {
+		fmt.Fprintf(w, "\nLOOPS\n")
+	}
+	for i := range p.Loops {
+		fmt.Fprintf(w, "%s %s: %s\n", p.Loops[i].Controller, firstLine(p.Loops[i].Key), firstLine(stateText(&p.Loops[i])))
 	}
 	fmt.Fprintf(w, "\nRUNS, THE NEWEST FIRST\n")
 	for i := range p.Runs {
@@ -253,6 +271,8 @@ func writeText(w *runs.Write) string {
 		text += " (" + w.Subresource + ")"
 	}
 	switch {
+	case w.Code != 0 && w.Unknown:
+		text += fmt.Sprintf(", answered with %d", w.Code)
 	case w.Code != 0:
 		text += fmt.Sprintf(", refused with %d", w.Code)
 	case w.Unknown:

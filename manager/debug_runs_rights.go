@@ -32,12 +32,14 @@ type sight struct {
 	asked  runs.Object // that the user may get by its name
 	known  map[runs.Object]bool
 	hidden int // objects whose names were left out
+
+	hiddenRuns map[uint64]bool // runs whose objects the user may not get, by number
 }
 
 // sightOf returns what the user of a request may see in the record: everything, or what is about one object.
 func (m *Manager) sightOf(r *http.Request, q *runs.Query) (*sight, error) {
 	about := q.Object
-	s := &sight{viewer: serving.ViewerOf(r), kinds: &m.kinds, asked: about, known: map[runs.Object]bool{}}
+	s := &sight{viewer: serving.ViewerOf(r), kinds: &m.kinds, asked: about, known: map[runs.Object]bool{}, hiddenRuns: map[uint64]bool{}}
 	var err error
 	if s.all, err = s.viewer.MayGetPath(r.Context(), runsPath); err != nil || s.all {
 		return s, err
@@ -106,6 +108,8 @@ func (s *sight) show(ctx context.Context, o runs.Object) (shown runs.Object, hid
 const (
 	hiddenKey   = "hidden"
 	hiddenError = "hidden: the user may not get the object of this run"
+
+	hiddenTrouble = "why is shown to users who may see all runs"
 )
 
 // hideIn takes out of a run what the user may not see.
@@ -115,6 +119,7 @@ func (s *sight) hideIn(ctx context.Context, run *runs.Run) {
 	}
 	var hidden bool
 	if run.Object, hidden = s.show(ctx, run.Object); hidden || run.Object == (runs.Object{}) {
+		s.hiddenRuns[run.Number] = true
 		s.hideKey(run)
 	}
 	run.Causes = each(run.Causes, func(c *runs.Cause) {
@@ -128,6 +133,23 @@ func (s *sight) hideIn(ctx context.Context, run *runs.Run) {
 		}
 	})
 	run.Reasons = each(run.Reasons, func(r *runs.Reason) { r.Until, _ = s.show(ctx, r.Until) })
+}
+
+// hideInState takes out of the state of a loop what the user may not see. The key is that of the object that the user asked for.
+func (s *sight) hideInState(ctx context.Context, state *runs.KeyState) {
+	if s.all {
+		return
+	}
+	if state.Unseen != nil {
+		write, hidden := *state.Unseen, false
+		if write.Object, hidden = s.show(ctx, write.Object); hidden {
+			write.Version = ""
+		}
+		state.Unseen = &write
+	}
+	for i := range state.Informers {
+		state.Informers[i].Trouble = hiddenTrouble // an error may name the rights and the addresses of the manager
+	}
 }
 
 // hideKey takes out of a run what it says about the object of its key: the key, the error, and the reasons that are not

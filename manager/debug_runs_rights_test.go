@@ -74,11 +74,11 @@ func checkRights(t *testing.T, ops, dev, guest getter) {
 		t.Errorf("dev sees names of objects that it may not get:\n%s\n%s", text, inJSON)
 	}
 	var page struct {
-		Runs   []runs.Run
-		Hidden int
+		Runs               []runs.Run
+		Hidden, HiddenRuns int
 	}
-	if err := json.Unmarshal([]byte(inJSON), &page); err != nil || len(page.Runs) != 3 || page.Hidden == 0 {
-		t.Errorf("dev reads %s (%v), want three runs", inJSON, err)
+	if err := json.Unmarshal([]byte(inJSON), &page); err != nil || len(page.Runs) != 3 || page.Hidden == 0 || page.HiddenRuns != 2 {
+		t.Errorf("dev reads %s (%v), want three runs, of which two are for other objects", inJSON, err)
 	}
 	for _, refused := range []struct {
 		name, query, says string

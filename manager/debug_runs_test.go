@@ -72,9 +72,18 @@ func TestTheRunsOfAManagersControllersAreShown(t *testing.T) {
 	var found struct {
 		Runs    []runs.Run
 		Present []runs.Run
+		Format  int
+		Loops   []runs.KeyState
 	}
 	if err := json.Unmarshal([]byte(text), &found); err != nil || len(found.Runs) < 2 || len(found.Present) != 1 || found.Present[0].Reasons[0].Code != "Marked" {
 		t.Errorf("in JSON it is %s (%v), want two runs and a reason", text, err)
+	}
+	if found.Format != runs.PageFormat || len(found.Loops) != 1 || found.Loops[0].Controller != "marker" || found.Loops[0].Key != "ns/good" ||
+		found.Loops[0].State != runs.StateDelayed || found.Loops[0].Until == nil {
+		t.Errorf("in JSON it is %s, want format %d and the loop of marker, which waits for a time", text, runs.PageFormat)
+	}
+	if _, text := ask(t, base+"?kind=Pod&namespace=ns&name=good", ""); !strings.Contains(text, "\nLOOPS\nmarker ns/good: delayed, until ") {
+		t.Errorf("for people it is %s, want the loop of marker", text)
 	}
 	for query, want := range map[string]bool{
 		"?namespace=ns&wrote&contains=goo": true, "?namespace=elsewhere": false, "?contains=other": false, "?since=2999-01-01T00:00:00Z": false,

@@ -126,7 +126,7 @@ func (r *Record) Wrote(o Object, version string) (run Run, write int, found bool
 func (r *Record) deleted(o Object, before time.Time) (run Run, write int, found bool) {
 	for _, run := range r.keptWith(r.index.object(o.Group, o.Kind, o.Ref().Key)) {
 		for i, w := range run.Writes {
-			if w.Verb == "delete" && w.Code == 0 && w.Object.same(o) && run.Began.Before(before) {
+			if w.Verb == "delete" && !w.Refused() && w.Object.same(o) && run.Began.Before(before) {
 				return run, i, true
 			}
 		}

@@ -100,9 +100,9 @@ type Write struct {
 	// Version is the resourceVersion that the write made. It is empty for a delete, for a write that changed
 	// nothing, and for one that failed.
 	Version string `json:"version,omitempty"`
-	// Code is the HTTP status of a write that the server refused, or 0.
+	// Code is the HTTP status of a write that the server refused, or to which it answered with a server error, or 0.
 	Code int `json:"code,omitempty"`
-	// Unknown is set if there was no answer: the server may have carried out the write.
+	// Unknown is set if there was no answer, or a server error: the server may have carried out the write.
 	Unknown bool `json:"unknown,omitempty"`
 	// Manager is the field manager, if the write named one.
 	Manager string `json:"manager,omitempty"`
@@ -113,6 +113,9 @@ type Write struct {
 	// MoreFields counts the paths that the record did not keep.
 	MoreFields int `json:"moreFields,omitempty"`
 }
+
+// Refused reports whether the server refused the write, so that nothing has changed.
+func (w *Write) Refused() bool { return w.Code != 0 && !w.Unknown }
 
 // Run is one run of a controller for a key, as the record has it. Runs that changed nothing and ended alike are one
 // Run, which counts them.

@@ -63,8 +63,9 @@ func (q *Queue[K]) Inspect(limit int) Inspection[K] {
 	for e := q.running.front; e != nil && len(in.Running) < limit; e = e.next {
 		in.Running = append(in.Running, q.inspectRunning(e))
 	}
-	q.ready.walk(limit, func(e *entry[K]) {
+	q.ready.walk(limit, func(e *entry[K]) bool {
 		in.Ready = append(in.Ready, q.inspectWaiting(e))
+		return true
 	})
 	q.delayed.walk(limit, func(e *entry[K]) {
 		in.Delayed = append(in.Delayed, q.inspectWaiting(e))
@@ -126,8 +127,8 @@ func (q *Queue[K]) pendingRun(e *entry[K]) Pending {
 }
 
 // walk visits up to limit entries: the highest priority first, and round robin
-// over the groups within one.
-func (r *readySet[K]) walk(limit int, visit func(*entry[K])) {
+// over the groups within one. It ends when visit returns false.
+func (r *readySet[K]) walk(limit int, visit func(*entry[K]) bool) {
 	for i := len(r.levels) - 1; i >= 0 && limit > 0; i-- {
 		if r.used[i/64]&(1<<(i%64)) == 0 {
 			continue
@@ -139,7 +140,9 @@ func (r *readySet[K]) walk(limit int, visit func(*entry[K])) {
 		}
 		for len(heads) > 0 && limit > 0 {
 			e := heads[0]
-			visit(e)
+			if !visit(e) {
+				return
+			}
 			limit--
 			if heads = heads[1:]; e.next != nil {
 				heads = append(heads, e.next)

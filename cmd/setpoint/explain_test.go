@@ -35,7 +35,7 @@ const (
 const updateAnswers = "SETPOINT_UPDATE_ANSWERS"
 
 // TestExplain runs the scripts of testdata/explain, each of which shows one trouble and the whole answer of "setpoint explain".
-// They run at the same time, on one control plane with four Nodes and one "setpoint manager", in a namespace each.
+// They run at the same time, on one control plane with four Nodes, one "setpoint manager" and the operator of a user, in a namespace each.
 //
 // The Nodes differ, so that a Pod can be refused by each for another reason: node-1 has the label disk=ssd, node-2 has the
 // taint dedicated=db, and node-3 is cordoned.
@@ -50,6 +50,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	startManager(t, cluster)
+	startOperator(t, cluster)
 	cache := t.TempDir()
 	t.Run("scripts", func(t *testing.T) { // ends before the manager does
 		scripttest.Run(t, explainedAtATime, scripts(t, explainScripts, func(e *testscript.Env) error {
@@ -170,7 +171,8 @@ var varying = []struct {
 	{regexp.MustCompile(` \d+ times within`), " N times within"},
 	{regexp.MustCompile(`attempt \d+`), "attempt N"},
 	{regexp.MustCompile(`, \d+ runs in a row changed nothing`), ""},
-	{regexp.MustCompile(`, runs again at TIME`), ""},
+	{regexp.MustCompile(`, \d+ runs in a row, each`), ", N runs in a row, each"},
+	{regexp.MustCompile(`, (runs again|the back-off ends) at TIME`), ""},
 	{regexp.MustCompile(`(?m)^(  \S+)  (done|again), the last run`), "$1  ran, the last run"},
 	{regexp.MustCompile(`(?m)^  TIME +`), "  TIME  "},                     // the depth of a step
 	{regexp.MustCompile(`(?m)^  TIME  probably setpoint-nodes .*\n`), ""}, // that a Pod started or ended may be a cause of its own

@@ -81,8 +81,10 @@ func (g Gatherer) addRuns(ctx context.Context, facts *explain.Facts) {
 	}
 	facts.Recorded, facts.Since = true, found[0].Stats.Since
 	facts.Unread = append(facts.Unread, found[0].Unread...)
+	facts.HiddenRuns, facts.HiddenNames = found[0].HiddenRuns, found[0].Hidden
 	for i := range found { // of those that failed there is none
 		facts.Present, facts.Runs = append(facts.Present, found[i].Present...), append(facts.Runs, found[i].Runs...)
+		facts.Loops = append(facts.Loops, found[i].Loops...)
 	}
 	if facts.State == nil {
 		facts.Runs = append(facts.Runs, g.noticed(ctx, facts)...)

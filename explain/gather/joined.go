@@ -111,6 +111,9 @@ func (f *Found) add(other Found) {
 	f.Runs = append(f.Runs, other.Runs...)
 	f.More = f.More || other.More
 	f.Unread = append(f.Unread, other.Unread...)
+	f.Loops = append(f.Loops, other.Loops...)
+	f.HiddenRuns += other.HiddenRuns
+	f.Hidden += other.Hidden
 	f.Stats.Bytes += other.Stats.Bytes
 	f.Stats.Limit += other.Stats.Limit
 	f.Stats.Runs += other.Stats.Runs

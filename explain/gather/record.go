@@ -27,6 +27,12 @@ type Found struct {
 	Present []runs.Run       `json:"present"` // the last runs of their keys, if they state reasons
 	Runs    []explain.Traced `json:"runs"`    // the newest first
 	More    bool             `json:"more"`    // there are more runs than were asked for
+	// Loops are what the loops do at present about the object that was asked for.
+	Loops []runs.KeyState `json:"loops,omitempty"`
+	// HiddenRuns and Hidden are how many runs are about objects that the user may not get, and how many names of objects are
+	// left out.
+	HiddenRuns int `json:"hiddenRuns,omitempty"`
+	Hidden     int `json:"hidden,omitempty"`
 	// Unread are sentences about what could not be read: managers that did not answer.
 	Unread []string `json:"unread,omitempty"`
 }
@@ -51,6 +57,25 @@ func Local(r *runs.Record) Record {
 }
 
 type local struct{ record *runs.Record }
+
+// WithLoops is a record that also says what loops do at present about an object, such as KeyStates of a manager of this process.
+func WithLoops(r Record, states func(runs.Object) []runs.KeyState) Record {
+	return withLoops{r, states}
+}
+
+type withLoops struct {
+	Record
+	states func(runs.Object) []runs.KeyState
+}
+
+// About implements Record.
+func (w withLoops) About(ctx context.Context, o runs.Object) (Found, error) {
+	found, err := w.Record.About(ctx, o)
+	if err == nil {
+		found.Loops = append(found.Loops, w.states(o)...)
+	}
+	return found, err
+}
 
 // About implements Record.
 func (l local) About(ctx context.Context, o runs.Object) (Found, error) {

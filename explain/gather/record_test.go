@@ -104,12 +104,14 @@ func TestARecordThatCannotBeReadSaysWhy(t *testing.T) {
 		return gather.Remote("https://manager", func(context.Context, string) (int, []byte, error) { return code, []byte(body), err })
 	}
 	for want, r := range map[string]gather.Record{
-		"no manager":                       gather.None("no manager"),
-		"this process does not record":     gather.Local(nil),
-		"connection refused":               answers(0, "", errors.New("connection refused")),
-		"asks who you are":                 answers(http.StatusUnauthorized, "", nil),
-		"answers 403 Forbidden: not you":   answers(http.StatusForbidden, "not you\n", nil),
-		"this version of setpoint cannot ": answers(http.StatusOK, "<html>", nil),
+		"no manager":                           gather.None("no manager"),
+		"this process does not record":         gather.Local(nil),
+		"connection refused":                   answers(0, "", errors.New("connection refused")),
+		"asks who you are":                     answers(http.StatusUnauthorized, "", nil),
+		"answers 403 Forbidden: not you":       answers(http.StatusForbidden, "not you\n", nil),
+		"this setpoint cannot read its record": answers(http.StatusOK, "<html>", nil),
+		"its record has format 2, and this setpoint reads format 1 and older": answers(http.StatusOK, `{"format":2,"runs":[]}`, nil),
+		"is of a newer version": answers(http.StatusOK, `{"format":99,"runs":{"not":"a list"}}`, nil),
 	} {
 		if _, err := r.About(t.Context(), runs.Object{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)

@@ -80,13 +80,21 @@ func (r remote) ask(ctx context.Context, q url.Values) (Found, error) {
 	case err != nil:
 		return Found{}, err
 	case code == http.StatusUnauthorized:
-		return Found{}, fmt.Errorf("the manager at %s asks who you are: the kubeconfig has no client certificate, and tokens are not sent to an address that a Lease names", r.address)
+		return Found{}, fmt.Errorf("the manager at %s asks who you are: the kubeconfig has no client certificate that it accepts, and tokens are not sent to an address that a Lease names", r.address)
 	case code != http.StatusOK:
 		return Found{}, fmt.Errorf("the manager at %s answers %d %s: %s", r.address, code, http.StatusText(code), strings.TrimSpace(string(body[:min(len(body), mostRepeated)])))
 	}
-	var found Found
-	if err := json.Unmarshal(body, &found); err != nil {
-		return Found{}, fmt.Errorf("the manager at %s answers what this version of setpoint cannot read: %w", r.address, err)
+	var found struct {
+		Format int `json:"format"` // 0 is that of managers before the first format had a number
+		Found
 	}
-	return found, nil
+	err = json.Unmarshal(body, &found)
+	switch {
+	case found.Format > runs.PageFormat:
+		return Found{}, fmt.Errorf("the manager at %s is of a newer version: its record has format %d, and this setpoint reads format %d and older; use the setpoint of the manager's version",
+			r.address, found.Format, runs.PageFormat)
+	case err != nil:
+		return Found{}, fmt.Errorf("the manager at %s is of another version, and this setpoint cannot read its record: %w", r.address, err)
+	}
+	return found.Found, nil
 }

@@ -25,7 +25,7 @@ func versionOf(e *event.Event) version {
 func made(run *explain.Traced) (all []version) {
 	for _, w := range run.Writes {
 		switch {
-		case w.Object.UID == "" || w.Code != 0:
+		case w.Object.UID == "" || w.Refused():
 		case w.Verb == "delete":
 			all = append(all, version{uid: string(w.Object.UID)})
 		case w.Version != "":

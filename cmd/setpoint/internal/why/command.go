@@ -16,6 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/explain"
 	"github.com/setpoint-io/setpoint/explain/gather"
 	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/internal/printable"
 )
 
 // command is one run of the command.
@@ -123,8 +124,12 @@ func (x *command) print(answer *explain.Answer) error {
 	return answer.Write(x.w.Stdout)
 }
 
+// writeJSON writes the answer as JSON, in which characters that steer terminals are escaped.
 func writeJSON(to io.Writer, answer *explain.Answer) error {
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(answer)
+	encoded, err := json.MarshalIndent(answer, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(append(printable.JSON(encoded), '\n'))
+	return err
 }
