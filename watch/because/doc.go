@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package because finds why a change happened: the run of a controller that made it, and what began the chain of runs that led
-// there, in the record of the cluster's manager.
+// there, in the records of the cluster's managers.
 //
 //	f := because.New(because.Options{Find: find, Words: format.Words})
 //	go f.Run(ctx)
@@ -12,11 +12,12 @@
 //
 // A change is seen by a watch at once, and is in the record when the run that made it has ended. [Finder.Fill] therefore asks
 // again, for [Bound] at most, and leaves the event without a cause then. Two rules keep changes fast that no controller of the
-// manager makes: field managers whose changes the record did not explain are asked for once, without a wait, for a minute at most, and after an
-// error the manager is not asked for [Pause].
+// managers makes. A change that was waited for in vain is asked for once more, [Later]: if the record has it by then, the run was late, and
+// otherwise no manager that is asked records the field manager. Three such changes in a row are the last ones of that
+// field manager that are waited for. And after an error, a manager is not asked for [Pause]; the others are.
 //
 // # Requests
 //
-// [Finder.Run] looks for a manager every [LookEvery]. Without one, Fill sends no request. A batch of events leads to
-// at most 32 requests, and the writes of a run that was found explain the other objects that it wrote.
+// [Finder.Run] looks for managers every [LookEvery]. Without one, Fill sends no request. A batch of events leads to
+// at most 32 requests to each manager, and the writes of a run that was found explain the other objects that it wrote.
 package because

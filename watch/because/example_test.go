@@ -26,9 +26,9 @@ func Example() {
 		Writes: []runs.Write{{Verb: "create", Version: "7", Object: runs.Object{Kind: "Pod", Namespace: "shop", Name: "web-1", UID: "p"}}},
 	})
 	looked := make(chan struct{})
-	f := because.New(because.Options{Find: func(context.Context) (gather.Record, error) {
+	f := because.New(because.Options{Find: func(context.Context) ([]gather.Record, error) {
 		defer close(looked)
-		return gather.Local(record), nil
+		return []gather.Record{gather.Local(record)}, nil
 	}})
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

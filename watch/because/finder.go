@@ -5,9 +5,11 @@ package because
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/setpoint-io/setpoint/explain"
 	"github.com/setpoint-io/setpoint/explain/gather"
 	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/watch/event"
@@ -18,6 +20,9 @@ const (
 	Bound = 250 * time.Millisecond
 	// Pause is for how long a manager is not asked after an error.
 	Pause = 10 * time.Second
+	// Later is after which time the record is asked once more about a change that it did not explain in time. By then the run has
+	// ended that made the change, if one of the managers did.
+	Later = 10 * time.Second
 	// LookEvery is the time between two looks for a manager.
 	LookEvery = time.Minute
 
@@ -25,12 +30,13 @@ const (
 	mostAsked  = 32                    // events of a batch
 	mostKept   = 4096                  // versions with their causes, and changes with their words
 	mostMisses = 3                     // in a row, until a field manager's changes are not waited for
+	mostLater  = 64                    // changes about which the record is asked later
 )
 
 // Options configure a Finder.
 type Options struct {
-	// Find returns the record of the cluster's manager. An error says that there is none.
-	Find func(context.Context) (gather.Record, error)
+	// Find returns the records of the cluster's managers. An error says that there is none.
+	Find func(context.Context) ([]gather.Record, error)
 	// Words describes a change in a few words, for the cause of a later one. May be nil.
 	Words func(*event.Event) string
 }
@@ -41,33 +47,91 @@ type Finder struct {
 
 	mu     sync.Mutex
 	record gather.Record // nil: no manager is known
-	paused time.Time     // the manager is not asked until then
 	causes map[version]*event.Cause
 	words  map[version]string
-	misses map[string]int // by field manager
+	// misses counts, by field manager, the changes that the record did not have, not even later, and open those about
+	// which it is asked later. A late run and a field manager of no recorded controller look alike until then.
+	misses, open map[string]int
+	later        chan late
+}
+
+// late is a change that the record did not explain in time.
+type late struct {
+	object  runs.Object
+	version version
+	by      string // its field manager
+	at      time.Time
 }
 
 // New returns a Finder that knows no manager yet.
 func New(o Options) *Finder {
-	return &Finder{options: o, causes: map[version]*event.Cause{}, words: map[version]string{}, misses: map[string]int{}}
+	return &Finder{options: o, causes: map[version]*event.Cause{}, words: map[version]string{}, misses: map[string]int{}, open: map[string]int{},
+		later: make(chan late, mostLater)}
 }
 
-// Run looks for a manager at once, and then every [LookEvery], until ctx ends.
+// Run looks for managers at once, and then every [LookEvery], until ctx ends. In between it asks again about changes that the
+// record did not explain in time.
 func (f *Finder) Run(ctx context.Context) {
 	for {
-		record, err := f.options.Find(ctx)
-		if err != nil {
-			record = nil
-		}
+		records, err := f.options.Find(ctx)
 		f.mu.Lock()
-		f.record = record
-		clear(f.misses) // the manager may have been busy
+		f.record = nil
+		if err == nil {
+			f.record = joined(records)
+		}
 		f.mu.Unlock()
-		select {
-		case <-time.After(LookEvery):
-		case <-ctx.Done():
+		if !f.askLater(ctx, time.After(LookEvery)) {
 			return
 		}
+	}
+}
+
+// askLater asks again about changes, each [Later] after it happened, until look. It returns false if ctx ended first.
+func (f *Finder) askLater(ctx context.Context, look <-chan time.Time) bool {
+	for {
+		select {
+		case l := <-f.later:
+			select {
+			case <-time.After(time.Until(l.at.Add(Later))):
+				f.settle(ctx, l)
+			case <-ctx.Done():
+				return false
+			}
+		case <-look:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// settle finds out whether the run of a change was late, or none of the managers made it.
+func (f *Finder) settle(ctx context.Context, l late) {
+	f.mu.Lock()
+	record := f.record
+	f.mu.Unlock()
+	known := false
+	var err error
+	if record != nil {
+		ctx, cancel := context.WithTimeout(ctx, Pause)
+		defer cancel()
+		var found gather.Found
+		found, err = record.About(ctx, l.object)
+		known = slices.ContainsFunc(found.Runs, func(run explain.Traced) bool { return slices.Contains(made(&run), l.version) })
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open[l.by]--; f.open[l.by] <= 0 {
+		delete(f.open, l.by)
+	}
+	switch {
+	case known:
+		delete(f.misses, l.by)
+	case err == nil && record != nil:
+		if len(f.misses) > mostKept {
+			clear(f.misses)
+		}
+		f.misses[l.by]++
 	}
 }
 
@@ -109,7 +173,7 @@ func isChange(e *event.Event) bool {
 func (f *Finder) note(events []*event.Event) gather.Record {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.record == nil || time.Now().Before(f.paused) {
+	if f.record == nil {
 		return nil
 	}
 	if len(f.words) > mostKept {
@@ -131,9 +195,11 @@ func (f *Finder) ask(ctx context.Context, record gather.Record, e *event.Event) 
 			return cause
 		}
 		began := time.Now()
-		found, err := record.About(ctx, runs.Object{Group: e.Kind.Group, Kind: e.Kind.Kind, Namespace: e.Key.Namespace, Name: e.Key.Name, UID: e.UID})
+		found, err := record.About(ctx, objectOf(e))
 		if err != nil {
-			f.failed(ctx, by, time.Since(began))
+			if ctx.Err() != nil && time.Since(began) < Bound/2 { // a request that was young when the bound cut it off
+				f.miss(e, by)
+			}
 			return nil
 		}
 		f.keep(&found)
@@ -143,7 +209,7 @@ func (f *Finder) ask(ctx context.Context, record gather.Record, e *event.Event) 
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			f.miss(by)
+			f.miss(e, by)
 			return nil
 		}
 	}
@@ -191,27 +257,21 @@ func (f *Finder) keep(found *gather.Found) {
 func (f *Finder) missed(by string) (wait bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.misses[by] < mostMisses
+	return f.misses[by]+f.open[by] < mostMisses
 }
 
-// miss counts a change of a field manager that the record did not have in time.
-func (f *Finder) miss(by string) {
+// miss notes a change of a field manager that the record did not have in time, so that Run asks for it again.
+func (f *Finder) miss(e *event.Event, by string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.misses) > mostKept {
-		clear(f.misses)
+	select {
+	case f.later <- late{objectOf(e), versionOf(e), by, time.Now()}:
+		f.open[by]++
+	default: // others wait already
 	}
-	f.misses[by]++
 }
 
-// failed stops asking for a while, after an error. A request that was cut off at the end of the bound says nothing about the
-// manager if it was young.
-func (f *Finder) failed(ctx context.Context, by string, after time.Duration) {
-	if ctx.Err() != nil && after < Bound/2 {
-		f.miss(by)
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.paused = time.Now().Add(Pause)
+// objectOf returns the object of an event.
+func objectOf(e *event.Event) runs.Object {
+	return runs.Object{Group: e.Kind.Group, Kind: e.Kind.Kind, Namespace: e.Key.Namespace, Name: e.Key.Name, UID: e.UID}
 }

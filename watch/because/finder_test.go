@@ -41,7 +41,7 @@ func (r *record) Newest(context.Context, runs.Query) (gather.Found, error) {
 func begin(t *testing.T, r *record) *because.Finder {
 	t.Helper()
 	f := because.New(because.Options{
-		Find:  func(context.Context) (gather.Record, error) { return r, nil },
+		Find:  func(context.Context) ([]gather.Record, error) { return []gather.Record{r}, nil },
 		Words: func(*event.Event) string { return "image app:1 → app:2" },
 	})
 	ctx, stop := context.WithCancel(t.Context())
@@ -162,11 +162,11 @@ func TestAManagerThatComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &record{about: func(context.Context, runs.Object) (gather.Found, error) { return rollout("a"), nil }}
 		began := time.Now()
-		f := because.New(because.Options{Find: func(context.Context) (gather.Record, error) {
+		f := because.New(because.Options{Find: func(context.Context) ([]gather.Record, error) {
 			if time.Since(began) < because.LookEvery {
 				return nil, errors.New("no manager")
 			}
-			return r, nil
+			return []gather.Record{r}, nil
 		}})
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -204,6 +204,65 @@ func TestWhatIsAskedFor(t *testing.T) {
 		asked := r.asked.Load()
 		if f.Fill(t.Context(), many); r.asked.Load() != asked+32 {
 			t.Errorf("of 100 changes %d are asked for", r.asked.Load()-asked)
+		}
+	})
+}
+
+// A run that is late three times in a row is waited for again: later the record has it. The changes of a program that no manager records are
+// not waited for again, minutes later either.
+func TestALateRunIsToldFromAProgramThatNoManagerRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := time.Second // until a run is recorded
+		began := map[string]time.Time{}
+		f := begin(t, &record{about: func(_ context.Context, o runs.Object) (gather.Found, error) {
+			if at, known := began[o.Name]; known && time.Since(at) >= late {
+				return rollout(o.Name), nil
+			}
+			return gather.Found{}, nil
+		}})
+		for i := range 3 {
+			slow, other := fmt.Sprint("slow-", i), fmt.Sprint("other-", i)
+			began[slow] = time.Now()
+			f.Fill(t.Context(), []*event.Event{created(slow, "setpoint"), created(other, "kubelet")})
+		}
+		time.Sleep(2*because.Later + because.LookEvery)
+		synctest.Wait()
+		late = 60 * time.Millisecond
+		began["quick"] = time.Now()
+		quick := created("quick", "setpoint")
+		if f.Fill(t.Context(), []*event.Event{quick}); quick.Cause == nil {
+			t.Error("a run is not waited for, since others of its field manager were late")
+		}
+		for range 5 {
+			time.Sleep(because.LookEvery)
+			before := time.Now()
+			if f.Fill(t.Context(), []*event.Event{created("x", "kubelet")}); time.Since(before) != 0 {
+				t.Errorf("a change of a program that no manager records was waited for %s", time.Since(before))
+			}
+		}
+	})
+}
+
+// One manager that hangs delays one batch, and the others explain their changes after that without a delay.
+func TestOneManagerThatHangsHidesNoCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := &record{about: func(ctx context.Context, _ runs.Object) (gather.Found, error) {
+			<-ctx.Done()
+			return gather.Found{}, ctx.Err()
+		}}
+		answers := &record{about: func(_ context.Context, o runs.Object) (gather.Found, error) { return rollout(o.Name), nil }}
+		f := because.New(because.Options{Find: func(context.Context) ([]gather.Record, error) { return []gather.Record{silent, answers}, nil }})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go f.Run(ctx)
+		synctest.Wait()
+		for i, want := range []time.Duration{because.Bound, 0, 0} {
+			before := time.Now()
+			a := created(fmt.Sprint(i), "setpoint")
+			f.Fill(t.Context(), []*event.Event{a})
+			if took := time.Since(before); took != want || a.Cause == nil {
+				t.Errorf("batch %d took %s and has the cause %v, want %s and a cause", i, took, a.Cause, want)
+			}
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/explain/gather"
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/printable"
+	"github.com/setpoint-io/setpoint/internal/records"
 )
 
 // command is one run of the command.
@@ -88,7 +89,7 @@ func (x *command) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	g := gather.Gatherer{Client: c, Record: recordOf(ctx, c, config, x.manager)}
+	g := gather.Gatherer{Client: c, Record: records.Of(ctx, c, config, x.manager)}
 	before := ""
 	for {
 		facts, err := g.Facts(ctx, found.resource, found.key)
