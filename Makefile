@@ -38,9 +38,9 @@ RETRIES ?= 0
 # How many packages of the root module are tested at the same time. Most tests wait for a
 # server most of their time.
 PARALLEL ?= 6
-# Test binaries without tables for debuggers: to link one takes a third less time, and there are more
-# than a hundred. Stacks in panics and in reports of the race detector keep their lines.
-LEAN := -ldflags=-w
+# Test binaries without tables for debuggers and without a symbol table: to link one takes a third less time, and there
+# are more than a hundred. Stacks in panics and in reports of the race detector keep their lines.
+LEAN := -ldflags=-s
 # go test runs a part of go vet before the tests, which has to read every dependency first, for each set of build flags. make
 # lint runs all analyzers of go vet on the same files, so make test does not. VET=atomic,printf chooses some.
 VET ?= off
