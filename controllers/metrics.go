@@ -44,6 +44,28 @@ func (m *Metrics) GaugeFunc(name, help string, value func() float64) {
 	m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 }
 
+// GaugesFunc declares a gauge whose series are counted at each scrape: read calls set once for each
+// series, with the values of its labels. read must be safe for concurrent use.
+func (m *Metrics) GaugesFunc(name, help string, labels []string, read func(set func(value float64, labels ...string))) {
+	m.all = append(m.all, &gauges{prometheus.NewDesc(name, help, labels, nil), read})
+}
+
+// gauges is a gauge whose series are counted at each scrape.
+type gauges struct {
+	desc *prometheus.Desc
+	read func(set func(value float64, labels ...string))
+}
+
+// Describe makes gauges a prometheus.Collector.
+func (g *gauges) Describe(out chan<- *prometheus.Desc) { out <- g.desc }
+
+// Collect makes gauges a prometheus.Collector.
+func (g *gauges) Collect(out chan<- prometheus.Metric) {
+	g.read(func(value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
+	})
+}
+
 // Histogram declares a histogram. buckets are their upper bounds.
 func (m *Metrics) Histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)

@@ -93,6 +93,7 @@ func (gc *garbageCollector) replace(ctx context.Context, old *monitor, r object.
 	sync, cancel := context.WithTimeout(ctx, gc.syncTime)
 	defer cancel()
 	if err := m.informer.WaitForSync(sync); err != nil {
+		gc.notWatched.Inc()
 		gc.log.Warn("still watching a kind in its former version", "kind", r.String(), "version", old.resource.Version, "error", err)
 		giveBack(m.informer)
 		return false
@@ -113,6 +114,7 @@ func (gc *garbageCollector) replace(ctx context.Context, old *monitor, r object.
 // listen feeds the graph from a monitor, from now on.
 func (gc *garbageCollector) listen(m *monitor) bool {
 	if err := m.listen(gc.collector, gc.watcherOf(m.resource)); err != nil {
+		gc.notWatched.Inc()
 		gc.log.Warn("a kind is not watched; trying again", "kind", m.resource.String(), "error", err)
 		giveBack(m.informer)
 		return false

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,6 +58,8 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		kinds:    &kinds{},
 		syncTime: syncTime,
 	}
+	// Source: k8s.io/kubernetes/pkg/controller/garbagecollector/metrics.
+	gc.notWatched = gc.Counter("garbagecollector_controller_resources_sync_error_total", "Attempts to watch a kind that failed.").WithLabelValues()
 	gc.discovery = discovery.NewFollower(h.Client().Discover, gc.log, discoverSoon, discoverAgain)
 	gc.collector = &collector{
 		world: server{client: h.Client(), kinds: gc.kinds},
@@ -71,13 +74,15 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 // feeds the graph.
 type garbageCollector struct {
 	*controller.Keyed[types.UID]
-	host      controller.Host
-	log       *slog.Logger
-	recorder  *events.Recorder
-	collector *collector
-	kinds     *kinds
-	discovery *discovery.Follower
-	syncTime  time.Duration // syncTime, or what a test waits
+	controllers.Metrics
+	host       controller.Host
+	log        *slog.Logger
+	recorder   *events.Recorder
+	collector  *collector
+	kinds      *kinds
+	discovery  *discovery.Follower
+	syncTime   time.Duration // syncTime, or what a test waits
+	notWatched prometheus.Counter
 
 	watched map[schema.GroupKind]object.Resource // used by follow
 }
@@ -121,6 +126,7 @@ func (gc *garbageCollector) awaitSync(ctx context.Context) {
 				missing = append(missing, m.resource.String())
 			}
 		}
+		gc.notWatched.Inc()
 		gc.log.Warn("beginning to collect garbage without all kinds", "missing", missing, "after", gc.syncTime.String())
 		return
 	}

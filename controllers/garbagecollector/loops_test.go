@@ -11,10 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controllers/garbagecollector"
+	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
@@ -93,4 +98,25 @@ func TestTheCollectorIsSeenAsAnyController(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+func TestAKindThatCannotBeReadInTimeIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
+		secrets := object.Resource{Version: "v1", Plural: "secrets", Kind: "Secret", Namespaced: true}
+		server := fakeapi.New(pods)
+		server.Serve(secrets).Before(func(q *fakeapi.Request) *metav1.Status { return fakeapi.Forbidden("secrets") })
+		var metrics prometheus.Collector
+		managertest.Run(t, server.Config(), managertest.MakingMetrics(garbagecollector.New, garbagecollector.Defaults(), &metrics))
+		const failed = "garbagecollector_controller_resources_sync_error_total"
+		synctest.Wait()
+		if got := managertest.Series(t, metrics)[failed]; got != 0 {
+			t.Errorf("before the time is over %v failures are counted", got)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := managertest.Series(t, metrics)[failed]; got != 1 {
+			t.Errorf("%v failures are counted, want 1", got)
+		}
+	})
 }

@@ -25,6 +25,7 @@ func (b *binder) reconcileClaim(ctx context.Context, req controller.Request) (co
 	claim, err := b.claims.Get(req.Key)
 	if apierrors.IsNotFound(err) {
 		b.pools.forgetClaim(req.Key)
+		b.metrics.operations.end(req.Key)
 		b.passOn(req.Key, nil)
 		return controller.Result{}, nil
 	}
@@ -145,22 +146,30 @@ func (b *binder) applyClaim(ctx context.Context, v *claimView, p *claimPlan) (co
 	claim := v.claim
 	if p.bind != nil {
 		b.reminders.forget(claim.UID)
-		return controller.Result{}, b.bind(ctx, p.bind, claim)
+		err := b.bind(ctx, p.bind, claim)
+		if err == nil {
+			b.metrics.succeeds(object.KeyOf(claim))
+		}
+		return controller.Result{}, b.counted(claim, err)
 	}
 	if p.classify != "" {
 		next := claim.DeepCopy()
 		next.Spec.StorageClassName = &p.classify
 		_, err := b.claims.Update(ctx, next)
+		b.metrics.classify(err)
 		return controller.Result{}, wrap(err, "setting the storage class of the claim")
+	}
+	if p.provision != "" {
+		b.metrics.operations.begin(claim, p.provision, operationProvision)
 	}
 	var err error
 	switch {
 	case p.inTree:
-		err = b.makeHostPath(ctx, v)
+		err = b.counted(claim, b.makeHostPath(ctx, v))
 	case p.provision != "":
 		if claim, err = b.askProvisioner(ctx, claim, p.provision); err != nil {
 			b.recorder.Warning(v.claim, reasonProvisioningFailed, actionProvision, "Error saving claim: %v", err)
-			return controller.Result{}, err
+			return controller.Result{}, b.counted(v.claim, err)
 		}
 	case p.pend:
 		err = b.writeStatus(ctx, unboundStatus(claim, corev1.ClaimPending))
@@ -177,6 +186,15 @@ func (b *binder) applyClaim(ctx context.Context, v *claimView, p *claimPlan) (co
 		b.recorder.Record(claim, *p.event)
 	}
 	return controller.Result{After: next}, err
+}
+
+// counted returns err. If it is an error, the metrics count it as one of the operation for the
+// object.
+func (b *binder) counted(o object.Object, err error) error {
+	if err != nil {
+		b.metrics.fails(o)
+	}
+	return err
 }
 
 // wrap adds what was being done to an error, if there is one.

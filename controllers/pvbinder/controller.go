@@ -78,6 +78,7 @@ type binder struct {
 	now       func() time.Time
 	pools     pools
 	reminders *reminders
+	metrics   *binderMetrics
 	recycles  sync.Map // by UID of the volume: when its next recycler Pod may start
 
 	referring cache.Index[*corev1.PersistentVolume]      // by the claim that they refer to
@@ -111,8 +112,10 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		log:       h.Logger().With("controller", Name),
 		now:       time.Now,
 		reminders: newReminders(o.SyncPeriod),
+		metrics:   newBinderMetrics(),
 	}
 	b.index()
+	b.count()
 	b.claimLoop = controller.New(Name, b.reconcileClaim,
 		controller.For(b.claims),
 		controller.Watches(b.volumes, b.claimsOfVolume),
@@ -126,7 +129,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		controller.Watches(b.pods, b.volumeOfRecycler),
 		controller.Workers(workers),
 	)
-	return controller.Join(Name, b.claimLoop, b.volumeLoop), nil
+	return b.metrics.Of(controller.Join(Name, b.claimLoop, b.volumeLoop)), nil
 }
 
 // index adds the indexes.

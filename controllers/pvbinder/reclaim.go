@@ -44,7 +44,8 @@ func (b *binder) release(ctx context.Context, volume *corev1.PersistentVolume) (
 	case corev1.PersistentVolumeReclaimRecycle:
 		return b.recycle(ctx, volume)
 	case corev1.PersistentVolumeReclaimDelete:
-		return controller.Result{}, b.delete(ctx, volume)
+		b.metrics.operations.begin(volume, b.deleterName(volume), operationDelete)
+		return controller.Result{}, b.counted(volume, b.delete(ctx, volume))
 	}
 	return controller.Result{}, b.fail(ctx, volume, reasonUnknownPolicy, "Volume has unrecognized PersistentVolumeReclaimPolicy")
 }
@@ -108,6 +109,7 @@ func (b *binder) delete(ctx context.Context, volume *corev1.PersistentVolume) er
 	}
 	if err != nil {
 		controller.Because(ctx, reason(codeCannotDelete, "the volume cannot be deleted: {why}", "an administrator deletes the volume, or changes its reclaim policy", "why", err))
+		b.metrics.fails(volume)
 		return b.fail(ctx, volume, reasonFailedDelete, err.Error())
 	}
 	volume, err = b.stillReleased(ctx, volume)
@@ -115,6 +117,7 @@ func (b *binder) delete(ctx context.Context, volume *corev1.PersistentVolume) er
 		return err
 	}
 	if err := removeHostPath(volume); err != nil {
+		b.metrics.fails(volume)
 		return b.fail(ctx, volume, reasonFailedDelete, err.Error())
 	}
 	if slices.Contains(volume.Finalizers, volumes.InTreeFinalizer) {

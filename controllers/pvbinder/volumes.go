@@ -23,6 +23,7 @@ func (b *binder) reconcileVolume(ctx context.Context, req controller.Request) (c
 	volume, err := b.volumes.Get(req.Key)
 	if apierrors.IsNotFound(err) {
 		b.pools.forgetVolume(req.Key.Name)
+		b.metrics.succeeds(req.Key)
 		return controller.Result{}, nil
 	}
 	if err != nil {

@@ -45,14 +45,16 @@ type reconciler struct {
 	byDriver cache.Index[*resourcev1.ResourceSlice]
 	claims   cache.SharedInformer[*resourcev1.ResourceClaim]
 	rules    *cache.SharedInformer[*resourcev1.DeviceTaintRule] // nil: they are left out
+	answers  *answers
 }
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	r := &reconciler{
 		requests: cache.Informer[*resourcev1alpha3.ResourcePoolStatusRequest](h).With(client.MetadataAnswer()),
 		slices:   cache.Informer[*resourcev1.ResourceSlice](h),
 		claims:   cache.Informer[*resourcev1.ResourceClaim](h),
+		answers:  newAnswers(),
 	}
 	r.byDriver = cache.NewIndex(r.slices, func(item cache.Item[*resourcev1.ResourceSlice]) ([]string, error) {
 		slice, err := item.Object()
@@ -71,7 +73,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		r.rules = &rules
 		options = append(options, controller.Reads(rules))
 	}
-	return controller.New(Name, r.reconcile, options...), nil
+	return r.answers.Of(controller.New(Name, r.reconcile, options...)), nil
 }
 
 // waitingFor adds the requests without an answer about the driver of a slice. There are few
@@ -116,7 +118,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	}
 	next := *request
 	next.Status = &status
-	if _, err := r.requests.UpdateStatus(ctx, &next); err != nil && !client.AbsentAt(err, req.Key) {
+	_, err = r.requests.UpdateStatus(ctx, &next)
+	r.answers.add(request.Spec.Driver, now, err)
+	if err != nil && !client.AbsentAt(err, req.Key) {
 		if apierrors.IsConflict(err) {
 			return controller.Result{Again: true}, nil
 		}

@@ -4,13 +4,16 @@
 package resourcepoolstatusrequest
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
@@ -156,6 +159,35 @@ func TestAProcessThatIsKilledAfterItsAnswerGivesItOnce(t *testing.T) {
 					t.Errorf("the status is %s", got)
 				}
 			},
+		}
+	})
+}
+
+func TestAnswersAreCountedAndTimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, api := serve(t)
+		refused := false
+		c.requests.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "update" && !refused {
+				refused = true
+				return fakeapi.Forbidden("resourcepoolstatusrequests")
+			}
+			return nil
+		})
+		var metrics prometheus.Collector
+		managertest.Run(t, api.Config(), managertest.MakingMetrics(New, Defaults(), &metrics))
+		c.add(request(), slice("p", resourcev1.Device{Name: "a"}))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		driver := `{driver_name="` + request().Spec.Driver + `"}`
+		const prefix = "resourcepoolstatusrequest_controller_"
+		want := map[string]float64{
+			prefix + "requests_processed_total" + driver:            2,
+			prefix + "request_processing_errors_total" + driver:     1,
+			prefix + "request_processing_duration_seconds" + driver: 2,
+		}
+		if got := managertest.Series(t, metrics); !maps.Equal(got, want) {
+			t.Errorf("the series are %v, want %v", got, want)
 		}
 	})
 }
