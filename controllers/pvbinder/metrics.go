@@ -121,7 +121,7 @@ func (o *operations) end(key object.Key) (operation, bool) {
 	return op, underWay
 }
 
-// deleterName returns the name of who deletes a volume, as metrics have it: a plugin, or the
+// deleterName returns what deletes a volume, as metrics name it: a plugin, or the
 // provisioner of the class. The annotation of a volume may hold any name, and would make any number
 // of series.
 func (b *binder) deleterName(volume *corev1.PersistentVolume) string {
