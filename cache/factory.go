@@ -130,14 +130,20 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 	f.made++
 	i := f.build(key, c, empty)
 	i.references = 1
-	i.release = func() { f.release(key, i) }
-	f.logOverlap(key, i)
+	i.key = key
+	i.release = func() { f.release(i) }
+	if c.predecessor == nil {
+		f.logOverlap(key, i)
+	}
 	f.informers[key] = i
 	switch {
 	case f.stopping:
 		i.neverRun()
 	case f.running != nil:
 		f.start(i)
+	}
+	if c.predecessor != nil {
+		f.succeed(c.predecessor, i)
 	}
 	return i
 }
@@ -176,18 +182,15 @@ func (f *Factory) start(i *informer) {
 }
 
 // release drops one reference.
-func (f *Factory) release(key selection, i *informer) {
+func (f *Factory) release(i *informer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	i = i.now()
 	if i.references--; i.references != 0 {
 		return
 	}
-	delete(f.informers, key)
-	if i.stop != nil {
-		i.stop()
-		return
-	}
-	i.neverRun()
+	delete(f.informers, i.key)
+	i.end()
 }
 
 // Run starts the informers that exist, and those that Informer makes later. It returns when ctx

@@ -14,7 +14,7 @@ import (
 )
 
 // Handle is an informer without its type. It is comparable: two Handles are equal if they are
-// of one informer.
+// of one informer, and neither has succeeded another one ([Succeeding]).
 type Handle struct{ informer *informer }
 
 // Kind returns the plural of the kind, for logs.
@@ -25,12 +25,12 @@ func (h Handle) GroupKind() (group, kind string) { return h.informer.kind.Group,
 
 // WaitForSync is as [SharedInformer.WaitForSync].
 func (h Handle) WaitForSync(ctx context.Context) error {
-	return h.informer.waitForSync(ctx)
+	return h.informer.now().waitForSync(ctx)
 }
 
 // Observed is as [SharedInformer.Observed].
 func (h Handle) Observed(v object.Version) (<-chan struct{}, func()) {
-	return h.informer.versions.wait(v)
+	return h.informer.now().versions.wait(v)
 }
 
 // Gone returns a channel that is closed once the informer has seen that the object with this
@@ -55,16 +55,16 @@ func (h Handle) Partial() bool { return h.informer.chosen.partial() }
 // Meta returns the metadata of an object of the newest state, and whether there is
 // one.
 func (h Handle) Meta(key object.Key) (object.Meta, bool) {
-	if e := h.informer.store.current.Load().at(key); e != nil {
+	if e := h.informer.state().at(key); e != nil {
 		return e.meta(), true
 	}
 	return object.Meta{}, false
 }
 
 // Trouble is as [SharedInformer.Trouble].
-func (h Handle) Trouble() error { return h.informer.inTheWay() }
+func (h Handle) Trouble() error { return h.informer.now().inTheWay() }
 
 // Metadata returns the metadata of all objects in the newest state.
 func (h Handle) Metadata() Snapshot[*metav1.PartialObjectMetadata] {
-	return Snapshot[*metav1.PartialObjectMetadata]{h.informer.store.current.Load()}
+	return Snapshot[*metav1.PartialObjectMetadata]{h.informer.state()}
 }

@@ -246,7 +246,7 @@ func (r *Registration) handle(d *delta) {
 			r.initialDone()
 		}
 	}()
-	defer r.informer.content.handouts.deliver(d, r.name)()
+	defer r.informer.now().content.handouts.deliver(d, r.name)()
 	if d.brief {
 		r.call(&delta{key: d.key, new: d.last})
 		d = &delta{key: d.key, old: d.last, last: d.last, stale: d.stale, initial: d.initial}

@@ -34,7 +34,7 @@ type unshared struct{ _ byte }
 // with equal ids share the index of the first one, with its function. An id is comparable and of
 // a type of its own, as the keys of a context are, so that ids of two packages differ.
 func SharedIndex[T object.Object](of SharedInformer[T], id any, values func(Item[T]) ([]string, error)) Index[T] {
-	of.informer.store.addIndex(id, func(e *entry) ([]string, error) { return values(Item[T]{e}) })
+	of.informer.addIndex(id, func(e *entry) ([]string, error) { return values(Item[T]{e}) })
 	return Index[T]{of, id}
 }
 

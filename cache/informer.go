@@ -31,8 +31,9 @@ type informer struct {
 	versions versionWaits
 	content  *content
 
-	// references and stop are the factory's, release leads there.
+	// references, key and stop are the factory's, release leads there.
 	references int
+	key        selection
 	stop       context.CancelFunc
 	release    func()
 
@@ -55,6 +56,11 @@ type informer struct {
 	running  context.Context           // nil: not started
 	tasks    sync.WaitGroup
 	stopped  bool
+	taken    []*informer // that have handed their users on to this one
+
+	// next is the successor, which has the users. It is set with mu, writing and the store's lock held.
+	next        atomic.Pointer[informer]
+	stopReading context.CancelFunc // nil: not started
 
 	synced    chan struct{} // closed with the first whole state
 	isSynced  atomic.Bool
@@ -81,6 +87,9 @@ func (i *informer) run(ctx context.Context) error {
 		return fmt.Errorf("running the informer of %s: it has been run before", i.name)
 	}
 	i.running = ctx
+	reading, stopReading := context.WithCancel(ctx)
+	defer stopReading()
+	i.stopReading = stopReading
 	for _, r := range i.handlers {
 		i.startHandler(r)
 	}
@@ -89,7 +98,10 @@ func (i *informer) run(ctx context.Context) error {
 		i.tasks.Go(func() { i.retryFaults(ctx) })
 	}
 
-	i.reflect.run(ctx)
+	i.reflect.run(reading)
+	if i.next.Load() != nil {
+		i.retire(ctx)
+	}
 
 	i.mu.Lock()
 	i.stopped = true
@@ -97,12 +109,14 @@ func (i *informer) run(ctx context.Context) error {
 	i.awaitHandlers()
 	i.content.stop()
 	close(i.ended)
+	i.endIdle()
 	return nil
 }
 
 // neverRun ends an informer that is not running and will not be. It may be called more
 // than once.
 func (i *informer) neverRun() {
+	defer i.endIdle()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.stopped {

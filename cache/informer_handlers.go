@@ -35,7 +35,7 @@ func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registratio
 	}
 	r.queue.holdUp = limit > 0 && o.HoldUp
 	r.initial.Store(1) // the informer's own sync
-	i.mu.Lock()
+	i = i.lock()
 	defer i.mu.Unlock()
 	if i.stopped {
 		return nil, fmt.Errorf("adding a handler to the informer of %s: the informer has stopped", i.name)
@@ -56,7 +56,7 @@ func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registratio
 
 // forget removes a handler, and reports whether a goroutine of its own has been started.
 func (i *informer) forget(r *Registration) (started bool) {
-	i.mu.Lock()
+	i = i.lock()
 	defer i.mu.Unlock()
 	i.handlers = slices.DeleteFunc(i.handlers, func(h *Registration) bool { return h == r })
 	return i.running != nil
@@ -64,7 +64,7 @@ func (i *informer) forget(r *Registration) (started bool) {
 
 // resync delivers every object to one handler.
 func (i *informer) resync(r *Registration) {
-	i.mu.Lock()
+	i = i.lock()
 	defer i.mu.Unlock()
 	i.store.current.Load().all(func(e *entry) bool {
 		r.push(delta{key: e.key(), old: e, new: e, resync: true})

@@ -111,7 +111,15 @@ func (i *informer) seen(version object.Version) {
 	i.counts.heard.Store(time.Now().UnixNano())
 	i.counts.raw.Store(int64(i.archive.raw))
 	i.counts.stored.Store(int64(i.archive.stored))
+	i.reached(version)
+}
+
+// reached ends the waits for versions, those of predecessors included.
+func (i *informer) reached(version object.Version) {
 	i.versions.advance(version)
+	for _, from := range i.taken {
+		from.reached(version)
+	}
 }
 
 // rewrite compresses the entries without a dictionary again once there is one.

@@ -124,6 +124,12 @@ func (i Item[T]) DecodeInto(o object.Object) error {
 	return nil
 }
 
+// MetadataOnly reports whether the item has only the metadata of its object. The items of an informer
+// that another one has succeeded may have either.
+func (i Item[T]) MetadataOnly() bool {
+	return i.entry != nil && i.entry.form.typ == reflect.TypeFor[*metav1.PartialObjectMetadata]()
+}
+
 // Encoding returns how the server sent the object.
 func (i Item[T]) Encoding() wire.Encoding { return i.entry.form.encoding }
 

@@ -26,11 +26,12 @@ type choice struct {
 	// noBookmarks makes watches without bookmarks.
 	noBookmarks bool
 	transform   func(object.Object) (object.Object, error)
+	predecessor *informer
 }
 
 // alone reports whether an informer of the choice is not shared. Two functions cannot be compared.
 func (c *choice) alone() bool {
-	return c.transform != nil || c.onTrouble != nil || c.resource != (object.Resource{}) || c.noBookmarks
+	return c.transform != nil || c.onTrouble != nil || c.resource != (object.Resource{}) || c.noBookmarks || c.predecessor != nil
 }
 
 // OfKind sets the kind, for types of several kinds: unstructured objects and metadata.

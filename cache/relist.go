@@ -143,8 +143,7 @@ func (i *informer) whole(version object.Version) {
 		i.notify(d)
 	}
 	if initial {
-		i.isSynced.Store(true)
-		close(i.synced)
+		i.setSynced()
 		for _, r := range i.handlers {
 			r.initialDone()
 		}

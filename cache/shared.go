@@ -29,21 +29,21 @@ type SharedInformer[T object.Object] struct {
 
 // Snapshot returns the newest state.
 func (s SharedInformer[T]) Snapshot() Snapshot[T] {
-	return Snapshot[T]{s.informer.store.current.Load()}
+	return Snapshot[T]{s.informer.state()}
 }
 
 // Get returns an object of the newest state. The object is shared and read-only. If there is
 // none, the error satisfies apierrors.IsNotFound. Before the informer has synced an object may
 // be missing because it has not been listed yet: the error is a [NotSyncedError] then.
 func (s SharedInformer[T]) Get(key object.Key) (T, error) {
-	synced := s.informer.isSynced.Load() // before the state is read: the state may be the first whole one
+	synced := s.informer.now().isSynced.Load() // before the state is read: the state may be the first whole one
 	item := s.Snapshot().Get(key)
 	if item.Exists() {
 		return item.Object()
 	}
 	var none T
 	if !synced {
-		return none, s.informer.unsynced()
+		return none, s.informer.now().unsynced()
 	}
 	return none, &notFoundError{kind: s.informer.name, key: key}
 }
@@ -53,8 +53,8 @@ func (s SharedInformer[T]) Get(key object.Key) (T, error) {
 // synced the error is a [NotSyncedError]. [Snapshot.Select] costs less where only some of many
 // objects are needed, or only their metadata.
 func (s SharedInformer[T]) List(selector labels.Selector) ([]T, error) {
-	if !s.informer.isSynced.Load() {
-		return nil, s.informer.unsynced()
+	if !s.informer.now().isSynced.Load() {
+		return nil, s.informer.now().unsynced()
 	}
 	return s.Snapshot().List("", selector)
 }
@@ -78,12 +78,14 @@ func (s SharedInformer[T]) Synced() <-chan struct{} { return s.informer.synced }
 
 // WaitForSync waits until the informer has listed its kind. If ctx ends first, the error is a
 // [NotSyncedError] with the reason.
-func (s SharedInformer[T]) WaitForSync(ctx context.Context) error { return s.informer.waitForSync(ctx) }
+func (s SharedInformer[T]) WaitForSync(ctx context.Context) error {
+	return s.informer.now().waitForSync(ctx)
+}
 
 // Observed returns a channel that is closed once the informer has seen its kind up to a
 // version, and a function that ends the wait.
 func (s SharedInformer[T]) Observed(v object.Version) (<-chan struct{}, func()) {
-	return s.informer.versions.wait(v)
+	return s.informer.now().versions.wait(v)
 }
 
 // Kind returns the plural of the kind, for logs.
@@ -91,7 +93,7 @@ func (s SharedInformer[T]) Kind() string { return s.informer.name }
 
 // Trouble returns why the informer is not current, or nil: it cannot watch, or its transform
 // fails for an object.
-func (s SharedInformer[T]) Trouble() error { return s.informer.inTheWay() }
+func (s SharedInformer[T]) Trouble() error { return s.informer.now().inTheWay() }
 
 func (i *informer) inTheWay() error {
 	if p := i.problem.Load(); p != nil {

@@ -44,8 +44,8 @@ type Status struct {
 
 // Status returns the status of the informer.
 func (h Handle) Status() Status {
-	i := h.informer
-	now := i.store.current.Load()
+	i := h.informer.now()
+	now := i.state()
 	s := Status{
 		Kind: i.name, Selects: i.selects, Objects: now.len, Version: now.version, Synced: i.isSynced.Load(), Trouble: h.Trouble(),
 		Raw: i.counts.raw.Load(), Stored: i.counts.stored.Load(), Events: i.counts.events.Load(), Rate: i.counts.rate.read(),

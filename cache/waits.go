@@ -70,7 +70,7 @@ type goneWait struct {
 // key, or, unless removed is set, has it with a deletion timestamp, and a function that ends the
 // wait. An empty UID is any.
 func (i *informer) waitGone(key object.Key, uid types.UID, removed bool) (<-chan struct{}, func()) {
-	i.mu.Lock()
+	i = i.lock()
 	defer i.mu.Unlock()
 	w := goneWait{make(chan struct{}), removed}
 	e := i.store.current.Load().at(key)
@@ -80,7 +80,7 @@ func (i *informer) waitGone(key object.Key, uid types.UID, removed bool) (<-chan
 	}
 	i.gone[key] = append(i.gone[key], w)
 	return w.done, func() {
-		i.mu.Lock()
+		i := i.lock()
 		defer i.mu.Unlock()
 		i.endWaits(key, func(other goneWait) bool { return other == w })
 	}

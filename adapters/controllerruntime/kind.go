@@ -67,14 +67,17 @@ func (k *kind) storeFor(form decode.View) (*store, error) {
 	if _, err := k.sample(form); err != nil {
 		return nil, err
 	}
-	if !k.apart {
-		for _, other := range k.views {
-			if form == decode.Metadata || other.store.reader.Stored != decode.Metadata {
-				return other.store, nil
-			}
-		}
+	if k.apart {
+		return k.newStore(form, nil)
 	}
-	return k.newStore(form)
+	var ofMetadata *store
+	for _, other := range k.views {
+		if form == decode.Metadata || other.store.reader.Stored != decode.Metadata {
+			return other.store, nil
+		}
+		ofMetadata = other.store
+	}
+	return k.newStore(form, ofMetadata)
 }
 
 // remove removes a view, and its store with the last view.

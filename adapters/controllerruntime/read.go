@@ -156,7 +156,7 @@ const forCPU = 16
 // takeAll returns the objects of items as take does. If they are many, all CPUs decode or copy them.
 func (v *view) takeAll(items []cache.Item[object.Object], share bool) ([]runtime.Object, error) {
 	objects := make([]runtime.Object, len(items))
-	if share && v.form == v.store.reader.Stored {
+	if share && v.areStored(items) {
 		shared, err := cache.ObjectsOf(items)
 		for i, o := range shared {
 			objects[i] = o
@@ -171,6 +171,14 @@ func (v *view) takeAll(items []cache.Item[object.Object], share bool) ([]runtime
 		}
 	}
 	return objects, nil
+}
+
+// areStored reports whether the objects of items have the type of the view.
+func (v *view) areStored(items []cache.Item[object.Object]) bool {
+	if v.form != decode.Metadata {
+		return v.form == v.store.reader.Stored
+	}
+	return !slices.ContainsFunc(items, func(item cache.Item[object.Object]) bool { return !item.MetadataOnly() })
 }
 
 // items returns the items of a part, by namespace and fields.

@@ -34,8 +34,9 @@ type part struct {
 	resync   time.Duration // of handlers that have no period of their own
 }
 
-// newStore makes the informers whose objects have the type of a view.
-func (k *kind) newStore(form decode.View) (*store, error) {
+// newStore makes the informers whose objects have the type of a view. They succeed those of another
+// store, if one is given: that store has its objects from them, once they have listed the kind.
+func (k *kind) newStore(form decode.View, before *store) (*store, error) {
 	sample, err := k.sample(form)
 	if err != nil {
 		return nil, err
@@ -44,7 +45,11 @@ func (k *kind) newStore(form decode.View) (*store, error) {
 		Kind: k.gvk, Stored: form, Typed: func() object.Object { return k.empty() },
 	}}
 	for namespace, config := range k.parts {
-		s.parts[namespace] = k.newPart(sample, namespace, config)
+		var options []cache.InformerOption
+		if before != nil {
+			options = append(options, cache.Succeeding(before.parts[namespace].informer.Handle()))
+		}
+		s.parts[namespace] = k.newPart(sample, namespace, config, options...)
 	}
 	return s, nil
 }
@@ -58,8 +63,8 @@ func (k *kind) empty() object.Object {
 	return o
 }
 
-func (k *kind) newPart(sample object.Object, namespace string, config crcache.Config) *part {
-	options := []cache.InformerOption{cache.OfResource(k.resource), cache.WithoutTypeMeta()}
+func (k *kind) newPart(sample object.Object, namespace string, config crcache.Config, options ...cache.InformerOption) *part {
+	options = append(options, cache.OfResource(k.resource), cache.WithoutTypeMeta())
 	if k.resource.Namespaced {
 		options = append(options, cache.InNamespace(reach(namespace, config)))
 	}

@@ -13,10 +13,11 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// Reader reads the items of one informer in any view.
+// Reader reads the items of one informer in any view. An informer of metadata may have a successor of
+// whole objects: its items then have either, and are read in the view of metadata alone.
 type Reader struct {
 	Kind   schema.GroupVersionKind
-	Stored View                 // of the type of the informer's objects
+	Stored View                 // of the type of the informer's objects, without a successor
 	Typed  func() object.Object // returns an empty object of the Go type; nil: there is no such type
 }
 
@@ -24,7 +25,7 @@ type Reader struct {
 // is read-only. Otherwise it is the caller's.
 func (r *Reader) Read(item cache.Item[object.Object], view View) (o object.Object, shared bool, err error) {
 	switch {
-	case view == r.Stored:
+	case r.IsStored(item, view):
 		o, err = item.Object()
 		return o, true, err
 	case view == Metadata:
@@ -49,9 +50,14 @@ func (r *Reader) Read(item cache.Item[object.Object], view View) (o object.Objec
 	return u, false, err
 }
 
+// IsStored reports whether the object of an item has the type of a view, so that readers share it.
+func (r *Reader) IsStored(item cache.Item[object.Object], view View) bool {
+	return view == r.Stored && (view != Metadata || item.MetadataOnly())
+}
+
 // Copy returns the object of an item as one of the caller's own.
 func (r *Reader) Copy(item cache.Item[object.Object], view View) (object.Object, error) {
-	if view == r.Stored {
+	if r.IsStored(item, view) {
 		return item.Copy()
 	}
 	o, _, err := r.Read(item, view) // made for this call
