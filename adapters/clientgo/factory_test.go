@@ -298,3 +298,27 @@ func guesses(kind schema.GroupVersionKind) []schema.GroupVersionResource {
 	plural, singular := meta.UnsafeGuessKindToResource(kind)
 	return []schema.GroupVersionResource{plural, singular}
 }
+
+// The first constructor decides what the informer of a type selects, as in client-go.
+func TestInformerThatIsWantedWithOtherSelectorsIsTheFirstOne(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.put(t, pod("a", labeled("app", "web")), pod("b", labeled("app", "db")))
+		selecting := func(app string) func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+			return func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+				return coreinformers.NewFilteredPodInformer(c, "", resync, cache.Indexers{}, func(o *metav1.ListOptions) { o.LabelSelector = "app=" + app })
+			}
+		}
+		for name, factory := range map[string]informers.SharedInformerFactory{
+			"here":         clientgo.NewSharedInformerFactory(w.clientset(t), 0),
+			"in client-go": informers.NewSharedInformerFactory(w.clientset(t), 0),
+		} {
+			first := factory.InformerFor(&corev1.Pod{}, selecting("web"))
+			second := factory.InformerFor(&corev1.Pod{}, selecting("db"))
+			stop := start(factory)
+			if first != second || names(second.GetStore().List()) != "a" {
+				t.Errorf("%s: the second informer is the first one: %t; it has %q", name, first == second, names(second.GetStore().List()))
+			}
+			stop()
+		}
+	})
+}

@@ -233,6 +233,9 @@ func (c *informerCache) reader(ctx context.Context, gvk schema.GroupVersionKind,
 	if !c.isStarted() {
 		return nil, &crcache.ErrCacheNotStarted{}
 	}
+	if v.HasSynced() {
+		return v, nil
+	}
 	return v, c.block(ctx, v)
 }
 
