@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -268,9 +269,10 @@ func TestAViewStaysWhereItIsUntilALaterOneHasSynced(t *testing.T) {
 		if _, err := informer.AddEventHandler(got); err != nil {
 			t.Fatal(err)
 		}
-		refused := true
+		var refused atomic.Bool
+		refused.Store(true)
 		w.api.Before(func(*fakeapi.Request) *metav1.Status {
-			if refused {
+			if refused.Load() {
 				return fakeapi.Unavailable(1)
 			}
 			return nil
@@ -283,7 +285,7 @@ func TestAViewStaysWhereItIsUntilALaterOneHasSynced(t *testing.T) {
 		if want := []string{"add a true", "add b false"}; !slices.Equal(got.take(), want) {
 			t.Errorf("the handler got %q, want %q", got.take(), want)
 		}
-		refused = false
+		refused.Store(false)
 		time.Sleep(2 * time.Minute)
 		w.pod(t, "team-a", "c")
 		if want := []string{"add a true", "add b false", "add c false"}; !slices.Equal(got.take(), want) {
