@@ -19,13 +19,14 @@ type Option func(*extra)
 type extra struct {
 	factory []cache.FactoryOption
 	detect  time.Duration
+	replace bool // the informers of NewInformer
 }
 
 // NewCacheWith returns [NewCache] with options:
 //
 //	manager.Options{NewCache: controllerruntime.NewCacheWith(controllerruntime.DecodedBudget(128 << 20))}
 //
-// The options have no effect on a cache with the option NewInformer.
+// The options have no effect on a cache with the option NewInformer, except [IgnoreNewInformer].
 func NewCacheWith(options ...Option) crcache.NewCacheFunc {
 	var e extra
 	for _, option := range options {
@@ -47,3 +48,8 @@ func DecodedBudget(bytes int64) Option {
 // handlers, predicates, index functions, and readers with UnsafeDisableDeepCopy. The check is for tests
 // and for debugging: it decodes each object again that was read.
 func DetectMutation(period time.Duration) Option { return func(e *extra) { e.detect = period } }
+
+// IgnoreNewInformer is for programs that set the option NewInformer of cache.Options, such as those of
+// cluster-api, which add metrics to the informers of client-go. Without it, NewCache uses the program's
+// informers, which keep decoded objects.
+func IgnoreNewInformer() Option { return func(e *extra) { e.replace = true } }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,6 +93,37 @@ func TestTheDetectorNamesWhoChangedASharedObject(t *testing.T) {
 		synctest.Wait()
 		if lines := mutated(); len(lines) != 1 || !strings.Contains(lines[0], `the handler "cache.ResourceEventHandlerFuncs"`) {
 			t.Errorf("a handler changed its object, found %q", lines)
+		}
+	})
+}
+
+// cluster-api sets NewInformer, for the metrics of client-go's informers.
+func TestTheInformersOfAProgramAreReplacedIfItSaysSo(t *testing.T) {
+	inWorld(t, crcache.Options{}, func(t *testing.T, w *world) {
+		w.pod(t, "x", "web-0")
+		theirs := 0
+		options := crcache.Options{Mapper: w.mapper, NewInformer: func(lw toolscache.ListerWatcher, o runtime.Object, d time.Duration, i toolscache.Indexers) toolscache.SharedIndexInformer {
+			theirs++
+			return toolscache.NewSharedIndexInformer(lw, o, d, i)
+		}}
+		for _, one := range []struct {
+			options []controllerruntime.Option
+			theirs  int
+		}{{nil, 1}, {[]controllerruntime.Option{controllerruntime.IgnoreNewInformer()}, 0}} {
+			var err error
+			theirs = 0
+			if w.cache, err = controllerruntime.NewCacheWith(one.options...)(w.api.Config(), options); err != nil {
+				t.Fatal(err)
+			}
+			stop := w.start(t)
+			var list corev1.PodList
+			if err := w.cache.List(t.Context(), &list); err != nil || len(list.Items) != 1 {
+				t.Errorf("have %d Pods, %v", len(list.Items), err)
+			}
+			if theirs != one.theirs {
+				t.Errorf("with %d options, the program made %d informers, want %d", len(one.options), theirs, one.theirs)
+			}
+			stop()
 		}
 	})
 }

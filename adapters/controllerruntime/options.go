@@ -13,13 +13,14 @@ import (
 	"k8s.io/client-go/rest"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // NewCache makes a cache, as cache.New of controller-runtime does. It is a cache.NewCacheFunc, for
 // the field NewCache of manager.Options and cluster.Options.
 //
 // With the option NewInformer the informers are the program's own, and the cache around them is
-// that of controller-runtime.
+// that of controller-runtime. The log says so, and [IgnoreNewInformer] replaces them.
 func NewCache(config *rest.Config, o crcache.Options) (crcache.Cache, error) {
 	return newCache(config, o, &extra{})
 }
@@ -28,7 +29,12 @@ func newCache(config *rest.Config, o crcache.Options, e *extra) (crcache.Cache, 
 	if config == nil {
 		return nil, errors.New("making a cache: no configuration given")
 	}
+	if e.replace {
+		o.NewInformer = nil
+	}
 	if o.NewInformer != nil {
+		crlog.Log.WithName("cache").Info("NewCache has no effect, because the program makes its own informers by cache.Options.NewInformer; " +
+			"NewCacheWith(IgnoreNewInformer()) replaces them")
 		return crcache.New(config, o)
 	}
 	o, err := withDefaults(config, o)
