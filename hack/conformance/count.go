@@ -17,17 +17,21 @@ import (
 type count struct {
 	name                    string // import path
 	passed, failed, skipped int
-	specs                   bool // of Ginkgo
-	broken                  bool // the package failed, whatever its tests did
+	specs                   bool     // of Ginkgo
+	broken                  bool     // the package failed, whatever its tests did
+	failures                []string // tests of Go, parts of tests too
 	output                  strings.Builder
 }
 
 // event is a line of "go test -json". Source: go doc test2json.
-type event struct{ Action, Package, ImportPath, Test, Output string }
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64 // seconds
+}
 
-// read reads the events of all packages, in the order in which they began. It reads to the end also
-// after an error: go test waits until its output is read.
-func read(from io.Reader) (counts []*count, err error) {
+// read reads the events of all packages, in the order in which they began, and writes a line for each that
+// has ended to progress. It reads to the end also after an error: go test waits until its output is read.
+func read(from io.Reader, progress io.Writer) (counts []*count, err error) {
 	byName := map[string]*count{}
 	of := func(name string) *count {
 		// A package that does not compile is named with its test in brackets.
@@ -46,7 +50,11 @@ func read(from io.Reader) (counts []*count, err error) {
 			_, _ = io.Copy(io.Discard, from) // the first error says what is wrong
 			return counts, fmt.Errorf("reading the output of go test: %w", err)
 		}
-		of(e.Package + e.ImportPath).add(e)
+		c := of(e.Package + e.ImportPath)
+		c.add(e)
+		if e.Test == "" && (e.Action == "pass" || e.Action == "fail") {
+			fmt.Fprintf(progress, "  %-70s %s in %.0f s\n", c.name, c, e.Elapsed)
+		}
 	}
 }
 
@@ -63,6 +71,9 @@ func (c *count) add(e event) {
 		if m := summary.FindStringSubmatch(line); m != nil {
 			c.addSpecs(m)
 		}
+	}
+	if e.Test != "" && e.Action == "fail" {
+		c.failures = append(c.failures, e.Test)
 	}
 	switch {
 	case e.Test == "" && (e.Action == "fail" || e.Action == "build-fail"):

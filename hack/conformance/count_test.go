@@ -4,6 +4,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -24,7 +25,7 @@ func TestTestsAndSpecsAreCounted(t *testing.T) {
 {"ImportPath":"c [c.test]","Action":"build-fail"}
 {"Action":"fail","Package":"c"}
 {"Action":"skip","Package":"d"}
-`))
+`), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ c.go:1: no
 func TestOutputThatIsNoneOfGoTestIsAnError(t *testing.T) {
 	t.Parallel()
 	output := strings.NewReader("go: no such module\n" + strings.Repeat("x\n", 100_000))
-	if _, err := read(output); err == nil {
+	if _, err := read(output, io.Discard); err == nil {
 		t.Error("no error")
 	}
 	if output.Len() > 0 {

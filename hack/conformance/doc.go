@@ -21,9 +21,15 @@
 //
 // With -adapters, the tests of operators run, twice each: with NewCache of package
 // adapters/controllerruntime in the place of controller-runtime's cache, and as they are. The lines
-// that differ are in operators.go, and are printed. Both runs have the same versions of all
-// modules, at least those of the adapters. The counts of both are printed beside each other. The
-// status is 1 if fewer tests pass with NewCache.
+// that differ are in package internal/operators, and are printed. It is an error if the operator makes a cache
+// in a file without such a line. Both runs have the same versions of all modules, at least those of the
+// adapters. The counts of both are printed beside each other, with the names of the tests that failed. The
+// status is 1 if fewer tests pass with NewCache. The tests of one package may take 15 minutes; those of
+// cluster-api take most of an hour on two cores, and
+//
+//	go run ./hack/conformance -assets DIRECTORY -adapters adapters -packages ./controllers/clustercache,./core/... cluster-api
+//
+// runs some.
 //
 // Processes that the tests leave behind are ended, on Linux.
 package main

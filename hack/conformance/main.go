@@ -11,7 +11,10 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
+
+	"github.com/setpoint-io/setpoint/internal/operators"
 )
 
 func main() {
@@ -31,6 +34,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
 	assets := flags.String("assets", "", "`directory` with kube-apiserver, etcd and kubectl")
 	adapters := flags.String("adapters", "", "`directory` of the module of the adapters: run the tests of operators, with and without its cache")
+	packages := flags.String("packages", "", "`patterns` of packages, separated by commas: run the tests of an operator in these alone")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -40,7 +44,7 @@ func run(ctx context.Context, args []string) error {
 	var failed bool
 	var err error
 	if *adapters != "" {
-		failed, err = runOperators(ctx, *assets, *adapters, flags.Args())
+		failed, err = runOperators(ctx, *assets, *adapters, strings.FieldsFunc(*packages, func(r rune) bool { return r == ',' }), flags.Args())
 	} else {
 		failed, err = runSuites(ctx, *assets, flags.Args())
 	}
@@ -68,15 +72,15 @@ func runSuites(ctx context.Context, assets string, names []string) (failed bool,
 
 // runOperators runs the tests of operators with both caches and prints their counts. It reports
 // whether those of an operator do worse with NewCache.
-func runOperators(ctx context.Context, assets, adapters string, names []string) (worse bool, err error) {
-	chosen, err := choose(operators, names, func(o operator) string { return o.name })
+func runOperators(ctx context.Context, assets, adapters string, packages, names []string) (worse bool, err error) {
+	chosen, err := choose(operators.List, names, func(o operators.Operator) string { return o.Name })
 	if err != nil {
 		return false, err
 	}
 	for _, o := range chosen {
-		theirs, ours, err := o.runTwice(ctx, assets, adapters)
+		theirs, ours, err := runTwice(ctx, os.Stdout, o, assets, adapters, packages)
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", o.name, err)
+			return false, fmt.Errorf("%s: %w", o.Name, err)
 		}
 		worse = compare(os.Stdout, o, theirs, ours) || worse
 	}
@@ -92,7 +96,7 @@ func choose[T any](all []T, names []string, nameOf func(T) string) ([]T, error) 
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(one T) bool { return nameOf(one) == name })
 		if i < 0 {
-			return nil, fmt.Errorf("%q is not in the list: suites.go and operators.go have the names", name)
+			return nil, fmt.Errorf("%q is not in the list: suites.go and package internal/operators have the names", name)
 		}
 		chosen = append(chosen, all[i])
 	}

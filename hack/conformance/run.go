@@ -4,17 +4,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/setpoint-io/setpoint/internal/operators"
 )
 
 // run runs the tests in a copy of the module.
@@ -24,14 +21,15 @@ func (s suite) run(ctx context.Context, assets string) (_ []*count, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := copyModule(ctx, s.module, dir); err != nil {
+	if err := operators.CopyModule(ctx, s.module, dir); err != nil {
 		return nil, err
 	}
-	return s.test(ctx, dir, assets)
+	return s.test(ctx, io.Discard, dir, assets)
 }
 
-// test runs the tests in a directory that has the module.
-func (s suite) test(ctx context.Context, dir, assets string, flags ...string) ([]*count, error) {
+// test runs the tests in a directory that has the module. A line for each package that has ended goes to
+// progress.
+func (s suite) test(ctx context.Context, progress io.Writer, dir, assets string, flags ...string) ([]*count, error) {
 	// The tests inherit the variable, and so does what they start.
 	mark := "CONFORMANCE_DIRECTORY=" + dir
 	defer endMarked(mark)
@@ -47,7 +45,7 @@ func (s suite) test(ctx context.Context, dir, assets string, flags ...string) ([
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	counts, err := read(out)
+	counts, err := read(out, progress)
 	ended := cmd.Wait()
 	if exit := (*exec.ExitError)(nil); errors.As(ended, &exit) {
 		ended = nil // the counts say what failed
@@ -56,35 +54,4 @@ func (s suite) test(ctx context.Context, dir, assets string, flags ...string) ([
 		ended = errors.Join(ended, errors.New("go test ran nothing"))
 	}
 	return counts, errors.Join(context.Cause(ctx), err, ended)
-}
-
-// copyModule downloads a module, path@version, and copies it. Files of modules are not executable and cannot be
-// written to; scripts that tests start must be, and tests write beside themselves.
-func copyModule(ctx context.Context, name, dir string) error {
-	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", name).Output()
-	if err != nil {
-		return fmt.Errorf("downloading %s: %w\n%s", name, err, out)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil {
-		return fmt.Errorf("downloading %s: %w", name, err)
-	}
-	return filepath.WalkDir(module.Dir, func(from string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(dir, strings.TrimPrefix(from, module.Dir))
-		if e.IsDir() {
-			return os.MkdirAll(to, 0o700)
-		}
-		text, err := os.ReadFile(from) //nolint:gosec // the cache of modules is the user's own
-		if err != nil {
-			return err
-		}
-		mode := fs.FileMode(0o600)
-		if bytes.HasPrefix(text, []byte("#!")) {
-			mode = 0o700
-		}
-		return os.WriteFile(to, text, mode) //nolint:gosec // below a directory that this process has made
-	})
 }
