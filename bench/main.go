@@ -19,16 +19,17 @@ var cases = map[string]struct {
 	run  func(ctx context.Context, args []string, out io.Writer) error
 	what string
 }{
-	"cache":   {runCache, "Setpoint's informers beside client-go's: memory, CPU, events, reads"},
-	"readers": {runReaders, "what readers that list in a loop cost the writer of a cache"},
-	"relist":  {runRelist, "memory while an informer lists everything again"},
-	"queue":   {runQueue, "Setpoint's work queue beside client-go's and controller-runtime's"},
-	"explain": {runExplain, "the answers of setpoint explain in a cluster of 20,000 Pods, with the record full"},
-	"loop":    {runLoop, "Setpoint's loop beside controller-runtime's: reconciles a second, latency, CPU"},
-	"chaos":   {runChaos, "informers against a server that misbehaves: what they miss"},
-	"watch":   {runWatch, "setpoint watch beside the way of kubewatch: memory, CPU, lag, changes lost"},
-	"soak":    {runSoak, "informers and managers for a long time under faults: what leaks, what differs from the server"},
-	"manager": {runManager, "Setpoint's manager beside kube-controller-manager"},
+	"cache":     {runCache, "Setpoint's informers beside client-go's: memory, CPU, events, reads"},
+	"readers":   {runReaders, "what readers that list in a loop cost the writer of a cache"},
+	"relist":    {runRelist, "memory while an informer lists everything again"},
+	"queue":     {runQueue, "Setpoint's work queue beside client-go's and controller-runtime's"},
+	"explain":   {runExplain, "the answers of setpoint explain in a cluster of 20,000 Pods, with the record full"},
+	"loop":      {runLoop, "Setpoint's loop beside controller-runtime's: reconciles a second, latency, CPU"},
+	"chaos":     {runChaos, "informers against a server that misbehaves: what they miss"},
+	"watch":     {runWatch, "setpoint watch beside the way of kubewatch: memory, CPU, lag, changes lost"},
+	"soak":      {runSoak, "informers and managers for a long time under faults: what leaks, what differs from the server"},
+	"operators": {runOperators, "cluster-api's manager with NewCache and without: heap, memory, CPU"},
+	"manager":   {runManager, "Setpoint's manager beside kube-controller-manager"},
 }
 
 func main() {

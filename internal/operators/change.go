@@ -22,26 +22,47 @@ var makers = regexp.MustCompile(`\b(\w*cache\.New|manager\.New|ctrl\.NewManager)
 // Change changes the lines of an operator in a folder that [Operator.Copy] has filled. Each must be
 // there once. It fails if a file without a changed line makes a cache or a manager.
 func (o Operator) Change(dir string) error {
+	if err := Edit(dir, o.Lines); err != nil {
+		return err
+	}
 	changed := map[string]bool{}
 	for _, l := range o.Lines {
-		path := filepath.Join(dir, filepath.FromSlash(l.File))
-		text, err := os.ReadFile(path) //nolint:gosec // below a folder of the caller's
+		if changed[l.File] {
+			continue
+		}
+		changed[l.File] = true
+		if err := replace(dir, Line{l.File, "import (\n", importOf}); err != nil {
+			return err
+		}
+	}
+	return o.others(dir, changed)
+}
+
+// Edit changes lines of files below a folder, each of which must be there once.
+func Edit(dir string, lines []Line) error {
+	for _, l := range lines {
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(l.File))) //nolint:gosec // below a folder of the caller's
 		if err != nil {
 			return err
 		}
 		if n := strings.Count(string(text), l.Theirs); n != 1 {
 			return fmt.Errorf("%s has %q %d times, want once: another version of the module?", l.File, l.Theirs, n)
 		}
-		now := strings.Replace(string(text), l.Theirs, l.Ours, 1)
-		if !changed[l.File] {
-			now = strings.Replace(now, "import (\n", importOf, 1)
-		}
-		changed[l.File] = true
-		if err := os.WriteFile(path, []byte(now), 0o600); err != nil { //nolint:gosec // as above
+		if err := replace(dir, l); err != nil {
 			return err
 		}
 	}
-	return o.others(dir, changed)
+	return nil
+}
+
+// replace changes a line where it is first.
+func replace(dir string, l Line) error {
+	path := filepath.Join(dir, filepath.FromSlash(l.File))
+	text, err := os.ReadFile(path) //nolint:gosec // below a folder of the caller's
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(strings.Replace(string(text), l.Theirs, l.Ours, 1)), 0o600) //nolint:gosec // as above
 }
 
 // others fails if a file that was not changed makes a cache.
@@ -85,14 +106,10 @@ var notMade = map[string]string{
 // Restore has the lines as they are in the module.
 func (o Operator) Restore(dir string) error {
 	for _, l := range o.Lines {
-		path := filepath.Join(dir, filepath.FromSlash(l.File))
-		text, err := os.ReadFile(path) //nolint:gosec // below a folder of the caller's
-		if err != nil {
-			return err
-		}
-		before := strings.Replace(strings.Replace(string(text), l.Ours, l.Theirs, 1), importOf, "import (\n", 1)
-		if err := os.WriteFile(path, []byte(before), 0o600); err != nil { //nolint:gosec // as above
-			return err
+		for _, back := range []Line{{l.File, l.Ours, l.Theirs}, {l.File, importOf, "import (\n"}} {
+			if err := replace(dir, back); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
