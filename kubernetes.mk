@@ -40,3 +40,11 @@ kubectl: ## build bin/kubectl: the real one, for who has none
 .PHONY: kube-controller-manager
 kube-controller-manager: ## build bin/kube-controller-manager: the peer that bench measures against
 	$(call kubernetes,k8s.io/kubernetes/cmd/kube-controller-manager)
+
+# The binaries without the others that setpoint-controlplane has.
+stock = @cd controlplane && $(STEP) 'building bin/stock/$(1)' $(BUILD) -ldflags '$(KUBERNETES_LDFLAGS)' -o $(BIN)/stock/$(1) $(2)
+
+.PHONY: stock
+stock: ## build bin/stock: kube-apiserver and etcd as they are, which bench compares those of setpoint assets with
+	$(call stock,kube-apiserver,k8s.io/kubernetes/cmd/kube-apiserver)
+	$(call stock,etcd,go.etcd.io/etcd/server/v3)

@@ -14,6 +14,7 @@
 //	go run . watch
 //	go run . soak --for 30m
 //	go run . operators
+//	go run . envtest --assets "$(setpoint assets)"
 //	go run . manager
 //	go run . manager --case services|gc|namespace|nodes|pods20000
 //	go run . manager --case jobs|statefulsets|daemonsets|disruption|hpa
@@ -86,6 +87,12 @@
 // and is at rest. The heap is what a collection leaves, the CPU all that the process has used until then; the heap of a
 // Machine is what it is above that of a run without objects. Both binaries have their webhook server
 // on the loopback interface, by a second line.
+//
+// # Envtest
+//
+// "envtest" has controller-runtime's envtest start and stop kube-apiserver and etcd: those of "setpoint assets", and
+// those that "make stock" builds as Kubernetes and etcd have them. Between start and stop, five kinds are
+// defined, and removed until the server no longer has them. The first turn of each side does not count.
 //
 // # Watches
 //
