@@ -54,7 +54,7 @@ func runOperators(ctx context.Context, args []string, out io.Writer) (err error)
 		return err
 	}
 	fmt.Fprintf(out, "# %s: its core manager, %d Machines in MachineSets of %d, %d turns, medians\n", o.Module, b.size, machinesOfSet, b.turns)
-	dir, err := filepath.Abs(filepath.Join(b.bin, "operators", o.Name))
+	dir, err := filepath.Abs(filepath.Join(b.bin, ".operators", o.Name))
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,10 @@ const limitOfPackages = "-timeout=15m"
 
 // runTwice runs the tests of an operator with each of the two caches. The module of the adapters
 // is in a folder. The copy of the operator is in a folder beside it that is the same each time: the
-// go command then has in its cache what it has compiled once.
+// go command then has in its cache what it has compiled once. With its dot, the folder is no part of
+// ./... of our module while it is filled or removed.
 func runTwice(ctx context.Context, to io.Writer, o operators.Operator, assets, adapters string, packages []string) (theirs, ours []*count, err error) {
-	dir, err := filepath.Abs(filepath.Join(adapters, "..", "bin", "conformance", o.Name))
+	dir, err := filepath.Abs(filepath.Join(adapters, "..", "bin", ".conformance", o.Name))
 	if err != nil {
 		return nil, nil, err
 	}
