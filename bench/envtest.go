@@ -46,9 +46,12 @@ func runEnvtest(ctx context.Context, args []string, out io.Writer) error {
 	found := map[string][]readings{}
 	for turn := range *turns {
 		for _, side := range sides {
-			r, err := envtestTurn(ctx, dirs[side])
+			r, note, err := envtestTurn(ctx, dirs[side])
 			if err != nil {
 				return fmt.Errorf("measuring %s in %s: %w", side, dirs[side], err)
+			}
+			if note != "" {
+				fmt.Fprintf(out, "# turn %d, %s: %s\n", turn+1, side, note)
 			}
 			if turn > 0 { // the first turn reads the files of the binaries
 				found[side] = append(found[side], r)
@@ -78,8 +81,9 @@ func runEnvtest(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// envtestTurn starts the binaries of a directory, defines kinds and removes them, and stops the binaries.
-func envtestTurn(ctx context.Context, dir string) (r readings, err error) {
+// envtestTurn starts the binaries of a directory, defines kinds and removes them, and stops the binaries. The
+// note says which definition did not go.
+func envtestTurn(ctx context.Context, dir string) (r readings, note string, err error) {
 	environment := &envtest.Environment{BinaryAssetsDirectory: dir, ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: time.Minute}
 	existing := false
 	environment.UseExistingCluster = &existing
@@ -94,7 +98,7 @@ func envtestTurn(ctx context.Context, dir string) (r readings, err error) {
 			_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: probeKinds()})
 			return err
 		}},
-		{"uninstall", func() error { return uninstall(ctx, config) }},
+		{"uninstall", func() (err error) { note, err = uninstall(ctx, config); return err }},
 		{"stop", environment.Stop},
 	}
 	for _, s := range steps {
@@ -103,37 +107,49 @@ func envtestTurn(ctx context.Context, dir string) (r readings, err error) {
 			if s.name != "stop" {
 				err = errors.Join(err, environment.Stop())
 			}
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+			return nil, "", fmt.Errorf("%s: %w", s.name, err)
 		}
 		r[s.name] = time.Since(began).Seconds()
 	}
-	return r, nil
+	return r, note, nil
 }
 
-// uninstall removes the definitions, and waits until they are gone.
-func uninstall(ctx context.Context, config *rest.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+// patienceOfRemoval is how long definitions may take to go. The tests of envtest wait 20 seconds.
+const patienceOfRemoval = time.Minute
+
+// uninstall removes the definitions, and waits until they are gone. The note has those that stay.
+func uninstall(ctx context.Context, config *rest.Config) (note string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patienceOfRemoval)
 	defer cancel()
 	all := probeKinds()
 	if err := envtest.UninstallCRDs(config, envtest.CRDInstallOptions{CRDs: all}); err != nil {
-		return err
+		return "", err
 	}
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		return err
+		return "", err
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return err
+		return "", err
 	}
-	return poll(ctx, "the end of the definitions", func() (bool, error) {
+	err = poll(ctx, "the end of the definitions", func() (bool, error) {
+		note = ""
 		for _, d := range all {
-			if err := c.Get(ctx, client.ObjectKeyFromObject(d), d.DeepCopy()); !apierrors.IsNotFound(err) {
+			is := d.DeepCopy()
+			err := c.Get(ctx, client.ObjectKeyFromObject(d), is)
+			if err == nil {
+				note += fmt.Sprintf("%s stays, with the conditions %+v; ", d.Name, is.Status.Conditions)
+			} else if !apierrors.IsNotFound(err) {
 				return false, err
 			}
 		}
-		return true, nil
+		return note == "", nil
 	})
+	if errors.Is(err, context.DeadlineExceeded) && note != "" {
+		return note, nil
+	}
+	return note, err
 }
 
 // probeKinds are five definitions, as many as the tests of envtest have.
