@@ -183,6 +183,9 @@ func (m *Manager) newClient(config *rest.Config) (*client.Client, error) {
 // Client returns the manager's client.
 func (m *Manager) Client() *client.Client { return m.client }
 
+// Config returns a copy of the configuration with which the manager was made.
+func (m *Manager) Config() *rest.Config { return rest.CopyConfig(m.config) }
+
 // InformerFactory makes the manager a cache.Provider.
 func (m *Manager) InformerFactory() *cache.Factory { return m.factory }
 

@@ -41,6 +41,14 @@ func Serve(l net.Listener, o serving.Options) Option {
 	return func(m *Manager) { m.servings = append(m.servings, asked{listener: l, options: o}) }
 }
 
+// Addresses returns where the manager serves its pages: the addresses of the listeners of [Serve].
+func (m *Manager) Addresses() (all []net.Addr) {
+	for _, a := range m.servings {
+		all = append(all, a.listener.Addr())
+	}
+	return all
+}
+
 // prepare makes the server of one listener.
 func (m *Manager) prepare(a *asked) (err error) {
 	o := a.options

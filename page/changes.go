@@ -8,13 +8,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/setpoint-io/setpoint/explain"
-	"github.com/setpoint-io/setpoint/object"
-	"github.com/setpoint-io/setpoint/runs"
 )
 
 // changesView is what happened in a namespace.
@@ -174,82 +171,11 @@ func (p *Page) viewGroup(g *explain.Group) groupView {
 			line.Before, line.Name, line.After = before, c.Object.String(), after
 		}
 		if c.Run != 0 && line.Link != "" {
-			line.RunLink = line.Link + choice{run: c.Run}.query()
+			line.RunLink = line.Link + choice{run: idOf(c.Run, c.At)}.query()
 		}
 		v.Lines = append(v.Lines, line)
 		v.Left -= c.Count - 1
 	}
 	v.Left = max(v.Left, 0)
 	return v
-}
-
-// sight is what a viewer may see in one view: objects of kinds that the viewer may get in their namespaces.
-type sight struct {
-	ctx   context.Context //nolint:containedctx // of one view
-	page  *Page
-	who   Viewer
-	known map[runs.Object]bool // by group, kind and namespace
-}
-
-func newSight(ctx context.Context, p *Page, who Viewer) *sight {
-	return &sight{ctx: ctx, page: p, who: who, known: map[runs.Object]bool{}}
-}
-
-// sees reports whether the viewer may see an object. A right that is not known is none.
-func (s *sight) sees(o runs.Object) bool {
-	of := runs.Object{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace}
-	may, known := s.known[of]
-	if !known {
-		if resource, served, err := s.page.kinds.named(s.ctx, o.Group, o.Kind); err == nil && served {
-			may, _ = s.who.MayGet(s.ctx, resource, object.Key{Namespace: o.Namespace})
-		}
-		s.known[of] = may
-	}
-	return may
-}
-
-// hidden returns the kinds of which objects were left out.
-func (s *sight) hidden() (kinds []string) {
-	for of, may := range s.known {
-		if !may && of.Kind != "" && !slices.Contains(kinds, of.Kind) {
-			kinds = append(kinds, of.Kind)
-		}
-	}
-	slices.Sort(kinds)
-	return kinds
-}
-
-// ofNamespace returns facts without what the viewer may not see. The facts stay as they are: other viewers share them.
-func (s *sight) ofNamespace(f explain.NamespaceFacts) explain.NamespaceFacts {
-	if _, all := s.who.(everything); all {
-		return f
-	}
-	f.Objects = keep(f.Objects, func(k *explain.Known) bool { return s.sees(k.Object) })
-	f.Events = keep(f.Events, func(e *explain.NamespaceEvent) bool {
-		return s.sees(runs.Object{Kind: "Event", Namespace: e.About.Namespace}) && s.sees(e.About)
-	})
-	all := f.Runs
-	f.Runs = nil
-	for _, run := range all {
-		run.Writes = keep(run.Writes, func(w *runs.Write) bool { return s.sees(w.Object) })
-		if len(run.Writes) == 0 {
-			continue
-		}
-		run.Causes = keep(run.Causes, func(c *runs.Cause) bool { return c.Object == (runs.Object{}) || s.sees(c.Object) })
-		if run.Object != (runs.Object{}) && !s.sees(run.Object) {
-			run.Object, run.Key = runs.Object{}, "an object that is not shown"
-		}
-		f.Runs = append(f.Runs, run)
-	}
-	return f
-}
-
-// keep returns a copy of a list with the elements that a function accepts.
-func keep[T any](all []T, accepts func(*T) bool) (kept []T) {
-	for i := range all {
-		if accepts(&all[i]) {
-			kept = append(kept, all[i])
-		}
-	}
-	return kept
 }

@@ -22,16 +22,21 @@ const (
 type history struct {
 	mu    sync.Mutex
 	times []time.Time // the oldest first
-	took  map[string][]workqueue.Histogram
+	took  map[loopID][]workqueue.Histogram
 }
 
+// loopID identifies a loop: two managers may have loops of one name.
+type loopID struct{ manager, loop string }
+
+func loopOf(s *State, l *manager.LoopView) loopID { return loopID{s.URL, l.Name} }
+
 // run takes samples until ctx ends.
-func (h *history) run(ctx context.Context, s Source) {
+func (h *history) run(ctx context.Context, sample func() (States, error)) {
 	tick := time.NewTicker(historyStep)
 	defer tick.Stop()
 	for {
-		if o, err := s.Overview(ctx); err == nil {
-			h.add(&o)
+		if states, err := sample(); err == nil {
+			h.add(&states)
 		}
 		select {
 		case <-tick.C:
@@ -42,23 +47,29 @@ func (h *history) run(ctx context.Context, s Source) {
 }
 
 // add takes a sample, unless the last one is too young.
-func (h *history) add(o *manager.Overview) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := len(h.times)
-	if n > 0 && o.AsOf.Sub(h.times[n-1]) < historyStep-historyStep/10 {
+func (h *history) add(states *States) {
+	if len(states.Known) == 0 {
 		return
 	}
-	took := map[string][]workqueue.Histogram{}
-	for i := range o.Loops {
-		l := &o.Loops[i]
-		all := h.took[l.Name]
-		for len(all) < n { // a loop that is new
-			all = append(all, l.Took)
-		}
-		took[l.Name] = last(append(all, l.Took), historySteps)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n, at := len(h.times), states.Known[0].AsOf
+	if n > 0 && at.Sub(h.times[n-1]) < historyStep-historyStep/10 {
+		return
 	}
-	h.times, h.took = last(append(h.times, o.AsOf), historySteps), took
+	took := map[loopID][]workqueue.Histogram{}
+	for i := range states.Known {
+		s := &states.Known[i]
+		for k := range s.Loops {
+			l := &s.Loops[k]
+			all := h.took[loopOf(s, l)]
+			for len(all) < n { // a loop that is new
+				all = append(all, l.Took)
+			}
+			took[loopOf(s, l)] = last(append(all, l.Took), historySteps)
+		}
+	}
+	h.times, h.took = last(append(h.times, at), historySteps), took
 }
 
 // last returns the last n elements.
@@ -71,11 +82,11 @@ type recent struct {
 	took  workqueue.Histogram
 }
 
-// of returns what a loop did up to its state now.
-func (h *history) of(o *manager.Overview, l *manager.LoopView) recent {
+// of returns what a loop of a manager did up to its state at a time, which is that of the samples.
+func (h *history) of(s *State, l *manager.LoopView, now time.Time) recent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all, times := h.took[l.Name], h.times
+	all, times := h.took[loopOf(s, l)], h.times
 	r := recent{took: l.Took}
 	if len(all) != len(times) || len(all) == 0 {
 		return r
@@ -85,10 +96,10 @@ func (h *history) of(o *manager.Overview, l *manager.LoopView) recent {
 	}
 	// The state of now is younger than the last sample. A whole step at least makes the rate steady.
 	from := len(all) - 1
-	if from > 0 && o.AsOf.Sub(times[from]) < historyStep {
+	if from > 0 && now.Sub(times[from]) < historyStep {
 		from--
 	}
-	r.now = rate(&all[from], &l.Took, o.AsOf.Sub(times[from]))
+	r.now = rate(&all[from], &l.Took, now.Sub(times[from]))
 	if since := difference(&all[0], &l.Took); since.Count() > 0 {
 		r.took = since
 	}

@@ -5,8 +5,10 @@ package page_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +85,9 @@ func TestAddressesThatAreWrong(t *testing.T) {
 		"/o/apps/deployments/-/web":                                     {http.StatusNotFound, "each Deployment is in a namespace"},
 		"/o/core/nodes/shop/a":                                          {http.StatusNotFound, "no Node is in a namespace"},
 		"/o/apps/deployments/shop/web?run=x":                            {http.StatusBadRequest, "want the number of a run"},
+		"/o/apps/deployments/shop/web?run=7-":                           {http.StatusBadRequest, "want the number of a run"},
+		"/o/apps/deployments/shop/web?below=0":                          {http.StatusBadRequest, "want a number of objects"},
+		"/o/apps/deployments/shop/web?scrub=x":                          {http.StatusBadRequest, "want milliseconds since 1970"},
 		"/o/apps/deployments/shop/web?at=noon":                          {http.StatusBadRequest, "want a time such as"},
 		"/o/apps/deployments/shop/" + strings.Repeat("a", 300):          {http.StatusBadRequest, "the name of the address: it has more than 253 bytes"},
 		"/o/apps/deployments/shop/%00":                                  {http.StatusBadRequest, "it has characters that no name has"},
@@ -122,6 +127,19 @@ func TestAThousandChildrenFold(t *testing.T) {
 	}
 	if len(body) > 100_000 {
 		t.Errorf("the view has %d bytes", len(body))
+	}
+	// The link unfolds them, a hundred at a time, and another one folds them again.
+	p, pages := newPage(s), 0
+	link := regexp.MustCompile(`<a id="unfold" href="([^"#]+)#below">Name (\d+) more</a>`)
+	for next := link.FindStringSubmatch(body); next != nil; next = link.FindStringSubmatch(body) {
+		pages++
+		body = get(t, p, html.UnescapeString(next[1])).Body.String()
+	}
+	if n := strings.Count(body, `<li class="depth1">`); n != 401 || pages != 5 || strings.Contains(body, "like this") {
+		t.Errorf("after %d links %d Pods are named, want all 401 after 5", pages, n)
+	}
+	if !strings.Contains(body, `<a id="fold" href="/o/apps/deployments/shop/web#below">`) {
+		t.Error("no link folds them again")
 	}
 }
 

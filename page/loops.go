@@ -17,22 +17,24 @@ import (
 
 // loopsView is the view of all loops.
 type loopsView struct {
-	AsOf     time.Time
-	State    string // of the process, if it does not simply work
-	NotReady []string
-	Unknown  string // why nothing is known
-	Cards    []card // loops that need attention, the worst first
-	Rows     []loopRow
-	Rate     string
-	Spark    *spark
+	AsOf    time.Time
+	Notices []loopsNotice
+	Unknown string // why nothing is known
+	Several bool   // the rows name their managers
+	Idle    bool   // no manager works
+	Cards   []card // loops that need attention, the worst first
+	Rows    []loopRow
+	Rate    string
+	Spark   *spark
 }
 
 // card is a loop that needs attention.
 type card struct {
-	Loop  string
-	Texts []string
-	Keys  []keyLink
-	More  int // keys that are not shown
+	Loop    string
+	Manager string // whose loop it is, if there are several
+	Texts   []string
+	Keys    []keyLink
+	More    int // keys that are not shown
 }
 
 // keyLink is a key, with the address of its object if it stands for one.
@@ -45,6 +47,7 @@ type keyLink struct {
 // loopRow is a loop in the table.
 type loopRow struct {
 	Name                                    string
+	Manager                                 string // whose loop it is, if there are several
 	Mark                                    mark
 	Waiting, Levels, Oldest, Rate, P50, P99 string
 	Delayed, Held, Failing, GivenUp         int
@@ -77,35 +80,50 @@ const (
 	mostKeys = 3                // shown on a card
 )
 
-// viewLoops makes the view of an overview.
-func viewLoops(o *manager.Overview, h *history) loopsView {
-	v := loopsView{AsOf: o.AsOf, NotReady: o.NotReady}
-	if o.State != "working" {
-		v.State = o.State
+// viewLoops makes the view of the loops of all managers.
+func viewLoops(states *States, h *history) loopsView {
+	v := loopsView{Notices: notices(states), Several: len(states.Known) > 1}
+	if len(states.Known) > 0 {
+		v.AsOf = states.Known[0].AsOf
 	}
+	v.Idle = !othersWork(states, -1)
 	var all recent
-	for i := range o.Loops {
-		l := &o.Loops[i]
-		r := h.of(o, l)
-		all.add(&r)
-		row := rowOf(o, l, &r)
-		texts := troubles(o, l, &row)
-		if row.trouble > noTrouble {
-			row.Mark = trouble()
-			v.Cards = append(v.Cards, card{Loop: l.Name, Texts: texts, Keys: failedKeys(o.AsOf, l), More: max(0, l.Failing+l.GivenUp-mostKeys)})
+	for i := range states.Known {
+		s := &states.Known[i]
+		for k := range s.Loops {
+			if l := &s.Loops[k]; !standsByFor(states, i, l.Name) {
+				r := h.of(s, l, v.AsOf)
+				all.add(&r)
+				v.add(s, l, &r)
+			}
 		}
-		v.Rows = append(v.Rows, row)
 	}
 	v.Rate, v.Spark = shortRate(all.now), sparkOf(all.rates, 120, 24)
 	slices.SortStableFunc(v.Rows, func(a, b loopRow) int {
 		return cmp.Or(cmp.Compare(b.trouble, a.trouble), cmp.Compare(b.waiting, a.waiting), cmp.Compare(a.Name, b.Name))
 	})
-	place := map[string]int{}
+	place := map[loopID]int{}
 	for i := range v.Rows {
-		place[v.Rows[i].Name] = i
+		place[loopID{v.Rows[i].Manager, v.Rows[i].Name}] = i
 	}
-	slices.SortStableFunc(v.Cards, func(a, b card) int { return cmp.Compare(place[a.Loop], place[b.Loop]) })
+	slices.SortStableFunc(v.Cards, func(a, b card) int {
+		return cmp.Compare(place[loopID{a.Manager, a.Loop}], place[loopID{b.Manager, b.Loop}])
+	})
 	return v
+}
+
+// add adds a loop of a manager.
+func (v *loopsView) add(s *State, l *manager.LoopView, r *recent) {
+	row := rowOf(&s.Overview, l, r)
+	if v.Several {
+		row.Manager = nameOf(s)
+	}
+	texts := troubles(&s.Overview, l, &row)
+	if row.trouble > noTrouble {
+		row.Mark = trouble()
+		v.Cards = append(v.Cards, card{Loop: l.Name, Manager: row.Manager, Texts: texts, Keys: failedKeys(s.AsOf, l), More: max(0, l.Failing+l.GivenUp-mostKeys)})
+	}
+	v.Rows = append(v.Rows, row)
 }
 
 // add adds what another loop did. The newest steps of both are the same ones.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/page"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -53,18 +54,37 @@ func inTrouble() manager.Overview {
 	return o
 }
 
-func TestTheLoopsInThreeStates(t *testing.T) {
+// ofOperator is an overview of an operator with a loop of a name that the other manager has, too.
+func ofOperator() manager.Overview {
+	o := inTrouble()
+	return manager.Overview{AsOf: noon.Add(time.Hour), Instance: "operator-1", State: "working", NotReady: []string{"informers: shops are not listed"},
+		Loops: []manager.LoopView{{Name: "shop-operator", Group: "example.com", Kind: "Shop", Failing: 1, Failed: o.Loops[3].Failed[:1]}, {Name: "deployment-controller"}}}
+}
+
+// standingBy is an overview of a manager that does not lead.
+func standingBy() manager.Overview {
+	return manager.Overview{AsOf: noon, Instance: "node-1", State: "standing by", Holder: "node-2_x", Loops: []manager.LoopView{{Name: "deployment-controller"}}}
+}
+
+func TestTheLoopsInEachState(t *testing.T) {
 	for name, state := range map[string]struct {
 		overview manager.Overview
 		err      error
+		others   []page.State
+		unread   []page.Unread
 	}{
+		"loops-managers": {overview: allWell(), others: []page.State{{Overview: ofOperator(), URL: "https://10.0.0.7:8443"}},
+			unread: []page.Unread{{URL: "https://10.0.0.8:8443", Text: "the manager at https://10.0.0.8:8443 does not answer: connection refused"}}},
+		"loops-standby": {overview: standingBy(), others: []page.State{{Overview: inTrouble(), URL: "https://10.0.0.7:10257"}}},
+		"loops-standby-alone": {overview: standingBy(), unread: []page.Unread{
+			{URL: "https://10.0.0.7:10257", Text: "the manager at https://10.0.0.7:10257 asks who this is"}}},
 		"loops-well":    {overview: allWell()},
 		"loops-trouble": {overview: inTrouble()},
 		"loops-unknown": {err: errors.New("the manager at https://10.0.0.5:10257 does not answer: connection refused")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSource(t)
-			s.overview, s.err = state.overview, state.err
+			s.overview, s.err, s.others, s.unread = state.overview, state.err, state.others, state.unread
 			w := get(t, newPage(s), "/")
 			if w.Code != http.StatusOK {
 				t.Fatalf("the view is answered with %d:\n%s", w.Code, w.Body)

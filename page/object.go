@@ -6,12 +6,10 @@ package page
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/setpoint-io/setpoint/explain"
 	"github.com/setpoint-io/setpoint/object"
-	"github.com/setpoint-io/setpoint/runs"
 )
 
 // objectView is the view of an object.
@@ -92,53 +90,18 @@ func (p *Page) resource(ctx context.Context, a address) (object.Resource, error)
 	return resource, nil
 }
 
-// hide takes out of the facts the kinds below the object that the viewer may not get, and tells the answer again. It
-// returns the names of these kinds. What is remembered of the facts stays as it is.
-func (p *Page) hide(ctx context.Context, who Viewer, t *told) (hidden []string) {
-	type group struct{ group, kind, namespace string }
-	may := map[group]bool{}
-	allowed := func(o runs.Object) bool {
-		g := group{o.Group, o.Kind, o.Namespace}
-		answer, known := may[g]
-		if !known {
-			if resource, served, err := p.kinds.named(ctx, o.Group, o.Kind); err == nil && served {
-				answer, _ = who.MayGet(ctx, resource, object.Key{Namespace: o.Namespace}) // a right that is not known is none
-			}
-			may[g] = answer
-		}
-		return answer
-	}
-	below := slices.DeleteFunc(slices.Clone(t.facts.Below), func(part explain.Part) bool { return !allowed(part.Object) })
-	var events []explain.Event
-	if allowed(runs.Object{Kind: "Event", Namespace: t.facts.Object.Namespace}) {
-		events = t.facts.Events
-	}
-	if len(below) == len(t.facts.Below) && len(events) == len(t.facts.Events) {
-		return nil
-	}
-	for g, answer := range may {
-		if !answer && !slices.Contains(hidden, g.kind) {
-			hidden = append(hidden, g.kind)
-		}
-	}
-	slices.Sort(hidden)
-	t.facts.Below, t.facts.Events = below, events
-	t.answer = explain.Tell(t.facts)
-	return hidden
-}
-
 // viewObject makes the view of an answer.
 func (p *Page) viewObject(t *told, a address, chosen choice) objectView {
 	self := p.options.Base + a.path()
 	v := objectView{
 		Kind: t.answer.Object.Kind, Name: t.facts.Object.Ref().Key.String(), Mark: markOf(t.answer.Code), Answer: t.answer, Self: self,
-		Below: treeOf(t.facts.Below, p.options.Base), Runs: runRows(t.facts.Runs, self, chosen),
+		Below: treeOf(t.facts.Below, p.options.Base, self, chosen), Runs: runRows(t.facts.Runs, self, chosen),
 	}
 	v.Chain = stepsOf(&t.answer, self)
 	v.Graph = graphOf(v.Chain)
-	if chosen.run != 0 {
+	if chosen.run.number != 0 {
 		if v.Open = openRun(t.facts.Runs, chosen.run, p.options.Base, self); v.Open == nil {
-			v.NoRun = chosen.run
+			v.NoRun = chosen.run.number
 		}
 	}
 	v.Time, v.At = timelineOf(t, self, chosen)
@@ -167,7 +130,7 @@ func stepsOf(answer *explain.Answer, self string) (all []step) {
 	for _, s := range answer.Chain {
 		one := step{Step: s}
 		if s.Run != 0 {
-			one.Link = self + choice{run: s.Run}.query()
+			one.Link = self + choice{run: idOf(s.Run, s.At)}.query()
 		}
 		all = append(all, one)
 	}
@@ -197,7 +160,7 @@ func runRows(all []explain.Traced, self string, chosen choice) (rows []runRow) {
 		run := &all[i].Run
 		row := runRow{
 			Number: run.Number, Controller: run.Controller, Key: run.Key, Began: run.Last, Took: run.Took, Outcome: string(run.Outcome),
-			Failed: run.Error != "", Writes: len(run.Writes) + run.MoreWrites, Link: self + choice{run: run.Number, at: chosen.at}.query(), Open: run.Number == chosen.run,
+			Failed: run.Error != "", Writes: len(run.Writes) + run.MoreWrites, Link: self + choice{run: idOf(run.Number, run.Began), at: chosen.at}.query(), Open: chosen.run.names(run),
 		}
 		if run.Runs > 1 {
 			row.Times = run.Runs

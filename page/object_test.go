@@ -67,8 +67,9 @@ func TestAnObjectSaysWhyItIsSo(t *testing.T) {
 	w := get(t, p, "/o/apps/deployments/shop/web")
 	body := w.Body.String()
 	for _, want := range []string{
+		`<a href="/o/apps/deployments/shop/web?run=1-`,
 		`<p class="sentence"><span class="mark trouble" role="img" aria-label="needs attention" title="needs attention">▲</span> The rollout keeps 8 Pods, since 4 min.</p>`,
-		`<a href="/o/apps/deployments/shop/web?run=1">deployment-controller, run 1</a> <span class="did">created ReplicaSet.apps shop/web-1: spec.replicas</span>`,
+		`">deployment-controller, run 1</a> <span class="did">created ReplicaSet.apps shop/web-1: spec.replicas</span>`,
 		`the rollout keeps 8 Pods (until a Pod becomes ready)`,
 		`<svg class="graph"`, `<svg class="timeline"`,
 		`<li class="depth0"><span class="mark well" role="img" aria-label="well" title="well">●</span> ReplicaSet <a href="/o/apps/ReplicaSet/shop/web-1">`,

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/setpoint-io/setpoint/explain/gather"
@@ -22,6 +23,7 @@ type Page struct {
 	source  Source
 	options Options
 	history history
+	looked  atomic.Int64 // when a user last looked, in seconds since 1970
 	kinds   kinds
 	memo    memo
 	views   *http.ServeMux // of the paths of views
@@ -77,11 +79,22 @@ func Add(m *manager.Manager) error {
 func (p *Page) Name() string { return "page" }
 
 // Run takes the samples for the charts until ctx ends. It implements manager.Runnable. Without it the charts are empty,
-// and rates are those since the last look.
+// and rates are those since the last look. Managers of other processes are asked while a user looks.
 func (p *Page) Run(ctx context.Context) error {
-	p.history.run(ctx, p.source)
+	p.history.run(ctx, func() (States, error) {
+		if time.Since(time.Unix(p.looked.Load(), 0)) > lookLasts {
+			return p.source.Own(), nil
+		}
+		return p.source.Overviews(ctx)
+	})
 	return nil
 }
+
+// lookLasts is how long after the last request of a user the charts go on.
+const lookLasts = time.Minute
+
+// looking notes that a user looks.
+func (p *Page) looking() { p.looked.Store(time.Now().Unix()) }
 
 // policy lets a browser load what this server serves, and nothing else.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -147,12 +160,13 @@ func (p *Page) serveView(v view) http.Handler {
 func (p *Page) makeLoops(r *http.Request, _ Viewer) (title string, data any, err error) {
 	type key struct{ loops bool }
 	v, err := of(r.Context(), &p.memo, key{true}, func(ctx context.Context) (loopsView, error) {
-		o, err := p.source.Overview(ctx)
+		p.looking()
+		states, err := p.source.Overviews(ctx)
 		if err != nil {
 			return loopsView{AsOf: time.Now(), Unknown: plain(err.Error())}, nil
 		}
-		v := viewLoops(&o, &p.history)
-		p.history.add(&o) // without Run, the requests of users fill the charts
+		v := viewLoops(&states, &p.history)
+		p.history.add(&states) // without Run, the requests of users fill the charts
 		return v, nil
 	})
 	return "Loops", v, err
@@ -160,6 +174,7 @@ func (p *Page) makeLoops(r *http.Request, _ Viewer) (title string, data any, err
 
 // gatherer returns what collects facts for a viewer.
 func (p *Page) gatherer() gather.Gatherer {
+	p.looking()
 	return gather.Gatherer{Client: p.source.Client(), Record: p.source.Record()}
 }
 

@@ -8,12 +8,16 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/page"
+	"github.com/setpoint-io/setpoint/runs"
+	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 // The answers carry what keeps a browser from loading and running anything else. A file is kept by the browser as long as its
@@ -104,6 +108,33 @@ func TestAViewIsSentLive(t *testing.T) {
 		}
 		if strings.Contains(path, "run") && !strings.Contains(text, "Run 1 of deployment-controller") {
 			t.Errorf("%s: the run is not open:\n%s", path, text)
+		}
+	}
+}
+
+// A user who may get an object, and not those below it, does not read their names in what controllers did either.
+func TestNamesOfHiddenObjectsAreInNoRun(t *testing.T) {
+	s := rollout(t)
+	pod := runs.Object{Kind: "Pod", Namespace: "shop", Name: "secret-name-x", UID: "uid-secret"}
+	cause := workqueue.Cause{Source: "pods", Verb: workqueue.Updated, Version: "60", Ref: pod.Ref()}
+	runs.Add(s.record.Loop("deployment-controller", "apps", "Deployment"), object.Key{Namespace: "shop", Name: "web"}, &runs.Ended{
+		Began: time.Now(), Outcome: runs.Again, Causes: causeOf(t, cause), Writes: []runs.Write{{Verb: "delete", Object: pod}},
+		Reasons: []runs.Reason{{Code: "Waits", Text: "waits", Until: pod}, {Code: "WaitsFor", Text: "waits for secret-name-x", About: pod}}})
+	runs.Add(s.record.Loop("pod-controller", "", "Pod"), pod.Ref().Key, &runs.Ended{Began: time.Now(), Outcome: runs.Failed, Error: "secret-name-x is wrong",
+		Writes: []runs.Write{{Verb: "patch", Version: "61", Object: runs.Object{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "uid-web"}}}})
+	var may bool
+	p := page.New(s, page.Options{Viewer: func(*http.Request) page.Viewer {
+		return seer{func(r object.Resource, _ object.Key) bool { return may || r == deployments }}
+	}})
+	for _, path := range []string{"", "?run=3", "?run=4", "?at=" + url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))} {
+		may = true
+		if body := get(t, p, "/o/apps/deployments/shop/web"+path).Body.String(); !strings.Contains(strings.ReplaceAll(body, "<wbr>", ""), "secret-name-x") {
+			t.Fatalf("%s: a user who may get everything does not read the name:\n%s", path, body)
+		}
+		may = false
+		body := get(t, p, "/o/apps/deployments/shop/web"+path).Body.String()
+		if strings.Contains(strings.ReplaceAll(body, "<wbr>", ""), "secret-name-x") || !strings.Contains(body, "as you may not get them") {
+			t.Errorf("%s: a user who may not get Pods reads\n%s", path, body)
 		}
 	}
 }

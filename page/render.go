@@ -15,10 +15,9 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
-
-	"github.com/setpoint-io/setpoint/manager"
 )
 
 //go:embed templates
@@ -102,22 +101,28 @@ func (p *Page) frame(r *http.Request, v view, title string, main any) layout {
 	}
 	type key struct{ process bool }
 	l.Process, _ = of(r.Context(), &p.memo, key{true}, func(ctx context.Context) (string, error) {
-		o, err := p.source.Overview(ctx)
-		return processOf(&o), err
+		states, err := p.source.Overviews(ctx)
+		return processOf(&states), err
 	})
 	return l
 }
 
-// processOf names the process in the header.
-func processOf(o *manager.Overview) string {
-	text := o.Instance
-	if o.State != "working" && o.State != "" {
-		text += " · " + o.State
+// processOf names the managers in the header, each once.
+func processOf(states *States) string {
+	var texts []string
+	for _, o := range states.Known {
+		text := o.Instance
+		if o.State != "working" && o.State != "" {
+			text += " · " + o.State
+		}
+		if o.Holder != "" {
+			text += " · leader " + o.Holder
+		}
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
 	}
-	if o.Holder != "" {
-		text += " · leader " + o.Holder
-	}
-	return plain(text)
+	return plain(strings.Join(texts, ", "))
 }
 
 // write writes a view, or the problem that kept it from being made.

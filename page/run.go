@@ -43,9 +43,9 @@ type writeView struct {
 const mostOrigins = 40
 
 // openRun returns the view of a run, or nil if the facts do not have it.
-func openRun(all []explain.Traced, number uint64, base, self string) *runView {
+func openRun(all []explain.Traced, id runID, base, self string) *runView {
 	for i := range all {
-		if all[i].Number != number {
+		if !id.names(&all[i].Run) {
 			continue
 		}
 		v := &runView{Run: all[i].Run, Waits: waits(&all[i].Run), Close: self}
@@ -67,7 +67,7 @@ func (v *runView) addOrigins(all []runs.Origin, depth int, base, self string) {
 		o := &all[i]
 		one := originView{Depth: depth, Cause: o.Cause.String(), NotKnown: o.NotKnown, Object: linkOf(o.Cause.Object, base)}
 		if o.Run != nil {
-			one.Controller, one.Run, one.Link = o.Run.Controller, o.Run.Number, self+choice{run: o.Run.Number}.query()
+			one.Controller, one.Run, one.Link = o.Run.Controller, o.Run.Number, self+choice{run: idOf(o.Run.Number, o.Run.Began)}.query()
 		}
 		v.Origins = append(v.Origins, one)
 		v.addOrigins(o.Origins, depth+1, base, self)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/explain/gather"
+	"github.com/setpoint-io/setpoint/internal/managers"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/object"
@@ -16,27 +17,30 @@ import (
 
 // Source has what the pages show. Its methods are safe for concurrent use.
 type Source interface {
-	// Overview returns the state of the manager and of its loops. An error says why it is not known.
-	Overview(ctx context.Context) (manager.Overview, error)
-	// Record has what controllers did and why.
+	// Overviews returns the states of all managers and of their loops. An error says why none is known.
+	Overviews(ctx context.Context) (States, error)
+	// Own returns the states of the managers in this process. It costs no request.
+	Own() States
+	// Record has what controllers did and why, those of all managers.
 	Record() gather.Record
 	// Client reads objects.
 	Client() *client.Client
 }
 
-// Of returns the source of a manager in this process. It reads objects with the rights of the manager.
-func Of(m *manager.Manager) Source { return local{m} }
+// States are the states of managers, and what is not known of them.
+type States = managers.States
 
-type local struct{ manager *manager.Manager }
+// State is the state of a manager, and where it serves its pages.
+type State = managers.State
 
-// Overview implements Source.
-func (l local) Overview(context.Context) (manager.Overview, error) { return l.manager.Overview(), nil }
+// Unread is a manager that did not answer.
+type Unread = managers.Unread
 
-// Record implements Source.
-func (l local) Record() gather.Record { return gather.Local(l.manager.Runs()) }
-
-// Client implements Source.
-func (l local) Client() *client.Client { return l.manager.Client() }
+// Of returns the source of a manager in this process, and of the other managers of the cluster that have announced
+// themselves. It reads objects with the rights of the manager, and shows its client certificate to the others.
+func Of(m *manager.Manager) Source {
+	return managers.New(managers.Options{Client: m.Client(), Config: m.Config(), Own: m})
+}
 
 // Viewer is a user of the pages. A *serving.Viewer is one.
 type Viewer interface {

@@ -33,6 +33,8 @@ var (
 // source is a source of what a test has put there.
 type source struct {
 	overview manager.Overview
+	others   []page.State
+	unread   []page.Unread
 	err      error
 	record   *runs.Record
 	client   *client.Client
@@ -40,10 +42,11 @@ type source struct {
 	asked    int                          // for the overview
 }
 
-func (s *source) Overview(context.Context) (manager.Overview, error) {
+func (s *source) Overviews(context.Context) (page.States, error) {
 	s.asked++
-	return s.overview, s.err
+	return page.States{Known: append([]page.State{{Overview: s.overview}}, s.others...), Unread: s.unread}, s.err
 }
+func (s *source) Own() page.States       { return page.States{Known: []page.State{{Overview: s.overview}}} }
 func (s *source) Record() gather.Record  { return gather.Local(s.record) }
 func (s *source) Client() *client.Client { return s.client }
 

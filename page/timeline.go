@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/runs"
 )
 
@@ -22,15 +21,23 @@ type timeline struct {
 	At       int // the place of the chosen time; 0: none is chosen
 	Width    int
 	Height   int
+	Unknown  string // from when on the record has the runs; empty: it has them all
+	Scrubber scrubber
+}
+
+// scrubber chooses a time of the timeline, by keys or with the mouse. Its values are milliseconds since 1970.
+type scrubber struct {
+	Min, Max, Step, Value int64
+	Text                  string // of the value
+	Run                   string // the run that stays open
 }
 
 // lifeline is an object in the timeline.
 type lifeline struct {
-	Name       string
-	Y, BarY    int
-	X1, Length int // of the bar: from its creation, or the beginning of the timeline, on
-	Class      string
-	Dots       []dot
+	Name    string
+	Y, BarY int
+	Bar     []segment // from its creation, or the beginning of the timeline, on
+	Dots    []dot
 }
 
 // dot is a run, or several that are too close to each other to be drawn apart.
@@ -62,6 +69,7 @@ type momentLine struct {
 	Run        uint64
 	Link       string
 	Text       string
+	began      time.Time
 }
 
 // Sizes of the timeline, in units of CSS pixels.
@@ -99,6 +107,10 @@ func timelineOf(t *told, self string, chosen choice) (*timeline, *moment) {
 		}
 		line.add(&d, part.Object, part.State, len(part.Trouble) > 0)
 	}
+	if !t.facts.Since.IsZero() && t.facts.Since.After(d.from) {
+		line.Unknown = "not recorded: runs before " + t.facts.Since.Local().Format(time.TimeOnly)
+	}
+	line.Scrubber = d.scrubber()
 	line.Height = timeTop + timeRow*len(line.Lines) + 4
 	for i := range timeTicks {
 		at := d.from.Add(d.to.Sub(d.from) * time.Duration(i) / (timeTicks - 1))
@@ -155,18 +167,7 @@ func (d *drawing) x(at time.Time) int {
 // add adds the line of an object.
 func (l *timeline) add(d *drawing, o runs.Object, state map[string]any, wrong bool) {
 	y := timeTop + timeRow*len(l.Lines)
-	line := lifeline{Name: plain(o.Kind + " " + o.Name), Y: y + timeRow/2 + 4, BarY: y + 6, Class: "bar"}
-	if wrong {
-		line.Class = "bar wrong"
-	}
-	born := d.from
-	if at, err := time.Parse(time.RFC3339, (jsontree.Tree{Value: state}).Text("metadata", "creationTimestamp")); err == nil {
-		born = at
-	}
-	line.X1 = d.x(born)
-	if state != nil {
-		line.Length = max(d.x(d.to)-line.X1, 1)
-	}
+	line := lifeline{Name: plain(o.Kind + " " + o.Name), Y: y + timeRow/2 + 4, BarY: y + 6, Bar: d.bar(o, state, wrong)}
 	line.Dots = d.dots(o, y+timeRow/2)
 	l.Lines = append(l.Lines, line)
 }
@@ -175,17 +176,17 @@ func (l *timeline) add(d *drawing, o runs.Object, state map[string]any, wrong bo
 func (d *drawing) dots(o runs.Object, y int) (dots []dot) {
 	for i := len(d.facts.Runs) - 1; i >= 0; i-- { // the newest run is the first one
 		run := &d.facts.Runs[i].Run
-		if run.Object.Kind != o.Kind || run.Object.Group != o.Group || run.Object.Ref().Key != o.Ref().Key || run.Began.Before(d.from) {
+		if !isFor(run, o) || run.Began.Before(d.from) {
 			continue
 		}
 		x := d.x(run.Began)
-		text := plain(fmt.Sprintf("%s  %s, run %d: %s", run.Began.Local().Format(time.TimeOnly), run.Controller, run.Number, run.Outcome))
+		text := plain(fmt.Sprintf("%s  %s, run %d: %s", run.Began.Local().Format(time.TimeOnly), run.Controller, run.Number, momentText(run)))
 		if n := len(dots); n > 0 && x-dots[n-1].X < timeNarrow {
 			dots[n-1].Text += "\n" + text
 			dots[n-1].Failed = dots[n-1].Failed || run.Error != ""
 			continue
 		}
-		dots = append(dots, dot{X: x, Y: y, R: timeDot, Text: text, Failed: run.Error != "", Link: d.self + choice{at: run.Began, run: run.Number}.query()})
+		dots = append(dots, dot{X: x, Y: y, R: timeDot, Text: text, Failed: run.Error != "", Link: d.self + choice{at: run.Began, run: idOf(run.Number, run.Began)}.query()})
 	}
 	return dots
 }
@@ -198,7 +199,7 @@ func (d *drawing) moment() *moment {
 	seen := map[loop]bool{}
 	for i := range d.facts.Runs { // the newest first
 		run := &d.facts.Runs[i].Run
-		link := d.self + choice{at: run.Began, run: run.Number}.query()
+		link := d.self + choice{at: run.Began, run: idOf(run.Number, run.Began)}.query()
 		switch {
 		case run.Began.After(at):
 			m.Later = link // of those after it, the last in this order is the nearest
@@ -208,13 +209,13 @@ func (d *drawing) moment() *moment {
 		}
 		if of := (loop{run.Controller, run.Key}); !seen[of] {
 			seen[of] = true
-			m.Lines = append(m.Lines, momentLine{Controller: run.Controller, Run: run.Number, Link: link, Text: plain(momentText(run))})
+			m.Lines = append(m.Lines, momentLine{Controller: run.Controller, Run: run.Number, Link: link, Text: plain(momentText(run)), began: run.Began})
 		}
 	}
 	if since := d.facts.Since; !since.IsZero() && at.Before(since) {
 		m.Unknown = "not recorded: runs before " + since.Local().Format(time.TimeOnly)
 	}
-	slices.SortStableFunc(m.Lines, func(a, b momentLine) int { return cmp.Compare(b.Run, a.Run) })
+	slices.SortStableFunc(m.Lines, func(a, b momentLine) int { return cmp.Or(b.began.Compare(a.began), cmp.Compare(b.Run, a.Run)) })
 	return m
 }
 

@@ -13,6 +13,12 @@ type tree struct {
 	Rows []treeRow
 	All  int
 	More int // objects that no row names or counts
+	// Unfold is the address of the view that names more of them, UnfoldMore how many it names at most, and Fold the
+	// address of the usual view. Each is empty if there is no such view.
+	Unfold, Fold string
+	UnfoldMore   int
+
+	alike, most int // how many objects that are alike are named, and how many in all
 }
 
 // treeRow is an object below, or a number of them that are alike.
@@ -29,12 +35,21 @@ type treeRow struct {
 // mostAlike is how many objects of one kind, owner and state the tree names. It counts the others.
 const mostAlike = 3
 
-// mostTreeRows bounds the tree.
-const mostTreeRows = 100
+// Bounds of the tree: its rows while objects that are alike are folded, how many more rows each page names when they are
+// not, and how many rows there are at most.
+const (
+	mostTreeRows = 100
+	unfoldStep   = 100
+	mostUnfolded = 2000
+)
 
-// treeOf returns the tree below an object, each object below its owner, what is in trouble first.
-func treeOf(parts []explain.Part, base string) tree {
-	t := tree{All: len(parts)}
+// treeOf returns the tree below an object, each object below its owner, what is in trouble first. self is the address of the
+// view.
+func treeOf(parts []explain.Part, base, self string, chosen choice) tree {
+	t := tree{All: len(parts), alike: mostAlike, most: mostTreeRows}
+	if chosen.below > 0 {
+		t.alike, t.most = chosen.below, chosen.below
+	}
 	known := map[string]bool{}
 	for i := range parts {
 		known[string(parts[i].Object.UID)] = true
@@ -45,7 +60,24 @@ func treeOf(parts []explain.Part, base string) tree {
 		children[owner] = append(children[owner], &parts[i])
 	}
 	t.add(children, "", 0, base)
+	next, usual := chosen, chosen
+	next.below, usual.below = min(chosen.below+unfoldStep, mostUnfolded), 0
+	if left := t.left(); left > 0 && next.below > chosen.below {
+		t.Unfold, t.UnfoldMore = self+next.query()+"#below", min(left, unfoldStep)
+	}
+	if chosen.below > 0 {
+		t.Fold = self + usual.query() + "#below"
+	}
 	return t
+}
+
+// left returns how many objects no row names.
+func (t *tree) left() int {
+	left := t.More
+	for i := range t.Rows {
+		left += t.Rows[i].Alike
+	}
+	return left
 }
 
 // ownerAmong returns the UID of the owner of a part, if it is known; "" is the object itself.
@@ -71,7 +103,7 @@ func (t *tree) add(children map[string][]*explain.Part, owner string, depth int,
 				continue
 			}
 			of := sort{kind: p.Object.Kind, text: firstOf(p.Trouble)}
-			if len(children[string(p.Object.UID)]) == 0 && named[of] == mostAlike || len(t.Rows) >= mostTreeRows {
+			if len(children[string(p.Object.UID)]) == 0 && named[of] == t.alike || len(t.Rows) >= t.most {
 				if at, known := rows[of]; known {
 					t.Rows[at].Alike++
 				} else {

@@ -134,7 +134,7 @@ func fingerprintOf(certificate []byte) string {
 
 // write applies the Lease.
 func (a *Announcer) write(ctx context.Context, fingerprint string) error {
-	where, err := a.url(ctx)
+	where, err := URL(ctx, a.client, a.address)
 	if err != nil {
 		return err
 	}
@@ -156,15 +156,15 @@ func (a *Announcer) write(ctx context.Context, fingerprint string) error {
 	return err
 }
 
-// url returns where clients reach the manager. A port on all addresses is reached at the one from which this machine
-// reaches the API server.
-func (a *Announcer) url(ctx context.Context) (string, error) {
-	host, port, err := net.SplitHostPort(a.address.String())
+// URL returns where clients reach a manager that serves its pages at an address. A port on all addresses is reached at the
+// one from which this machine reaches the API server of c.
+func URL(ctx context.Context, c *client.Client, served net.Addr) (string, error) {
+	host, port, err := net.SplitHostPort(served.String())
 	if err != nil {
 		return "", err
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		server, err := url.Parse(a.client.Server())
+		server, err := url.Parse(c.Server())
 		if err != nil {
 			return "", err
 		}

@@ -65,11 +65,16 @@ func (e *Electing) Options() ([]manager.Option, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := object.Key{Namespace: cmp.Or(e.key.Namespace, e.defaults.Key.Namespace), Name: cmp.Or(e.key.Name, e.defaults.Key.Name)}
+	key := e.Lease()
 	if key.Name == "" || key.Namespace == "" {
 		return nil, fmt.Errorf("--leader-elect-resource-name and -namespace: want a name and a namespace, or --leader-elect=false")
 	}
 	return []manager.Option{manager.LeaderElection(lease.Config{Key: key, Timing: timing})}, nil
+}
+
+// Lease returns the Lease that the processes hold, or would hold.
+func (e *Electing) Lease() object.Key {
+	return object.Key{Namespace: cmp.Or(e.key.Namespace, e.defaults.Key.Namespace), Name: cmp.Or(e.key.Name, e.defaults.Key.Name)}
 }
 
 type timingFlag struct {

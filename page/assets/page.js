@@ -8,7 +8,7 @@
 (() => {
   const main = document.getElementById("main");
   const notice = document.getElementById("connection");
-  const address = document.body.dataset.live;
+  let address = document.body.dataset.live;
   const patience = 25000; // ms; the server sends something every ten seconds
   let stream = null, heard = 0, lostSince = null, retry = 0, timer = 0, waiting = null;
 
@@ -119,6 +119,47 @@
       timer = setTimeout(connect, Math.min(5000, 250 * 2 ** retry++));
     });
   };
+
+  // go shows another state of the same view, without a new page: the focus and what is open stay.
+  let going = 0;
+  const go = async (to) => {
+    const mine = ++going;
+    close();
+    try {
+      const answer = await fetch(to, {headers: {Accept: "text/html"}});
+      const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (mine !== going) return; // another state is asked for by now
+      if (!answer.ok || !next.getElementById("main")) throw new Error(answer.statusText);
+      history.replaceState(null, "", to);
+      document.title = next.title;
+      address = next.body.dataset.live ?? "";
+      swap(next.getElementById("main").innerHTML);
+    } catch (error) {
+      if (mine !== going) return;
+      say(`The state of that time cannot be shown: ${error.message}`);
+    }
+    if (address && !document.hidden) connect();
+  };
+
+  // The arrow keys, or the mouse, move the scrubber of a timeline. Its last step is now.
+  let scrubbing = 0;
+  main.addEventListener("input", (event) => {
+    if (event.target.id !== "scrubber") return;
+    const {value, max, form} = event.target;
+    const output = form.querySelector("output");
+    output.textContent = value === max ? "now" : new Date(Number(value)).toLocaleTimeString();
+    event.target.setAttribute("aria-valuetext", output.textContent);
+    close(); // an update would move it back
+    going++;
+    clearTimeout(scrubbing);
+    scrubbing = setTimeout(() => {
+      const to = new URL(location.href);
+      to.searchParams.delete("at");
+      to.searchParams.delete("scrub");
+      if (value !== max) to.searchParams.set("at", new Date(Number(value)).toISOString());
+      go(to);
+    }, 150);
+  });
 
   document.addEventListener("selectionchange", () => {
     if (waiting !== null && document.getSelection()?.isCollapsed) {

@@ -13,6 +13,7 @@ import (
 	"github.com/setpoint-io/setpoint/explain/gather"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/page"
 	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -62,14 +63,17 @@ func New(recordBytes int) (*Stage, error) {
 	return s, nil
 }
 
-// Overview implements page.Source.
-func (s *Stage) Overview(context.Context) (manager.Overview, error) {
+// Overviews implements page.Source.
+func (s *Stage) Overviews(context.Context) (page.States, error) { return s.Own(), nil }
+
+// Own implements page.Source.
+func (s *Stage) Own() page.States {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.overview
 	o.AsOf = time.Now()
 	o.Loops = append([]manager.LoopView(nil), o.Loops...)
-	return o, nil
+	return page.States{Known: []page.State{{Overview: o}}}
 }
 
 // Record implements page.Source.

@@ -191,7 +191,16 @@ func (m *command) build(ctx context.Context, chosen []*controllers.Descriptor, l
 	if err != nil || m.answer.Served() == nil || m.record.bytes == 0 {
 		return mgr, run, err
 	}
-	return mgr, run, mgr.Add(announce.New(mgr.Client(), m.answer.Served(), log))
+	return mgr, run, mgr.Add(announce.NewAt(mgr.Client(), m.announcing(), m.answer.Served(), log))
+}
+
+// announcing returns the Lease on which the manager announces itself: that of the cluster's manager, or that of its own
+// election if it has one of its own. Managers with a half of the controllers each do not then take each other's place.
+func (m *command) announcing() object.Key {
+	if lease := m.elect.Lease(); lease != defaultLease {
+		return lease
+	}
+	return announce.Key()
 }
 
 // leading returns the options of the lease.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/completion"
+	"github.com/setpoint-io/setpoint/internal/managers"
 	"github.com/setpoint-io/setpoint/page"
 )
 
@@ -35,15 +37,16 @@ func Command(w *cli.World) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ui",
 		Short: "Show in a browser what the loops do, and why objects are as they are",
-		Long: `Show in a browser what the loops of the cluster's manager do, why objects are as
+		Long: `Show in a browser what the loops of the cluster's managers do, why objects are as
 they are, and what happened in a namespace. The pages are served on this machine
 alone, until Ctrl-C, for the browser that opens the printed address.
 
 The cluster is read with the rights of the kubeconfig. What controllers did and why
-is in the record of the manager that leads ("setpoint up" or "setpoint manager"). The
-Lease kube-system/setpoint-manager has its address, and the command sends it the
-client certificate of the kubeconfig. Without a manager the pages show what the
-cluster alone knows, and the command goes on looking for one.`,
+is in the records of the managers: that of the cluster ("setpoint up" or "setpoint
+manager"), whose address is in the Lease kube-system/setpoint-manager, and those that
+have announced themselves on other Leases. The command sends them the client
+certificate of the kubeconfig. Without a manager the pages show what the cluster
+alone knows, and the command goes on looking for one.`,
 		Example: `  setpoint ui
 
   # what happens in a namespace
@@ -93,9 +96,9 @@ func (x *command) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("serving the pages: %w", err)
 	}
-	s := &source{client: c, config: config, named: x.manager, say: func(text string) { fmt.Fprintln(x.w.Stderr, text) }}
-	_, _ = s.look(ctx) // says what it waits for; the pages look again
-	p := page.New(s, page.Options{Log: newLogger(x.w.Stderr)})
+	s := managers.New(managers.Options{Client: c, Config: config, Named: x.manager, Say: func(text string) { fmt.Fprintln(x.w.Stderr, text) }})
+	s.Look(ctx) // says what it waits for; the pages look again
+	p := page.New(s, page.Options{Log: slog.New(slog.NewTextHandler(x.w.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	private, err := page.NewPrivate(listener, x.startingAt(p))
 	if err != nil {
 		return errors.Join(err, listener.Close())

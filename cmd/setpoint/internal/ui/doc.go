@@ -4,8 +4,7 @@
 // Package ui is the command "setpoint ui".
 //
 //	command.go   flags in, a server on the loopback interface
-//	source.go    what the pages show: the cluster, and the manager that leads
 //	browser.go   how a browser is opened
 //
-// Package page makes the pages, and serves them to one browser.
+// Package managers finds the managers of the cluster and asks them. Package page makes the pages, and serves them to one browser.
 package ui
