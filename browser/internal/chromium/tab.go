@@ -98,10 +98,11 @@ func (t *Tab) Click(selector string) error {
 
 // Keys that have no letter, for Press.
 const (
-	Tabulator = kb.Tab
-	Enter     = kb.Enter
-	Escape    = kb.Escape
-	ArrowLeft = kb.ArrowLeft
+	Tabulator  = kb.Tab
+	Enter      = kb.Enter
+	Escape     = kb.Escape
+	ArrowLeft  = kb.ArrowLeft
+	ArrowRight = kb.ArrowRight
 )
 
 // Press presses keys, one after the other: letters, or those named above.

@@ -139,3 +139,34 @@ func TestWithoutScripts(t *testing.T) {
 	}
 	isClean(t, tab, server)
 }
+
+// The arrow keys go through time below the timeline: the view shows what was known at that time, the address says it, and the
+// focus stays. The last step is now.
+func TestTheArrowKeysGoThroughTime(t *testing.T) {
+	t.Parallel()
+	_, server := shop(t)
+	tab := openAt(t, server, "/o/apps/deployments/shop/web")
+	must(t, tab.Until("document.querySelector('#scrubber') && document.readyState === 'complete'"))
+	_, err := chromium.Evaluate[int](tab, "document.getElementById('scrubber').focus(), 1")
+	must(t, err)
+	must(t, tab.Press(chromium.ArrowLeft+chromium.ArrowLeft+chromium.ArrowLeft))
+	must(t, tab.Until("location.search.includes('at=') && document.querySelector('#at')"))
+	shows(t, tab, "the run before")
+	if id, err := chromium.Evaluate[string](tab, "document.activeElement.id"); err != nil || id != "scrubber" {
+		t.Errorf("the focus is on %q, %v", id, err)
+	}
+	must(t, tab.Press(chromium.ArrowRight+chromium.ArrowRight+chromium.ArrowRight+chromium.ArrowRight+chromium.ArrowRight+chromium.ArrowRight))
+	must(t, tab.Until("!location.search.includes('at=') && !document.querySelector('#at') && document.querySelector('#scrub output').textContent === 'now'"))
+}
+
+// Without JavaScript the button below the timeline goes to the time of the control.
+func TestTheTimelineWithoutScripts(t *testing.T) {
+	t.Parallel()
+	_, server := shop(t)
+	tab := openTab(t)
+	must(t, tab.WithoutScripts())
+	must(t, tab.Visit(server.URL+"/o/apps/deployments/shop/web"))
+	must(t, tab.Click("#scrubber")) // its middle
+	must(t, tab.Click("#scrub button"))
+	shows(t, tab, "the run before")
+}

@@ -37,7 +37,7 @@
   }
 
   const label = (e) => (e.getAttribute("aria-label") ?? [...(e.labels ?? [])].map((l) => l.textContent).join(" ") + e.textContent).trim();
-  for (const e of document.querySelectorAll("a[href], button, input, summary")) {
+  for (const e of document.querySelectorAll("a[href], button, input:not([type=hidden]), summary")) {
     if (label(e) === "") found.push(`${name(e)} has no name`);
   }
   for (const e of document.querySelectorAll("[role=img]")) {
