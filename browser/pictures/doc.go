@@ -11,6 +11,7 @@
 //
 //   - page-loops.png: the loops, one of them in trouble
 //   - page-object.png: the Deployment whose image cannot be pulled
+//   - page-changes.png: what happened in the namespace of the Deployment, with its rollout unfolded, in dark colors
 //
 // The times, and the names that a server makes at random, are those of the run.
 package main

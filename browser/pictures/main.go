@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -67,11 +68,14 @@ type shot struct {
 	file, path string
 	scheme     string   // of colors: "light" or "dark"
 	texts      []string // that the view shows once the story is over
+	click      string   // what is clicked then, as a CSS selector
+	height     int64    // at which the picture is cut, in CSS pixels; 0 is highest
 }
 
 var shots = []shot{
 	{file: "page-loops.png", path: "/", scheme: "light", texts: []string{"1 loop needs attention", "exceeded quota"}},
 	{file: "page-object.png", path: "/o/apps/deployments/" + namespace + "/web", scheme: "light", texts: []string{"ImagePullBackOff", "timeline"}},
+	{file: "page-changes.png", path: "/changes?namespace=" + namespace, scheme: "dark", texts: []string{"rollout of web"}, click: "details.change:has(strong) summary", height: 800},
 }
 
 // highest is the height of a picture that is cut, in CSS pixels.
@@ -87,11 +91,16 @@ func (s shot) take(tab *chromium.Tab, root, folder string) error {
 			return err
 		}
 	}
+	if s.click != "" {
+		if err := tab.Click(s.click); err != nil {
+			return err
+		}
+	}
 	high, err := chromium.Evaluate[int64](tab, "document.activeElement?.blur(), Math.ceil(document.body.getBoundingClientRect().bottom)")
 	if err != nil {
 		return err
 	}
-	if err := tab.Resize(chromium.Width, min(high, highest)); err != nil {
+	if err := tab.Resize(chromium.Width, min(high, cmp.Or(s.height, highest))); err != nil {
 		return err
 	}
 	picture, err := tab.Picture()
