@@ -16,6 +16,7 @@
 //	go run . operators
 //	go run . envtest --assets "$(setpoint assets)"
 //	go run . manager
+//	go run . manager --record
 //	go run . manager --case services|gc|namespace|nodes|pods20000
 //	go run . manager --case jobs|statefulsets|daemonsets|disruption|hpa
 //	go run . manager --case quota|volumes|attach|everything
@@ -63,6 +64,8 @@
 // clients that delete the same objects one by one are measured on the same server.
 // kube-controller-manager is linked with libc here, as "go build" does it, of which 1.3 MB
 // are resident; Setpoint is not.
+//
+// With --record, and without --case, it compares the manager with the same manager without a record of its runs.
 //
 // The requests of each side, without watches, are printed by verb and resource: those that the API server counted, less
 // those of the benchmark itself. With --profile FOLDER, CPU profiles of both managers are written every five seconds of

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ type managerBench struct {
 	verbose     bool
 	profile     string
 	peer        bool
+	record      bool // compare with the manager without a record of runs
 }
 
 // figures are what one turn of one candidate gave.
@@ -61,8 +63,12 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&b.profile, "profile", "", "`folder` for profiles of both managers, CPU and heap, of each part of a case other than deployments")
 	flags.BoolVar(&b.peer, "peer", true, "measure kube-controller-manager and plain clients in a case other than deployments too")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
+	flags.BoolVar(&b.record, "record", false, "compare with the same manager without a record of its runs, instead of kube-controller-manager")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if b.record && b.scale == "deployments" {
+		return b.compareRecord(ctx, out)
 	}
 	if b.scale != "deployments" {
 		return b.runCase(ctx, out)
@@ -106,6 +112,43 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 		ours: column(ours, func(f figures) float64 { return f.rate }), theirs: plain}
 	m.print(out, b.verbose)
 	return nil
+}
+
+// compareRecord measures what the record of runs costs a manager. The two take turns, and neither is always first.
+func (b *managerBench) compareRecord(ctx context.Context, out io.Writer) error {
+	printMachine(out)
+	with, without := []figures{}, []figures{}
+	for turn := range b.turns {
+		fmt.Fprintf(out, "# turn %d of %d; load average %s\n", turn+1, b.turns, loadAverage())
+		sides := []func() error{
+			func() error { f, err := b.turn(ctx, b.setpoint); with = append(with, f); return err },
+			func() error { f, err := b.turn(ctx, b.unrecorded); without = append(without, f); return err },
+		}
+		if turn%2 == 1 {
+			slices.Reverse(sides)
+		}
+		for _, side := range sides {
+			if err := side(); err != nil {
+				return fmt.Errorf("measuring the record of runs: %w", err)
+			}
+		}
+	}
+	line := func(name, unit string, a aim, pick func(figures) float64) {
+		m := measure{name: name, unit: unit, aim: a}
+		for i := range with {
+			m.ours, m.theirs = append(m.ours, pick(with[i])), append(m.theirs, pick(without[i]))
+		}
+		m.print(out, b.verbose)
+	}
+	line("recorded-cpu-seconds-per-1000-pods", "s", aim{most: 1.02}, func(f figures) float64 { return f.cpu })
+	line("recorded-memory-after", "MB", aim{}, func(f figures) float64 { return f.after })
+	line("recorded-pods-created-per-second", "", aim{}, func(f figures) float64 { return f.rate })
+	return nil
+}
+
+// unrecorded is Setpoint's manager without a record of its runs.
+func (b *managerBench) unrecorded(c *cluster, controllers string, args ...string) (*process, error) {
+	return b.setpoint(c, controllers, append(args, "--run-record-size", "0")...)
 }
 
 // candidate starts a manager against a cluster.
