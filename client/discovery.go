@@ -67,8 +67,22 @@ var errStale = errors.New("stale GroupVersion discovery")
 // are returned with it.
 func (c *Client) Discover(ctx context.Context) ([]Served, error) {
 	d := discovery{served: map[schema.GroupResource]int{}, failed: map[schema.GroupVersion]error{}}
-	for _, path := range []string{"/api", "/apis"} {
-		if err := c.discover(ctx, path, &d); err != nil {
+	paths := [...]string{"/api", "/apis"}
+	var answers [len(paths)]Answer
+	var errs [len(paths)]error
+	var asked sync.WaitGroup
+	for i, path := range paths {
+		asked.Go(func() { answers[i], errs[i] = c.askFor(ctx, path) })
+	}
+	asked.Wait()
+	for i, path := range paths {
+		if apierrors.IsNotFound(errs[i]) && path == "/api" {
+			continue // a server of custom groups alone
+		}
+		if errs[i] != nil {
+			return nil, fmt.Errorf("discovering what is served: %w", errs[i])
+		}
+		if err := c.discover(ctx, path, answers[i], &d); err != nil {
 			return nil, err
 		}
 	}
@@ -113,16 +127,13 @@ func (d *discovery) add(s Served) {
 // Servers before Kubernetes 1.30 do not know it and answer with a list of groups.
 const aggregated = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// discover adds what a server says at "/api" or "/apis".
-func (c *Client) discover(ctx context.Context, path string, d *discovery) error {
-	answer, err := c.Request(http.MethodGet).Path(path).
-		Accept(wire.JSON.MediaType()+aggregated, wire.JSON.MediaType()).Do(ctx)
-	if apierrors.IsNotFound(err) && path == "/api" {
-		return nil // a server of custom groups alone
-	}
-	if err != nil {
-		return fmt.Errorf("discovering what is served: %w", err)
-	}
+// askFor requests what a server says at "/api" or "/apis".
+func (c *Client) askFor(ctx context.Context, path string) (Answer, error) {
+	return c.Request(http.MethodGet).Path(path).Accept(wire.JSON.MediaType()+aggregated, wire.JSON.MediaType()).Do(ctx)
+}
+
+// discover adds what a server has answered at a path.
+func (c *Client) discover(ctx context.Context, path string, answer Answer, d *discovery) error {
 	// Of the three forms, each has fields that the others lack.
 	var body struct {
 		Kind     string                           `json:"kind"`

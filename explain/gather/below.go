@@ -159,7 +159,7 @@ func kindOf(r object.Resource) event.Kind {
 
 // Names returns the names of the first objects of a kind in a namespace, at most so many.
 func (g Gatherer) Names(ctx context.Context, r object.Resource, namespace string, most int) (names []string, err error) {
-	items, _, err := list(ctx, g.Client, query{resource: r}, namespace, most)
+	items, _, err := page(ctx, g.Client.Request(http.MethodGet).Resource(r).Namespace(namespace).Param("limit", fmt.Sprint(most)).Accept(metadataAlone), r)
 	for _, item := range items {
 		names = append(names, jsontree.Tree{Value: item}.Text("metadata", "name"))
 	}

@@ -44,47 +44,50 @@ func (g Gatherer) Facts(ctx context.Context, r object.Resource, key object.Key) 
 		Now: time.Now(), State: state,
 		Object: runs.ObjectOf(object.Ref{Group: r.Group, Kind: r.Kind, Key: key, UID: uidOf(state)}),
 	}
-	var eventsErr error
+	var eventless []string
 	var running sync.WaitGroup
-	running.Go(func() { facts.Events, eventsErr = g.eventsAbout(ctx, r.Kind, key, uidOf(state)) })
+	running.Go(func() { facts.Events, eventless = g.eventsAbout(ctx, r.Kind, key, uidOf(state)) })
+	var own Found
+	var ownErr error
+	var asking sync.WaitGroup
+	asking.Go(func() { own, ownErr = g.Record.About(ctx, facts.Object) })
 	if state != nil {
 		facts.Trouble = trouble.Present(kindOf(r), state)
 		running.Go(func() { facts.Above = g.above(ctx, key.Namespace, state) })
 		facts.Below, facts.Unread = g.below(ctx, r, key, state)
 		facts.Below = append(facts.Below, g.nodes(ctx, &facts, kindOf(r))...)
 	}
-	g.addRuns(ctx, &facts)
-	running.Wait()
-	if eventsErr != nil {
-		facts.Unread = append(facts.Unread, "Events: "+eventsErr.Error())
+	asking.Wait()
+	if ownErr != nil {
+		facts.NotRecorded = ownErr.Error()
+	} else {
+		g.addRuns(ctx, &facts, own)
 	}
+	running.Wait()
+	facts.Unread = append(facts.Unread, eventless...)
 	return facts, nil
 }
 
-// addRuns adds the runs of the object, and of the first objects below it that are no Pods.
-func (g Gatherer) addRuns(ctx context.Context, facts *explain.Facts) {
-	about := []runs.Object{facts.Object}
+// addRuns adds the runs of the object, and of the first objects below it that are no Pods. own are those of the object.
+func (g Gatherer) addRuns(ctx context.Context, facts *explain.Facts, own Found) {
+	var about []runs.Object
 	for _, p := range facts.Below {
-		if p.Object.Kind != "Pod" && p.Object.Kind != "Node" && len(about) <= mostAsked {
+		if p.Object.Kind != "Pod" && p.Object.Kind != "Node" && len(about) < mostAsked {
 			about = append(about, p.Object)
 		}
 	}
-	found, errs := make([]Found, len(about)), make([]error, len(about))
+	found := make([]Found, len(about))
 	var running sync.WaitGroup
 	for i := range about {
-		running.Go(func() { found[i], errs[i] = g.Record.About(ctx, about[i]) })
+		running.Go(func() { found[i], _ = g.Record.About(ctx, about[i]) }) // of those that failed there is none
 	}
 	running.Wait()
-	if errs[0] != nil {
-		facts.NotRecorded = errs[0].Error()
-		return
-	}
-	facts.Recorded, facts.Since = true, found[0].Stats.Since
-	facts.Unread = append(facts.Unread, found[0].Unread...)
-	facts.HiddenRuns, facts.HiddenNames = found[0].HiddenRuns, found[0].Hidden
-	for i := range found { // of those that failed there is none
-		facts.Present, facts.Runs = append(facts.Present, found[i].Present...), append(facts.Runs, found[i].Runs...)
-		facts.Loops = append(facts.Loops, found[i].Loops...)
+	facts.Recorded, facts.Since = true, own.Stats.Since
+	facts.Unread = append(facts.Unread, own.Unread...)
+	facts.HiddenRuns, facts.HiddenNames = own.HiddenRuns, own.Hidden
+	for _, f := range append([]Found{own}, found...) {
+		facts.Present, facts.Runs = append(facts.Present, f.Present...), append(facts.Runs, f.Runs...)
+		facts.Loops = append(facts.Loops, f.Loops...)
 	}
 	if facts.State == nil {
 		facts.Runs = append(facts.Runs, g.noticed(ctx, facts)...)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -66,16 +67,41 @@ const mostManagers = 16
 
 // FindAll returns the manager of [Key] and those that have announced themselves on other Leases which the user may list.
 // unread says what could not be read. The error is [ErrNone] or that of [Find] if no manager is found.
+//
+// Both requests are sent at the same time.
 func FindAll(ctx context.Context, c *client.Client) (all []Manager, unread []string, err error) {
-	first, err := Find(ctx, c)
+	var first Manager
+	var reading sync.WaitGroup
+	reading.Go(func() { first, err = Find(ctx, c) })
+	others, unread, listing := listed(ctx, c)
+	reading.Wait()
 	switch {
 	case err == nil:
 		all = append(all, first)
 	case !errors.Is(err, ErrNone):
-		unread = append(unread, err.Error())
+		unread = append([]string{err.Error()}, unread...)
 	}
+	for _, m := range others {
+		if len(all) == mostManagers {
+			unread = append(unread, fmt.Sprintf("the manager of lease %s: there are more than %d", m.Lease, mostManagers))
+			continue
+		}
+		all = append(all, m)
+	}
+	if listing != nil {
+		unread = append(unread, "managers that announce themselves on other Leases: "+listing.Error())
+	}
+	if len(all) > 0 {
+		return all, unread, nil
+	}
+	return nil, unread, err
+}
+
+// listed returns the managers that have announced themselves on other Leases than that of [Key], and what is wrong with Leases
+// that name none.
+func listed(ctx context.Context, c *client.Client) (all []Manager, unread []string, err error) {
 	leases := object.Resource{Group: coordinationv1.GroupName, Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true}
-	_, listing := c.List(ctx, leases, client.Selection{Labels: labelAnnounced}, client.ListOptions{}, func(e wire.Encoding, raw []byte) error {
+	_, err = c.List(ctx, leases, client.Selection{Labels: labelAnnounced}, client.ListOptions{}, func(e wire.Encoding, raw []byte) error {
 		lease := &coordinationv1.Lease{}
 		if err := e.Decode(raw, lease); err != nil {
 			return err
@@ -84,23 +110,14 @@ func FindAll(ctx context.Context, c *client.Client) (all []Manager, unread []str
 			return nil
 		}
 		m, err := managerOf(lease)
-		switch {
-		case err != nil:
+		if err != nil {
 			unread = append(unread, err.Error())
-		case len(all) == mostManagers:
-			unread = append(unread, fmt.Sprintf("the manager of lease %s: there are more than %d", m.Lease, mostManagers))
-		default:
+		} else {
 			all = append(all, m)
 		}
 		return nil
 	})
-	if listing != nil {
-		unread = append(unread, "managers that announce themselves on other Leases: "+listing.Error())
-	}
-	if len(all) > 0 {
-		return all, unread, nil
-	}
-	return nil, unread, err
+	return all, unread, err
 }
 
 // patience is how long a manager may take to answer.

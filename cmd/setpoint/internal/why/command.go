@@ -85,11 +85,13 @@ func (x *command) run(ctx context.Context, args []string) error {
 	}
 	ctx, stop := x.w.UntilSignal(ctx, cli.Interruption{First: func() {}, Second: func() {}})
 	defer stop()
+	managers := make(chan gather.Record, 1)
+	go func() { managers <- records.Of(ctx, c, config, x.manager) }() // while the server says which kinds it has
 	found, err := x.find(ctx, c, kind, name)
 	if err != nil {
 		return err
 	}
-	g := gather.Gatherer{Client: c, Record: records.Of(ctx, c, config, x.manager)}
+	g := gather.Gatherer{Client: c, Record: <-managers}
 	before := ""
 	for {
 		facts, err := g.Facts(ctx, found.resource, found.key)
