@@ -52,6 +52,15 @@ func (h Handle) Client() *client.Client { return h.informer.client }
 // namespace, labels or fields.
 func (h Handle) Partial() bool { return h.informer.chosen.partial() }
 
+// Annotations reads the annotations of an object of the newest state without decoding the rest of it; none if there is no
+// such object. The map belongs to the caller.
+func (h Handle) Annotations(key object.Key) (map[string]string, error) {
+	if e := h.informer.store.current.Load().at(key); e != nil {
+		return e.annotations()
+	}
+	return nil, nil
+}
+
 // Meta returns the metadata of an object of the newest state, and whether there is
 // one.
 func (h Handle) Meta(key object.Key) (object.Meta, bool) {

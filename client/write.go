@@ -59,6 +59,40 @@ type RefusalRecorder interface {
 	RecordRefused(Write, error)
 }
 
+// Annotator is a Recorder that adds annotations to the objects that are created with its context.
+type Annotator interface {
+	Recorder
+	// Annotate returns an annotation for a new object, or an empty name. It is called before the request is sent. Of the
+	// write, Verb, Resource and Key are known.
+	Annotate(Write) (name, value string)
+}
+
+// annotated returns an object with the annotations of the recorders of ctx. It is a copy if there are any.
+func annotated[T object.Object](ctx context.Context, w Write, o T) T {
+	recorders, _ := ctx.Value(recorderKey{}).([]Recorder)
+	for _, r := range recorders {
+		by, ok := r.(Annotator)
+		if !ok {
+			continue
+		}
+		name, value := by.Annotate(w)
+		if name == "" {
+			continue
+		}
+		if copied, ok := o.DeepCopyObject().(T); ok {
+			all := map[string]string{name: value}
+			for other, text := range o.GetAnnotations() {
+				if other != name {
+					all[other] = text
+				}
+			}
+			copied.SetAnnotations(all)
+			o = copied
+		}
+	}
+	return o
+}
+
 type recorderKey struct{}
 
 // WithRecorder returns a context whose writes r records, besides the recorders that ctx has

@@ -45,6 +45,9 @@ func (t Typed[T]) put(ctx context.Context, method, verb string, o T, options []W
 	if method == http.MethodPut {
 		request.Name(o.GetName())
 	}
+	if method == http.MethodPost {
+		o = annotated(ctx, Write{Verb: verb, Resource: request.resource, Key: object.KeyOf(o)}, o)
+	}
 	if err := request.encode(o); err != nil {
 		return none, err
 	}

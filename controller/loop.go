@@ -41,6 +41,9 @@ func (c *Keyed[K]) run(ctx context.Context, item workqueue.Item[K]) {
 	if !c.staleReads || c.recorder != nil {
 		runCtx = client.WithRecorder(runCtx, &run.notes)
 	}
+	if c.recorder != nil && c.recorder.Propagates() {
+		run.contexts = c.contextsOf(item.Key, item.Causes)
+	}
 	if c.timeout > 0 {
 		var cancel context.CancelFunc
 		runCtx, cancel = context.WithTimeout(runCtx, c.timeout)

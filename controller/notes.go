@@ -29,6 +29,11 @@ type notes struct {
 	mu      sync.Mutex
 	written []runs.Write
 	reasons []runs.Reason
+	// These two are set by the first object that the run creates, if runs carry a trace context.
+	number      uint64
+	traceparent string
+
+	contexts []string // of the objects that the run is about; set by the worker alone
 }
 
 // record gets the recorder of the loop's runs.
@@ -62,7 +67,7 @@ func (c *Keyed[K]) recordRun(item *workqueue.Item[K], n *notes, outcome runs.Out
 		Causes: item.Causes, Priority: int(item.Priority), Attempt: item.Attempt,
 		Delayed: item.Delayed, Before: item.Held, Queued: item.Waited - item.Held,
 		Began: item.Began, Took: time.Since(item.Began), Outcome: outcome, Next: next,
-		Writes: n.written, Reasons: n.reasons,
+		Writes: n.written, Reasons: n.reasons, Number: n.number, Contexts: n.contexts,
 	}
 	if err != nil {
 		ended.Error = withoutValues(err)

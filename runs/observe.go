@@ -29,7 +29,7 @@ func observed[K comparable](l *Loop, key K, run *Ended, number uint64) Run {
 		More: run.Causes.Dropped(), Attempt: run.Attempt, Began: run.Began, Took: run.Took,
 		Wait:    Wait{Delay: run.Delayed, Before: run.Before, Queue: run.Queued, Priority: run.Priority},
 		Outcome: run.Outcome, Error: run.Error, Writes: slices.Clone(run.Writes), Reasons: slices.Clone(run.Reasons),
-		Runs: 1, Last: run.Began,
+		Runs: 1, Last: run.Began, Contexts: run.Contexts,
 	}
 	for c := range run.Causes.All() {
 		o.Causes = append(o.Causes, Cause{Source: c.Source, Verb: c.Verb, Object: ObjectOf(c.Ref), From: c.From, Version: c.Version})

@@ -27,6 +27,8 @@ type Record struct {
 	bytes    int // the bound
 	index    index
 	observer atomic.Pointer[func(Run)] // nil: see Observe
+	// propagate is nil, or what Propagate was called with.
+	propagate atomic.Pointer[func(uint64) string]
 
 	mu      sync.Mutex
 	loops   []*Loop
@@ -93,6 +95,11 @@ type Ended struct {
 	Next     time.Duration // until the key runs again, from the end of the run; 0 if there is no such time
 	Writes   []Write
 	Reasons  []Reason
+	// Number is that of [Loop.Context], or 0.
+	Number uint64
+	// Contexts are the traceparents of the objects that the run is about. The record passes them on to the observer, and
+	// does not keep them.
+	Contexts []string
 }
 
 // idle reports whether the run changed nothing and says nothing.
@@ -166,7 +173,7 @@ func (r *Record) count(hash, like uint64, run *Ended) (number uint64, counted bo
 		return 0, false
 	}
 	at = r.renewed(in, at)
-	r.runs++
+	number = r.numbered(run)
 	b := in.at(at)
 	if n := header(b).uint32(atRuns); n < math.MaxUint32 {
 		binary.LittleEndian.PutUint32(b[atRuns:], n+1)
@@ -179,7 +186,7 @@ func (r *Record) count(hash, like uint64, run *Ended) (number uint64, counted bo
 	if in == r.kept {
 		r.changed(at)
 	}
-	return r.runs, true
+	return number, true
 }
 
 // newest returns the newest entry of a key in a ring.
@@ -235,10 +242,10 @@ func (r *Record) add(of *entry, run *Ended) (place Place, number uint64) {
 			Outcome: run.Outcome, Error: run.Error, Next: run.Next, Writes: run.Writes}
 		e.entry(&r.index, of, &short, 0)
 	}
-	r.runs++
+	number = r.numbered(run)
 	began := run.Began.UnixNano()
 	b := e.b
-	binary.LittleEndian.PutUint64(b[atNumber:], r.runs)
+	binary.LittleEndian.PutUint64(b[atNumber:], number)
 	binary.LittleEndian.PutUint64(b[atBegan:], uint64(began))
 	binary.LittleEndian.PutUint64(b[atLast:], uint64(began))
 	binary.LittleEndian.PutUint64(b[atNext:], uint64(nextLook(run)))
@@ -247,9 +254,9 @@ func (r *Record) add(of *entry, run *Ended) (place Place, number uint64) {
 	segment := in.segmentOf(at)
 	segment.last = max(segment.last, began)
 	if in == r.idle {
-		return Place{}, r.runs
+		return Place{}, number
 	}
-	return Place{record: r, at: at, number: r.runs}, r.runs
+	return Place{record: r, at: at, number: number}, number
 }
 
 // Settled notes how long after a run the informers had seen its writes.

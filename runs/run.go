@@ -148,4 +148,6 @@ type Run struct {
 	LastVersion string    `json:"lastVersion,omitempty"`
 	// Restored is set for a run of an earlier process, which was read from a [File].
 	Restored bool `json:"restored,omitempty"`
+	// Contexts are the traceparents of the objects that the run is about, for an observer. The record does not keep them.
+	Contexts []string `json:"-"`
 }

@@ -43,6 +43,11 @@ type Config struct {
 	// Drop is the share of runs that get no span, between 0 and 1.
 	Drop float64
 
+	// Annotations has the objects that runs create carry the trace context of the run in the annotation
+	// tracing.k8s.io/traceparent, and spans link to the contexts of the objects that their runs are about. This is the
+	// form of KEP-5915, which is a draft.
+	Annotations bool
+
 	// Queue is how many ended runs may wait, Batch how many spans are sent at once, and Delay how long a run waits at most
 	// for a batch to become full. 0 is the default of each.
 	Queue, Batch int

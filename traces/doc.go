@@ -21,6 +21,12 @@
 // link to a run without a table of spans: the record finds the number of the run that wrote a version of an object. It
 // looks when the batch is sent, because the run that caused another one may end after it.
 //
+// # The context on objects
+//
+// With [Config].Annotations, the objects that a run creates carry its trace context in an annotation, and a span links to
+// the contexts of the objects that its run is about. A run then gets its number when it creates the first object, so that
+// the ID of its span is known before the run has ended.
+//
 // # What a span never has
 //
 // Spans have what the record has: names, versions, times, codes and the text of errors. They have no values of fields.

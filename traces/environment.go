@@ -29,6 +29,9 @@ const (
 	batchSize          = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
 	scheduleDelay      = "OTEL_BSP_SCHEDULE_DELAY"
 
+	// This one is ours: the specification has none for it.
+	traceAnnotations = "SETPOINT_TRACE_ANNOTATIONS"
+
 	// Of these there are two each: for traces, and for all that OTLP exports.
 	forAll    = "OTEL_EXPORTER_OTLP_"
 	forTraces = "OTEL_EXPORTER_OTLP_TRACES_"
@@ -50,7 +53,7 @@ func FromEnvironment(getenv func(string) string, service string) (*Config, error
 	c := &Config{
 		Endpoint: endpoint, Headers: e.pairs(e.either("HEADERS")), Gzip: e.oneOf("COMPRESSION", "none", "gzip") == "gzip",
 		Timeout: e.milliseconds(e.either("TIMEOUT")), TLS: e.tls(),
-		Resource: e.pairs(resourceAttributes), Drop: e.drop(),
+		Resource: e.pairs(resourceAttributes), Drop: e.drop(), Annotations: e.boolean(traceAnnotations),
 		Queue: e.number(queueSize), Batch: e.number(batchSize), Delay: e.milliseconds(scheduleDelay),
 	}
 	e.oneOf("PROTOCOL", "http/protobuf")
@@ -159,6 +162,18 @@ func (e *environment) number(variable string) int {
 		e.fail(variable, "%q: want a number above 0", text)
 	}
 	return n
+}
+
+// boolean returns whether a variable is true.
+func (e *environment) boolean(variable string) bool {
+	switch text := e.getenv(variable); strings.ToLower(text) {
+	case "true":
+		return true
+	case "", "false":
+	default:
+		e.fail(variable, "%q: want true or false", text)
+	}
+	return false
 }
 
 func (e *environment) milliseconds(variable string) time.Duration {

@@ -49,6 +49,9 @@ func New(config Config) (*Exporter, error) {
 func (e *Exporter) Observe(record *runs.Record) {
 	e.record = record
 	record.Observe(e.ended)
+	if e.config.Annotations {
+		record.Propagate(e.traceparent)
+	}
 }
 
 // ended takes a run that has ended. It never waits.

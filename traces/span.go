@@ -97,8 +97,9 @@ func event(w *runs.Write, end time.Time) message {
 }
 
 // links appends links to the runs whose writes caused a run. A run of an earlier process has another seed, and a resync
-// is no change, so neither gets a link.
+// is no change, so neither gets a link. After them come links to the trace contexts of objects.
 func (e *Exporter) links(m message, of *ended) message {
+	linked := map[identifier]bool{}
 	for _, cause := range of.Causes {
 		if cause.Object == (runs.Object{}) || cause.Verb == workqueue.Resync {
 			continue
@@ -108,8 +109,9 @@ func (e *Exporter) links(m message, of *ended) message {
 		if !found || by.Restored || by.Number == of.Number || !e.ids.sampled(id) {
 			continue
 		}
+		linked[id] = true
 		m = m.bytes(spanLink, message(nil).bytes(linkTrace, id.trace[:]).bytes(linkSpan, id.span[:]).
 			attribute(linkAttribute, "setpoint.cause", cause.String()))
 	}
-	return m
+	return contextLinks(m, of, linked)
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/setpoint-io/setpoint/controller/podlimits"
+	"github.com/setpoint-io/setpoint/runs"
 )
 
 // Annotations that kubectl and kube-controller-manager know.
@@ -42,6 +43,7 @@ var ownAnnotations = map[string]bool{
 	desiredAnnotation:                  true,
 	maxAnnotation:                      true,
 	appsv1.DeprecatedRollbackTo:        true,
+	runs.TraceparentAnnotation:         true, // each object has that of the run that created it
 }
 
 // revisionOf returns a set's revision, and 0 where it has none that is a number.

@@ -6,6 +6,7 @@ package manage
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/manager"
@@ -79,12 +81,16 @@ func TestTheRunOfAReplicaSetLinksToThatOfItsDeployment(t *testing.T) {
 	api.Serve(object.Resource{Group: "apps", Version: "v1", Plural: "replicasets", Kind: "ReplicaSet", Namespaced: true})
 	api.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true})
 	api.Serve(object.Resource{Version: "v1", Plural: "replicationcontrollers", Kind: "ReplicationController", Namespaced: true})
-	if err := deployments.Add(shop()); err != nil {
+	// A trace that another program has begun.
+	web := shop()
+	web.Annotations = map[string]string{runs.TraceparentAnnotation: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+	if err := deployments.Add(web); err != nil {
 		t.Fatal(err)
 	}
 	variables := map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": server.URL, "OTEL_EXPORTER_OTLP_HEADERS": "token=a%20b",
-		"OTEL_BSP_SCHEDULE_DELAY": "3600000", // all spans go when the manager ends
+		"OTEL_BSP_SCHEDULE_DELAY":    "3600000", // all spans go when the manager ends
+		"SETPOINT_TRACE_ANNOTATIONS": "true",
 	}
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
@@ -133,6 +139,13 @@ func TestTheRunOfAReplicaSetLinksToThatOfItsDeployment(t *testing.T) {
 	}
 	if !linked {
 		t.Errorf("the links of the ReplicaSet's run are %v, want one to %v", of.Links, by)
+	}
+	if len(by.Links) != 1 || fmt.Sprintf("%x-%x", by.Links[0].TraceId, by.Links[0].SpanId) != "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7" {
+		t.Errorf("the links of the Deployment's run are %v, want one to the trace on the Deployment", by.Links)
+	}
+	all, _, err := client.For[*appsv1.ReplicaSet](m.Client()).List(t.Context(), client.Selection{})
+	if want := fmt.Sprintf("00-%x-%x-01", by.TraceId, by.SpanId); err != nil || len(all) != 1 || all[0].Annotations[runs.TraceparentAnnotation] != want {
+		t.Errorf("the ReplicaSets are %v, %v; want one that carries %s", all, err, want)
 	}
 }
 
