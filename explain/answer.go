@@ -37,13 +37,19 @@ type Answer struct {
 	Chain     []Step       `json:"chain,omitempty"`       // from the first cause to the newest write
 	NotDone   []NotDone    `json:"notDone,omitempty"`     // what controllers did not do, and why
 	Parts     []Trouble    `json:"parts,omitempty"`       // objects below that are in trouble
-	MoreParts int          `json:\"moreParts,omitempty\"` // objects below that are in trouble, beyond those of Parts
+	MoreParts int          `json:"moreParts,omitempty"` // objects below that are in trouble, beyond those of Parts
 	Fights    []Fight      `json:"fights,omitempty"`
 	Loops     []Loop       `json:"loops,omitempty"`  // the last run of each controller for the object
 	Fields    []FieldOwner `json:"fields,omitempty"` // the newest first
 	Events    []Event      `json:"events,omitempty"` // the newest first
 	Unknown   []string     `json:"unknown,omitempty"`
+
+	lasting string // the sentence without what only counts on
 }
+
+// Agrees reports whether two answers that [Tell] made about one object say the same: the sentence, except for how
+// long that lasts, and for how often a hot loop has run or a fight has gone on.
+func (a *Answer) Agrees(b *Answer) bool { return a.Code == b.Code && a.lasting == b.lasting }
 
 // Step is one step of the chain of causes.
 type Step struct {

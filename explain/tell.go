@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/runs"
@@ -103,6 +104,9 @@ func (t *teller) unknown() {
 func (t *teller) sentence() {
 	say := func(code, text, detail string, since time.Time) {
 		t.answer.Code = code
+		if t.answer.lasting = text + "\n" + detail; code == CodeFight || code == CodeHotLoop {
+			t.answer.lasting = strings.Map(noDigits, t.answer.lasting)
+		}
 		if !since.IsZero() {
 			t.answer.Since = &since
 			text += ", since " + ago(t.facts.Now, since)
@@ -147,6 +151,14 @@ func (t *teller) sentence() {
 	default:
 		t.fallback(say)
 	}
+}
+
+// noDigits is for strings.Map: it drops digits.
+func noDigits(r rune) rune {
+	if unicode.IsDigit(r) {
+		return -1
+	}
+	return r
 }
 
 // fallback says what is left to be said when neither a reason nor a state names trouble.

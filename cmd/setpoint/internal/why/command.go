@@ -92,22 +92,22 @@ func (x *command) run(ctx context.Context, args []string) error {
 		return err
 	}
 	g := gather.Gatherer{Client: c, Record: <-managers}
-	before := ""
+	var before *explain.Answer
 	for {
 		facts, err := g.Facts(ctx, found.resource, found.key)
 		if err != nil {
 			return err
 		}
 		answer := explain.Tell(facts)
-		if answer.Code == explain.CodeGone && len(answer.Chain) == 0 && before == "" {
+		if answer.Code == explain.CodeGone && len(answer.Chain) == 0 && before == nil {
 			return found.missing(ctx, g, answer.Unknown)
 		}
-		if answer.Sentence != before {
+		if before == nil || !answer.Agrees(before) {
 			if err := x.print(&answer); err != nil {
 				return err
 			}
 		}
-		before = answer.Sentence
+		before = &answer
 		if !x.watch {
 			return nil
 		}
