@@ -122,6 +122,12 @@ func TestNamesOfHiddenObjectsAreInNoRun(t *testing.T) {
 		Reasons: []runs.Reason{{Code: "Waits", Text: "waits", Until: pod}, {Code: "WaitsFor", Text: "waits for secret-name-x", About: pod}}})
 	runs.Add(s.record.Loop("pod-controller", "", "Pod"), pod.Ref().Key, &runs.Ended{Began: time.Now(), Outcome: runs.Failed, Error: "secret-name-x is wrong",
 		Writes: []runs.Write{{Verb: "patch", Version: "61", Object: runs.Object{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "uid-web"}}}})
+	began := time.Now().Add(-time.Minute)
+	web := runs.Object{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "uid-web"}
+	s.states = []runs.KeyState{
+		{Controller: "deployment-controller", Key: "shop/web", Object: web, State: runs.StateHeld, Since: &began, Unseen: &runs.Unseen{Verb: "delete", Object: pod, Kind: "pods"}},
+		{Controller: "pod-controller", Key: "shop/" + pod.Name, Object: pod, State: runs.StateHeld, Since: &began, Unseen: &runs.Unseen{Verb: "patch", Object: pod, Kind: "pods"}},
+	}
 	var may bool
 	p := page.New(s, page.Options{Viewer: func(*http.Request) page.Viewer {
 		return seer{func(r object.Resource, _ object.Key) bool { return may || r == deployments }}

@@ -93,6 +93,17 @@ func (p *Page) hide(ctx context.Context, who Viewer, t *told) (hidden []string) 
 	})
 	f.Present = each(f.Present, s.nameless)
 	f.Present = keep(f.Present, func(run *runs.Run) bool { return len(run.Reasons) > 0 })
+	f.Loops = keep(f.Loops, func(state *runs.KeyState) bool { return s.sees(state.Object) })
+	f.Loops = each(f.Loops, func(state *runs.KeyState) {
+		if state.Unseen == nil {
+			return
+		}
+		write := *state.Unseen
+		if write.Object = s.named(write.Object); write.Object.Name == "" {
+			write.Version = ""
+		}
+		state.Unseen = &write
+	})
 	if hidden = s.hidden(); len(hidden) > 0 {
 		t.answer = explain.Tell(*f)
 	}

@@ -37,6 +37,7 @@ type source struct {
 	unread   []page.Unread
 	err      error
 	record   *runs.Record
+	states   []runs.KeyState // of any object
 	client   *client.Client
 	resource map[string]*fakeapi.Resource // by plural
 	asked    int                          // for the overview
@@ -46,8 +47,10 @@ func (s *source) Overviews(context.Context) (page.States, error) {
 	s.asked++
 	return page.States{Known: append([]page.State{{Overview: s.overview}}, s.others...), Unread: s.unread}, s.err
 }
-func (s *source) Own() page.States       { return page.States{Known: []page.State{{Overview: s.overview}}} }
-func (s *source) Record() gather.Record  { return gather.Local(s.record) }
+func (s *source) Own() page.States { return page.States{Known: []page.State{{Overview: s.overview}}} }
+func (s *source) Record() gather.Record {
+	return gather.WithLoops(gather.Local(s.record), func(runs.Object) []runs.KeyState { return s.states })
+}
 func (s *source) Client() *client.Client { return s.client }
 
 // newSource returns a source with an empty cluster and an empty record.

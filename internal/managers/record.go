@@ -31,7 +31,7 @@ func (r record) joined(ctx context.Context) gather.Record {
 	found, unread, err := r.managers.others(ctx)
 	var all []gather.Record
 	if own := r.managers.options.Own; own != nil {
-		all = append(all, gather.Local(own.Runs()))
+		all = append(all, gather.WithLoops(gather.Local(own.Runs()), own.KeyStates))
 		if o := own.Overview(); o.State != "working" && o.Holder != "" && len(found) == 0 && len(unread) == 0 {
 			all = append(all, gather.None(fmt.Sprintf("the manager that leads, %s, has not announced where it serves its pages; this one is %s", o.Holder, o.State)))
 		}
