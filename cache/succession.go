@@ -140,7 +140,7 @@ func (f *Factory) tryToHand(from, to *informer, differing bool) bool {
 	to.writing.Lock()
 	defer to.writing.Unlock()
 	was, is := from.store.current.Load(), to.store.current.Load()
-	if !was.sameAs(is) && !(differing && is.version.AtLeast(was.version)) {
+	if !was.sameAs(is) && (!differing || !is.version.AtLeast(was.version)) {
 		return false
 	}
 	f.hand(from, to)

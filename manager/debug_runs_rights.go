@@ -141,8 +141,9 @@ func (s *sight) hideInState(ctx context.Context, state *runs.KeyState) {
 		return
 	}
 	if state.Unseen != nil {
-		write, hidden := *state.Unseen, false
-		if write.Object, hidden = s.show(ctx, write.Object); hidden {
+		write := *state.Unseen
+		object, hidden := s.show(ctx, write.Object)
+		if write.Object = object; hidden {
 			write.Version = ""
 		}
 		state.Unseen = &write

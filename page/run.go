@@ -85,6 +85,8 @@ func linkOf(o runs.Object, base string) string {
 // resultOf says what came of a write.
 func resultOf(w *runs.Write) string {
 	switch {
+	case w.Code != 0 && w.Unknown:
+		return fmt.Sprintf("answered with %d", w.Code) // a webhook that fails, for example; nothing or all may be written
 	case w.Code != 0:
 		return fmt.Sprintf("refused with %d", w.Code)
 	case w.Unknown:

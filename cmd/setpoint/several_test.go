@@ -190,11 +190,11 @@ func (v visitor) get(t *testing.T, path string) (int, string) {
 }
 
 // shows waits until a page is as a function says, and returns it.
-func (v visitor) shows(t *testing.T, path string, holds func(body string) bool) (body string) {
+func (v visitor) shows(t *testing.T, path string, holds func(body string) bool) string {
 	t.Helper()
-	code := 0
 	for end := time.Now().Add(deadline); ; time.Sleep(50 * time.Millisecond) {
-		if code, body = v.get(t, path); code == http.StatusOK && holds(body) {
+		code, body := v.get(t, path)
+		if code == http.StatusOK && holds(body) {
 			return body
 		}
 		if time.Now().After(end) {

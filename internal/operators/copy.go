@@ -39,7 +39,7 @@ func (o Operator) Copy(ctx context.Context, dir, adapters string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "mod", "edit", //nolint:gosec // the folders are the caller's
+	cmd := exec.CommandContext(ctx, "go", "mod", "edit",
 		"-require="+setpoint+"@v0.0.0", "-replace="+setpoint+"="+filepath.Dir(adapters),
 		"-require="+setpoint+"/adapters@v0.0.0", "-replace="+setpoint+"/adapters="+adapters)
 	cmd.Dir = dir
@@ -52,7 +52,7 @@ func (o Operator) Copy(ctx context.Context, dir, adapters string) error {
 // CopyModule downloads a module, path@version, and copies it. Files of modules are not executable and
 // cannot be written to; scripts that tests start must be, and tests write beside themselves.
 func CopyModule(ctx context.Context, name, dir string) error {
-	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", name).Output() //nolint:gosec // the caller's module
+	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", name).Output()
 	if err != nil {
 		return fmt.Errorf("downloading %s: %w\n%s", name, err, out)
 	}
