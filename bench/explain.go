@@ -121,7 +121,7 @@ var questions = []question{
 
 // ask measures the commands, from before the process starts until it has ended.
 func (b *explainBench) ask(ctx context.Context, w *world) error {
-	random := rand.New(rand.NewPCG(b.seed, 0)) //nolint:gosec // the same objects for the same seed
+	random := rand.New(rand.NewPCG(b.seed, 0))
 	programs := []string{"setpoint", "kubectl"}
 	if !b.peer {
 		programs = programs[:1]
@@ -196,7 +196,7 @@ func (b *explainBench) gather(ctx context.Context, w *world) error {
 		b.note(what, time.Since(began))
 		return err
 	}
-	random := rand.New(rand.NewPCG(b.seed, 1)) //nolint:gosec // as above
+	random := rand.New(rand.NewPCG(b.seed, 1))
 	var record gather.Record
 	for range b.answers {
 		if err := timed("kinds", func() error { _, err := c.Discover(ctx); return err }); err != nil {
@@ -220,23 +220,25 @@ func (b *explainBench) gather(ctx context.Context, w *world) error {
 		g := gather.Gatherer{Client: c, Record: record}
 		for _, q := range questions {
 			i := random.IntN(b.sets)
-			err := timed(q.name+" facts", func() error {
-				facts, err := g.Facts(ctx, q.resource, object.Key{Namespace: q.namespace(w, i), Name: q.object(w, i)})
-				if err != nil {
-					return err
-				}
-				if !facts.Recorded || len(facts.Unread) > 0 || (facts.State == nil) != q.missing {
-					return fmt.Errorf("the facts of %s are %v, %v", q.object(w, i), facts.Recorded, facts.Unread)
-				}
-				if answer := explain.Tell(facts); answer.Sentence == "" {
-					return fmt.Errorf("the answer about %s has no sentence", q.object(w, i))
-				}
-				return nil
-			})
-			if err != nil {
+			if err := timed(q.name+" facts", func() error { return collect(ctx, &g, w, &q, i) }); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// collect collects the facts for one question, and fails unless they are there.
+func collect(ctx context.Context, g *gather.Gatherer, w *world, q *question, i int) error {
+	facts, err := g.Facts(ctx, q.resource, object.Key{Namespace: q.namespace(w, i), Name: q.object(w, i)})
+	if err != nil {
+		return err
+	}
+	if !facts.Recorded || len(facts.Unread) > 0 || (facts.State == nil) != q.missing {
+		return fmt.Errorf("the facts of %s are %v, %v", q.object(w, i), facts.Recorded, facts.Unread)
+	}
+	if answer := explain.Tell(facts); answer.Sentence == "" {
+		return fmt.Errorf("the answer about %s has no sentence", q.object(w, i))
 	}
 	return nil
 }

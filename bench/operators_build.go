@@ -39,7 +39,7 @@ func buildOperator(ctx context.Context, out io.Writer, o operators.Operator, dir
 	binaries = map[string]string{withLine: filepath.Join(dir, "with-newcache"), withoutLine: filepath.Join(dir, "as-it-is")}
 	for _, side := range []string{withLine, withoutLine} {
 		args := slices.Concat([]string{"build", "-p=2", "-o", binaries[side]}, operators.Flags(), []string{"./core"})
-		cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are ours
+		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir = dir
 		cmd.Env = append(cmd.Environ(), "GOWORK=off")
 		if text, err := cmd.CombinedOutput(); err != nil {

@@ -54,7 +54,7 @@ func (f *fleet) defineKinds(ctx context.Context) error {
 	}
 	definitions := f.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // of the module of the operator
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}

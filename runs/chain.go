@@ -4,6 +4,8 @@
 package runs
 
 import (
+	"bytes"
+	"slices"
 	"time"
 
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -112,14 +114,14 @@ func (r *Record) Wrote(o Object, version string) (run Run, write int, found bool
 	if v == 0 {
 		return Run{}, 0, false
 	}
-	for _, run := range r.keptWith(r.index.version(o.Group, o.Kind, v)) {
-		for i, w := range run.Writes {
-			if w.Version == version && w.Object.same(o) {
-				return run, i, true
-			}
-		}
+	run, found = r.newestWith(r.kept, r.index.version(o.Group, o.Kind, v), func(header) bool { return true }, func(run *Run) bool {
+		write = slices.IndexFunc(run.Writes, func(w Write) bool { return w.Version == version && w.Object.same(o) })
+		return write >= 0
+	})
+	if !found {
+		return Run{}, 0, false
 	}
-	return Run{}, 0, false
+	return run, write, true
 }
 
 // deleted returns the newest run before a time that deleted an object.
@@ -136,12 +138,59 @@ func (r *Record) deleted(o Object, before time.Time) (run Run, write int, found 
 
 // before returns the run of the same key before a run.
 func (r *Record) before(run *Run) (before Run, found bool) {
-	for _, other := range r.find(Query{Controller: run.Controller, Key: run.Key, Object: run.Object}) {
-		if other.Number < run.Number && (!found || before.Number < other.Number) {
-			before, found = other.Run, true
+	for _, in := range [...]*ring{r.kept, r.idle} {
+		for _, hash := range r.hashesOf(run) {
+			other, is := r.newestWith(in, term(hash),
+				func(h header) bool { return h.key() == hash && h.uint64(atNumber) < run.Number },
+				func(other *Run) bool {
+					return other.Key == run.Key && other.Controller == run.Controller && other.Object.same(run.Object)
+				})
+			if is && (!found || before.Number < other.Number) {
+				before, found = other, true
+			}
 		}
 	}
 	return before, found
+}
+
+// hashesOf returns the hashes that the entries of a run's key may have: that of the run, if its entry is found by its
+// object, which is so for keys of objects, or else by a search of all entries.
+func (r *Record) hashesOf(run *Run) (all []uint64) {
+	if run.Object.Kind == "" {
+		for _, other := range r.find(Query{Controller: run.Controller, Key: run.Key}) {
+			if !slices.Contains(all, other.hash) {
+				all = append(all, other.hash)
+			}
+		}
+		return all
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.loops {
+		if l.controller == run.Controller && l.group == run.Object.Group && l.kind == run.Object.Kind {
+			all = append(all, r.index.key(l.hash, run.Object.Ref().Key))
+		}
+	}
+	return all
+}
+
+// newestWith returns the newest run of a ring that has a term and that two functions accept: may by its header, and is
+// when it is decoded. It decodes one run after the other until one is accepted. A controller that runs again and again
+// has tens of thousands of runs with one term, and to decode them all for each step of a chain took minutes.
+func (r *Record) newestWith(in *ring, term uint32, may func(header) bool, is func(*Run) bool) (run Run, found bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for at := range in.with(term) {
+		b := in.at(at)
+		h := header(b)
+		if h.moved() || in == r.idle && h.last() < r.horizon || !may(h) {
+			continue
+		}
+		if run, err := decode(bytes.Clone(b[:h.uint32(atSize)]), r.words.text); err == nil && is(&run) {
+			return run, true
+		}
+	}
+	return Run{}, false
 }
 
 // keptWith returns the kept runs that have a term, the newest first.

@@ -65,7 +65,7 @@ func (v *view) index(name string) (*index, error) {
 	if x := v.indexes[name]; x != nil {
 		return x, nil
 	}
-	return nil, fmt.Errorf("Index with name %s does not exist", name) //nolint:staticcheck // programs compare the text, which is client-go's
+	return nil, fmt.Errorf("Index with name %s does not exist", name) // programs compare the text, which is client-go's
 }
 
 // fieldIndexer returns the indexer of a field. An object is found under each value in its namespace
