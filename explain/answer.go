@@ -34,9 +34,9 @@ type Answer struct {
 	// Since is when that began, if it is known.
 	Since *time.Time `json:"since,omitempty"`
 
-	Chain     []Step       `json:"chain,omitempty"`       // from the first cause to the newest write
-	NotDone   []NotDone    `json:"notDone,omitempty"`     // what controllers did not do, and why
-	Parts     []Trouble    `json:"parts,omitempty"`       // objects below that are in trouble
+	Chain     []Step       `json:"chain,omitempty"`     // from the first cause to the newest write
+	NotDone   []NotDone    `json:"notDone,omitempty"`   // what controllers did not do, and why
+	Parts     []Trouble    `json:"parts,omitempty"`     // objects below that are in trouble
 	MoreParts int          `json:"moreParts,omitempty"` // objects below that are in trouble, beyond those of Parts
 	Fights    []Fight      `json:"fights,omitempty"`
 	Loops     []Loop       `json:"loops,omitempty"`  // the last run of each controller for the object
