@@ -88,7 +88,7 @@ func TestColorsCanBeToldApart(t *testing.T) {
 	}
 }
 
-// Nothing moves for a user who asks for that: each transition and animation stands in a block for users who do not. Forced
+// The page moves nothing if the browser prefers reduced motion: each transition and animation stands in a block for the other browsers. Forced
 // colors have a block of their own, as shapes of pictures keep their colors otherwise.
 func TestTheStyleSheetObeysTheUser(t *testing.T) {
 	sheet, err := files.ReadFile("assets/style.css")

@@ -77,7 +77,7 @@ func TestTheLoopsInEachState(t *testing.T) {
 			unread: []page.Unread{{URL: "https://10.0.0.8:8443", Text: "the manager at https://10.0.0.8:8443 does not answer: connection refused"}}},
 		"loops-standby": {overview: standingBy(), others: []page.State{{Overview: inTrouble(), URL: "https://10.0.0.7:10257"}}},
 		"loops-standby-alone": {overview: standingBy(), unread: []page.Unread{
-			{URL: "https://10.0.0.7:10257", Text: "the manager at https://10.0.0.7:10257 asks who this is"}}},
+			{URL: "https://10.0.0.7:10257", Text: "the manager at https://10.0.0.7:10257 requires authentication"}}},
 		"loops-well":    {overview: allWell()},
 		"loops-trouble": {overview: inTrouble()},
 		"loops-unknown": {err: errors.New("the manager at https://10.0.0.5:10257 does not answer: connection refused")},

@@ -4,7 +4,6 @@
 package runs
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -181,13 +180,13 @@ func (r *Record) newestWith(in *ring, term uint32, may func(header) bool, is fun
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for at := range in.with(term) {
-		b := in.at(at)
-		h := header(b)
-		if h.moved() || in == r.idle && h.last() < r.horizon || !may(h) {
+		if !may(header(in.at(at))) {
 			continue
 		}
-		if run, err := decode(bytes.Clone(b[:h.uint32(atSize)]), r.words.text); err == nil && is(&run) {
-			return run, true
+		for _, entry := range r.appendEntry(nil, in, in.at(at)) {
+			if run, err := decode(entry, r.words.text); err == nil && is(&run) {
+				return run, true
+			}
 		}
 	}
 	return Run{}, false

@@ -176,7 +176,7 @@ func TestAManagerThatIsSilentIsLeftAlone(t *testing.T) {
 
 // What a manager answers that is no state is named.
 func TestAnAnswerThatIsNoStateIsNamed(t *testing.T) {
-	for body, want := range map[string]string{"no": "403 Forbidden: no", "{": "cannot read", "who": "asks who this is"} {
+	for body, want := range map[string]string{"no": "403 Forbidden: no", "{": "cannot read", "who": "requires authentication"} {
 		o := &other{get: func(context.Context, string) (int, []byte, error) {
 			switch body {
 			case "no":

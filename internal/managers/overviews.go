@@ -96,7 +96,7 @@ func (o *other) overview(ctx context.Context) (state manager.Overview, err error
 	case err != nil:
 		return state, err
 	case code == http.StatusUnauthorized:
-		return state, fmt.Errorf("the manager at %s asks who this is: there is no client certificate, and tokens are not sent to an address that a Lease names", o.URL)
+		return state, fmt.Errorf("the manager at %s requires authentication: there is no client certificate, and tokens are not sent to an address that a Lease names", o.URL)
 	case code != http.StatusOK:
 		return state, fmt.Errorf("the manager at %s answers %d %s: %s", o.URL, code, http.StatusText(code), strings.TrimSpace(string(body[:min(len(body), mostRepeated)])))
 	}
