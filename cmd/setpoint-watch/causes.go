@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -17,10 +18,11 @@ import (
 )
 
 // causes starts the search for managers, until ctx ends, and returns what sets the causes of events. The managers are found as
-// "setpoint explain" finds them, and are shown the client certificate of the kubeconfig and no token.
-func causes(ctx context.Context, c *client.Client, config *rest.Config) func(context.Context, []*event.Event) {
+// "setpoint explain" finds them, and are shown the client certificate of the kubeconfig and no token. They have to answer within a time.
+func causes(ctx context.Context, c *client.Client, config *rest.Config, within time.Duration) func(context.Context, []*event.Event) {
 	finder := because.New(because.Options{
-		Words: format.Words,
+		Words:  format.Words,
+		Within: within,
 		Find: func(ctx context.Context) ([]gather.Record, error) {
 			all, _, err := records.Announced(ctx, c, config)
 			return all, err

@@ -53,6 +53,8 @@ func (r *runCommand) plan(c *cobra.Command, args []string) (o watch.PipelineOpti
 		o.CursorStates = r.states
 	}
 	switch {
+	case r.within <= 0:
+		return o, fmt.Errorf("--causes-within %s: want a time above zero; --causes=false does not ask for causes at all", r.within)
 	case o.CursorStates && o.Cursor == "":
 		return o, errors.New("--cursor-states keeps states in the cursor, and needs --cursor FILE")
 	case r.once && o.Cursor == "" && file == nil:

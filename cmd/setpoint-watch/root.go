@@ -8,6 +8,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/watch/because"
 )
 
 // defaultLease is the Lease of --leader-elect.
@@ -69,6 +70,7 @@ webhooks, chat and mail.`,
 	f.StringVar(&r.cursor, "cursor", "", "keep in this `file` which state of each object was reported, so that the next start reports what changed meanwhile; a digest of the state, not the state itself: of the first change after a start, the fields are not known (see --cursor-states)")
 	f.BoolVar(&r.states, "cursor-states", false, "with --cursor: keep the last state of each object too, compressed and without hidden values, so that the first change after a start has its fields and authors")
 	f.BoolVar(&r.causes, "causes", true, "say why a controller made a change, by the record of the cluster's manager, if it has announced itself")
+	f.DurationVar(&r.within, "causes-within", because.Bound, "wait this long at most for the causes of changes that are seen at the same time; lines without a cause are printed then")
 	f.BoolVar(&r.once, "once", false, "with --cursor: tell what has changed since the last run, and end with status 1 if something has, 0 if not, 2 after an error")
 	f.StringVarP(&r.file, "config", "f", "", "YAML `file` that says what is watched and where events go; flags win over it")
 	r.target.Flags(f)

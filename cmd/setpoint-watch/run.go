@@ -28,6 +28,7 @@ type runCommand struct {
 	states    bool // in the cursor
 	once      bool
 	causes    bool // the cause of each change, by the record of a manager
+	within    time.Duration
 	file      string
 	target    cli.Target
 	answering cli.Answering
@@ -65,7 +66,7 @@ func (r *runCommand) run(c *cobra.Command, args []string) error {
 	ctx, stop := r.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
 	if r.causes && !r.once { // what changed while no watch ran has no cause
-		o.Because = causes(ctx, m.Client(), cluster)
+		o.Because = causes(ctx, m.Client(), cluster, r.within)
 	}
 	return r.watch(ctx, m, o, len(election) > 0)
 }

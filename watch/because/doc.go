@@ -11,7 +11,7 @@
 // # Time
 //
 // A change is seen by a watch at once, and is in the record when the run that made it has ended. [Finder.Fill] therefore asks
-// again, for [Bound] at most, and leaves the event without a cause then. Two rules keep changes fast that no controller of the
+// again, for [Options].Within at most, and leaves the event without a cause then. Two rules keep changes fast that no controller of the
 // managers makes. A change that was waited for in vain is asked for once more, [Later]: if the record has it by then, the run was late, and
 // otherwise no manager that is asked records the field manager. Three such changes in a row are the last ones of that
 // field manager that are waited for. And after an error, a manager is not asked for [Pause]; the others are.

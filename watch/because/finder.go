@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// Bound is how long Fill takes at most.
+	// Bound is how long Fill takes at most, unless Options.Within says otherwise.
 	Bound = 250 * time.Millisecond
 	// Pause is for how long a manager is not asked after an error.
 	Pause = 10 * time.Second
@@ -39,6 +39,8 @@ type Options struct {
 	Find func(context.Context) ([]gather.Record, error)
 	// Words describes a change in a few words, for the cause of a later one. May be nil.
 	Words func(*event.Event) string
+	// Within is how long Fill takes at most. Zero is Bound.
+	Within time.Duration
 }
 
 // Finder finds the causes of events. It is safe for concurrent use.
@@ -47,6 +49,7 @@ type Finder struct {
 
 	mu     sync.Mutex
 	record gather.Record // nil: no manager is known
+	looked bool          // Run has looked for managers
 	causes map[version]*event.Cause
 	words  map[version]string
 	// misses counts, by field manager, the changes that the record did not have, not even later, and open those about
@@ -65,6 +68,9 @@ type late struct {
 
 // New returns a Finder that knows no manager yet.
 func New(o Options) *Finder {
+	if o.Within == 0 {
+		o.Within = Bound
+	}
 	return &Finder{options: o, causes: map[version]*event.Cause{}, words: map[version]string{}, misses: map[string]int{}, open: map[string]int{},
 		later: make(chan late, mostLater)}
 }
@@ -75,9 +81,9 @@ func (f *Finder) Run(ctx context.Context) {
 	for {
 		records, err := f.options.Find(ctx)
 		f.mu.Lock()
-		f.record = nil
+		f.record, f.looked = nil, true
 		if err == nil {
-			f.record = joined(records)
+			f.record = joined(records, f.options.Within)
 		}
 		f.mu.Unlock()
 		if !f.askLater(ctx, time.After(LookEvery)) {
@@ -135,14 +141,14 @@ func (f *Finder) settle(ctx context.Context, l late) {
 	}
 }
 
-// Fill sets the Cause of the events that the record explains, within [Bound]. The events are those of one batch, in their
+// Fill sets the Cause of the events that the record explains, within Options.Within. The events are those of one batch, in their
 // order, and are not published yet.
 func (f *Finder) Fill(ctx context.Context, events []*event.Event) {
 	record := f.note(events)
 	if record == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, Bound)
+	ctx, cancel := context.WithTimeout(ctx, f.options.Within)
 	defer cancel()
 	found := make([]*event.Cause, len(events)) // a request that is late writes here, and not into an event
 	var asking sync.WaitGroup
@@ -169,11 +175,12 @@ func isChange(e *event.Event) bool {
 	return false
 }
 
-// note remembers the changes of events in words, and returns the record, if it is to be asked.
+// note remembers the changes of events in words, and returns the record, if it is to be asked. The words of changes that happen
+// while Run looks for the first time are remembered too: a manager that it finds knows what they caused.
 func (f *Finder) note(events []*event.Event) gather.Record {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.record == nil {
+	if f.record == nil && f.looked {
 		return nil
 	}
 	if len(f.words) > mostKept {
@@ -197,7 +204,7 @@ func (f *Finder) ask(ctx context.Context, record gather.Record, e *event.Event) 
 		began := time.Now()
 		found, err := record.About(ctx, objectOf(e))
 		if err != nil {
-			if ctx.Err() != nil && time.Since(began) < Bound/2 { // a request that was young when the bound cut it off
+			if ctx.Err() != nil && time.Since(began) < f.options.Within/2 { // a request that was young when the bound cut it off
 				f.miss(e, by)
 			}
 			return nil

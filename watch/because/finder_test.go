@@ -40,9 +40,15 @@ func (r *record) Newest(context.Context, runs.Query) (gather.Found, error) {
 // begin returns a Finder that has found a record, in a bubble.
 func begin(t *testing.T, r *record) *because.Finder {
 	t.Helper()
+	return beginWithin(t, r, 0)
+}
+
+func beginWithin(t *testing.T, r *record, within time.Duration) *because.Finder {
+	t.Helper()
 	f := because.New(because.Options{
-		Find:  func(context.Context) ([]gather.Record, error) { return []gather.Record{r}, nil },
-		Words: func(*event.Event) string { return "image app:1 → app:2" },
+		Find:   func(context.Context) ([]gather.Record, error) { return []gather.Record{r}, nil },
+		Words:  func(*event.Event) string { return "image app:1 → app:2" },
+		Within: within,
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
@@ -92,6 +98,31 @@ func TestTheCauseIsWhatBeganTheChain(t *testing.T) {
 		}
 		if after := r.asked.Load(); after != before {
 			t.Errorf("the second Pod of the run took %d requests", after-before)
+		}
+	})
+}
+
+// A change that happens before a manager is found is told in words as the cause of a later one.
+func TestAChangeDuringTheFirstSearchHasWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &record{about: func(context.Context, runs.Object) (gather.Found, error) { return rollout("a"), nil }}
+		f := because.New(because.Options{
+			Find: func(context.Context) ([]gather.Record, error) {
+				time.Sleep(time.Second)
+				return []gather.Record{r}, nil
+			},
+			Words: func(*event.Event) string { return "image app:1 → app:2" },
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go f.Run(ctx)
+		f.Fill(ctx, []*event.Event{{Verb: event.Updated, Kind: event.Kind{Group: "apps", Version: "v1", Kind: "Deployment"}, UID: "d", Version: "5",
+			Key: object.Key{Namespace: "shop", Name: "web"}}})
+		time.Sleep(2 * time.Second)
+		a := created("a", "setpoint")
+		f.Fill(ctx, []*event.Event{a})
+		if a.Cause == nil || a.Cause.Change != "image app:1 → app:2" {
+			t.Errorf("the cause is %+v", a.Cause)
 		}
 	})
 }
@@ -155,6 +186,28 @@ func TestAManagerThatHangsDelaysOneBatch(t *testing.T) {
 			t.Error("after the pause the manager is not asked")
 		}
 	})
+}
+
+// A manager that is slow explains a change if the user waits longer than it takes.
+func TestALongerBoundWaitsForASlowManager(t *testing.T) {
+	for within, want := range map[time.Duration]time.Duration{0: because.Bound, 2 * time.Second: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &record{about: func(ctx context.Context, _ runs.Object) (gather.Found, error) {
+				select {
+				case <-time.After(time.Second):
+					return rollout("a"), nil
+				case <-ctx.Done():
+					return gather.Found{}, ctx.Err()
+				}
+			}}
+			f := beginWithin(t, r, within)
+			before, a := time.Now(), created("a", "setpoint")
+			f.Fill(t.Context(), []*event.Event{a})
+			if took := time.Since(before); took != want || (a.Cause != nil) != (within > 0) {
+				t.Errorf("within %s a batch took %s, want %s, and has the cause %v", within, took, want, a.Cause)
+			}
+		})
+	}
 }
 
 // Without a manager no request is sent. One that comes later is found.

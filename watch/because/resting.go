@@ -17,6 +17,7 @@ import (
 // the others.
 type resting struct {
 	gather.Record
+	within time.Duration // how long a request may take
 
 	mu    sync.Mutex
 	until time.Time
@@ -24,11 +25,11 @@ type resting struct {
 
 var errRests = errors.New("the manager did not answer a moment ago")
 
-// joined joins the records of managers.
-func joined(all []gather.Record) gather.Record {
+// joined joins the records of managers, which have to answer within a time.
+func joined(all []gather.Record, within time.Duration) gather.Record {
 	resters := make([]gather.Record, len(all))
 	for i, r := range all {
-		resters[i] = &resting{Record: r}
+		resters[i] = &resting{Record: r, within: within}
 	}
 	return gather.Joined(resters...)
 }
@@ -43,7 +44,7 @@ func (r *resting) About(ctx context.Context, o runs.Object) (gather.Found, error
 	}
 	began := time.Now()
 	found, err := r.Record.About(ctx, o)
-	if err != nil && (ctx.Err() == nil || time.Since(began) >= Bound/2) {
+	if err != nil && (ctx.Err() == nil || time.Since(began) >= r.within/2) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.until = time.Now().Add(Pause)
