@@ -78,7 +78,7 @@ func Rights() []rbacv1.PolicyRule {
 }
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
@@ -98,14 +98,15 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	r.selection = serviceendpoints.NewSelection(r.services, r.pods)
 	r.owned = endpointslices.NewOwned(r.slices, Manager)
 	r.balanced = cache.NewIndex(r.services, wantsBalance)
-	return controller.New(Name, r.reconcile,
+	r.metrics = newMetrics(r)
+	return r.metrics.Of(controller.New(Name, r.reconcile,
 		controller.For(r.services),
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.pods, r.selection.Wakes, r.selection.Matters)),
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.owned.Wakes, predicate.Later)),
 		controller.Watches(r.nodes, r.balancedServices, predicate.Later, r.sharesChange),
 		controller.Workers(o.Workers),
 		controller.RateLimit(workqueue.Backoff[object.Key](retryBase, retryMax)),
-	), nil
+	)), nil
 }
 
 type reconciler struct {
@@ -120,16 +121,24 @@ type reconciler struct {
 	owned     *endpointslices.Owned
 	triggers  serviceendpoints.Triggers
 	balance   balance
+	metrics   *sliceMetrics
 
 	onlyPreferClose bool
 }
 
 // reconcile makes the slices of a Service show the Pods that it selects.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	result, err := r.run(ctx, req)
+	r.metrics.ran(err)
+	return result, err
+}
+
+func (r *reconciler) run(ctx context.Context, req controller.Request) (controller.Result, error) {
 	service, err := r.services.Get(req.Key)
 	if apierrors.IsNotFound(err) {
 		r.triggers.Forget(req.Key)
 		r.balance.forget(req.Key)
+		r.metrics.Forget(req.Key)
 		return controller.Result{}, nil // the slices go with their owner
 	}
 	if err != nil {
@@ -137,6 +146,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	}
 	if !serviceendpoints.Selects(service) {
 		serviceendpoints.BecauseUnselected(ctx, service)
+		r.metrics.Forget(req.Key)
 		return controller.Result{}, nil
 	}
 	err = r.service(ctx, service)
@@ -164,11 +174,13 @@ func (r *reconciler) service(ctx context.Context, service *corev1.Service) error
 	if r.onlyPreferClose {
 		service = withoutPreferSame(service)
 	}
-	changes, notes := plan(service, members, existing, r.most, r.zonesFor(service))
+	changes, notes, tallies := plan(service, members, existing, r.most, r.zonesFor(service))
 	stamp(&changes, trigger)
-	if err := changes.Write(ctx, r.slices.Server()); err != nil {
+	r.metrics.planned(key, tallies)
+	if err := changes.Write(ctx, r.slices.Server(), r.metrics.Metrics); err != nil {
 		return errors.Join(err, lost)
 	}
+	r.metrics.written(service, tallies)
 	r.events.Record(service, r.balance.tell(key, notes)...)
 	if lost == nil {
 		written()

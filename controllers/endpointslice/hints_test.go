@@ -93,7 +93,7 @@ func inZones(s *server, pods []*corev1.Pod, cpu ...int64) (writes int, notes []n
 	for i, n := range cpu {
 		weights = append(weights, weight{true, fmt.Sprint("zone-node-", i), n})
 	}
-	changes, notes := plan(service, membersOf(service, pods...), s.slices, 100, zonesOf(weights))
+	changes, notes, _ := plan(service, membersOf(service, pods...), s.slices, 100, zonesOf(weights))
 	s.take(changes)
 	return changes.Count(), notes
 }
@@ -147,7 +147,7 @@ func TestAnEndpointWithoutZoneTakesAwayAllHints(t *testing.T) {
 	service.Annotations = map[string]string{corev1.DeprecatedAnnotationTopologyAwareHints: "auto"}
 	members := membersOf(service, pods...)
 	members[20].zone = ""
-	changes, notes := plan(service, members, s.slices, 100, zonesOf([]weight{{true, "zone-node-0", 1}, {true, "zone-node-1", 1}}))
+	changes, notes, _ := plan(service, members, s.slices, 100, zonesOf([]weight{{true, "zone-node-0", 1}, {true, "zone-node-1", 1}}))
 	s.take(changes)
 	if have := s.shared(); have["none"] != 150 || notes[0].disabled != withoutZone {
 		t.Errorf("have %v, told %q", have, notes[0].disabled)

@@ -19,6 +19,7 @@ type packing struct {
 	endpoints []discoveryv1.Endpoint
 	labels    map[string]string
 	changed   bool // old is not as it should be
+	removed   int  // endpoints of old that go
 }
 
 // pack puts the endpoints of a group into slices of at most most endpoints, with the
@@ -28,15 +29,15 @@ type packing struct {
 // clients. A packing with an old slice and no endpoints is to be deleted.
 //
 // keepHints leaves the hints of endpoints that are there as they are; otherwise they
-// are part of what an endpoint should be.
+// are part of what an endpoint should be. added is how many endpoints are in none of the
+// old slices.
 //
 // Source of the rules: k8s.io/endpointslice, reconciler.go, reconcileByPortMapping.
-func pack(g *group, labels map[string]string, most int, keepHints bool) []*packing {
+func pack(g *group, labels map[string]string, most int, keepHints bool) (all []*packing, added int) {
 	want := make(map[endpointslices.Identity]int, len(g.endpoints))
 	for i := range g.endpoints {
 		want[endpointslices.IdentityOf(&g.endpoints[i])] = i
 	}
-	var all []*packing
 	for _, old := range g.existing {
 		all = append(all, keep(old, g, want, labels, keepHints))
 	}
@@ -45,6 +46,7 @@ func pack(g *group, labels map[string]string, most int, keepHints bool) []*packi
 	for _, i := range slices.Sorted(maps.Values(want)) {
 		left = append(left, g.endpoints[i])
 	}
+	added = len(left)
 	left = fill(all, left, most)
 	for len(left) > 0 {
 		p := best(all, len(left), most)
@@ -54,7 +56,7 @@ func pack(g *group, labels map[string]string, most int, keepHints bool) []*packi
 		}
 		left = p.take(left, most)
 	}
-	return all
+	return all, added
 }
 
 // keep returns what stays in an old slice, and takes it out of want. An endpoint that
@@ -68,6 +70,7 @@ func keep(old *discoveryv1.EndpointSlice, g *group, want map[endpointslices.Iden
 		at, wanted := want[id]
 		if !wanted {
 			p.changed = true
+			p.removed++
 			continue
 		}
 		delete(want, id)

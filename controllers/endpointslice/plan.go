@@ -22,10 +22,11 @@ import (
 // where a family has none. existing are the slices that there are, in an order that does
 // not change; they are not changed either. zones has the share of each zone in the
 // cluster if the Service requests its endpoints to be shared out by it, and is nil
-// otherwise.
-func plan(service *corev1.Service, members []member, existing []*discoveryv1.EndpointSlice, most int, zones *zones) (endpointslices.Changes, []note) {
+// otherwise. There is a tally for each family.
+func plan(service *corev1.Service, members []member, existing []*discoveryv1.EndpointSlice, most int, zones *zones) (endpointslices.Changes, []note, []tally) {
 	var all endpointslices.Changes
 	var notes []note
+	var tallies []tally
 	byType := map[discoveryv1.AddressType][]*discoveryv1.EndpointSlice{}
 	for _, slice := range existing {
 		byType[slice.AddressType] = append(byType[slice.AddressType], slice)
@@ -33,9 +34,10 @@ func plan(service *corev1.Service, members []member, existing []*discoveryv1.End
 	for _, family := range serviceendpoints.Families(service) {
 		// Families and types of addresses have the same names.
 		f := familyPlan{service: service, family: family, most: most, labels: labelsOf(service)}
-		changes, n := f.plan(members, byType[discoveryv1.AddressType(family)], zones)
+		changes, n, t := f.plan(members, byType[discoveryv1.AddressType(family)], zones)
 		all.Add(changes)
 		notes = append(notes, n...)
+		tallies = append(tallies, t)
 		delete(byType, discoveryv1.AddressType(family))
 	}
 	for _, addressType := range slices.Sorted(maps.Keys(byType)) {
@@ -46,7 +48,14 @@ func plan(service *corev1.Service, members []member, existing []*discoveryv1.End
 		// it busy.
 		all.Create = nil
 	}
-	return all, notes
+	return all, notes, tallies
+}
+
+// tally is what metrics show of the plan for a family.
+type tally struct {
+	endpointslices.Tally
+
+	changed int // slices
 }
 
 // familyPlan is the part of a plan for one family of addresses.
@@ -64,9 +73,10 @@ type group struct {
 	existing  []*discoveryv1.EndpointSlice
 }
 
-func (f *familyPlan) plan(members []member, existing []*discoveryv1.EndpointSlice, zones *zones) (endpointslices.Changes, []note) {
+func (f *familyPlan) plan(members []member, existing []*discoveryv1.EndpointSlice, zones *zones) (endpointslices.Changes, []note, tally) {
 	groups := f.groups(members)
 	var changes endpointslices.Changes
+	var t tally
 	for _, slice := range existing {
 		key := endpointslices.PortsKey(slice.Ports)
 		switch g := groups[key]; {
@@ -74,12 +84,17 @@ func (f *familyPlan) plan(members []member, existing []*discoveryv1.EndpointSlic
 			g.existing = append(g.existing, slice)
 		default:
 			changes.Delete = append(changes.Delete, slice)
+			t.Removed += len(slice.Endpoints)
 		}
 	}
 	var packed []*packing
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		g := groups[key]
-		packed = append(packed, pack(g, f.labels, f.most, zones != nil)...)
+		p, added := pack(g, f.labels, f.most, zones != nil)
+		packed = append(packed, p...)
+		t.Added += added
+		t.Endpoints += len(g.endpoints)
+		t.Ideal += endpointslices.Ideal(len(g.endpoints), f.most)
 	}
 	var notes []note
 	if zones != nil {
@@ -87,6 +102,7 @@ func (f *familyPlan) plan(members []member, existing []*discoveryv1.EndpointSlic
 	}
 	kept := 0
 	for _, p := range packed {
+		t.Removed += p.removed
 		switch {
 		case p.old != nil && len(p.endpoints) == 0:
 			changes.Delete = append(changes.Delete, p.old)
@@ -102,7 +118,8 @@ func (f *familyPlan) plan(members []member, existing []*discoveryv1.EndpointSlic
 		f.placeholder(&changes)
 	}
 	changes.Recycle(f.owns)
-	return changes, notes
+	t.Slices, t.Ideal, t.changed = max(kept, 1), max(t.Ideal, 1), changes.Count() // one without endpoints counts
+	return changes, notes, t
 }
 
 // groups sorts the members by their ports. A group without endpoints is none.

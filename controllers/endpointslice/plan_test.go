@@ -100,7 +100,7 @@ func (s *server) take(changes endpointslices.Changes) {
 
 // run plans and carries the plan out. It returns the plan.
 func (s *server) run(service *corev1.Service, pods ...*corev1.Pod) endpointslices.Changes {
-	changes, _ := plan(service, membersOf(service, pods...), s.slices, 100, nil)
+	changes, _, _ := plan(service, membersOf(service, pods...), s.slices, 100, nil)
 	s.take(changes)
 	return changes
 }
@@ -262,10 +262,10 @@ func TestPackingOverRandomLives(t *testing.T) {
 				list = append(list, pods[n])
 			}
 			before := slices.Clone(s.slices)
-			changes, _ := plan(service, membersOf(service, list...), s.slices, most, nil)
+			changes, _, _ := plan(service, membersOf(service, list...), s.slices, most, nil)
 			s.take(changes)
 			s.holds(t, list, most)
-			if again, _ := plan(service, membersOf(service, list...), s.slices, most, nil); again.Count() != 0 {
+			if again, _, _ := plan(service, membersOf(service, list...), s.slices, most, nil); again.Count() != 0 {
 				t.Fatalf("a second run has %d writes", again.Count())
 			}
 			if must := mustWrite(before, list, most); changes.Count() > must {
@@ -509,7 +509,7 @@ func TestCachedSlicesAreNotChanged(t *testing.T) {
 	pods := podsUpTo(150)
 	unready(pods[3])
 	cached := slices.Clone(s.slices)
-	changes, _ := plan(service, membersOf(service, pods...), s.slices, 100, nil)
+	changes, _, _ := plan(service, membersOf(service, pods...), s.slices, 100, nil)
 	stamp(&changes, time.Now())
 	if !reflect.DeepEqual(cached[0], before) {
 		t.Error("the slice is another one than before")

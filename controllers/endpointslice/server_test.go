@@ -460,9 +460,12 @@ func TestServerASliceThatTheCacheHasNotSeenYetIsWaitedFor(t *testing.T) {
 		})
 	})
 	var c *controller.Controller
-	managertest.Run(t, config, func(mgr *manager.Manager) (_ manager.Runnable, err error) {
-		c, err = New(mgr, Defaults())
-		return c, err
+	managertest.Run(t, config, func(mgr *manager.Manager) (manager.Runnable, error) {
+		made, err := New(mgr, Defaults())
+		if err == nil {
+			c = made.(interface{ Loops() []controller.Loop }).Loops()[0].(*controller.Controller)
+		}
+		return made, err
 	})
 	// The Pod is known before the Service is: a slice without it would be waited for too.
 	s.Pod("web", 0)

@@ -72,7 +72,7 @@ func Rights() []rbacv1.PolicyRule {
 }
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, o Options) (*controller.Controller, error) {
+func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
@@ -85,15 +85,16 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		slices:    cache.Informer[*discoveryv1.EndpointSlice](h).With(client.MetadataAnswer()),
 		events:    h.Recorder(source),
 		most:      o.MaxEndpointsPerSubset,
+		metrics:   newMetrics(),
 	}
 	r.owned = endpointslices.NewOwned(r.slices, Manager)
-	return controller.New(Name, r.reconcile,
+	return r.metrics.Of(controller.New(Name, r.reconcile,
 		controller.Delayed(o.BatchPeriod, controller.For(r.endpoints)),
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.services, controller.SameKey, selectorCameOrWent)),
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.slices, r.owned.Wakes)),
 		controller.Workers(o.Workers),
 		controller.RateLimit(workqueue.Backoff[object.Key](retryBase, retryMax)),
-	), nil
+	)), nil
 }
 
 // selectorCameOrWent chooses Services that begin or cease to be ones without selector.
@@ -115,10 +116,12 @@ type reconciler struct {
 	events    *events.Recorder
 	most      int // endpoints a subset
 	owned     *endpointslices.Owned
+	metrics   *mirrorMetrics
 }
 
 // reconcile makes the slices of Endpoints show what these do.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	defer r.metrics.took(time.Now())
 	existing, err := r.owned.Of(req.Key)
 	if err != nil {
 		return controller.Result{}, err
@@ -127,13 +130,15 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil {
 		return controller.Result{}, err
 	}
-	changes := endpointslices.Changes{Delete: existing}
-	if endpoints != nil {
-		var skipped skipped
-		changes, skipped = plan(endpoints, existing, r.most)
-		r.tell(endpoints, skipped)
+	if endpoints == nil {
+		r.metrics.Forget(req.Key)
+		changes := endpointslices.Changes{Delete: existing}
+		return controller.Result{}, changes.Write(ctx, r.slices.Server(), r.metrics.Metrics)
 	}
-	return controller.Result{}, changes.Write(ctx, r.slices.Server())
+	changes, skipped, tally := plan(endpoints, existing, r.most)
+	r.metrics.planned(req.Key, tally, skipped)
+	r.tell(endpoints, skipped)
+	return controller.Result{}, changes.Write(ctx, r.slices.Server(), r.metrics.Metrics)
 }
 
 // mirrored returns the Endpoints of that name, or nil if there are none or they are not

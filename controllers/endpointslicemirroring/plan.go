@@ -40,9 +40,14 @@ type mirror struct {
 // plan has the writes after which slices show Endpoints: for each set of ports and each
 // type of addresses one slice, with at most most endpoints. existing are the slices that
 // there are, in an order that does not change; they are not changed either.
-func plan(endpoints *corev1.Endpoints, existing []*discoveryv1.EndpointSlice, most int) (endpointslices.Changes, skipped) {
+func plan(endpoints *corev1.Endpoints, existing []*discoveryv1.EndpointSlice, most int) (endpointslices.Changes, skipped, endpointslices.Tally) {
 	mirrors, skipped := mirrorsOf(endpoints, most)
 	var changes endpointslices.Changes
+	tally := endpointslices.Tally{Slices: len(mirrors)}
+	for _, m := range mirrors {
+		tally.Endpoints += len(m.endpoints)
+		tally.Ideal += endpointslices.Ideal(len(m.endpoints), most)
+	}
 	labels, annotations := labelsOf(endpoints), annotationsOf(endpoints)
 	for _, old := range existing {
 		k := kind{old.AddressType, endpointslices.PortsKey(old.Ports)}
@@ -50,8 +55,10 @@ func plan(endpoints *corev1.Endpoints, existing []*discoveryv1.EndpointSlice, mo
 		delete(mirrors, k)
 		if !wanted {
 			changes.Delete = append(changes.Delete, old)
+			tally.Removed += len(old.Endpoints)
 			continue
 		}
+		compare(&tally, old, m)
 		if !shows(old, m, endpoints) || !maps.Equal(old.Labels, labels) || !maps.Equal(old.Annotations, annotations) {
 			slice := newSlice(endpoints, k, m)
 			slice.GenerateName, slice.Name = "", old.Name
@@ -61,12 +68,32 @@ func plan(endpoints *corev1.Endpoints, existing []*discoveryv1.EndpointSlice, mo
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(mirrors), compareKinds) {
 		changes.Create = append(changes.Create, newSlice(endpoints, k, mirrors[k]))
+		tally.Added += len(mirrors[k].endpoints)
 	}
 	changes.Recycle(func(*discoveryv1.EndpointSlice) bool { return true })
 	if endpoints.DeletionTimestamp != nil {
 		changes.Create = nil // the garbage collector deletes slices at this moment
 	}
-	return changes, skipped
+	return changes, skipped, tally
+}
+
+// compare counts the endpoints that come into a slice, change in it, and go from it.
+func compare(tally *endpointslices.Tally, old *discoveryv1.EndpointSlice, m mirror) {
+	stay := map[endpointslices.Identity]bool{}
+	for i := range old.Endpoints {
+		id := endpointslices.IdentityOf(&old.Endpoints[i])
+		e, wanted := m.endpoints[id]
+		switch {
+		case !wanted || stay[id]:
+			tally.Removed++
+		case !endpointslices.Same(&old.Endpoints[i], &e):
+			tally.Updated++
+		}
+		if wanted {
+			stay[id] = true
+		}
+	}
+	tally.Added += len(m.endpoints) - len(stay)
 }
 
 // mirrorsOf returns the slices that mirror Endpoints, and what of these is left out.

@@ -85,7 +85,7 @@ func TestSubsetsBecomeSlices(t *testing.T) {
 			[]string{"IPv4 1: (10.0.0.1) 10.0.0.3 10.0.0.4"}, skipped{tooMany: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			changes, skipped := plan(endpointsOf(c.subsets...), nil, 3)
+			changes, skipped, _ := plan(endpointsOf(c.subsets...), nil, 3)
 			if have := texts(changes.Create); !slices.Equal(have, c.want) || skipped != c.skipped {
 				t.Errorf("have %q, skipped %v; want %q, %v", have, skipped, c.want, c.skipped)
 			}
@@ -94,7 +94,7 @@ func TestSubsetsBecomeSlices(t *testing.T) {
 }
 
 func TestASliceHasLabelsAnnotationsAndOwnerOfItsEndpoints(t *testing.T) {
-	changes, _ := plan(endpointsOf(corev1.EndpointSubset{Addresses: at("10.0.0.1"), Ports: port(1)}), nil, 1000)
+	changes, _, _ := plan(endpointsOf(corev1.EndpointSubset{Addresses: at("10.0.0.1"), Ports: port(1)}), nil, 1000)
 	slice := changes.Create[0]
 	if want := map[string]string{"team": "a", discoveryv1.LabelServiceName: "db", discoveryv1.LabelManagedBy: Manager}; !maps.Equal(slice.Labels, want) {
 		t.Errorf("labels %v", slice.Labels)
@@ -147,11 +147,11 @@ func TestChangesOfEndpointsAreFewWrites(t *testing.T) {
 		}, 0, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			first, _ := plan(endpointsOf(*one.DeepCopy(), *two.DeepCopy()), nil, 1000)
+			first, _, _ := plan(endpointsOf(*one.DeepCopy(), *two.DeepCopy()), nil, 1000)
 			existing := stored(first.Create)
 			e := endpointsOf(*one.DeepCopy(), *two.DeepCopy())
 			c.change(e)
-			changes, _ := plan(e, existing, 1000)
+			changes, _, _ := plan(e, existing, 1000)
 			if len(changes.Create) != c.creates || len(changes.Update) != c.updates || len(changes.Delete) != c.deletes {
 				t.Errorf("%d creates, %d updates, %d deletes", len(changes.Create), len(changes.Update), len(changes.Delete))
 			}
@@ -166,10 +166,10 @@ func TestChangesOfEndpointsAreFewWrites(t *testing.T) {
 
 func TestASecondSliceOfTheSameIsDeleted(t *testing.T) {
 	e := endpointsOf(corev1.EndpointSubset{Addresses: at("10.0.0.1"), Ports: port(1)})
-	first, _ := plan(e, nil, 1000)
-	second, _ := plan(e, nil, 1000)
+	first, _, _ := plan(e, nil, 1000)
+	second, _, _ := plan(e, nil, 1000)
 	existing := stored(append(first.Create, second.Create...))
-	changes, _ := plan(e, existing, 1000)
+	changes, _, _ := plan(e, existing, 1000)
 	if changes.Count() != 1 || changes.Delete[0].Name != "db-1" {
 		t.Errorf("have %v", changes)
 	}
@@ -177,10 +177,10 @@ func TestASecondSliceOfTheSameIsDeleted(t *testing.T) {
 
 func TestASliceWithOneEndpointTwiceIsWritten(t *testing.T) {
 	e := endpointsOf(corev1.EndpointSubset{Addresses: at("10.0.0.1", "10.0.0.2"), Ports: port(1)})
-	first, _ := plan(e, nil, 1000)
+	first, _, _ := plan(e, nil, 1000)
 	existing := stored(first.Create)
 	existing[0].Endpoints[1] = existing[0].Endpoints[0]
-	changes, _ := plan(e, existing, 1000)
+	changes, _, _ := plan(e, existing, 1000)
 	if len(changes.Update) != 1 || text(changes.Update[0]) != "IPv4 1: 10.0.0.1 10.0.0.2" {
 		t.Errorf("have %q", texts(changes.Update))
 	}

@@ -20,7 +20,8 @@ import (
 
 // upstreamMetrics has a line for each metric of the controllers of kube-controller-manager 1.37: its
 // name, its labels, its stability, the buckets of a histogram, and "missing" if no controller here has it.
-// Source: the packages below k8s.io/kubernetes/pkg/controller that declare metrics.
+// Source: the packages below k8s.io/kubernetes/pkg/controller that declare metrics, and
+// k8s.io/endpointslice/metrics.
 //
 //go:embed testdata/kube-controller-manager-metrics.txt
 var upstreamMetrics string

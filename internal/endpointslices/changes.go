@@ -59,8 +59,9 @@ func (c *Changes) Recycle(usable func(*discoveryv1.EndpointSlice) bool) {
 // error: what follows would be done on a state that is not what it seemed.
 //
 // What cannot be created because the namespace goes or is gone is left out. That a slice has
-// changed or gone since the informer showed it is a conflict (apierrors.IsConflict).
-func (c *Changes) Write(ctx context.Context, to client.Typed[*discoveryv1.EndpointSlice]) error {
+// changed or gone since the informer showed it is a conflict (apierrors.IsConflict). The metrics count
+// each write that succeeded.
+func (c *Changes) Write(ctx context.Context, to client.Typed[*discoveryv1.EndpointSlice], metrics *Metrics) error {
 	for _, slice := range c.Create {
 		_, err := to.Create(ctx, slice)
 		if client.NamespaceGone(err) {
@@ -69,6 +70,7 @@ func (c *Changes) Write(ctx context.Context, to client.Typed[*discoveryv1.Endpoi
 		if err != nil {
 			return fmt.Errorf("creating an EndpointSlice: %w", err)
 		}
+		metrics.wrote(operationCreate)
 	}
 	for _, slice := range c.Update {
 		_, err := to.Update(ctx, slice)
@@ -81,11 +83,15 @@ func (c *Changes) Write(ctx context.Context, to client.Typed[*discoveryv1.Endpoi
 		if err != nil {
 			return fmt.Errorf("updating EndpointSlice %s: %w", object.KeyOf(slice), err)
 		}
+		metrics.wrote(operationUpdate)
 	}
 	for _, slice := range c.Delete {
 		err := to.Delete(ctx, object.KeyOf(slice), client.IfUID(slice.UID))
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting EndpointSlice %s: %w", object.KeyOf(slice), err)
+		}
+		if err == nil {
+			metrics.wrote(operationDelete)
 		}
 	}
 	return nil

@@ -16,4 +16,6 @@
 // [Changes] is a list of slices to create, to update and to delete. [Changes.Recycle]
 // makes one write of two by giving a slice that would be deleted the content of one
 // that would be created.
+//
+// [Metrics] are the metrics of such a controller, from the [Tally] of each plan.
 package endpointslices
