@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/setpoint-io/setpoint/internal/terminal"
 )
 
 // options are what the flags say.
@@ -52,13 +54,13 @@ func pictures(ctx context.Context) error {
 		return err
 	}
 	if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
-		return errors.Join(err, up.end())
+		return errors.Join(err, up.End())
 	}
-	return errors.Join(drawAll(ctx, o, up), up.end())
+	return errors.Join(drawAll(ctx, o, up), up.End())
 }
 
 // drawAll draws each picture in the cluster of a "setpoint up" that runs.
-func drawAll(ctx context.Context, o options, up *terminal) error {
+func drawAll(ctx context.Context, o options, up *terminal.Program) error {
 	first, err := minute(ctx, o, up)
 	if err != nil {
 		return err

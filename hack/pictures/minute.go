@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/setpoint-io/setpoint/internal/terminal"
 )
 
 // The picture of the first minute has three terminals: setpoint up, kubectl beside it, and
@@ -62,16 +64,16 @@ const (
 
 // minute plays the first minute in the cluster of a "setpoint up" that runs already, and
 // returns the picture.
-func minute(ctx context.Context, o options, up *terminal) (p picture, err error) {
+func minute(ctx context.Context, o options, up *terminal.Program) (p picture, err error) {
 	w, err := startWatch(ctx, o.setpoint, minuteColumns, minuteWatch)
 	if err != nil {
 		return picture{}, err
 	}
-	defer func() { err = errors.Join(err, w.end()) }()
+	defer func() { err = errors.Join(err, w.End()) }()
 
 	m := &film{names: map[string]string{}}
 	above := pane{columns: upColumns}
-	m.play(&above, commandLine("setpoint", "up"), up.sofar(), upLine)
+	m.play(&above, commandLine("setpoint", "up"), up.Shown(), upLine)
 	beside := pane{left: upColumns + gap, columns: kubectlColumns}
 	below := pane{columns: minuteColumns}
 	m.now += thinking
@@ -94,7 +96,7 @@ func minute(ctx context.Context, o options, up *terminal) (p picture, err error)
 		}
 		m.now += thinking
 		m.play(&beside, commandLine("kubectl", act.args...), out, 0)
-		all := w.sofar()
+		all := w.Shown()
 		m.add(&below, even(all[read:], o.clock.Add(time.Duration(i)*pace)), watched)
 		read = len(all)
 	}

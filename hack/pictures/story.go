@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/setpoint-io/setpoint/internal/terminal"
 )
 
 const namespace = "shop"
@@ -86,11 +88,11 @@ func record(ctx context.Context, o options) (shown []string, err error) {
 			return nil, err
 		}
 	}
-	watches := make([]*terminal, len(scenes))
+	watches := make([]*terminal.Program, len(scenes))
 	defer func() {
 		for _, w := range watches {
 			if w != nil {
-				err = errors.Join(err, w.end())
+				err = errors.Join(err, w.End())
 			}
 		}
 	}()
@@ -114,7 +116,7 @@ func record(ctx context.Context, o options) (shown []string, err error) {
 			return nil, err
 		}
 		for j, w := range watches {
-			all := w.sofar()
+			all := w.Shown()
 			shown[j] += even(all[read[j]:], o.clock.Add(time.Duration(i)*pace))
 			read[j] = len(all)
 		}

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package terminal
 
 import (
 	"fmt"
@@ -12,9 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pseudoTerminal returns both sides of a new terminal: what a person has before him, and
-// what a program writes to.
-func pseudoTerminal(columns, rows int) (person, program *os.File, err error) {
+// pair returns both sides of a new terminal: that of a person, and that of a program.
+func pair(columns, rows int) (person, program *os.File, err error) {
 	person, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening a pseudo-terminal: %w", err)
