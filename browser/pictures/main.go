@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/setpoint-io/setpoint/browser/internal/chromium"
+	"github.com/setpoint-io/setpoint/browser/internal/programs"
 )
 
 // options are the values of the flags.
@@ -38,11 +39,11 @@ func takeAll(ctx context.Context, o options) (err error) {
 	if err := play(ctx, o.kubectl); err != nil {
 		return err
 	}
-	pages, err := startPages(ctx, o.setpoint)
+	pages, err := programs.UI(ctx, o.setpoint, "")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, pages.stop()) }()
+	defer func() { err = errors.Join(err, pages.End()) }()
 	browser, err := chromium.Start(ctx)
 	if err != nil {
 		return err
@@ -52,11 +53,11 @@ func takeAll(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := tab.Visit(pages.login); err != nil {
+	if err := tab.Visit(pages.Login); err != nil {
 		return err
 	}
 	for _, s := range shots {
-		if err := s.take(tab, pages.root, o.out); err != nil {
+		if err := s.take(tab, pages.Root, o.out); err != nil {
 			return fmt.Errorf("%s: %w", s.file, err)
 		}
 	}

@@ -4,15 +4,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/url"
-	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -57,56 +51,4 @@ func play(ctx context.Context, kubectl string) error {
 		}
 	}
 	return nil
-}
-
-// pages is a "setpoint ui" that runs.
-type pages struct {
-	cmd   *exec.Cmd
-	wait  func() error // for its end
-	login string       // the address that gives a browser its cookie
-	root  string       // the address of the pages, without a slash at the end
-}
-
-// loginAddress is the address that "setpoint ui" prints.
-var loginAddress = regexp.MustCompile(`http://\S+/login/\S+`)
-
-// startPages starts "setpoint ui" and waits for its address.
-func startPages(ctx context.Context, setpoint string) (*pages, error) {
-	p := &pages{cmd: exec.CommandContext(ctx, setpoint, "ui", "--no-open")}
-	out, in := io.Pipe()
-	p.cmd.Stdout, p.cmd.Stderr = in, in
-	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) }
-	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting setpoint ui: %w", err)
-	}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- p.cmd.Wait()
-		_ = in.Close() // a writer of a pipe has no error
-	}()
-	p.wait = func() error { return <-ended }
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if p.login = loginAddress.FindString(lines.Text()); p.login != "" {
-			break
-		}
-	}
-	go func() { _, _ = io.Copy(io.Discard, out) }() // until the program ends
-	if p.login == "" {
-		return nil, errors.Join(errors.New("setpoint ui ended without printing its address"), p.wait())
-	}
-	address, err := url.Parse(p.login)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("reading the address of setpoint ui: %w", err), p.stop())
-	}
-	p.root = address.Scheme + "://" + address.Host
-	return p, nil
-}
-
-// stop ends the program and waits for its end.
-func (p *pages) stop() error {
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-		return err
-	}
-	return p.wait()
 }

@@ -22,8 +22,17 @@ var shared struct {
 	err     error
 }
 
+// endings end what the tests share. Each is called once, after the tests.
+var endings []func() error
+
 func TestMain(m *testing.M) {
 	code := m.Run()
+	for _, end := range endings {
+		if err := end(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
 	if shared.browser != nil {
 		shared.browser.Close()
 	}
