@@ -45,13 +45,16 @@ func TestScripts(t *testing.T) {
 	runScripts(t, "testdata/plain")
 }
 
-// TestClusterScripts runs those that start one.
+// TestClusterScripts runs those that need one. Most borrow it, see [clusters.borrow]. A script that tests "setpoint up" itself,
+// stops or kills a part of the cluster, or compares what is in the whole cluster starts its own.
 func TestClusterScripts(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts control planes, which -short leaves out")
 	}
-	runScripts(t, "testdata/cluster")
+	p := scripts(t, "testdata/cluster")
+	p.Cmds["borrow"] = lendClusters(t).borrow
+	scripttest.Run(t, atATime, p)
 }
 
 // goSettings are what go commands in scripts have of the machine's: their caches are outside of
