@@ -4,7 +4,6 @@
 package wire
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -33,16 +32,12 @@ type Event struct {
 type WatchReader struct {
 	encoding Encoding
 	limit    int
-	in       *bufio.Reader // protobuf
-	buffer   []byte
+	in       *window // protobuf
+	buffer   []byte  // of events that are larger than a window
 	json     *jsonReader
 
 	apiVersion, kind string // of the last event
 }
-
-// small is the buffer of a watch that is idle, as most are, in bytes. It grows with
-// the events.
-const small = 4 << 10
 
 // NewWatchReader reads events from body. limit is the largest event in bytes; 0
 // means [DefaultLimit].
@@ -52,9 +47,9 @@ func NewWatchReader(body io.Reader, e Encoding, limit int) *WatchReader {
 	}
 	w := &WatchReader{encoding: e, limit: limit}
 	if e == Protobuf {
-		w.in = bufio.NewReaderSize(body, small)
+		w.in = newWindow(body)
 	} else {
-		w.json = newJSONReader(body, limit, small)
+		w.json = newJSONReader(body, limit, smallWindow)
 	}
 	return w
 }
@@ -72,22 +67,9 @@ func (w *WatchReader) Next() (Event, error) {
 // metav1.WatchEvent: 1 type, 2 object (runtime.RawExtension: 1 raw).
 // Source of the framing: k8s.io/apimachinery/pkg/util/framer.
 func (w *WatchReader) nextProtobuf() (Event, error) {
-	header, err := w.in.Peek(4)
-	if len(header) == 0 && errors.Is(err, io.EOF) {
-		return Event{}, io.EOF
-	}
+	frame, err := w.frame()
 	if err != nil {
-		return Event{}, fmt.Errorf("reading watch event: %w", unexpected(err))
-	}
-	size := binary.BigEndian.Uint32(header)
-	_, _ = w.in.Discard(len(header)) // of what is there, which cannot fail
-	if uint64(size) > uint64(w.limit) {
-		return Event{}, fmt.Errorf("reading watch event: %w: %d bytes, limit %d", ErrTooLarge, size, w.limit)
-	}
-	frame, err := readFull(w.in, w.buffer, int(size))
-	w.buffer = frame
-	if err != nil {
-		return Event{}, fmt.Errorf("reading watch event: %w", unexpected(err))
+		return Event{}, err
 	}
 	var event Event
 	m := message{data: frame}
@@ -114,6 +96,41 @@ func (w *WatchReader) nextProtobuf() (Event, error) {
 	}
 	return event, nil
 }
+
+// frame reads the length of an event and the event.
+func (w *WatchReader) frame() ([]byte, error) {
+	err := w.in.need(frameHeader)
+	if err != nil && len(w.in.bytes()) == 0 && errors.Is(err, io.EOF) {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading watch event: %w", unexpected(err))
+	}
+	size := binary.BigEndian.Uint32(w.in.bytes())
+	w.in.from += frameHeader
+	if uint64(size) > uint64(w.limit) {
+		return nil, fmt.Errorf("reading watch event: %w: %d bytes, limit %d", ErrTooLarge, size, w.limit)
+	}
+	if size == 0 {
+		return nil, nil
+	}
+	if size > largeWindow {
+		w.buffer, err = readFull(w.in, w.buffer, int(size))
+		if err != nil {
+			return nil, fmt.Errorf("reading watch event: %w", unexpected(err))
+		}
+		return w.buffer, nil
+	}
+	if err := w.in.need(int(size)); err != nil {
+		return nil, fmt.Errorf("reading watch event: %w", unexpected(err))
+	}
+	frame := w.in.bytes()[:size]
+	w.in.from += int(size)
+	return frame, nil
+}
+
+// frameHeader is how many bytes the length of an event takes.
+const frameHeader = 4
 
 // nextJSON reads a frame: {"type": ..., "object": ...}.
 func (w *WatchReader) nextJSON() (Event, error) {
