@@ -115,6 +115,11 @@ func (c *content) release(e *entry) {
 func (c *content) stop() {
 	c.stopped.Store(true)
 	c.recent.stop()
+	if c.store != nil {
+		if x := c.store.current.Load().labels; x != nil { // that of an informer that was retired is nil
+			x.stop()
+		}
+	}
 	if c.budget != nil {
 		c.budget.forget(c)
 	}

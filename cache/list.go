@@ -37,10 +37,8 @@ func ObjectsOf[T object.Object](items []Item[T]) ([]T, error) {
 func (s Snapshot[T]) List(namespace string, selector labels.Selector) ([]T, error) {
 	var l list[T]
 	if selector != nil && !selector.Empty() {
-		s.state.within(namespace, func(e *entry) bool {
-			if selector.Matches(e.family.labels) {
-				l.add(Item[T]{e})
-			}
+		s.state.selected(namespace, selector, func(e *entry) bool {
+			l.add(Item[T]{e})
 			return true
 		})
 		return l.decode()

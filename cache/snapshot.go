@@ -86,12 +86,18 @@ func (s Snapshot[T]) Orphans(namespace string) iter.Seq2[object.Key, Item[T]] {
 }
 
 // Select returns the objects of a namespace, or of all if it is empty, that a label
-// selector matches; nil matches all. It compares each object of the namespace.
+// selector matches; nil matches all. It compares each object of the namespace. Where selectors with
+// the value of a label are used again and again on many objects, it finds the objects by an index of
+// that label, which it makes and drops itself. The order of the objects may change with that.
 func (s Snapshot[T]) Select(namespace string, selector labels.Selector) iter.Seq2[object.Key, Item[T]] {
-	if namespace == "" {
-		return Matching(s.All(), selector)
+	return func(yield func(object.Key, Item[T]) bool) {
+		each := func(e *entry) bool { return yield(e.key(), Item[T]{e}) }
+		if selector == nil || selector.Empty() {
+			s.state.within(namespace, each)
+			return
+		}
+		s.state.selected(namespace, selector, each)
 	}
-	return Matching(s.Namespace(namespace), selector)
 }
 
 // Matching leaves out the objects that a label selector does not match; nil matches all.
@@ -101,7 +107,7 @@ func Matching[T object.Object](items iter.Seq2[object.Key, Item[T]], selector la
 	}
 	return func(yield func(object.Key, Item[T]) bool) {
 		for key, item := range items {
-			if selector.Matches(item.entry.family.labels) && !yield(key, item) {
+			if item.entry.selectedBy(selector) && !yield(key, item) {
 				return
 			}
 		}

@@ -24,6 +24,7 @@ type state struct {
 	spaces   groups      // by namespace: where the objects are
 	indexes  []groups    // by value
 	numbers  map[any]int // of the indexes that users add, by their identity
+	labels   *labelIndexes
 }
 
 // group is the objects of one namespace, or of one value in an index.
@@ -180,7 +181,7 @@ type store struct {
 
 func newStore(report func(error)) *store {
 	s := &store{report: report, funcs: []indexFunc{nil}}
-	s.current.Store(&state{indexes: make([]groups, 1)})
+	s.current.Store(&state{indexes: make([]groups, 1), labels: new(labelIndexes)})
 	return s
 }
 

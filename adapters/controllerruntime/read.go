@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
@@ -130,12 +131,12 @@ func (v *view) list(o *crclient.ListOptions) ([]runtime.Object, error) {
 	}
 	objects := []runtime.Object{}
 	for _, p := range parts {
-		items, err := v.items(p, namespace, o.FieldSelector)
+		items, err := v.items(p, namespace, o.LabelSelector, o.FieldSelector)
 		if err != nil {
 			return nil, err
 		}
 		var chosen []cache.Item[object.Object]
-		for _, item := range cache.Matching(items, o.LabelSelector) {
+		for _, item := range items {
 			if o.Limit > 0 && int64(len(objects)+len(chosen)) == o.Limit {
 				break
 			}
@@ -181,10 +182,10 @@ func (v *view) areStored(items []cache.Item[object.Object]) bool {
 	return !slices.ContainsFunc(items, func(item cache.Item[object.Object]) bool { return !item.MetadataOnly() })
 }
 
-// items returns the items of a part, by namespace and fields.
-func (v *view) items(p *part, namespace string, selector fields.Selector) (iter.Seq2[object.Key, cache.Item[object.Object]], error) {
+// items returns the items of a part, by namespace, labels and fields.
+func (v *view) items(p *part, namespace string, labelled labels.Selector, selector fields.Selector) (iter.Seq2[object.Key, cache.Item[object.Object]], error) {
 	if selector == nil {
-		return p.informer.Snapshot().Select(namespace, nil), nil
+		return p.informer.Snapshot().Select(namespace, labelled), nil
 	}
 	requirements := selector.Requirements()
 	if len(requirements) == 0 || slices.ContainsFunc(requirements, func(r fields.Requirement) bool { return r.Operator == selection.NotEquals }) {
@@ -208,7 +209,7 @@ func (v *view) items(p *part, namespace string, selector fields.Selector) (iter.
 			found = both(found, members)
 		}
 	}
-	return found, nil
+	return cache.Matching(found, labelled), nil
 }
 
 // both returns the items that are in two sequences of one snapshot.
