@@ -33,6 +33,8 @@ type informer interface {
 	// that match, and return how many there are.
 	listNamespace(namespace string) (int, error)
 	listSelected(selector labels.Selector) (int, error)
+	// countSelected reads the metadata of the objects that match, and returns how many there are.
+	countSelected(selector labels.Selector) (int, error)
 	// walk goes through everything without decoding it and returns how much it is.
 	walk() int
 }
@@ -44,7 +46,7 @@ func newInformer(s *sideSpec, from *server, h *handler) (informer, error) {
 		return nil, err
 	}
 	if s.Side == setpointSide {
-		return newSetpointInformer(k, from, h)
+		return newSetpointInformer(k, from, h, s.Budget)
 	}
 	return newClientGoInformer(k, from, h, s.Side == transformSide)
 }

@@ -156,6 +156,16 @@ func (i *clientGoInformer[T]) listSelected(selector labels.Selector) (int, error
 	return len(all), err
 }
 
+func (i *clientGoInformer[T]) countSelected(selector labels.Selector) (n int, err error) {
+	all, err := i.lister.List(selector)
+	for _, o := range all {
+		if o.GetResourceVersion() != "" {
+			n++
+		}
+	}
+	return n, err
+}
+
 func (i *clientGoInformer[T]) walk() int { return len(i.shared.GetIndexer().List()) }
 
 // decodeAll reads the first n objects of a tape as client-go would have them.

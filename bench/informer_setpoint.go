@@ -26,25 +26,29 @@ type setpointInformer[T object.Object] struct {
 	ended   chan struct{}
 }
 
-func newSetpointInformer(k *kind, from *server, h *handler) (informer, error) {
+func newSetpointInformer(k *kind, from *server, h *handler, budget int64) (informer, error) {
 	switch k {
 	case podKind:
-		return makeSetpointInformer[*corev1.Pod](k, from, h)
+		return makeSetpointInformer[*corev1.Pod](k, from, h, budget)
 	case nodeKind:
-		return makeSetpointInformer[*corev1.Node](k, from, h)
+		return makeSetpointInformer[*corev1.Node](k, from, h, budget)
 	case configMapKind, randomKind:
-		return makeSetpointInformer[*corev1.ConfigMap](k, from, h)
+		return makeSetpointInformer[*corev1.ConfigMap](k, from, h, budget)
 	default:
-		return makeSetpointInformer[*unstructured.Unstructured](k, from, h)
+		return makeSetpointInformer[*unstructured.Unstructured](k, from, h, budget)
 	}
 }
 
-func makeSetpointInformer[T object.Object](k *kind, from *server, h *handler) (informer, error) {
+func makeSetpointInformer[T object.Object](k *kind, from *server, h *handler, budget int64) (informer, error) {
 	c, err := client.New(from.config)
 	if err != nil {
 		return nil, err
 	}
-	i := &setpointInformer[T]{factory: cache.NewFactory(c, slog.New(slog.DiscardHandler)), cancel: func() {}, ended: make(chan struct{})}
+	var options []cache.FactoryOption
+	if budget > 0 {
+		options = append(options, cache.DecodedBudget(budget))
+	}
+	i := &setpointInformer[T]{factory: cache.NewFactory(c, slog.New(slog.DiscardHandler), options...), cancel: func() {}, ended: make(chan struct{})}
 	i.shared = cache.Informer[T](i.factory, cache.OfKind(k.groupVersionKind()))
 	// The handler is notified of every change, as with client-go: merged events could not be
 	// compared.
@@ -99,13 +103,22 @@ func (i *setpointInformer[T]) keys() []object.Key {
 func (i *setpointInformer[T]) get(key object.Key) (object.Object, error) { return i.shared.Get(key) }
 
 func (i *setpointInformer[T]) listNamespace(namespace string) (int, error) {
-	all, err := cache.Objects(i.shared.Snapshot().Namespace(namespace))
+	all, err := i.shared.Snapshot().List(namespace, nil)
 	return len(all), err
 }
 
 func (i *setpointInformer[T]) listSelected(selector labels.Selector) (int, error) {
-	all, err := cache.Objects(cache.Matching(i.shared.All(), selector))
+	all, err := i.shared.List(selector)
 	return len(all), err
+}
+
+func (i *setpointInformer[T]) countSelected(selector labels.Selector) (n int, err error) {
+	for _, item := range i.shared.Snapshot().Select("", selector) {
+		if item.Version() != "" {
+			n++
+		}
+	}
+	return n, nil
 }
 
 func (i *setpointInformer[T]) walk() int {

@@ -31,6 +31,8 @@ func runReaders(ctx context.Context, args []string, out io.Writer) (err error) {
 	objects := flags.Int("objects", 160_000, "Pods in the cache")
 	turns := flags.Int("turns", 1, "turns of each side")
 	span := flags.Duration("span", 2*time.Second, "how long each rate is measured")
+	only := flags.String("only", "", "measure only \"writes\", beside readers, or only \"lists\"")
+	budget := flags.Int64("budget", 512, "MiB of decoded objects that Setpoint may keep while lists are measured")
 	peer := flags.Bool("peer", true, "measure client-go too, which needs some 30 KB a Pod while it is filled")
 	verbose := flags.Bool("v", false, "print the figures of every turn")
 	if err := flags.Parse(args); err != nil {
@@ -39,6 +41,9 @@ func runReaders(ctx context.Context, args []string, out io.Writer) (err error) {
 	if *objects < 1 || *turns < 1 || *span <= 0 {
 		return fmt.Errorf("measuring readers: --objects %d, --turns %d, --span %s: all must be positive", *objects, *turns, *span)
 	}
+	if *only != "" && *only != "writes" && *only != "lists" || *budget < 0 {
+		return fmt.Errorf("measuring readers: --only %q is neither writes nor lists, or --budget %d is negative", *only, *budget)
+	}
 	dir, err := os.MkdirTemp("", "setpoint-bench-")
 	if err != nil {
 		return err
@@ -46,18 +51,44 @@ func runReaders(ctx context.Context, args []string, out io.Writer) (err error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	printMachine(out)
 	fmt.Fprintf(out, "# %d Pods, %d turns, medians, rates over %s\n", *objects, *turns, *span)
-	path, err := record(podKind, *objects, dir)
+	if *only != "lists" {
+		if err := measureWrites(ctx, *objects, *turns, *span, *peer, *verbose, dir, out); err != nil {
+			return err
+		}
+	}
+	if *only == "writes" {
+		return nil
+	}
+	kinds, err := listsOf(*objects, dir)
 	if err != nil {
 		return err
 	}
 	sides := []string{setpointSide}
 	if *peer {
+		sides = append(sides, clientGoSide)
+	}
+	for _, l := range kinds {
+		if err := l.run(ctx, sides, *turns, *budget<<20, out, *verbose); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureWrites measures how fast a store is written beside readers.
+func measureWrites(ctx context.Context, objects, turns int, span time.Duration, peer, verbose bool, dir string, out io.Writer) error {
+	path, err := record(podKind, objects, dir)
+	if err != nil {
+		return err
+	}
+	sides := []string{setpointSide}
+	if peer {
 		sides = append(sides, clientGoSide, indexerSide)
 	}
 	results := map[string][]readings{}
-	for range *turns {
+	for range turns {
 		for _, side := range sides {
-			found, err := (&sideSpec{Case: "readers", Side: side, Kind: podKind.name, Tape: path, Objects: *objects, Span: *span}).run(ctx)
+			found, err := (&sideSpec{Case: "readers", Side: side, Kind: podKind.name, Tape: path, Objects: objects, Span: span}).run(ctx)
 			if err != nil {
 				return err
 			}
@@ -65,7 +96,7 @@ func runReaders(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 		slices.Reverse(sides) // none is always first
 	}
-	printReaders(out, results, *verbose)
+	printReaders(out, results, verbose)
 	return nil
 }
 

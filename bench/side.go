@@ -40,6 +40,7 @@ type sideSpec struct {
 	Objects int           // that the tape is played with
 	Events  int           // changes to measure with
 	Span    time.Duration // how long a rate is measured
+	Budget  int64         // bytes of decoded objects that Setpoint may keep; 0: as it comes
 
 	// Of loops alone.
 	Kubeconfig string // of a real server, instead of Server
@@ -73,7 +74,7 @@ func runSide(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("measuring a side: %w", err)
 	}
 	measure := map[string]func(context.Context, *sideSpec) (readings, error){
-		"cache": measureCache, "readers": measureReaders, "relist": measureRelist,
+		"cache": measureCache, "readers": measureReaders, "lists": measureRepeatedLists, "relist": measureRelist,
 		"loop": measureLoop, "loop-write": measureLoopWrites,
 	}[s.Case]
 	if measure == nil {

@@ -63,6 +63,8 @@ func TestCasesMeasureBothSides(t *testing.T) {
 		}},
 		{[]string{"readers", "--objects", "200", "--span", "200ms"}, []string{
 			"writes-alone ", "writes-10-listing ", "writes-10-listing-vs-indexer ", "lag-10-listing ", "writes-10-listing-vs-spinning ",
+			"list-pods-metadata-selected-again ", "list-pods-few-selected-again ", "list-pods-namespace-first ", "list-pods-selected-again ",
+			"list-nodes-all-first ", "list-nodes-all-again ",
 		}},
 		{[]string{"relist", "--objects", "200"}, []string{
 			"relist-streamed-heap-over-steady ", "relist-streamed-live-over-steady ", "relist-listed-heap-over-steady ",
