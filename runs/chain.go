@@ -125,7 +125,8 @@ func (r *Record) Wrote(o Object, version string) (run Run, write int, found bool
 
 // deleted returns the newest run before a time that deleted an object.
 func (r *Record) deleted(o Object, before time.Time) (run Run, write int, found bool) {
-	for _, run := range r.keptWith(r.index.object(o.Group, o.Kind, o.Ref().Key)) {
+	of := Query{Object: Object{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}}
+	for run := range r.newestFirst(r.candidates(r.kept, of, anyHeader)) {
 		for i, w := range run.Writes {
 			if w.Verb == "delete" && !w.Refused() && w.Object.same(o) && run.Began.Before(before) {
 				return run, i, true
@@ -137,8 +138,9 @@ func (r *Record) deleted(o Object, before time.Time) (run Run, write int, found 
 
 // before returns the run of the same key before a run.
 func (r *Record) before(run *Run) (before Run, found bool) {
+	hashes := r.hashesOf(run)
 	for _, in := range [...]*ring{r.kept, r.idle} {
-		for _, hash := range r.hashesOf(run) {
+		for _, hash := range hashes {
 			other, is := r.newestWith(in, term(hash),
 				func(h header) bool { return h.key() == hash && h.uint64(atNumber) < run.Number },
 				func(other *Run) bool {
@@ -152,14 +154,15 @@ func (r *Record) before(run *Run) (before Run, found bool) {
 	return before, found
 }
 
-// hashesOf returns the hashes that the entries of a run's key may have: that of the run, if its entry is found by its
-// object, which is so for keys of objects, or else by a search of all entries.
+// hashesOf returns the hashes that the entries of a run's key may have. The entry of a run whose key is no object is found by its number.
 func (r *Record) hashesOf(run *Run) (all []uint64) {
 	if run.Object.Kind == "" {
-		for _, other := range r.find(Query{Controller: run.Controller, Key: run.Key}) {
-			if !slices.Contains(all, other.hash) {
-				all = append(all, other.hash)
-			}
+		for _, in := range [...]*ring{r.kept, r.idle} {
+			r.scan(in, func(_ uint64, h header) {
+				if h.uint64(atNumber) == run.Number && !slices.Contains(all, h.key()) {
+					all = append(all, h.key())
+				}
+			})
 		}
 		return all
 	}
@@ -190,17 +193,4 @@ func (r *Record) newestWith(in *ring, term uint32, may func(header) bool, is fun
 		}
 	}
 	return Run{}, false
-}
-
-// keptWith returns the kept runs that have a term, the newest first.
-func (r *Record) keptWith(term uint32) (all []Run) {
-	r.mu.Lock()
-	entries, words := r.appendWith(nil, r.kept, term), r.words.text
-	r.mu.Unlock()
-	for _, entry := range entries {
-		if run, err := decode(entry, words); err == nil {
-			all = append(all, run)
-		}
-	}
-	return all
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"time"
 )
 
 // Decode decodes an entry with some words.
@@ -15,9 +14,14 @@ func Decode(entry []byte, words []string) (Run, error) { return decode(entry, wo
 
 // Entries returns the encoded entries of a record, and their words.
 func (r *Record) Entries() (entries [][]byte, words []string) {
-	kept, _ := r.allEntries(r.kept, time.Time{})
-	idle, words := r.allEntries(r.idle, time.Time{})
-	return append(kept, idle...), words
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, in := range [...]*ring{r.kept, r.idle} {
+		for at := range in.between(0, in.next) {
+			entries = r.appendEntry(entries, in, in.at(at))
+		}
+	}
+	return entries, r.words.text
 }
 
 // Write writes what is new, as a File does every WriteEvery, and returns the error.

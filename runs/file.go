@@ -269,7 +269,7 @@ func (f *File) again(changed [][]byte) {
 	defer f.record.mu.Unlock()
 	for _, entry := range changed {
 		h := header(entry)
-		if at, found := f.record.positionOf(h.key(), h.uint64(atNumber)); found {
+		if at, found := entryOf(f.record.kept, h.key(), h.uint64(atNumber)); found {
 			f.record.changed(at)
 		}
 	}

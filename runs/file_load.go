@@ -158,13 +158,3 @@ func putChanging(entry []byte, run *Run) {
 	binary.LittleEndian.PutUint64(entry[atVersion:], number(run.LastVersion))
 	binary.LittleEndian.PutUint32(entry[atSettled:], uint32(run.Settled.Microseconds()))
 }
-
-// positionOf returns where the kept runs have the run of a number whose key has a hash. The record is locked.
-func (r *Record) positionOf(hash, number uint64) (at uint64, found bool) {
-	for at := range r.kept.with(term(hash)) {
-		if h := header(r.kept.at(at)); h.key() == hash && h.uint64(atNumber) == number && !h.moved() {
-			return at, true
-		}
-	}
-	return 0, false
-}

@@ -4,9 +4,7 @@
 package runs
 
 import (
-	"bytes"
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -41,37 +39,30 @@ func (r *Record) Find(q Query) (found []Run, more bool) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	for _, run := range r.find(q) {
-		found = append(found, run.Run)
+	in := []*ring{r.kept, r.idle}
+	if q.Wrote {
+		in = in[:1]
 	}
-	slices.SortStableFunc(found, func(a, b Run) int {
-		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.Number, a.Number))
-	})
-	if more = len(found) > limit; more {
-		found = found[:limit]
+	var all candidates
+	for _, in := range in {
+		all = append(all, r.candidates(in, q, anyHeader)...)
 	}
+	for run := range r.newestFirst(all) {
+		if !q.chooses(&run) {
+			continue
+		}
+		if more = len(found) == limit; more {
+			break
+		}
+		found = append(found, run)
+	}
+	slices.SortStableFunc(found, newerFirst) // a run may have been counted in one of them meanwhile
 	return found, more
 }
 
-// foundRun is a run as a query finds it, with the hash of its loop and key.
-type foundRun struct {
-	Run
-	hash uint64
-}
-
-// find returns all runs that a query chooses, in no order.
-func (r *Record) find(q Query) (found []foundRun) {
-	known := map[uint64]bool{} // an entry may be found by its key and by a write
-	for _, in := range [...]*ring{r.kept, r.idle} {
-		entries, words := r.entries(in, q)
-		for _, entry := range entries {
-			if run, err := decode(entry, words); err == nil && q.chooses(&run) && !known[run.Number] {
-				known[run.Number] = true
-				found = append(found, foundRun{run, header(entry).key()})
-			}
-		}
-	}
-	return found
+// newerFirst orders runs: the newest first.
+func newerFirst(a, b Run) int {
+	return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.Number, a.Number))
 }
 
 // chooses reports whether a query chooses a run.
@@ -124,107 +115,26 @@ func (run *Run) uid() (uid types.UID) {
 	return ""
 }
 
-// entries returns copies of the entries of a ring that a query may choose, and the words to decode them.
-func (r *Record) entries(in *ring, q Query) (entries [][]byte, words []string) {
-	if q.Object.Name == "" || q.Object.Kind == "" {
-		return r.allEntries(in, q.Since)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	// The keys of the loops over its kind, and writes and reasons of any loop.
-	for _, l := range r.loops {
-		if l.group == q.Object.Group && l.kind == q.Object.Kind {
-			entries = r.appendWith(entries, in, term(r.index.key(l.hash, q.Object.Ref().Key)))
-		}
-	}
-	return r.appendWith(entries, in, r.index.object(q.Object.Group, q.Object.Kind, q.Object.Ref().Key)), r.words.text
-}
-
-// appendWith appends copies of the entries of a ring that have a term, the newest first.
-func (r *Record) appendWith(entries [][]byte, in *ring, term uint32) [][]byte {
-	before, n := uint64(0), len(entries)
-	for at := range in.with(term) {
-		if at == before && len(entries) > n {
-			continue // an entry may have a term twice
-		}
-		entries = r.appendEntry(entries, in, in.at(at))
-		before = at
-	}
-	return entries
-}
-
-// allEntries returns copies of all entries whose last run began at a time or later. It holds the lock for one segment at a time.
-func (r *Record) allEntries(in *ring, since time.Time) (entries [][]byte, words []string) {
-	var position uint64
-	earliest := int64(math.MinInt64)
-	if !since.IsZero() {
-		earliest = since.UnixNano()
-	}
-	for {
-		r.mu.Lock()
-		position = max(position, in.oldest)
-		end := min((position/uint64(in.size)+1)*uint64(in.size), in.next)
-		for at := range in.between(position, end) {
-			if b := in.at(at); header(b).last() >= earliest {
-				entries = r.appendEntry(entries, in, b)
-			}
-		}
-		words = r.words.text
-		done := end == in.next
-		r.mu.Unlock()
-		if position = end; done {
-			return entries, words
-		}
-	}
-}
-
-// appendEntry appends a copy of an entry, unless it has been moved or is as good as dropped.
-func (r *Record) appendEntry(entries [][]byte, in *ring, b []byte) [][]byte {
-	h := header(b)
-	if h.moved() || in == r.idle && h.last() < r.horizon {
-		return entries
-	}
-	return append(entries, bytes.Clone(b[:h.uint32(atSize)]))
-}
-
 // Present returns the runs that are the last ones of their loops and keys and state reasons, of those that a query
 // chooses: why the object is not as it should be, as far as controllers have said so. Of a run whose key does not stand
 // for the object, it returns the reasons about the object. Limit does not count.
 func (r *Record) Present(q Query) []Run {
 	var present []Run
-	for _, run := range r.find(q) {
-		if q.Object != (Object{}) && !q.choosesKey(&run.Run) {
+	for run := range r.newestFirst(r.candidates(r.kept, q, r.isPresent)) { // runs that state reasons are kept
+		if len(run.Reasons) == 0 || !q.chooses(&run) {
+			continue
+		}
+		if q.Object != (Object{}) && !q.choosesKey(&run) {
 			run.Reasons = slices.DeleteFunc(run.Reasons, func(of Reason) bool { return of.About == (Object{}) || !q.Object.chooses(of.About) })
 		}
-		if len(run.Reasons) > 0 && r.isLast(&run) {
-			present = append(present, run.Run)
+		if len(run.Reasons) > 0 {
+			present = append(present, run)
 		}
 	}
 	slices.SortFunc(present, func(a, b Run) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key))
 	})
 	return present
-}
-
-// isLast reports whether no newer run of the loop and key of a run is recorded. What a run of an earlier process stated is
-// not present any more: its key runs again when the process begins, if its object still exists.
-func (r *Record) isLast(run *foundRun) bool {
-	if run.Restored {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, in := range [...]*ring{r.kept, r.idle} {
-		at, found := newest(in, run.hash)
-		if !found {
-			continue
-		}
-		h := header(in.at(at))
-		if cmp.Or(cmp.Compare(h.last(), run.Last.UnixNano()), cmp.Compare(h.uint64(atNumber), run.Number)) > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // Stats are figures of a record.
