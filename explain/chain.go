@@ -30,9 +30,9 @@ func (t *teller) chainOf() []Step {
 	}
 	var back []Step // from the newest run to the first cause
 	run, origins := &t.facts.Runs[newest].Run, t.facts.Runs[newest].Origins
-	known := map[identity]bool{} // writes that change nothing share a version, so a run may seem to be its own cause
-	for !known[identityOf(run)] {
-		known[identityOf(run)] = true
+	known := map[runs.Identity]bool{} // writes that change nothing share a version, so a run may seem to be its own cause
+	for !known[run.Identity()] {
+		known[run.Identity()] = true
 		if len(back) == 0 || actsOn(run) {
 			back = addStep(back, Step{At: run.Began, Actor: run.Controller, Run: run.Number, Text: writesText(run)})
 		}
@@ -62,14 +62,6 @@ func (t *teller) chainOf() []Step {
 	}
 	return back
 }
-
-// identity identifies a run among those of several managers, each of which numbers its own.
-type identity struct {
-	controller, key string
-	number          uint64
-}
-
-func identityOf(run *runs.Run) identity { return identity{run.Controller, run.Key, run.Number} }
 
 // actsOn reports whether a run did more than write a status: a run that did not is no step between others.
 func actsOn(run *runs.Run) bool {
@@ -110,7 +102,7 @@ func (t *teller) originsOf(o *runs.Origin) []runs.Origin {
 		return o.Origins
 	}
 	for i := range t.facts.Runs {
-		if identityOf(&t.facts.Runs[i].Run) == identityOf(o.Run) {
+		if t.facts.Runs[i].Run.Identity() == o.Run.Identity() {
 			return t.facts.Runs[i].Origins
 		}
 	}

@@ -136,7 +136,7 @@ func (h *history) began(i int) *Group {
 		return h.groupOfEdit(news)
 	}
 	g := &Group{
-		ID: fmt.Sprintf("run-%s-%d", run.Controller, run.Number), Code: BeganItself, Object: run.Object, Actor: run.Controller,
+		ID: fmt.Sprintf("run-%s-%d-%d", run.Controller, run.Number, run.Began.UnixMilli()), Code: BeganItself, Object: run.Object, Actor: run.Controller,
 		Title: run.Controller + " for " + cmp.Or(shortName(run.Object, h.facts.Namespace), run.Key),
 	}
 	h.groups = append(h.groups, g)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/explain"
 	"github.com/setpoint-io/setpoint/runs"
+	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 var (
@@ -86,7 +87,7 @@ func TestTheFirstSentence(t *testing.T) {
 			"Pod web-1: the image of container web cannot be pulled (and 1 more says the same)."},
 		"its own state": {explain.Facts{State: state(), Trouble: []string{"the node is not ready"}}, explain.CodeTrouble, "The node is not ready."},
 		"a deletion": {explain.Facts{State: state("deletionTimestamp", "2026-03-02T11:50:00Z", "finalizers", []any{"example.com/a"})}, explain.CodeDeleting,
-			"It is being deleted, since 10 min; it waits until the finalizers example.com/a are removed."},
+			"It is being deleted, since 10 min; it waits until the finalizer example.com/a is removed."},
 		"a deletion with a reason": {explain.Facts{State: state("deletionTimestamp", "2026-03-02T11:50:00Z"), Present: waits(runs.Object{})}, explain.CodeDeleting,
 			"It is being deleted, since 10 min; 1 of 3 Pods are available."},
 		"it is gone": {explain.Facts{Runs: []explain.Traced{run("garbage-collector-controller", time.Minute, func(r *runs.Run) {
@@ -389,5 +390,20 @@ func TestAChainThatLeadsToItselfEnds(t *testing.T) {
 	answer := explain.Tell(explain.Facts{Now: now, Object: web, State: state(), Recorded: true, Runs: []explain.Traced{two, one}})
 	if len(answer.Chain) != 1 || answer.Chain[0].Times != 2 {
 		t.Errorf("the chain is %+v, want one step that was done twice", answer.Chain)
+	}
+}
+
+// Two managers number their runs alike: two runs of one controller, key and number that began at different times are two steps.
+func TestRunsOfTwoManagersWithOneNumberAreTwo(t *testing.T) {
+	changes := func(field, version string) func(*runs.Run) {
+		return func(r *runs.Run) {
+			r.Writes = []runs.Write{{Verb: "update", Version: version, Object: web, Fields: []string{"spec." + field}}}
+		}
+	}
+	first, second := run("c", 2*time.Minute, changes("a", "11")), run("c", time.Minute, changes("b", "12"))
+	second.Origins = []runs.Origin{{Cause: runs.Cause{Verb: workqueue.Updated, Object: web, Version: "11"}, Run: &first.Run}}
+	answer := explain.Tell(explain.Facts{Now: now, Object: web, State: state(), Recorded: true, Runs: []explain.Traced{second, first}})
+	if len(answer.Chain) != 2 || !strings.Contains(answer.Chain[0].Text, "spec.a") || !strings.Contains(answer.Chain[1].Text, "spec.b") {
+		t.Errorf("the chain is %+v, want both runs", answer.Chain)
 	}
 }

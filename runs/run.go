@@ -117,6 +117,19 @@ type Write struct {
 // Refused reports whether the server refused the write, so that nothing has changed.
 func (w *Write) Refused() bool { return w.Code != 0 && !w.Unknown }
 
+// Identity identifies a run among those of several managers, each of which numbers its own. Two managers may have a controller of
+// one name, with equal numbers for one key, so it has the time as well.
+type Identity struct {
+	Controller, Key string
+	Number          uint64
+	Began           int64 // in nanoseconds since 1970
+}
+
+// Identity returns the identity of a run.
+func (run *Run) Identity() Identity {
+	return Identity{run.Controller, run.Key, run.Number, run.Began.UnixNano()}
+}
+
 // Run is one run of a controller for a key, as the record has it. Runs that changed nothing and ended alike are one
 // Run, which counts them.
 type Run struct {

@@ -92,27 +92,16 @@ func (g Gatherer) addRuns(ctx context.Context, facts *explain.Facts, own Found) 
 	if facts.State == nil {
 		facts.Runs = append(facts.Runs, g.noticed(ctx, facts)...)
 	}
-	facts.Present = once(facts.Present, identityOf)
-	facts.Runs = once(facts.Runs, func(r *explain.Traced) identity { return identityOf(&r.Run) })
+	facts.Present = once(facts.Present, (*runs.Run).Identity)
+	facts.Runs = once(facts.Runs, func(r *explain.Traced) runs.Identity { return r.Run.Identity() })
 	slices.SortStableFunc(facts.Runs, func(a, b explain.Traced) int { return b.Last.Compare(a.Last) })
 }
 
-// identity identifies a run among those of several managers, each of which numbers its own.
-type identity struct {
-	controller, key string
-	number          uint64
-	began           int64
-}
-
-func identityOf(r *runs.Run) identity {
-	return identity{r.Controller, r.Key, r.Number, r.Began.UnixNano()}
-}
-
 // once leaves out what has the identity of an earlier one.
-func once[T any](all []T, number func(*T) identity) []T {
-	known := map[identity]bool{}
+func once[T any](all []T, of func(*T) runs.Identity) []T {
+	known := map[runs.Identity]bool{}
 	return slices.DeleteFunc(all, func(one T) bool {
-		n := number(&one)
+		n := of(&one)
 		was := known[n]
 		known[n] = true
 		return was
