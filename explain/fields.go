@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/setpoint-io/setpoint/internal/jsontree"
+	"github.com/setpoint-io/setpoint/internal/managedfields"
 )
 
 // mostPaths is how many fields of one owner are named.
@@ -22,13 +22,12 @@ func owners(state map[string]any) []FieldOwner { return ownersOf(state, mostPath
 
 // ownersOf returns the field managers of an object, each with some of the fields that it owns, the newest first.
 func ownersOf(state map[string]any, most int) (all []FieldOwner) {
-	for _, m := range (jsontree.Tree{Value: state}).List("metadata", "managedFields") {
-		o := FieldOwner{Manager: m.Text("manager"), Operation: m.Text("operation"), Subresource: m.Text("subresource")}
-		if at, err := time.Parse(time.RFC3339, m.Text("time")); err == nil {
-			o.At = &at
+	for _, m := range managedfields.Of(state) {
+		o := FieldOwner{Manager: m.Manager, Operation: m.Operation, Subresource: m.Subresource}
+		if !m.Time.IsZero() {
+			o.At = &m.Time
 		}
-		fields, _ := m.At("fieldsV1").Value.(map[string]any)
-		paths := pathsOf(fields, "", 0, nil)
+		paths := pathsOf(m.Fields, "", 0, nil)
 		o.Fields = paths[:min(len(paths), most)]
 		o.More = len(paths) - len(o.Fields)
 		all = append(all, o)

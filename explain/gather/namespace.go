@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/explain"
 	"github.com/setpoint-io/setpoint/internal/jsontree"
+	"github.com/setpoint-io/setpoint/internal/managedfields"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
 )
@@ -86,11 +87,7 @@ func changedObjects(all []explain.Known, of []runs.Run, since time.Time) []expla
 		if causes[k.Object.UID] {
 			return false
 		}
-		managers := (jsontree.Tree{Value: k.State}).List("metadata", "managedFields")
-		return !slices.ContainsFunc(managers, func(m jsontree.Tree) bool {
-			at, err := time.Parse(time.RFC3339, m.Text("time"))
-			return err == nil && !at.Before(since)
-		})
+		return !slices.ContainsFunc(managedfields.Of(k.State), func(m managedfields.Entry) bool { return !m.Time.IsZero() && !m.Time.Before(since) })
 	})
 }
 

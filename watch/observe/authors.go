@@ -6,9 +6,8 @@ package observe
 import (
 	"encoding/json"
 	"slices"
-	"time"
 
-	"github.com/setpoint-io/setpoint/internal/jsontree"
+	"github.com/setpoint-io/setpoint/internal/managedfields"
 	"github.com/setpoint-io/setpoint/watch/diff"
 	"github.com/setpoint-io/setpoint/watch/event"
 )
@@ -20,18 +19,14 @@ type entry struct {
 	fields     map[string]any
 }
 
-// entries reads the managedFields of an object, and ignores malformed entries.
+// entries reads the managedFields of an object.
 func entries(object map[string]any) []entry {
 	var out []entry
-	for _, m := range (jsontree.Tree{Value: object}).List("metadata", "managedFields") {
-		if _, ok := m.Value.(map[string]any); !ok {
-			continue
-		}
-		e := entry{apiVersion: m.Text("apiVersion")}
-		e.Manager, e.Operation, e.Subresource = m.Text("manager"), m.Text("operation"), m.Text("subresource")
-		e.fields, _ = m.At("fieldsV1").Value.(map[string]any)
-		e.Time, _ = time.Parse(time.RFC3339, m.Text("time")) // no time is the oldest
-		out = append(out, e)
+	for _, m := range managedfields.Of(object) {
+		out = append(out, entry{
+			Author:     event.Author{Manager: m.Manager, Operation: m.Operation, Subresource: m.Subresource, Time: m.Time}, // no time is the oldest
+			apiVersion: m.APIVersion, fields: m.Fields,
+		})
 	}
 	return out
 }
