@@ -181,3 +181,30 @@ func FuzzAddress(f *testing.F) {
 		}
 	})
 }
+
+// A ReplicaSet whose Pod fails is marked, although its own state says nothing. Two Pods that own each other are shown once.
+func TestOwnersOfTroubleAreMarked(t *testing.T) {
+	s := rollout(t)
+	labels := map[string]string{"app": "web"}
+	pod := func(name string, owners ...metav1.OwnerReference) {
+		t.Helper()
+		if err := s.resource["pods"].Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name), Labels: labels, OwnerReferences: owners},
+			Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "web",
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(kind, name string) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: name, UID: types.UID("uid-" + name)}
+	}
+	pod("first", of("ReplicaSet", "web-1"), of("Pod", "second"))
+	pod("second", of("Pod", "first"))
+	body := get(t, newPage(s), "/o/apps/deployments/shop/web").Body.String()
+	row := regexp.MustCompile(`<li class="depth0"><span class="mark (\w+)"[^>]*>(.)</span> ReplicaSet`).FindStringSubmatch(body)
+	if row == nil || row[1] != "trouble" || row[2] != "▲" {
+		t.Errorf("the row of the ReplicaSet is %q, want ▲", row)
+	}
+	if n := strings.Count(body, `<a href="/o/core/Pod/shop/second">`); n != 1 {
+		t.Errorf("the Pod that owns its owner is there %d times, want once", n)
+	}
+}

@@ -18,6 +18,8 @@ type tree struct {
 	Unfold, Fold string
 	UnfoldMore   int
 
+	troubled map[string]bool // by the UIDs of the objects that are in trouble, or that own one that is
+
 	alike, most int // how many objects that are alike are named, and how many in all
 }
 
@@ -46,7 +48,7 @@ const (
 // treeOf returns the tree below an object, each object below its owner, what is in trouble first. self is the address of the
 // view.
 func treeOf(parts []explain.Part, base, self string, chosen choice) tree {
-	t := tree{All: len(parts), alike: mostAlike, most: mostTreeRows}
+	t := tree{All: len(parts), troubled: map[string]bool{}, alike: mostAlike, most: mostTreeRows}
 	if chosen.below > 0 {
 		t.alike, t.most = chosen.below, chosen.below
 	}
@@ -59,6 +61,7 @@ func treeOf(parts []explain.Part, base, self string, chosen choice) tree {
 		owner := ownerAmong(known, &parts[i])
 		children[owner] = append(children[owner], &parts[i])
 	}
+	t.mark(children, "")
 	t.add(children, "", 0, base)
 	next, usual := chosen, chosen
 	next.below, usual.below = min(chosen.below+unfoldStep, mostUnfolded), 0
@@ -93,13 +96,25 @@ func ownerAmong(known map[string]bool, of *explain.Part) string {
 	return ""
 }
 
+// mark notes which objects of an owner are in trouble, or own one that is, and reports whether there is one. A ReplicaSet may say that all is
+// well while its Pods fail.
+func (t *tree) mark(children map[string][]*explain.Part, owner string) (found bool) {
+	for _, p := range children[owner] {
+		uid := string(p.Object.UID)
+		if below := uid != "" && t.mark(children, uid); below || len(p.Trouble) > 0 {
+			t.troubled[uid], found = true, true
+		}
+	}
+	return found
+}
+
 // add adds the objects of an owner, and below each what it owns.
 func (t *tree) add(children map[string][]*explain.Part, owner string, depth int, base string) {
 	type sort struct{ kind, text string }
 	named, rows := map[sort]int{}, map[sort]int{} // how many are named, and the row of the last of them
 	for _, wrong := range []bool{true, false} {
 		for _, p := range children[owner] {
-			if wrong != (len(p.Trouble) > 0) {
+			if wrong != t.troubled[string(p.Object.UID)] {
 				continue
 			}
 			of := sort{kind: p.Object.Kind, text: firstOf(p.Trouble)}

@@ -101,11 +101,16 @@ func (g Gatherer) below(ctx context.Context, r object.Resource, key object.Key, 
 		}
 	}
 	owners, depth := []string{o.Text("metadata", "uid")}, 1
+	known := map[string]bool{} // any user may write two objects that own each other
 	for len(owners) > 0 {
 		var next []string
 		for _, p := range candidates {
+			if known[string(p.Object.UID)] {
+				continue
+			}
 			if depth == 1 && chosen[string(p.Object.UID)] || isOwned(p.State, owners) {
 				p.Depth = depth
+				known[string(p.Object.UID)] = true
 				all, next = append(all, p), append(next, string(p.Object.UID))
 			}
 		}
