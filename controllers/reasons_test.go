@@ -71,7 +71,7 @@ func TestControllersStateWhyTheyDoNothing(t *testing.T) {
 				&corev1.Service{ObjectMeta: named("web"), Spec: corev1.ServiceSpec{Selector: all("web")}},
 				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Labels: all("web")}},
 			},
-			about: "Service/web", want: "PodsNotReady: 0 of 1 Pods that the Service selects are ready and have an address (until the other Pods are ready or gone)",
+			about: "Service/web", want: "PodsNotReady: 0 of 1 Pod that the Service selects is ready and has an address (until the other Pods are ready or gone)",
 		},
 		"Endpoints without a Service": {
 			controller: managertest.Making(endpointslicemirroring.New, endpointslicemirroring.Defaults()),
@@ -170,7 +170,7 @@ func TestControllersStateWhyTheyDoNothing(t *testing.T) {
 				}},
 			},
 			about: "ConfigMap/owner", wait: time.Minute,
-			want: "DependentsBlockDeletion: ConfigMap ns/owner: it is deleted in the foreground, and 1 dependents with blockOwnerDeletion exist," +
+			want: "DependentsBlockDeletion: ConfigMap ns/owner: it is deleted in the foreground, and 1 dependent with blockOwnerDeletion exists," +
 				" among them Pod ns/a (until they are gone)",
 		},
 		"an owner of a kind that is not served": {

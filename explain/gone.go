@@ -82,6 +82,9 @@ func deletionWaits(own *NotDone, state jsontree.Tree) string {
 		for _, f := range finalizers {
 			names = append(names, fmt.Sprint(f))
 		}
+		if len(names) == 1 {
+			return "it waits until the finalizer " + names[0] + " is removed"
+		}
 		return "it waits until the finalizers " + strings.Join(names, ", ") + " are removed"
 	}
 	return ""

@@ -11,7 +11,8 @@ import (
 type Reason struct {
 	// Code is for programs: a word in CamelCase that stays the same from version to version.
 	Code string `json:"code"`
-	// Text is the sentence for people, with the names of parameters in braces: "the rollout keeps {kept} Pods".
+	// Text is the sentence for people, with the names of parameters in braces. Words that follow a number have two forms, of which the
+	// first is for 1: "{kept} {kept?Pod stays|Pods stay}".
 	Text string `json:"text"`
 	// Params are the parameters. They have names, numbers and times, and never values of a Secret.
 	Params []Param `json:"params,omitempty"`
@@ -46,15 +47,28 @@ func (r Reason) Sentence() string {
 			return b.String()
 		}
 		name, after, closed := strings.Cut(rest, "}")
+		name, forms, isNoun := strings.Cut(name, "?")
 		value, known := r.param(name)
 		if !closed || !known {
 			b.WriteByte('{')
 			text = rest
 			continue
 		}
+		if isNoun {
+			one, more, _ := strings.Cut(forms, "|")
+			if value = more; r.isOne(name) {
+				value = one
+			}
+		}
 		b.WriteString(value)
 		text = after
 	}
+}
+
+// isOne reports whether a parameter is the number 1.
+func (r Reason) isOne(name string) bool {
+	value, _ := r.param(name)
+	return value == "1"
 }
 
 func (r Reason) param(name string) (value string, known bool) {

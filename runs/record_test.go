@@ -93,7 +93,12 @@ func TestADeleteIsTheOriginOfARun(t *testing.T) {
 	}
 }
 
-// A sentence has its parameters, and what is in braces without one stays.
+// counted is a reason whose words depend on a number.
+func counted(n string) runs.Reason {
+	return runs.Reason{Text: "{n} {n?Pod stays|Pods stay}, and {n?it is|they are} old", Params: []runs.Param{{Name: "n", Value: n}}}
+}
+
+// A sentence has its parameters, words fit their numbers, and what is in braces without a parameter stays.
 func TestSentences(t *testing.T) {
 	for _, c := range []struct {
 		reason runs.Reason
@@ -101,6 +106,11 @@ func TestSentences(t *testing.T) {
 	}{
 		{runs.Reason{Text: "plain {x}"}, "plain {x}"},
 		{runs.Reason{Text: "{n} of {m} {x} {", Params: []runs.Param{{Name: "n", Value: "{m}"}, {Name: "m", Value: "3"}}}, "{m} of 3 {x} {"},
+		{counted("1"), "1 Pod stays, and it is old"},
+		{counted("3"), "3 Pods stay, and they are old"},
+		{counted("0"), "0 Pods stay, and they are old"},
+		{runs.Reason{Text: "{n?Pod|Pods} {x?a|b} {n?Pod", Params: []runs.Param{{Name: "n", Value: "1"}}}, "Pod {x?a|b} {n?Pod"},
+		{runs.Reason{Text: "{n?Pod}", Params: []runs.Param{{Name: "n", Value: "2"}}}, ""},
 		{runs.Reason{Text: "waits", Ends: "a change"}, "waits (until a change)"},
 		{runs.Reason{Text: "waits", Until: runs.Object{Kind: "Node", Name: "a"}}, "waits (until Node a changes)"},
 	} {

@@ -114,7 +114,7 @@ func reasonOf(turn Turn) controller.Reason {
 	}
 	return controller.Reason{
 		Code:   codeBackingOff,
-		Text:   "the operation {operation} has failed {failures} times in a row and is tried again at {time}: {error}",
+		Text:   "the operation {operation} has failed {failures} {failures?time|times} in a row and is tried again at {time}: {error}",
 		Params: controller.With("operation", o.Name, "failures", o.Failures, "time", o.Until.UTC().Format(time.RFC3339), "error", o.Err),
 	}
 }

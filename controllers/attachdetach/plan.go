@@ -254,7 +254,7 @@ func (p *plan) wait(v view, at *place, turn worlds.Turn) {
 	if o.Err != nil {
 		text = o.Err.Error()
 	}
-	p.because(v, at, codeBackingOff, "the volume {volume} could not be {operation}ed at node {node}, {failures} times in a row; the next try is at {time}: {error}", "",
+	p.because(v, at, codeBackingOff, "the volume {volume} could not be {operation}ed at node {node}, {failures} {failures?time|times} in a row; the next try is at {time}: {error}", "",
 		"operation", o.Name, "failures", o.Failures, "time", o.Until.UTC().Format(time.RFC3339), "error", text)
 }
 

@@ -351,11 +351,11 @@ func TestReasonsSayWhyThereIsNoPod(t *testing.T) {
 		name, scene, code, text string
 		change                  func(*appsv1.DaemonSet)
 	}{
-		{"no node fits", "n0 (none):", codeNoNode, "none of 1 nodes fits the node selector, the affinity and the tolerations of the template", unavailable(1)},
+		{"no node fits", "n0 (none):", codeNoNode, "none of 1 node fits the node selector, the affinity and the tolerations of the template", unavailable(1)},
 		{"Pods go", "n0: new+d\nn1: new+", codeTerminating, "the Pods on n0 are being deleted, and their successors are created when they are gone", unavailable(1)},
-		{"users update", "n0: old+\nn1: new+", codeOnDelete, "1 Pods have an older template, and updateStrategy is OnDelete", onDelete},
+		{"users update", "n0: old+\nn1: new+", codeOnDelete, "1 Pod has an older template, and updateStrategy is OnDelete", onDelete},
 		{"nodes are in the way", "n0: new-\nn1: old+\nn2: new~", codeRolloutWaits, "the rollout waits for 2 nodes without an available Pod, and maxUnavailable is 2: n0, n2", unavailable(2)},
-		{"new Pods are in the way", "n0: old+ new~\nn1: old+", codeRolloutWaits, "the rollout waits for 1 nodes without an available Pod, and maxSurge is 1: n0", surgeOne},
+		{"new Pods are in the way", "n0: old+ new~\nn1: old+", codeRolloutWaits, "the rollout waits for 1 node without an available Pod, and maxSurge is 1: n0", surgeOne},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := decide(scene(t, test.scene, test.change))
@@ -369,7 +369,7 @@ func TestReasonsSayWhyThereIsNoPod(t *testing.T) {
 	}
 	v := scene(t, "n0: new-u")
 	v.pods["n0"][0].homeless = "0/1 nodes are available: 1 Insufficient cpu."
-	if p := decide(v); len(p.reasons) != 1 || p.reasons[0].Sentence() != "1 Pods have no node: 0/1 nodes are available: 1 Insufficient cpu." {
+	if p := decide(v); len(p.reasons) != 1 || p.reasons[0].Sentence() != "1 Pod has no node: 0/1 nodes are available: 1 Insufficient cpu." {
 		t.Errorf("the reasons are %v", p.reasons)
 	}
 	if p := decide(scene(t, "n0: new+\nn1: new+")); len(p.reasons) != 0 {

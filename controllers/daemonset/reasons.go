@@ -48,14 +48,14 @@ func (p *plan) rolloutWaits(field string, limit int32, nodes []string, young []*
 	if len(nodes) == 0 {
 		return // the Pods of this step are under way
 	}
-	p.because(codeRolloutWaits, "the rollout waits for {count} nodes without an available Pod, and {field} is {limit}: {nodes}",
+	p.because(codeRolloutWaits, "the rollout waits for {count} {count?node|nodes} without an available Pod, and {field} is {limit}: {nodes}",
 		"a Pod becomes available there", "count", len(nodes), "field", field, "limit", limit, "nodes", shortlist.Join(nodes, mostNamed))
 }
 
 // explain adds what the Pods and nodes say.
 func (p *plan) explain(v *view) {
 	if v.wanted() == 0 {
-		p.because(codeNoNode, "none of {nodes} nodes fits the node selector, the affinity and the tolerations of the template",
+		p.because(codeNoNode, "none of {nodes} {nodes?node|nodes} fits the node selector, the affinity and the tolerations of the template",
 			"a node or the template changes", "nodes", len(v.places))
 	}
 	var terminating, homeless []string
@@ -80,7 +80,7 @@ func (p *plan) explain(v *view) {
 		}
 	}
 	if len(homeless) > 0 {
-		p.because(codeUnschedulable, "{count} Pods have no node: {message}", "the scheduler finds room", "count", len(homeless), "message", message)
+		p.because(codeUnschedulable, "{count} {count?Pod has|Pods have} no node: {message}", "the scheduler finds room", "count", len(homeless), "message", message)
 	}
 	if len(terminating) > 0 {
 		slices.Sort(terminating)
@@ -88,6 +88,6 @@ func (p *plan) explain(v *view) {
 			"the kubelets have stopped the Pods", "nodes", shortlist.Join(terminating, mostNamed))
 	}
 	if outdated > 0 && v.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
-		p.because(codeOnDelete, "{count} Pods have an older template, and updateStrategy is OnDelete", "the Pods are deleted", "count", outdated)
+		p.because(codeOnDelete, "{count} {count?Pod has|Pods have} an older template, and updateStrategy is OnDelete", "a user deletes what has an old template", "count", outdated)
 	}
 }

@@ -57,7 +57,7 @@ func (p *planner) reasons() (all []controller.Reason) {
 		p.heldBack(add)
 	}
 	if s.AvailableReplicas < p.Desired && p.current != nil {
-		add(codeNotAvailable, "{available} of {desired} Pods are available", "", p.current, "available", s.AvailableReplicas, "desired", p.Desired)
+		add(codeNotAvailable, "{available} of {desired} {desired?Pod is|Pods are} available", "", p.current, "available", s.AvailableReplicas, "desired", p.Desired)
 	}
 	return all
 }
@@ -75,11 +75,11 @@ func (p *planner) heldBack(add func(code, text, ends string, until *appsv1.Repli
 		}
 	}
 	if old > 0 {
-		add(codeLeast, "{old} Pods of old ReplicaSets stay: {available} Pods are available, and {least} must be (maxUnavailable)",
+		add(codeLeast, "{old} {old?Pod of an old ReplicaSet stays|Pods of old ReplicaSets stay}: {available} {available?Pod is|Pods are} available, and {least} must be (maxUnavailable)",
 			"a Pod of the new ReplicaSet becomes available", nil, "old", old, "available", p.plan.status.AvailableReplicas, "least", p.Least())
 	}
 	if size := p.planned(p.current); size < p.Desired {
-		add(codeMost, "the new ReplicaSet has {size} of {desired} Pods: there may be {most} in all (maxSurge)",
+		add(codeMost, "the new ReplicaSet has {size} of {desired} {desired?Pod|Pods}: there may be {most} in all (maxSurge)",
 			"a Pod of an old ReplicaSet is gone", nil, "size", size, "desired", p.Desired, "most", p.Most())
 	}
 }

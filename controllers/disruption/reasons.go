@@ -36,7 +36,7 @@ func reasonsOf(failure error, s policyv1.PodDisruptionBudgetStatus, c census) (a
 	case s.ExpectedPods == 0:
 		add(codeNoPods, "the budget expects no Pods", "a Pod that it selects is created")
 	case s.DisruptionsAllowed == 0:
-		add(codeUsedUp, "the budget allows no eviction: {healthy} of its Pods are healthy, and {desired} must be", "a Pod becomes ready",
+		add(codeUsedUp, "the budget allows no eviction: {healthy} of its Pods {healthy?is|are} healthy, and {desired} must be", "a Pod becomes ready",
 			"healthy", s.CurrentHealthy, "desired", s.DesiredHealthy)
 	}
 	if len(c.disrupted) > 0 {

@@ -44,7 +44,7 @@ func (c *collector) becauseDeleting(ctx context.Context, v view) {
 			return
 		}
 		first := slices.MinFunc(blocking, func(a, b target) int { return strings.Compare(a.key.String(), b.key.String()) })
-		because(ctx, v.target, codeDependents, "it is deleted in the foreground, and {count} dependents with blockOwnerDeletion exist, among them {first}",
+		because(ctx, v.target, codeDependents, "it is deleted in the foreground, and {count} {count?dependent with blockOwnerDeletion exists|dependents with blockOwnerDeletion exist}, among them {first}",
 			"they are gone", "count", len(blocking), "first", first.object())
 		return
 	}

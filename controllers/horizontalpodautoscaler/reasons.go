@@ -42,14 +42,14 @@ func (p *plan) explain(s *snapshot, a ask, is answer) {
 		if !is.until.IsZero() {
 			ends = "the recommendation that holds the size leaves its window at " + is.until.UTC().Format(time.RFC3339)
 		}
-		p.because(codeStabilized, "the metrics ask for {recommended} replicas, and the stabilization window leaves {stabilized}", ends,
+		p.because(codeStabilized, "the metrics ask for {recommended} {recommended?replica|replicas}, and the stabilization window leaves {stabilized}", ends,
 			"recommended", a.recommended, "stabilized", is.stabilized)
 	case a.recommended == a.current:
-		p.normal(codeTolerance, "the metrics ask for the {replicas} replicas that the target {target} has", "a metric changes",
+		p.normal(codeTolerance, "the metrics ask for the {replicas} {replicas?replica|replicas} that the target {target} has", "a metric changes",
 			"replicas", a.current, "target", targetOf(s.hpa))
 	}
 	if is.replicas != is.stabilized {
-		p.because(codeLimited, "{wanted} replicas are wanted, and {replicas} are allowed: {limit}", limitEnds(is.limited[0]),
+		p.because(codeLimited, "{wanted} {wanted?replica is|replicas are} wanted, and {replicas} {replicas?is|are} allowed: {limit}", limitEnds(is.limited[0]),
 			"wanted", is.stabilized, "replicas", is.replicas, "limit", is.limited[1])
 	}
 }

@@ -59,10 +59,10 @@ func (p *plan) explainWork(want int32) {
 		}
 	}
 	if n > 0 {
-		p.because(codeUnschedulable, "{count} of {pods} Pods have no node: {message}", "a node has room for them",
+		p.because(codeUnschedulable, "{count} of {pods} {pods?Pod has|Pods have} no node: {message}", "a node has room for them",
 			"count", n, "pods", p.active, "message", first)
 	}
-	p.normal(codePodsRun, "{active} Pods run, which is as many as the Job wants now: {succeeded} have succeeded and {failed} have failed", "one of them ends",
+	p.normal(codePodsRun, "{active} {active?Pod runs|Pods run}, which is as many as the Job wants now: {succeeded} {succeeded?has|have} succeeded and {failed} {failed?has|have} failed", "one of them ends",
 		"active", p.active, "succeeded", p.succeeded, "failed", p.failed)
 }
 
@@ -79,6 +79,6 @@ func (p *plan) explainStop() {
 
 // explainEnd says what a Job that ends waits for.
 func (p *plan) explainEnd() {
-	p.because(codeEnds, "the Job ends ({reason}), and {count} of its Pods are still ending", "they have ended",
+	p.because(codeEnds, "the Job ends ({reason}), and {count} of its Pods {count?is|are} still ending", "they have ended",
 		"reason", p.verdict.reason, "count", p.active+p.terminating)
 }

@@ -42,7 +42,7 @@ func (p *plan) scale() {
 	}
 	if replacesOnlyFailed(p.job) {
 		if missing -= p.terminating; missing <= 0 {
-			p.because(codePodsTerminate, "{count} Pods are still ending, and podReplacementPolicy is Failed", "they have ended", "count", p.terminating)
+			p.because(codePodsTerminate, "{count} {count?Pod is|Pods are} still ending, and podReplacementPolicy is Failed", "they have ended", "count", p.terminating)
 			return
 		}
 	}
@@ -55,7 +55,7 @@ func (p *plan) grow(n int) {
 	if !backsOffPerIndex(p.job) {
 		if left := p.nextBackoff.left(p.now); left > 0 {
 			p.wait(left)
-			p.because(codeBackoff, "{failures} Pods have failed in a row, so the next one starts at {time}", "the time comes",
+			p.because(codeBackoff, "{failures} {failures?Pod has|Pods have} failed in a row, so the next one starts at {time}", "the time comes",
 				"failures", p.nextBackoff.failures, "time", p.now.Add(left).Format(time.RFC3339))
 			return
 		}
@@ -111,7 +111,7 @@ func (p *plan) due(indexes []int) []int {
 	}
 	if first > 0 {
 		p.wait(first)
-		p.because(codeBackoff, "Pods of {count} indexes have failed, and the first one starts again at {time}", "the time comes",
+		p.because(codeBackoff, "Pods of {count} {count?index|indexes} have failed, and the first one starts again at {time}", "the time comes",
 			"count", len(indexes)-len(now), "time", p.now.Add(first).Format(time.RFC3339))
 	}
 	return now

@@ -31,7 +31,7 @@ func (f *findings) reasons(ns *corev1.Namespace) (all []controller.Reason) {
 			"the group is served, or its APIService is removed", "error", f.discovery)
 	}
 	if len(f.failures) > 0 {
-		add(codeFailed, "objects of {kinds} kinds could not be deleted: {error}", "the deletion succeeds", "kinds", len(f.failures), "error", f.failures[0])
+		add(codeFailed, "objects of {kinds} {kinds?kind|kinds} could not be deleted: {error}", "the deletion succeeds", "kinds", len(f.failures), "error", f.failures[0])
 	}
 	finalizers := map[string]int{}
 	for _, left := range f.left {
@@ -41,11 +41,11 @@ func (f *findings) reasons(ns *corev1.Namespace) (all []controller.Reason) {
 	}
 	// Before the content that they keep: their removal ends the wait.
 	for _, finalizer := range slices.Sorted(maps.Keys(finalizers)) {
-		add(codeFinalizers, "{count} objects of the namespace have the finalizer {finalizer}", "the program that serves the finalizer removes it",
+		add(codeFinalizers, "{count} {count?object of the namespace has|objects of the namespace have} the finalizer {finalizer}", "the program that serves the finalizer removes it",
 			"count", finalizers[finalizer], "finalizer", finalizer)
 	}
 	for _, left := range f.left {
-		add(codeContent, "{count} {kind} are left, of which {deleting} are being deleted", "they are gone",
+		add(codeContent, "{kind}: {count} {count?object is|objects are} left, of which {deleting} {deleting?is|are} being deleted", "they are gone",
 			"count", left.count(), "kind", left.resource.String(), "deleting", left.deleting)
 	}
 	if f.nothing() {

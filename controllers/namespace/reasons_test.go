@@ -29,12 +29,12 @@ func TestReasonsSayWhyANamespaceStillExists(t *testing.T) {
 		{"empty", plain, findings{}, nil},
 		{"objects with a finalizer", plain, findings{left: []leftover{{resource: object.Resource{Version: "v1", Plural: "pods", Kind: "Pod"},
 			objects: map[types.UID]string{"u": "a", "v": "b"}, finalizers: map[string]int{"example.com/f": 1}, deleting: 2}}}, []string{
-			"FinalizersRemain: 1 objects of the namespace have the finalizer example.com/f (until the program that serves the finalizer removes it)",
-			"ContentRemains: 2 pods are left, of which 2 are being deleted (until they are gone)",
+			"FinalizersRemain: 1 object of the namespace has the finalizer example.com/f (until the program that serves the finalizer removes it)",
+			"ContentRemains: pods: 2 objects are left, of which 2 are being deleted (until they are gone)",
 		}},
 		{"a group that is away, and a kind that cannot be deleted", plain, findings{discovery: errors.New("metrics.k8s.io is away"), failures: []error{errors.New("no")}}, []string{
 			"KindsNotKnown: the kinds of an API group are not known, and the namespace may have objects of them: metrics.k8s.io is away (until the group is served, or its APIService is removed)",
-			"DeletionFailed: objects of 1 kinds could not be deleted: no (until the deletion succeeds)",
+			"DeletionFailed: objects of 1 kind could not be deleted: no (until the deletion succeeds)",
 		}},
 		{"finalizers of others", held, findings{}, []string{
 			"OtherFinalizers: the namespace is empty and has the finalizer example.com/a (until the program that serves the finalizer removes it)",

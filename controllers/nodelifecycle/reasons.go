@@ -34,7 +34,7 @@ func (r *reconciler) because(ctx context.Context, node *corev1.Node, mode noExec
 	case state == zonePartlyDown && rate == 0:
 		reason.Code, reason.Text = codeZoneStops, "too many nodes of its zone {zone} are not ready, so none of them gets a NoExecute taint and their Pods stay"
 	default:
-		reason.Code, reason.Text = codeZoneRate, "its zone {zone} gives {rate} nodes a second a NoExecute taint, and the node waits for its turn"
+		reason.Code, reason.Text = codeZoneRate, "its zone {zone} gives {rate} {rate?node|nodes} a second a NoExecute taint, and the node waits for its turn"
 		reason.Ends = "it is its turn, or it is ready"
 	}
 	controller.Because(ctx, reason)

@@ -89,7 +89,7 @@ func classesOf(claim *resourcev1.ResourceClaim) []string {
 
 func reservedByAll(claim *resourcev1.ResourceClaim) controller.Reason {
 	return controller.Reason{
-		Code: codeReservedByAll, Text: "the ResourceClaim {claim} is reserved for {count} Pods, and cannot be for more",
+		Code: codeReservedByAll, Text: "the ResourceClaim {claim} is reserved for {count} {count?Pod|Pods}, and cannot be for more",
 		Params: controller.With("claim", claim.Name, "count", len(claim.Status.ReservedFor)), Ends: "one of these Pods ends",
 		Until: ofGroup("ResourceClaim", claim.Namespace, claim.Name),
 	}

@@ -103,7 +103,7 @@ func (p *planner) old() (replaced, kept int) {
 // keptOnDelete adds how many Pods keep their template because of the strategy OnDelete.
 func (p *planner) keptOnDelete() {
 	if replaced, kept := p.old(); replaced+kept > 0 {
-		p.because(codeOnDelete, "{pods} Pods have an old template, and the strategy OnDelete does not replace them", "the Pods are deleted", "pods", replaced+kept)
+		p.because(codeOnDelete, "{pods} {pods?Pod has|Pods have} an old template, and the strategy OnDelete does not replace {pods?it|them}", "a user deletes what has an old template", "pods", replaced+kept)
 	}
 }
 
@@ -111,11 +111,11 @@ func (p *planner) keptOnDelete() {
 func (p *planner) keptByRollout(most int) {
 	replaced, kept := p.old()
 	if replaced > 0 {
-		p.because(codeUnavailable, "{pods} Pods of an old template stay: {unavailable} Pods are not available or are being replaced, and {most} may be (maxUnavailable)",
+		p.because(codeUnavailable, "{pods} {pods?Pod of an old template stays|Pods of an old template stay}: {unavailable} {unavailable?Pod is not available or is|Pods are not available or are} being replaced, and {most} may be (maxUnavailable)",
 			"a Pod becomes available", "pods", replaced, "unavailable", p.countUnavailable()+len(p.delete), "most", most)
 	}
 	if kept > 0 {
-		p.because(codePartition, "{pods} Pods keep their template, because their ordinals are below {partition} (partition)", "spec.updateStrategy.rollingUpdate.partition becomes smaller",
+		p.because(codePartition, "{pods} {pods?Pod keeps its template, because its ordinal is|Pods keep their template, because their ordinals are} below {partition} (partition)", "spec.updateStrategy.rollingUpdate.partition becomes smaller",
 			"pods", kept, "partition", p.partition)
 	}
 }

@@ -42,6 +42,6 @@ func reasons(pods []*corev1.Pod) []controller.Reason {
 	if n == 0 {
 		return nil
 	}
-	return []controller.Reason{{Code: CodeUnschedulable, Text: "{count} of {pods} Pods have no node: {message}",
+	return []controller.Reason{{Code: CodeUnschedulable, Text: "{count} of {pods} {pods?Pod has|Pods have} no node: {message}",
 		Params: controller.With("count", n, "pods", len(pods), "message", first), Ends: "the scheduler finds a node"}}
 }

@@ -46,7 +46,7 @@ func BecauseOfPods(ctx context.Context, service *corev1.Service, pods []*corev1.
 	}
 	if ready < len(pods) {
 		controller.Because(ctx, controller.Reason{
-			Code: CodeNotReady, Text: "{ready} of {pods} Pods that the Service selects are ready and have an address",
+			Code: CodeNotReady, Text: "{ready} of {pods} {pods?Pod that the Service selects is ready and has|Pods that the Service selects are ready and have} an address",
 			Params: controller.With("ready", ready, "pods", len(pods)), Ends: "the other Pods are ready or gone",
 		})
 	}
