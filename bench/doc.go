@@ -10,6 +10,7 @@
 //	go run . queue --soak 10000000
 //	go run . loop
 //	go run . explain
+//	go run . page
 //	go run . chaos
 //	go run . watch
 //	go run . soak --for 30m
@@ -189,6 +190,15 @@
 // chooses: the figure is the time from before the process starts until it has ended. An answer without what the manager
 // recorded is an error. The lines below are of this process, whose connections are open: finding the kinds, finding the
 // managers, and collecting the facts of an answer. "process-alone" is setpoint version.
+//
+// # The page
+//
+// "page" measures the page in a headless Chromium, in the same cluster and with the same full record as "explain". Each visit has
+// a tab that has loaded nothing before, and a figure is the browser's own: from the navigation to the first contentful paint.
+// "answer" is the part until the server's answer has arrived. The visits are to the loops, and to a Deployment, a Pod and what happened in a namespace, which a seed chooses; first at rest, and
+// then ("busy") while clients change ReplicaSets --rate/2 times a second, each of which is a run of two controllers. Under the same
+// load two tabs are open in every second part, at the loops and at a Deployment: setpoint= is the CPU of the manager then, peer=
+// that without a tab. How many runs there were is printed. Chromium takes its part of the same machine.
 //
 // # Informers
 //

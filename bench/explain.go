@@ -36,6 +36,7 @@ type explainBench struct {
 	peer       bool
 	verbose    bool
 	profile    string
+	flags      []string // of the manager, beside its own
 
 	took map[string][]float64 // milliseconds, by what was measured
 }

@@ -52,9 +52,9 @@ func (b *explainBench) populate(ctx context.Context, c *cluster) (_ *world, err 
 	if err != nil {
 		return nil, err
 	}
-	w.manager, err = startProcess(c.dir, filepath.Join(b.bin, "setpoint"), "manager", "--kubeconfig", c.kubeconfig,
+	w.manager, err = startProcess(c.dir, filepath.Join(b.bin, "setpoint"), append([]string{"manager", "--kubeconfig", c.kubeconfig,
 		"--authentication-kubeconfig", c.kubeconfig, "--authorization-kubeconfig", c.kubeconfig, "--controllers", controllers,
-		"--leader-elect=false", "--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port), "--run-record-file", file)
+		"--leader-elect=false", "--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port), "--run-record-file", file}, b.flags...)...)
 	if err != nil {
 		return nil, err
 	}

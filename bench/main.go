@@ -24,6 +24,7 @@ var cases = map[string]struct {
 	"relist":    {runRelist, "memory while an informer lists everything again"},
 	"queue":     {runQueue, "Setpoint's work queue beside client-go's and controller-runtime's"},
 	"explain":   {runExplain, "the answers of setpoint explain in a cluster of 20,000 Pods, with the record full"},
+	"page":      {runPage, "the page in a real Chromium, in a cluster of 20,000 Pods: first paint, and what open tabs cost the manager"},
 	"loop":      {runLoop, "Setpoint's loop beside controller-runtime's: reconciles a second, latency, CPU"},
 	"chaos":     {runChaos, "informers against a server that misbehaves: what they miss"},
 	"watch":     {runWatch, "setpoint watch beside the way of kubewatch: memory, CPU, lag, changes lost"},
