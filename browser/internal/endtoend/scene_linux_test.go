@@ -147,7 +147,7 @@ func freePorts(ctx context.Context) (ports [2]int, err error) {
 		if err != nil {
 			return ports, err
 		}
-		defer l.Close() //nolint:errcheck // nothing was written
+		defer l.Close()
 		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil
