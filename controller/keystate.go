@@ -7,6 +7,8 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
 )
@@ -67,9 +69,10 @@ func (c *core) lags() (all []runs.InformerLag) {
 
 // heldKey is why a key is held, and since when.
 type heldKey struct {
-	text  string
-	write *runs.Unseen
-	since time.Time
+	text     string
+	resource schema.GroupResource // of the write
+	write    *runs.Unseen
+	since    time.Time
 }
 
 // note remembers the write for which a key is held since a time, or that it is not held any more.
@@ -80,7 +83,7 @@ func (o *ownWrites[K]) note(key K, w *unseenWrite, since time.Time) {
 		delete(o.waiting, key)
 		return
 	}
-	o.waiting[key] = heldKey{w.String(), w.forRecord(), since}
+	o.waiting[key] = heldKey{w.String(), schema.GroupResource{Group: w.Resource.Group, Resource: w.Resource.Plural}, w.forRecord(), since}
 }
 
 // heldFor returns why a key is held.

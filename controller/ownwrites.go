@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
@@ -115,6 +117,8 @@ type ownWrites[K comparable] struct {
 	// again after the run that follows: what could not be seen for minutes costs one run
 	// in each bound that knows of it, and not one run after the other.
 	overdue map[K][]unseenWrite
+	// skipped counts the runs that were due while their key was held, see Status.Stale.
+	skipped map[schema.GroupResource]uint64
 }
 
 func (o *ownWrites[K]) init(c *Keyed[K]) {
@@ -138,6 +142,7 @@ func (o *ownWrites[K]) settle(ctx context.Context, key K, all []unseenWrite, pla
 	o.tasks.Go(func() {
 		defer o.loop.queue.Done(key)
 		defer o.note(key, nil, time.Time{})
+		defer o.skips(key)
 		defer func() { place.Settled(time.Since(ended)) }()
 		bounded, cancel := context.WithTimeout(ctx, o.bound)
 		defer cancel()
@@ -152,6 +157,21 @@ func (o *ownWrites[K]) settle(ctx context.Context, key K, all []unseenWrite, pla
 		defer o.mu.Unlock()
 		o.overdue[key] = newestOnly(unseen)
 	})
+}
+
+// skips counts a run of a held key that is due, for the write that the key has waited for last. It is
+// called before the key is done.
+func (o *ownWrites[K]) skips(key K) {
+	found, known := o.loop.queue.Find(key, 0)
+	if !known || found.Running == nil || found.Running.Next == nil || !found.Running.Next.Until.IsZero() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.skipped == nil {
+		o.skipped = map[schema.GroupResource]uint64{}
+	}
+	o.skipped[o.waiting[key].resource]++
 }
 
 // shows reports whether an informer is of the kind of a write, and of its namespace.

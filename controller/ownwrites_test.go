@@ -16,11 +16,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/finalizer"
+	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
+	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 // writer runs a controller whose first run for ns/parent writes, and which notes what
@@ -470,4 +473,42 @@ func TestWaitingSaysWhatIsWaitedFor(t *testing.T) {
 			t.Errorf("waiting for %q, want %q", got, want)
 		}
 	})
+}
+
+func TestARunThatIsDueWhileItsKeyWaitsForOwnWritesIsCounted(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		next func(*workqueue.Queue[object.Key])
+		want uint64
+	}{
+		{"a run that is due", func(q *workqueue.Queue[object.Key]) { q.Add(key("parent")) }, 1},
+		{"several requests of one run", func(q *workqueue.Queue[object.Key]) { q.Add(key("parent")); q.Add(key("parent")) }, 1},
+		{"none", func(*workqueue.Queue[object.Key]) {}, 0},
+		{"one of another key", func(q *workqueue.Queue[object.Key]) { q.Add(key("other")) }, 0},
+		{"one that is not due yet", func(q *workqueue.Queue[object.Key]) { q.AddAfter(key("parent"), time.Hour) }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				wrote := false
+				loop := controller.New("test", func(ctx context.Context, req controller.Request) (controller.Result, error) {
+					if req.Key != key("parent") || wrote {
+						return controller.Result{}, nil
+					}
+					wrote = true
+					b.line.to().HoldWatches(true)
+					_, err := client.For[*corev1.Pod](b.client).Create(ctx, pod("child"))
+					return controller.Result{}, err
+				}, controller.For(b.pods), b.logger())
+				defer b.start(loop)()
+				synctest.Wait()
+				c.next(loop.Queue())
+				synctest.Wait()
+				b.line.to().HoldWatches(false)
+				synctest.Wait()
+				if got := loop.Status(0).Stale[schema.GroupResource{Resource: "pods"}]; got != c.want {
+					t.Errorf("%d runs were due, want %d", got, c.want)
+				}
+			})
+		})
+	}
 }

@@ -6,6 +6,8 @@ package controller
 import (
 	"maps"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -20,6 +22,9 @@ type Status struct {
 	// Waiting has the keys that wait for own writes, and a description of the write that the
 	// informers have not seen yet.
 	Waiting map[string]string
+	// Stale is how many runs were due while their key waited for own writes, by the resource of the
+	// write that appeared last. The map is nil if there were none.
+	Stale map[schema.GroupResource]uint64
 	// Failed has the keys whose last run failed, keys that were given up included. It has a
 	// thousand keys at most, the last one that failed among them.
 	Failed map[string]Failure
@@ -39,7 +44,7 @@ type Status struct {
 // and as many lines of each detail.
 // It is safe for concurrent use.
 func (c *Keyed[K]) Status(keys int) Status {
-	s := Status{Queue: c.queue.Stats(), Keys: inText(c.queue.Inspect(keys)), Waiting: c.own.held(), Panics: c.panics.all(), Details: c.details(keys)}
+	s := Status{Queue: c.queue.Stats(), Keys: inText(c.queue.Inspect(keys)), Waiting: c.own.held(), Stale: c.own.stale(), Panics: c.panics.all(), Details: c.details(keys)}
 	s.Group, s.Kind = c.objects()
 	s.Failed, s.Failures, s.GivenUp = c.failures.all()
 	return s
@@ -80,6 +85,13 @@ func (o *ownWrites[K]) held() map[string]string {
 		all[textOf(key)] = held.text
 	}
 	return all
+}
+
+// stale returns how many runs were due while their key was held.
+func (o *ownWrites[K]) stale() map[schema.GroupResource]uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.skipped)
 }
 
 func (f *failures[K]) all() (last map[string]Failure, total, givenUp uint64) {

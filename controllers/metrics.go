@@ -22,6 +22,7 @@ import (
 type Metrics struct {
 	all     []prometheus.Collector
 	buckets map[string][]float64 // of the histograms, by their names
+	of      *measured            // the controller, once Of has been called
 }
 
 // Counter declares a counter.
@@ -47,12 +48,13 @@ func (m *Metrics) GaugeFunc(name, help string, value func() float64) {
 // GaugesFunc declares a gauge whose series are counted at each scrape: read calls set once for each
 // series, with the values of its labels. read must be safe for concurrent use.
 func (m *Metrics) GaugesFunc(name, help string, labels []string, read func(set func(value float64, labels ...string))) {
-	m.all = append(m.all, &gauges{prometheus.NewDesc(name, help, labels, nil), read})
+	m.all = append(m.all, &gauges{prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue, read})
 }
 
-// gauges is a gauge whose series are counted at each scrape.
+// gauges is a gauge or a counter whose series are read at each scrape.
 type gauges struct {
 	desc *prometheus.Desc
+	kind prometheus.ValueType
 	read func(set func(value float64, labels ...string))
 }
 
@@ -62,7 +64,7 @@ func (g *gauges) Describe(out chan<- *prometheus.Desc) { out <- g.desc }
 // Collect makes gauges a prometheus.Collector.
 func (g *gauges) Collect(out chan<- prometheus.Metric) {
 	g.read(func(value float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
+		out <- prometheus.MustNewConstMetric(g.desc, g.kind, value, labels...)
 	})
 }
 
@@ -96,7 +98,10 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 }
 
 // Of returns a controller with the metrics, which its manager shows.
-func (m *Metrics) Of(c controller.Runnable) controller.Runnable { return &measured{c, m} }
+func (m *Metrics) Of(c controller.Runnable) controller.Runnable {
+	m.of = &measured{c, m}
+	return m.of
+}
 
 // measured is a controller with metrics.
 type measured struct {

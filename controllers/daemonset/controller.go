@@ -76,7 +76,12 @@ type memory struct {
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (controller.Runnable, error) {
 	_, c, err := build(h, o)
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	metrics := &controllers.Metrics{}
+	metrics.StaleSyncSkips("daemonset_controller")
+	return metrics.Of(c), nil
 }
 
 func build(h controller.Host, o Options) (*reconciler, controller.Runnable, error) {

@@ -136,6 +136,7 @@ func build(h controller.Host, o Options, now func() time.Time) (controller.Runna
 	}
 	r.labelled = selectors.NewLabelled(r.pods)
 	r.counts = newCounts(func() int { return r.autoscalers.Snapshot().Len() })
+	r.counts.StaleSyncSkips("horizontal_pod_autoscaler_controller")
 	return r.counts.Of(controller.New(Name, r.reconcile,
 		controller.For(r.autoscalers, o.specChanged),
 		controller.Reads(r.pods),

@@ -93,6 +93,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		controller.Workers(o.Workers),
 		controller.RateLimit(&workqueue.Exponential[object.Key]{Base: firstRetry, Max: lastRetry}),
 	)
+	r.counts.StaleSyncSkips("job_controller")
 	return r.counts.Of(controller.Join(Name, work, newSweeper(r, o))), nil
 }
 

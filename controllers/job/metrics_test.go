@@ -225,3 +225,25 @@ func TestMetricsCountPodsThatHaveEndedAndHaveTheFinalizer(t *testing.T) {
 		wantSeries(t, metrics, map[string]float64{added: 3, deleted: 3})
 	})
 }
+
+func TestMetricsCountRunsThatWereDueWhileTheCacheWasStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		var metrics prometheus.Collector
+		managertest.Run(t, c.Config(), managertest.MakingMetrics(New, Defaults(), &metrics))
+		synctest.Wait()
+		c.pods.HoldWatches(true)
+		key := c.create(newJob("slow", wants(2, 1)))
+		c.edit(key, func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(2)) })
+		synctest.Wait()
+		const skips = `job_controller_stale_sync_skips_total{group="",resource="pods"}`
+		if got := managertest.Series(t, metrics)[skips]; got != 0 || len(c.active()) != 1 {
+			t.Errorf("while the cache does not show the Pod, %v runs are counted, and there are %d Pods", got, len(c.active()))
+		}
+		c.pods.HoldWatches(false)
+		synctest.Wait()
+		if got := managertest.Series(t, metrics)[skips]; got == 0 || len(c.active()) != 2 {
+			t.Errorf("after that, %v runs are counted, and there are %d Pods", got, len(c.active()))
+		}
+	})
+}

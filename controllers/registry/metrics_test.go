@@ -20,8 +20,9 @@ import (
 
 // upstreamMetrics has a line for each metric of the controllers of kube-controller-manager 1.37: its
 // name, its labels, its stability, the buckets of a histogram, and "missing" if no controller here has it.
-// Source: the packages below k8s.io/kubernetes/pkg/controller that declare metrics, and
-// k8s.io/endpointslice/metrics.
+// Source: the packages below k8s.io/kubernetes/pkg/controller that declare metrics,
+// k8s.io/kubernetes/pkg/volume/util, k8s.io/endpointslice/metrics and
+// k8s.io/dynamic-resource-allocation/resourceclaim/metrics.
 //
 //go:embed testdata/kube-controller-manager-metrics.txt
 var upstreamMetrics string

@@ -43,6 +43,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err != nil {
 		return nil, err
 	}
+	metrics.StaleSyncSkips("replicaset_controller")
 	return metrics.Of(c), nil
 }
 

@@ -53,6 +53,7 @@ type reconciler struct {
 	templates cache.SharedInformer[*resourcev1.ResourceClaimTemplate]
 	users     devices.Users
 	gone      gone
+	metrics   *claimMetrics
 	recorder  *events.Recorder
 }
 
@@ -69,6 +70,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		recorder:  h.Recorder(Name),
 	}
 	r.users = devices.UsersOf(r.pods)
+	r.metrics = newMetrics(r.claims)
 	claims := controller.New(Name, r.reconcileClaim,
 		controller.For(r.claims, predicate.Stays),
 		controller.Watches(r.pods, claimsOf, r.ends),
@@ -80,7 +82,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		controller.Watches(r.templates, r.podsOfTemplate),
 		controller.Workers(o.Workers),
 	)
-	return controller.Join(Name, claims, pods), nil
+	return r.metrics.Of(controller.Join(Name, claims, pods)), nil
 }
 
 // usesAny chooses Pods with claims. A run reports a Pod that cannot be decoded.

@@ -116,6 +116,7 @@ func (r *reconciler) create(ctx context.Context, pod *corev1.Pod, p *podPlan) (g
 	got = p.adopted
 	for _, c := range p.create {
 		made, failure := r.claims.Create(ctx, c.claim)
+		r.metrics.create(c.claim, failure)
 		switch {
 		case failure == nil:
 			got[c.entry] = made.Name

@@ -69,6 +69,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	}
 	r.orphans = selectors.NewOrphans(r.pods)
 	r.writer = podwriter.New(h.Client(), r.recorder).WithMessages(podMessage).BeforeCreate(r.createClaims)
+	r.gauges.StaleSyncSkips("statefulset_controller")
 	return r.gauges.Of(controller.New(Name, r.reconcile,
 		controller.For(r.sets),
 		controller.Owns(history),
