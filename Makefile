@@ -198,8 +198,8 @@ fuzz-nightly: ## run every fuzz target for ten minutes, and minimize more: a nig
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=10m FUZZMINIMIZE=10s
 
 .PHONY: bench
-bench: setpoint-controlplane kube-controller-manager ## measure side by side with the peers, all or those in ARGS
-	cd bench && go run . $(ARGS)
+bench: build kubectl kube-controller-manager ## measure everything in docs/performance.md side by side with the peers, and write its tables; or the case in ARGS
+	cd bench && go run . $(or $(ARGS),figures)
 
 ## Checking
 

@@ -158,9 +158,9 @@ func (b *cacheBench) print(out io.Writer, k *kind, n int) {
 	}
 	line("sync-cpu-per-object", "µs", "sync-cpu", each*1e6, aim{most: 0.25})
 	line("sync-wall", "s", "sync-wall", 1, aim{})
-	line("events-per-second-metadata", "", "events", 1, aim{least: 4})
+	line("events-per-second-metadata", perSecond, "events", 1, aim{least: 4})
 	line("event-cpu-metadata", "µs", "events-cpu", 1, aim{})
-	line("events-per-second-decoded", "", "events-decoded", 1, aim{})
+	line("events-per-second-decoded", perSecond, "events-decoded", 1, aim{})
 	line("event-cpu-decoded", "µs", "events-decoded-cpu", 1, aim{})
 	line("get-warm", "ns", "get-warm", 1, aim{most: 2})
 	cold := aim{}

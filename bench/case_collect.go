@@ -25,8 +25,8 @@ var collectCase = scaleCase{
 	lines: func(int) []caseLine {
 		return []caseLine{
 			{name: "gc-wall", unit: "s", reading: "wall", aim: aim{most: 1 / 1.5}},
-			{name: "gc-deletes-per-second", reading: "rate", aim: aim{least: 1.5}},
-			{name: "gc-deletes-vs-plain-clients", reading: "rate", plain: true},
+			{name: "gc-deletes-per-second", unit: perSecond, reading: "rate", aim: aim{least: 1.5}},
+			{name: "gc-deletes-vs-plain-clients", unit: perSecond, reading: "rate", plain: true},
 			{name: "gc-cpu", unit: "s", reading: "cpu", aim: aim{most: 0.5}},
 			{name: "gc-memory-before", unit: "MB", reading: "memory", aim: aim{most: 1. / 3}},
 		}

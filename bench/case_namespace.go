@@ -30,8 +30,8 @@ var namespaceCase = scaleCase{
 			// Both let API servers learn of the deletion for 5 s, and delete nothing meanwhile
 			// but Pods, of which there are none. What follows is what one can be faster at.
 			{name: "namespace-wait-before-deletes", unit: "s", reading: "wait"},
-			{name: "namespace-deletes-per-second", reading: "rate", aim: aim{least: 1.5}},
-			{name: "namespace-deletes-vs-plain-clients", reading: "rate", plain: true},
+			{name: "namespace-deletes-per-second", unit: perSecond, reading: "rate", aim: aim{least: 1.5}},
+			{name: "namespace-deletes-vs-plain-clients", unit: perSecond, reading: "rate", plain: true},
 			{name: "namespace-cpu", unit: "s", reading: "cpu", aim: aim{most: 0.5}},
 		}
 	},

@@ -35,9 +35,9 @@ var quotaCase = scaleCase{
 	lines: func(int) []caseLine {
 		return []caseLine{
 			{name: "quota-first-count-seconds", unit: "s", reading: "first", aim: aim{most: 1}},
-			{name: "quota-changes-per-second", reading: "rate"},
+			{name: "quota-changes-per-second", unit: perSecond, reading: "rate"},
 			// These have no quotas, and keep to no rate.
-			{name: "quota-changes-vs-plain-clients", reading: "rate", plain: true},
+			{name: "quota-changes-vs-plain-clients", unit: perSecond, reading: "rate", plain: true},
 			{name: "quota-cpu-per-1000-changes", unit: "s", reading: "cpu", aim: aim{most: 1. / 3}},
 			// A Pod of a full quota is deleted, until the one that replaces it is admitted.
 			{name: "quota-seconds-until-replaced", unit: "s", reading: "replaced", aim: aim{most: 1}},

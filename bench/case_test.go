@@ -66,8 +66,8 @@ func TestCaseIsPrintedAgainstItsPeers(t *testing.T) {
 	}, false)
 	for _, want := range []string{
 		"gc-wall                                  setpoint=10.00s peer=20.00s ratio=0.50 aim=≤0.67x ok\n",
-		"gc-deletes-per-second                    setpoint=100 peer=50.00 ratio=2.00 aim=≥1.50x ok\n",
-		"gc-deletes-vs-plain-clients              setpoint=100 peer=80.00 ratio=1.25 aim=none told\n",
+		"gc-deletes-per-second                    setpoint=100/s peer=50.00/s ratio=2.00 aim=≥1.50x ok\n",
+		"gc-deletes-vs-plain-clients              setpoint=100/s peer=80.00/s ratio=1.25 aim=none told\n",
 		"gc-cpu                                   setpoint=1.00s peer=4.00s ratio=0.25 aim=≤0.50x ok\n",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -32,8 +32,8 @@ var volumesCase = scaleCase{
 		return []caseLine{
 			// Either of the two aims is enough: no manager can be faster than the server. The plain clients write
 			// what the driver and a manager write for each claim.
-			{name: "volumes-claims-bound-per-second", reading: "rate", aim: aim{least: 5}},
-			{name: "volumes-claims-vs-plain-clients", reading: "rate", aim: aim{least: 0.9}, plain: true},
+			{name: "volumes-claims-bound-per-second", unit: perSecond, reading: "rate", aim: aim{least: 5}},
+			{name: "volumes-claims-vs-plain-clients", unit: perSecond, reading: "rate", aim: aim{least: 0.9}, plain: true},
 			{name: "volumes-cpu-per-1000-claims", unit: "s", reading: "claims-cpu", aim: aim{most: 0.5}},
 			{name: "volumes-memory-after", unit: "MB", reading: "memory", aim: aim{most: 1. / 3}},
 		}

@@ -3,6 +3,7 @@
 
 // Bench measures Setpoint beside its peers, on real parts, in one run.
 //
+//	go run . figures
 //	go run . cache
 //	go run . readers
 //	go run . relist
@@ -31,6 +32,13 @@
 // turns, and the spread is printed with -v. A measure that misses its aim says
 // "short"; it is no failure of the command. One without an aim says "told": among
 // these are the cases in which the design loses.
+//
+// # All figures
+//
+// "figures" measures every case that docs/performance.md names, in a comment before each table, and writes the tables anew. It compares
+// each ratio with that of the table before, and prints a line "worse:" if it got worse by more than the turns of either run are apart.
+// A table is written as soon as its case has ended; a case that fails leaves its table as it was, and the command fails at its end.
+// --only names the beginnings of commands, to write some tables alone. "make bench" builds what all cases need, and runs it.
 //
 // The module has a workspace of its own (go.work): the peers' versions are its own,
 // the newest there are.

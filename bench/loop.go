@@ -157,21 +157,21 @@ func (b *loopBench) print(out io.Writer) {
 	}
 	if b.record {
 		line("loop", "noop-cpu-per-reconcile", "µs", "cpu", aim{most: 1.02})
-		line("loop", "noop-reconciles-per-second", "", "rate", aim{})
+		line("loop", "noop-reconciles-per-second", perSecond, "rate", aim{})
 		line("loop", "reading-cpu-per-reconcile", "µs", "cpu-reading", aim{})
 		if b.writes > 0 {
 			line("loop-write", "writing-cpu-per-reconcile", "µs", "cpu", aim{})
 		}
 		return
 	}
-	line("loop", "noop-reconciles-per-second", "", "rate", aim{least: 3})
+	line("loop", "noop-reconciles-per-second", perSecond, "rate", aim{least: 3})
 	line("loop", "noop-cpu-per-reconcile", "µs", "cpu", aim{})
 	line("loop", "noop-event-to-reconcile-p50", "ms", "p50", aim{})
 	line("loop", "noop-event-to-reconcile-p99", "ms", "p99", aim{most: 0.5})
-	line("loop", "reading-reconciles-per-second", "", "rate-reading", aim{})
+	line("loop", "reading-reconciles-per-second", perSecond, "rate-reading", aim{})
 	line("loop", "reading-cpu-per-reconcile", "µs", "cpu-reading", aim{})
 	if b.writes > 0 {
-		line("loop-write", "writing-reconciles-per-second", "", "rate", aim{})
+		line("loop-write", "writing-reconciles-per-second", perSecond, "rate", aim{})
 		line("loop-write", "writing-cpu-per-reconcile", "µs", "cpu", aim{})
 		line("loop-write", "write-to-reconcile-p50", "ms", "p50", aim{})
 		line("loop-write", "write-to-reconcile-p99", "ms", "p99", aim{most: 0.5})

@@ -34,6 +34,12 @@ var cases = map[string]struct {
 	"manager":   {runManager, "Setpoint's manager beside kube-controller-manager"},
 }
 
+func init() {
+	c := cases["figures"] // it runs the others, so it cannot be among their initial values
+	c.run, c.what = runFigures, "everything that a page of figures names, whose tables are written anew"
+	cases["figures"] = c
+}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -104,11 +104,11 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 	}
 	line("idle-memory", "MB", aim{value: 50}, func(f figures) float64 { return f.idle })
 	line("idle-memory-ratio", "MB", aim{most: 1. / 3}, func(f figures) float64 { return f.idle })
-	line("pods-created-per-second", "", aim{least: 1}, func(f figures) float64 { return f.rate })
+	line("pods-created-per-second", perSecond, aim{least: 1}, func(f figures) float64 { return f.rate })
 	line("cpu-seconds-per-1000-pods", "s", aim{most: 0.5}, func(f figures) float64 { return f.cpu })
 	line("memory-after", "MB", aim{most: 1. / 3}, func(f figures) float64 { return f.after })
 	line("seconds-until-status-settled", "s", aim{most: 1}, func(f figures) float64 { return f.settled })
-	m := measure{name: "pods-vs-plain-clients", aim: aim{least: 0.9},
+	m := measure{name: "pods-vs-plain-clients", unit: perSecond, aim: aim{least: 0.9},
 		ours: column(ours, func(f figures) float64 { return f.rate }), theirs: plain}
 	m.print(out, b.verbose)
 	return nil
@@ -142,7 +142,7 @@ func (b *managerBench) compareRecord(ctx context.Context, out io.Writer) error {
 	}
 	line("recorded-cpu-seconds-per-1000-pods", "s", aim{most: 1.02}, func(f figures) float64 { return f.cpu })
 	line("recorded-memory-after", "MB", aim{}, func(f figures) float64 { return f.after })
-	line("recorded-pods-created-per-second", "", aim{}, func(f figures) float64 { return f.rate })
+	line("recorded-pods-created-per-second", perSecond, aim{}, func(f figures) float64 { return f.rate })
 	return nil
 }
 

@@ -116,12 +116,12 @@ func printReaders(out io.Writer, results map[string][]readings, verbose bool) {
 		if c.count > 1 && !c.spins {
 			a.least = 100
 		}
-		line("writes-"+c.name, "", "writes-"+c.name, clientGoSide, a)
-		line("writes-"+c.name+"-vs-indexer", "", "writes-"+c.name, indexerSide, a)
+		line("writes-"+c.name, perSecond, "writes-"+c.name, clientGoSide, a)
+		line("writes-"+c.name+"-vs-indexer", perSecond, "writes-"+c.name, indexerSide, a)
 		line("lag-"+c.name, "ms", "lag-"+c.name, clientGoSide, aim{})
 	}
-	line("lists-10-listing", "", "lists-10-listing", clientGoSide, aim{})
-	m := measure{name: "writes-10-listing-vs-spinning", aim: aim{least: 0.8},
+	line("lists-10-listing", perSecond, "lists-10-listing", clientGoSide, aim{})
+	m := measure{name: "writes-10-listing-vs-spinning", unit: perSecond, aim: aim{least: 0.8},
 		ours: column(setpointSide, "writes-10-listing"), theirs: column(setpointSide, "writes-10-spinning")}
 	m.print(out, verbose)
 }

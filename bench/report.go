@@ -18,6 +18,17 @@ type measure struct {
 	theirs []float64
 }
 
+// perSecond is the unit of rates, of which more is better. Of every other figure less is better, unless its aim says otherwise.
+const perSecond = "/s"
+
+// collector is an output that gets the measures too, and not only their lines.
+type collector interface {
+	collect(m *measure)
+}
+
+// rises reports whether more is better.
+func (m *measure) rises() bool { return m.aim.least > 0 || m.unit == perSecond }
+
 // aim is what a ratio is held against.
 type aim struct {
 	most  float64 // ratio at most; 0: not used
@@ -54,17 +65,29 @@ func (a aim) met(ours, ratio float64) bool {
 	return true
 }
 
+// ratio is Setpoint's median over the peer's; 0 if there is no peer.
+func (m *measure) ratio() float64 {
+	if theirs := median(m.theirs); theirs != 0 {
+		return median(m.ours) / theirs
+	}
+	return 0
+}
+
+// held reports whether the measure has an aim, and what that needs.
+func (m *measure) held() bool {
+	return m.aim != aim{} && (m.aim.value > 0 || m.aim.none || len(m.theirs) > 0)
+}
+
 // print writes the line of a measure, and with verbose the figures behind it.
 func (m *measure) print(w io.Writer, verbose bool) {
-	ours, theirs := median(m.ours), median(m.theirs)
-	ratio := 0.0
-	if theirs != 0 {
-		ratio = ours / theirs
+	if c, ok := w.(collector); ok {
+		c.collect(m)
 	}
+	ours, theirs, ratio := median(m.ours), median(m.theirs), m.ratio()
 	verdict := "short"
 	switch {
-	case m.aim == aim{}, m.aim.value == 0 && !m.aim.none && len(m.theirs) == 0:
-		verdict = "told" // there is nothing to hold it against
+	case !m.held():
+		verdict = "told"
 	case m.aim.met(ours, ratio):
 		verdict = "ok"
 	}
