@@ -160,8 +160,13 @@ func (w *world) readRecord(ctx context.Context) error {
 	s := page.Stats
 	w.record = fmt.Sprintf("the record has %d of %d bytes, %d entries of an earlier process and %d runs of this one; %d entries were dropped",
 		s.Bytes, s.Limit, s.Restored, s.Runs, s.Dropped)
-	if err != nil || s.Dropped == 0 {
-		return fmt.Errorf("the record is not full: %d %s: %w", code, w.record, err)
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading the record: %w", err)
+	case code != 200:
+		return fmt.Errorf("reading the record: the manager answers %d", code)
+	case s.Dropped == 0:
+		return fmt.Errorf("the record is not full: %s; it needs more Deployments or Pods", w.record)
 	}
 	return nil
 }

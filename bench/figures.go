@@ -141,7 +141,7 @@ func putInto(path, command, table string) (worse []string, err error) {
 		return nil, fmt.Errorf("%s: the table of %q has no end", path, command)
 	}
 	worse = regressions(rowsOf(string(text[at:at+end])), rowsOf(table))
-	return worse, os.WriteFile(path, slices.Concat(text[:at], []byte("\n"+table+"\n"), text[at+end:]), 0o644)
+	return worse, os.WriteFile(path, slices.Concat(text[:at], []byte("\n"+table+"\n"), text[at+end:]), 0o644) //nolint:gosec // the page is for all readers
 }
 
 // notes is the output of a case, of which it keeps the measures, and the lines that say what is measured and where.

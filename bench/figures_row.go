@@ -137,7 +137,7 @@ func rowsOf(table string) (rows []row) {
 		}
 		name, rises := strings.CutSuffix(strings.TrimSpace(cells[0]), " ↑")
 		r := row{name: name, rises: rises, aim: strings.TrimSpace(cells[4]), verdict: strings.TrimSpace(cells[5])}
-		ok := false
+		var ok bool
 		if r.ours, ok = spreadIn(cells[1]); !ok {
 			continue
 		}

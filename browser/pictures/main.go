@@ -69,14 +69,14 @@ type shot struct {
 	file, path string
 	scheme     string   // of colors: "light" or "dark"
 	texts      []string // that the view shows once the story is over
-	click      string   // what is clicked then, as a CSS selector
+	open       string   // in the line of the group of changes that is opened then
 	height     int64    // at which the picture is cut, in CSS pixels; 0 is highest
 }
 
 var shots = []shot{
 	{file: "page-loops.png", path: "/", scheme: "light", texts: []string{"1 loop needs attention", "exceeded quota"}},
 	{file: "page-object.png", path: "/o/apps/deployments/" + namespace + "/web", scheme: "light", texts: []string{"ImagePullBackOff", "timeline"}},
-	{file: "page-changes.png", path: "/changes?namespace=" + namespace, scheme: "dark", texts: []string{"rollout of web"}, click: "details.change:has(strong) summary", height: 800},
+	{file: "page-changes.png", path: "/changes?namespace=" + namespace, scheme: "dark", texts: []string{"rollout of web"}, open: "rollout of web", height: 800},
 }
 
 // highest is the height of a picture that is cut, in CSS pixels.
@@ -92,8 +92,19 @@ func (s shot) take(tab *chromium.Tab, root, folder string) error {
 			return err
 		}
 	}
-	if s.click != "" {
-		if err := tab.Click(s.click); err != nil {
+	if s.open != "" {
+		marked, err := chromium.Evaluate[bool](tab, fmt.Sprintf(`(() => {
+			const line = [...document.querySelectorAll("details.change > summary")].find((s) => s.innerText.toLowerCase().includes(%q))
+			line?.setAttribute("data-picture", "")
+			return line !== undefined
+		})()`, strings.ToLower(s.open)))
+		if err == nil && !marked {
+			err = fmt.Errorf("%s: no group of changes says %q", s.file, s.open)
+		}
+		if err != nil {
+			return err
+		}
+		if err := tab.Click("[data-picture]"); err != nil {
 			return err
 		}
 	}

@@ -128,26 +128,26 @@ type reconciler struct {
 
 // reconcile makes the slices of a Service show the Pods that it selects.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
-	result, err := r.run(ctx, req)
+	err := r.run(ctx, req)
 	r.metrics.ran(err)
-	return result, err
+	return controller.Result{}, err
 }
 
-func (r *reconciler) run(ctx context.Context, req controller.Request) (controller.Result, error) {
+func (r *reconciler) run(ctx context.Context, req controller.Request) error {
 	service, err := r.services.Get(req.Key)
 	if apierrors.IsNotFound(err) {
 		r.triggers.Forget(req.Key)
 		r.balance.forget(req.Key)
 		r.metrics.Forget(req.Key)
-		return controller.Result{}, nil // the slices go with their owner
+		return nil // the slices go with their owner
 	}
 	if err != nil {
-		return controller.Result{}, err
+		return err
 	}
 	if !serviceendpoints.Selects(service) {
 		serviceendpoints.BecauseUnselected(ctx, service)
 		r.metrics.Forget(req.Key)
-		return controller.Result{}, nil
+		return nil
 	}
 	err = r.service(ctx, service)
 	// A conflict is not reported: the next run reads the newer state.
@@ -155,7 +155,7 @@ func (r *reconciler) run(ctx context.Context, req controller.Request) (controlle
 		r.events.Warning(service, "FailedToUpdateEndpointSlices", actionUpdate,
 			"Error updating Endpoint Slices for Service %s: %v", req.Key, err)
 	}
-	return controller.Result{}, err
+	return err
 }
 
 func (r *reconciler) service(ctx context.Context, service *corev1.Service) error {

@@ -41,10 +41,15 @@ const (
 // each is read. The Namespace itself is read too.
 func (g Gatherer) Changed(ctx context.Context, kinds []client.Served, namespace string, since time.Time) explain.NamespaceFacts {
 	facts := explain.NamespaceFacts{Now: time.Now(), Since: since, Namespace: namespace}
+	// The record, the Events and the lists are asked at the same time: none needs another's answer.
+	var asking sync.WaitGroup
 	q := runs.Query{Namespace: namespace, Wrote: true, Since: since.Add(-earlier), Limit: mostChangedRuns}
-	if found, err := g.Record.Newest(ctx, q); err != nil {
-		facts.NotRecorded = err.Error()
-	} else {
+	asking.Go(func() {
+		found, err := g.Record.Newest(ctx, q)
+		if err != nil {
+			facts.NotRecorded = err.Error()
+			return
+		}
 		facts.Recorded, facts.Kept = true, found.Stats.Since
 		for i := range found.Runs {
 			facts.Runs = append(facts.Runs, found.Runs[i].Run)
@@ -52,17 +57,19 @@ func (g Gatherer) Changed(ctx context.Context, kinds []client.Served, namespace 
 		if found.More {
 			facts.Kept = facts.Runs[len(facts.Runs)-1].Last
 		}
-	}
-	var err error
-	if facts.Events, err = g.eventsOf(ctx, namespace); err != nil {
-		facts.Unread = append(facts.Unread, "Events: "+err.Error())
-	}
+	})
+	var noEvents error
+	asking.Go(func() { facts.Events, noEvents = g.eventsOf(ctx, namespace) })
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k client.Served) bool {
 		return !k.Can("list") || !k.Can("watch") || !k.Namespaced || k.Kind == events.Kind
 	})
 	lists := g.listEach(ctx, kinds, func(ctx context.Context, r object.Resource) ([]map[string]any, bool, error) {
 		return g.listMetadata(ctx, r, namespace)
 	})
+	asking.Wait()
+	if noEvents != nil {
+		facts.Unread = append(facts.Unread, "Events: "+noEvents.Error())
+	}
 	if namespace != "" {
 		if itself, err := g.namespaceItself(ctx, namespace); err == nil {
 			lists.objects = append(lists.objects, itself)
