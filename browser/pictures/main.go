@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 
 	"github.com/setpoint-io/setpoint/browser/internal/chromium"
 	"github.com/setpoint-io/setpoint/browser/internal/programs"
