@@ -83,6 +83,12 @@ func runLoop(ctx context.Context, args []string, out io.Writer) (err error) {
 		moduleVersion("sigs.k8s.io/controller-runtime"), b.turns, b.workers, b.objects)
 	sides := []string{setpointSide, b.peer}
 	for range b.turns {
+		if b.record {
+			if err := b.playPairs(ctx, t); err != nil {
+				return err
+			}
+			continue
+		}
 		for _, side := range sides {
 			if err := b.play(ctx, t, side); err != nil {
 				return err
@@ -110,6 +116,25 @@ func (b *loopBench) play(ctx context.Context, t *tape, side string) error {
 		s := sideSpec{Case: "loop", Side: side, Kind: t.kind.name, Server: address, Objects: b.objects, Events: b.events,
 			Paced: b.paced, Rate: b.rate, Workers: b.workers}
 		return b.note(ctx, &s)
+	})
+}
+
+// playPairs measures the loop with and without a record, both in one process, each with a server of its own.
+func (b *loopBench) playPairs(ctx context.Context, t *tape) error {
+	ours, err := newReplay(t, b.objects)
+	if err != nil {
+		return err
+	}
+	theirs, err := newReplay(t, b.objects)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, ours, func(recorded string) error {
+		return serve(ctx, theirs, func(unrecorded string) error {
+			s := sideSpec{Case: "loop-pairs", Side: setpointSide, Kind: t.kind.name, Server: recorded, Beside: unrecorded,
+				Objects: b.objects, Events: b.events, Workers: b.workers}
+			return b.note(ctx, &s)
+		})
 	})
 }
 
@@ -156,9 +181,17 @@ func (b *loopBench) print(out io.Writer) {
 		m.print(out, b.verbose)
 	}
 	if b.record {
-		line("loop", "noop-cpu-per-reconcile", "µs", "cpu", aim{most: 1.02})
-		line("loop", "noop-reconciles-per-second", perSecond, "rate", aim{})
-		line("loop", "reading-cpu-per-reconcile", "µs", "cpu-reading", aim{})
+		paired := func(name, unit, reading string, a aim) {
+			m := measure{name: name, unit: unit, aim: a}
+			for _, found := range b.results["loop-pairs "+setpointSide] {
+				m.ours = append(m.ours, found[reading+" "+setpointSide])
+				m.theirs = append(m.theirs, found[reading+" "+unrecordedSide])
+			}
+			m.print(out, b.verbose)
+		}
+		paired("noop-cpu-per-reconcile", "µs", "cpu", aim{most: 1.02})
+		paired("noop-reconciles-per-second", perSecond, "rate", aim{})
+		paired("reading-cpu-per-reconcile", "µs", "cpu-reading", aim{})
 		if b.writes > 0 {
 			line("loop-write", "writing-cpu-per-reconcile", "µs", "cpu", aim{})
 		}

@@ -32,6 +32,55 @@ const bursts = 5
 // works off changes that come at once, without and with a look at the object, and
 // how late it is when they come one by one.
 func measureLoop(ctx context.Context, s *sideSpec) (_ readings, err error) {
+	l, err := startIdleLoop(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.stop()) }()
+	found := readings{}
+	for _, name := range []string{"", "-reading"} {
+		l.reads.Store(name != "")
+		var rates, cpus []float64
+		for range bursts {
+			lap, err := l.burst(ctx, s.Events)
+			if err != nil {
+				return nil, err
+			}
+			rates = append(rates, float64(s.Events)/lap.wall)
+			cpus = append(cpus, lap.cpu/float64(s.Events)*1e6)
+		}
+		found["rate"+name], found["cpu"+name] = median(rates), median(cpus)
+	}
+	l.reads.Store(false)
+	before := l.runs.Load()
+	made, err := l.from.askPaced(ctx, s.Paced, s.Rate)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.reach(ctx, before+int64(s.Paced)); err != nil {
+		return nil, err
+	}
+	late := make([]float64, 0, len(made))
+	for _, change := range made {
+		late = append(late, float64(l.seen[change.Object].Load()-change.At)/1e6)
+	}
+	found["p50"], found["p99"] = quantile(late, 0.5), quantile(late, 0.99)
+	return found, nil
+}
+
+// idleLoop is a controller at work whose reconciles write nothing.
+type idleLoop struct {
+	*loop
+
+	from  *server
+	stop  func() error
+	reads atomic.Bool // a reconcile gets its object
+	runs  atomic.Int64
+	seen  []atomic.Int64 // when each object was reconciled last
+}
+
+// startIdleLoop starts the controller and waits until it has seen each object once.
+func startIdleLoop(ctx context.Context, s *sideSpec) (*idleLoop, error) {
 	from, err := s.server()
 	if err != nil {
 		return nil, err
@@ -44,65 +93,41 @@ func measureLoop(ctx context.Context, s *sideSpec) (_ readings, err error) {
 	for i := range s.Objects {
 		index[object.KeyOf(k.make(i))] = i
 	}
-	var runs atomic.Int64
-	var reads atomic.Bool
-	seen := make([]atomic.Int64, s.Objects) // when each was reconciled last
-	l, err := newLoop(s, from.config, func(ctx context.Context, key object.Key, o loopObjects) error {
-		if reads.Load() {
+	l := &idleLoop{from: from, seen: make([]atomic.Int64, s.Objects)}
+	l.loop, err = newLoop(s, from.config, func(ctx context.Context, key object.Key, o loopObjects) error {
+		if l.reads.Load() {
 			if _, err := o.get(ctx, key); err != nil {
 				return err
 			}
 		}
-		seen[index[key]].Store(time.Now().UnixNano())
-		runs.Add(1)
+		l.seen[index[key]].Store(time.Now().UnixNano())
+		l.runs.Add(1)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	stop := l.start(ctx)
-	defer func() { err = errors.Join(err, stop()) }()
-	reach := func(n int64) error {
-		return until(ctx, fmt.Sprintf("%d reconciles, there were %d", n, runs.Load()), func() (bool, error) { return runs.Load() >= n, l.failure() })
+	l.stop = l.start(ctx)
+	if err := l.reach(ctx, int64(s.Objects)); err != nil {
+		return nil, errors.Join(err, l.stop())
 	}
-	if err := reach(int64(s.Objects)); err != nil {
-		return nil, err
-	}
-	found := readings{}
-	for _, name := range []string{"", "-reading"} {
-		reads.Store(name != "")
-		var rates, cpus []float64
-		for range bursts {
-			before := runs.Load()
-			lap, err := timed(func() error {
-				if _, err := from.ask(ctx, "publish", s.Events); err != nil {
-					return err
-				}
-				return reach(before + int64(s.Events))
-			})
-			if err != nil {
-				return nil, err
-			}
-			rates = append(rates, float64(s.Events)/lap.wall)
-			cpus = append(cpus, lap.cpu/float64(s.Events)*1e6)
+	return l, nil
+}
+
+// reach waits until there were so many reconciles.
+func (l *idleLoop) reach(ctx context.Context, n int64) error {
+	return until(ctx, fmt.Sprintf("%d reconciles, there were %d", n, l.runs.Load()), func() (bool, error) { return l.runs.Load() >= n, l.failure() })
+}
+
+// burst measures changes that come at once.
+func (l *idleLoop) burst(ctx context.Context, changes int) (lap, error) {
+	before := l.runs.Load()
+	return timed(func() error {
+		if _, err := l.from.ask(ctx, "publish", changes); err != nil {
+			return err
 		}
-		found["rate"+name], found["cpu"+name] = median(rates), median(cpus)
-	}
-	reads.Store(false)
-	before := runs.Load()
-	made, err := from.askPaced(ctx, s.Paced, s.Rate)
-	if err != nil {
-		return nil, err
-	}
-	if err := reach(before + int64(s.Paced)); err != nil {
-		return nil, err
-	}
-	late := make([]float64, 0, len(made))
-	for _, change := range made {
-		late = append(late, float64(seen[change.Object].Load()-change.At)/1e6)
-	}
-	found["p50"], found["p99"] = quantile(late, 0.5), quantile(late, 0.99)
-	return found, nil
+		return l.reach(ctx, before+int64(changes))
+	})
 }
 
 // askPaced has the server make changes one by one.

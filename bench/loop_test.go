@@ -32,6 +32,21 @@ func TestLoopMeasuresBothSides(t *testing.T) {
 	}
 }
 
+func TestLoopMeasuresWhatTheRecordCosts(t *testing.T) {
+	var out strings.Builder
+	args := []string{"loop", "--record", "--objects", "50", "--events", "50", "--paced", "1", "--turns", "1", "--writes", "0"}
+	if err := run(t.Context(), args, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"noop-reconciles-per-second", "noop-cpu-per-reconcile", "reading-cpu-per-reconcile"} {
+		_, line, found := strings.Cut(out.String(), "\n"+name+" ")
+		line, _, _ = strings.Cut(line, "\n")
+		if !found || strings.Contains(line, "setpoint=0") || strings.Contains(line, "ratio=0.00") || strings.Contains(line, "peer=none") {
+			t.Errorf("%s: %q is no measure of both sides, in\n%s", name, line, out.String())
+		}
+	}
+}
+
 func TestLoopSaysWhatIsWrongWithItsArguments(t *testing.T) {
 	for _, c := range []struct {
 		args []string

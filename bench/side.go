@@ -47,6 +47,7 @@ type sideSpec struct {
 	Namespace  string // to work in
 	Paced      int    // changes that come one by one
 	Rate       int    // of these, a second
+	Beside     string // the server of a second loop in the same process
 	Workers    int
 }
 
@@ -75,7 +76,7 @@ func runSide(ctx context.Context, args []string, out io.Writer) error {
 	}
 	measure := map[string]func(context.Context, *sideSpec) (readings, error){
 		"cache": measureCache, "readers": measureReaders, "lists": measureRepeatedLists, "relist": measureRelist,
-		"loop": measureLoop, "loop-write": measureLoopWrites,
+		"loop": measureLoop, "loop-pairs": measureLoopPairs, "loop-write": measureLoopWrites,
 	}[s.Case]
 	if measure == nil {
 		return fmt.Errorf("measuring a side: there is no case %q", s.Case)
