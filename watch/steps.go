@@ -48,9 +48,7 @@ func (f *follower) step(ctx context.Context, e cache.Event[anyObject]) {
 		return
 	}
 	var err error
-	if change.Old, err = treeOf(e.Old); err == nil {
-		change.New, err = treeOf(e.New)
-	}
+	change.Old, change.New, err = cache.TreesOf(e.Old, e.New)
 	if e.Stale && done.there && done.uid != item.Meta().UID {
 		change.Old = f.remains(key, done.seen()) // the informer has missed the one that went last
 	}

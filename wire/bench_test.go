@@ -86,6 +86,33 @@ func BenchmarkDecodeTree(b *testing.B) {
 	})
 }
 
+// BenchmarkDecodeTrees decodes two states of a Pod, together and one after the other.
+func BenchmarkDecodeTrees(b *testing.B) {
+	before := realPod(1)
+	after := before.DeepCopy()
+	after.ResourceVersion += "1"
+	after.Status.Phase = corev1.PodFailed
+	old, now := marshal(b, wire.JSON, before), marshal(b, wire.JSON, after)
+	b.Run("together", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, _, err := wire.DecodeTrees(old, now); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("alone", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, raw := range [][]byte{old, now} {
+				if err := wire.JSON.Decode(raw, &unstructured.Unstructured{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
 // BenchmarkListJSON cuts a list of custom resources; with heads, and beside the
 // standard library, which decodes nothing of the items either.
 func BenchmarkListJSON(b *testing.B) {

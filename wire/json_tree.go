@@ -22,11 +22,9 @@ import (
 // names from the objects before.
 func decodeTree(raw []byte) (map[string]any, error) {
 	t, _ := trees.Get().(*treeReader)
-	t.data, t.at = raw, 0
+	t.open(raw)
 	tree, ok := t.whole()
-	t.data = nil
-	clear(t.elements) // of arrays that were not read to their end
-	t.elements = t.elements[:0]
+	t.close()
 	trees.Put(t)
 	if ok {
 		return tree, nil
@@ -36,7 +34,7 @@ func decodeTree(raw []byte) (map[string]any, error) {
 	return tree, err
 }
 
-var trees = sync.Pool{New: func() any { return &treeReader{seed: maphash.MakeSeed()} }}
+var trees = sync.Pool{New: func() any { return &treeReader{treeTexts: newTreeTexts()} }}
 
 const (
 	// treeNesting is how deep a tree may be nested here. Objects have some twenty levels.
@@ -52,16 +50,32 @@ const (
 
 // treeReader decodes one value. Its methods return false for what it does not decode.
 type treeReader struct {
+	*treeTexts
+
 	data     []byte
 	at       int
-	seed     maphash.Seed
 	elements []any // of the arrays that are open
 	text     []byte
+}
 
-	// Texts that were read before, each where its hash says. Whatever was read last is
-	// there, so that texts that are never read again do not stay.
+// treeTexts are texts that were read before, each where its hash says. Whatever was read last is
+// there, so that texts that are never read again do not stay.
+type treeTexts struct {
+	seed  maphash.Seed
 	names [knownNames]string
 	words [knownWords]any // strings; as they are in a tree
+}
+
+func newTreeTexts() *treeTexts { return &treeTexts{seed: maphash.MakeSeed()} }
+
+// open begins to read these bytes.
+func (t *treeReader) open(raw []byte) { t.data, t.at = raw, 0 }
+
+// close forgets what was read, so that a reader that waits for the next bytes keeps nothing of these.
+func (t *treeReader) close() {
+	t.data = nil
+	clear(t.elements) // of arrays that were not read to their end
+	t.elements = t.elements[:0]
 }
 
 // whole reads all bytes, which must be one object.
@@ -133,72 +147,106 @@ func numberOf(digits []byte) (any, bool) {
 }
 
 func (t *treeReader) object(depth int) (map[string]any, bool) {
-	t.at++ // the brace
 	tree := map[string]any{}
+	some, ok := t.enter('}')
+	return tree, ok && t.members(tree, some, depth)
+}
+
+// enter goes into the container that is next, and reports whether it has anything.
+func (t *treeReader) enter(end byte) (some, ok bool) {
+	t.at++ // the brace or the bracket
 	if !t.next() {
-		return nil, false
+		return false, false
 	}
-	if t.data[t.at] == '}' {
+	if t.data[t.at] == end {
 		t.at++
-		return tree, true
+		return false, true
 	}
-	for {
-		if !t.next() || t.data[t.at] != '"' {
-			return nil, false
+	return true, true
+}
+
+// more goes to what comes next in a container, behind a value of it, and reports whether there is anything.
+func (t *treeReader) more(end byte) (some, ok bool) {
+	if !t.next() {
+		return false, false
+	}
+	t.at++
+	switch t.data[t.at-1] {
+	case ',':
+		return true, t.next()
+	case end:
+		return false, true
+	}
+	return false, false
+}
+
+// member reads the name of a member and the colon.
+func (t *treeReader) member() (name string, ok bool) {
+	if t.data[t.at] != '"' {
+		return "", false
+	}
+	inner, ok := t.quoted()
+	if !ok {
+		return "", false
+	}
+	name = t.name(inner)
+	if !t.next() || t.data[t.at] != ':' {
+		return "", false
+	}
+	t.at++
+	return name, true
+}
+
+// members reads into a tree the members that are left, if there are some.
+func (t *treeReader) members(tree map[string]any, some bool, depth int) (ok bool) {
+	for ok = true; some && ok; {
+		var name string
+		if name, ok = t.member(); !ok {
+			return false
 		}
-		inner, ok := t.quoted()
-		if !ok {
-			return nil, false
-		}
-		name := t.name(inner)
-		if !t.next() || t.data[t.at] != ':' {
-			return nil, false
-		}
-		t.at++
-		value, ok := t.value(depth + 1)
-		if !ok || !t.next() {
-			return nil, false
+		var value any
+		if value, ok = t.value(depth + 1); !ok {
+			return false
 		}
 		tree[name] = value
-		t.at++
-		switch t.data[t.at-1] {
-		case ',':
-		case '}':
-			return tree, true
-		default:
-			return nil, false
-		}
+		some, ok = t.more('}')
 	}
+	return ok
 }
 
 func (t *treeReader) array(depth int) ([]any, bool) {
-	t.at++ // the bracket
-	if !t.next() {
+	from := len(t.elements)
+	some, ok := t.enter(']')
+	if !ok || !t.rest(some, depth) {
 		return nil, false
 	}
-	if t.data[t.at] == ']' {
-		t.at++
-		return []any{}, true
-	}
-	from := len(t.elements)
-	for {
-		value, ok := t.value(depth + 1)
-		if !ok || !t.next() {
-			return nil, false
+	return t.taken(from), true
+}
+
+// rest reads the elements that are left of an array, if there are some.
+func (t *treeReader) rest(some bool, depth int) (ok bool) {
+	for ok = true; some && ok; {
+		var value any
+		if value, ok = t.value(depth + 1); !ok {
+			return false
 		}
 		t.elements = append(t.elements, value)
-		t.at++
-		switch t.data[t.at-1] {
-		case ',':
-		case ']':
-			array := append(make([]any, 0, len(t.elements)-from), t.elements[from:]...)
-			clear(t.elements[from:])
-			t.elements = t.elements[:from]
-			return array, true
-		default:
-			return nil, false
-		}
+		some, ok = t.more(']')
 	}
+	return ok
+}
+
+// taken returns the elements of an array that was read.
+func (t *treeReader) taken(from int) []any {
+	array := append(make([]any, 0, len(t.elements)-from), t.elements[from:]...)
+	t.drop(from)
+	return array
+}
+
+// drop takes back the elements of an array.
+func (t *treeReader) drop(from int) {
+	clear(t.elements[from:])
+	t.elements = t.elements[:from]
 }
 
 // quoted reads a text, whose opening quote is next. The result is good until the next text.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/internal/heap"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/watch"
 	"github.com/setpoint-io/setpoint/watch/sink"
@@ -65,6 +66,7 @@ func (r *runCommand) run(c *cobra.Command, args []string) error {
 	}
 	ctx, stop := r.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
+	defer heap.Tune(ctx)()
 	if r.causes && !r.once { // what changed while no watch ran has no cause
 		o.Because = causes(ctx, m.Client(), cluster, r.within)
 	}

@@ -93,6 +93,9 @@ func (c *comparison) values(from, to any, n *node) {
 }
 
 func (c *comparison) maps(from, to map[string]any, n *node) {
+	if sameMap(from, to) {
+		return
+	}
 	for name, a := range from {
 		e := Element{Kind: Field, Name: name}
 		if b, ok := to[name]; ok {
@@ -109,7 +112,7 @@ func (c *comparison) maps(from, to map[string]any, n *node) {
 }
 
 func (c *comparison) lists(from, to []any, n *node) {
-	if slices.EqualFunc(from, to, Equal) {
+	if sameList(from, to) || slices.EqualFunc(from, to, Equal) {
 		return
 	}
 	if a, b, ok := matchables(from, to, n); ok {

@@ -6,6 +6,7 @@ package diff
 import (
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 )
 
@@ -15,10 +16,10 @@ func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, Equal)
+		return ok && (sameMap(a, b) || maps.EqualFunc(a, b, Equal))
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, Equal)
+		return ok && (sameList(a, b) || slices.EqualFunc(a, b, Equal))
 	}
 	x, ok := identity(a)
 	if !ok {
@@ -27,6 +28,14 @@ func Equal(a, b any) bool {
 	y, ok := identity(b)
 	return ok && x == y
 }
+
+// sameMap reports whether two maps are one, which states that were decoded together have where they are equal.
+func sameMap(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// sameList reports whether two lists are one.
+func sameList(a, b []any) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 func isNaN(v any) bool {
 	f, ok := v.(float64)

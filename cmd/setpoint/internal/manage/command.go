@@ -19,6 +19,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/registry"
 	"github.com/setpoint-io/setpoint/internal/announce"
 	"github.com/setpoint-io/setpoint/internal/cli"
+	"github.com/setpoint-io/setpoint/internal/heap"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/page"
@@ -135,7 +136,7 @@ func (m *command) run(c *cobra.Command) error {
 	sayWithoutController(log, chosen, run, m.choice)
 	ctx, stop := m.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
-	defer tuneHeap(ctx)()
+	defer heap.Tune(ctx)()
 	log.Info("managing", "server", mgr.Client().Server(), "controllers", names(run))
 	err = mgr.Run(ctx)
 	log.Info("stopped")

@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package manage
+package heap
 
 import (
 	"context"
@@ -13,16 +13,17 @@ import (
 	"time"
 )
 
-// The manager decides how much garbage may pile up, unless the variable GOGC says it.
+// A command that runs for long decides how much garbage may pile up, unless the variable GOGC says it.
 //
 // Go collects when the heap has doubled. The heap of a manager of a small cluster is some 10 MB, and
 // a Pod of a Job needs 70 KB of short-lived memory from its creation to its end. In a profile of
 // 10,000 such Pods collecting took 19 % of the CPU, as often as every 10 MB. So 16 MB lie between two
 // collections at least. A larger heap doubles, as before. With 32 MB the process kept 5 MB more after a run
-// of 2,500 Pods: what lives was spread over more pages.
+// of 2,500 Pods: what lives was spread over more pages. In a profile of "setpoint watch" with 10,000 Pods, 11 MB of heap,
+// collecting took 28 % of the CPU: each change is 80 KB of trees that are compared.
 //
 // When a burst of work is over, a process keeps its garbage until it allocates again, or for two
-// minutes. The manager collects it within seconds, and returns the memory to the system.
+// minutes. The command collects it within seconds, and returns the memory to the system.
 
 // headroom is how much the process may allocate between two collections, in bytes.
 const headroom = 16 << 20
@@ -36,9 +37,9 @@ func percentOf(live uint64) int {
 	return max(leastPercent, int(headroom*100/max(live, least)))
 }
 
-// tuneHeap sets GOGC after each collection, and returns memory when the process comes to rest, until ctx
+// Tune sets GOGC after each collection, and returns memory when the process comes to rest, until ctx
 // ends. It restores GOGC then.
-func tuneHeap(ctx context.Context) (end func()) {
+func Tune(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() { returnMemory(ctx) })

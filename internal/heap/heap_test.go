@@ -1,7 +1,7 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package manage
+package heap
 
 import (
 	"runtime"
@@ -29,10 +29,10 @@ func gogc() int {
 }
 
 // It changes GOGC of the process, so it runs beside no other test.
-func TestTheManagerTunesTheCollectorUntilItEnds(t *testing.T) {
+func TestACommandTunesTheCollectorUntilItEnds(t *testing.T) {
 	t.Setenv("GOGC", "") // the test may run with one
 	before := gogc()
-	end := tuneHeap(t.Context())
+	end := Tune(t.Context())
 	small := gogc()
 	deadline := time.Now().Add(time.Minute)
 	func() {
@@ -55,7 +55,7 @@ func TestTheManagerTunesTheCollectorUntilItEnds(t *testing.T) {
 	}
 
 	t.Setenv("GOGC", "50")
-	end = tuneHeap(t.Context())
+	end = Tune(t.Context())
 	defer end()
 	if now := gogc(); now != before {
 		t.Errorf("GOGC=%d, want %d: the user chooses it", now, before)
