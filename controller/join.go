@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
@@ -23,6 +25,7 @@ type Loop interface {
 	Status(keys int) Status
 	Informers() []cache.Handle
 	KeyState(object.Key) (runs.KeyState, bool)
+	UIDState(types.UID) (runs.KeyState, bool)
 }
 
 // joined is a controller of several loops.

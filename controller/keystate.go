@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
@@ -21,10 +22,22 @@ func (c *Keyed[K]) KeyState(of object.Key) (runs.KeyState, bool) {
 	if !ok || kind == "" {
 		return runs.KeyState{}, false
 	}
-	state := runs.KeyState{
-		Controller: c.name, Key: textOf(key), Object: runs.ObjectOf(object.Ref{Group: group, Kind: kind, Key: of}),
-		State: runs.StateIdle, Informers: c.lags(),
+	return c.stateOf(key, runs.ObjectOf(object.Ref{Group: group, Kind: kind, Key: of})), true
+}
+
+// UIDState returns what the loop does at present about an object, by its UID. It is false if the keys of the loop are no UIDs. It is safe
+// for concurrent use.
+func (c *Keyed[K]) UIDState(of types.UID) (runs.KeyState, bool) {
+	key, ok := any(of).(K)
+	if !ok || of == "" {
+		return runs.KeyState{}, false
 	}
+	return c.stateOf(key, runs.Object{UID: of}), true
+}
+
+// stateOf returns what the loop does at present about a key that stands for an object.
+func (c *Keyed[K]) stateOf(key K, of runs.Object) runs.KeyState {
+	state := runs.KeyState{Controller: c.name, Key: textOf(key), Object: of, State: runs.StateIdle, Informers: c.lags()}
 	held, isHeld := c.own.heldFor(key)
 	found, known := c.queue.Find(key, runs.AheadCounted)
 	switch {
@@ -41,7 +54,7 @@ func (c *Keyed[K]) KeyState(of object.Key) (runs.KeyState, bool) {
 	default:
 		state.State, state.Failures, state.Until = runs.StateDelayed, found.Waiting.Failures, &found.Waiting.Until
 	}
-	return state, true
+	return state
 }
 
 // errNotSynced is the trouble of an informer that has not read its first state.

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/runs"
+	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 // While the watch lags, the state of a key names the own write that its next run waits for, and since when. Afterwards the
@@ -97,6 +99,21 @@ func TestTheStateOfAKeyShowsItsPlace(t *testing.T) {
 		}).KeyState(key("first"))
 		if ok {
 			t.Error("a loop over words has the state of an object")
+		}
+		uids := controller.NewKeyed("collector", func(context.Context, controller.RequestOf[types.UID]) (controller.Result, error) {
+			return controller.Result{}, nil
+		})
+		uids.Queue().AddWith(workqueue.Add{}, "u-1")
+		if s, ok := uids.UIDState("u-1"); !ok || s.State != runs.StateReady || s.Key != "u-1" || s.Object.UID != "u-1" {
+			t.Errorf("by its UID, an object that waits has %+v, %v", s, ok)
+		}
+		if s, ok := uids.UIDState("u-2"); !ok || s.State != runs.StateIdle {
+			t.Errorf("by its UID, an object without a key has %+v, %v", s, ok)
+		}
+		_, none := uids.UIDState("")
+		_, byName := uids.KeyState(key("first"))
+		if _, byUID := c.UIDState("u-1"); none || byName || byUID {
+			t.Error("a loop has a state of an object that its keys do not name")
 		}
 	})
 }

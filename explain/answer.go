@@ -87,7 +87,15 @@ type Fight struct {
 	Field      string   `json:"field"`
 	Controller string   `json:"controller"`
 	Times      int      `json:"times"`
-	Others     []string `json:"others,omitempty"` // field managers that own the field now
+	Others     []string `json:"others,omitempty"` // the other writers: controllers, or field managers
+	// Writes are the newest changes of the field that are known, the newest first.
+	Writes []FightWrite `json:"writes,omitempty"`
+}
+
+// FightWrite is one change of a field about which writers fight.
+type FightWrite struct {
+	At    time.Time `json:"at"`
+	Actor string    `json:"actor"` // a controller, or a field manager
 }
 
 // Loop is the state of a controller's loop for the object, or for one below it whose next run waits for an own write.

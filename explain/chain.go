@@ -18,17 +18,42 @@ const mostSteps = 12
 
 // chainOf returns the steps that led to the newest run that did more than write a status, from the first cause on. If
 // there is none, it is the newest run that wrote anything.
+//
+// If a controller waits because of the value of a field, it is the edit of this field. Of an object that is gone it ends with the deletion.
 func (t *teller) chainOf() []Step {
+	if steps := t.edited(); steps != nil {
+		return steps
+	}
+	deletion := t.deletionByOthers()
+	newest := t.newestToTell()
+	if len(deletion) > 0 {
+		newest = slices.IndexFunc(t.facts.Runs, func(r Traced) bool { return slices.ContainsFunc(r.Writes, t.creates) })
+	}
+	if newest < 0 {
+		return deletion
+	}
+	back := t.backFrom(newest)
+	slices.Reverse(back)
+	back = append(back, deletion...)
+	for i := range back {
+		back[i].Depth = i
+	}
+	return back
+}
+
+// newestToTell returns the index of the newest run that did more than write a status, or else of the newest one that wrote anything.
+func (t *teller) newestToTell() int {
 	newest := slices.IndexFunc(t.facts.Runs, func(r Traced) bool {
 		return slices.ContainsFunc(r.Writes, func(w runs.Write) bool { return w.Subresource == "" && !w.Refused() })
 	})
 	if newest < 0 {
 		newest = slices.IndexFunc(t.facts.Runs, func(r Traced) bool { return len(r.Writes) > 0 })
 	}
-	if newest < 0 {
-		return nil
-	}
-	var back []Step // from the newest run to the first cause
+	return newest
+}
+
+// backFrom returns the steps from a run back to the first cause.
+func (t *teller) backFrom(newest int) (back []Step) {
 	run, origins := &t.facts.Runs[newest].Run, t.facts.Runs[newest].Origins
 	known := map[runs.Identity]bool{} // writes that change nothing share a version, so a run may seem to be its own cause
 	for !known[run.Identity()] {
@@ -55,10 +80,6 @@ func (t *teller) chainOf() []Step {
 			continue
 		}
 		run, origins = next.Run, t.originsOf(next)
-	}
-	slices.Reverse(back)
-	for i := range back {
-		back[i].Depth = i
 	}
 	return back
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/setpoint-io/setpoint/internal/managedfields"
 	"github.com/setpoint-io/setpoint/runs"
 )
 
@@ -23,6 +24,7 @@ const (
 type change struct {
 	controller    string
 	at            time.Time
+	version       string
 	answersOthers bool // the run was caused by a change that no recorded controller made
 }
 
@@ -35,11 +37,101 @@ func (t *teller) fights() (all []Fight) {
 			if f, found = answers(field, changes[field]); !found {
 				continue
 			}
-			f.Others = t.ownersBefore(field, changes[field][0].at)
+			f.Others = t.othersOf(field, changes[field])
 		}
+		f.Writes = t.writesOf(field, changes[field], f.Others)
 		all = append(all, f)
 	}
 	return all
+}
+
+// Contested returns versions of the object that a controller made in a fight with a program that is not recorded, the best one first: the
+// versions that follow have the field managers of that program. It returns none if there is no such fight.
+func (f *Facts) Contested() (from []string) {
+	if f.State == nil {
+		return nil
+	}
+	t := teller{facts: f, answer: Answer{Object: f.Object, Fields: owners(f.State)}}
+	changes, order := t.changes()
+	for _, field := range order {
+		if _, known := turns(field, changes[field]); known {
+			continue
+		}
+		if _, found := answers(field, changes[field]); !found {
+			continue
+		}
+		all := changes[field]
+		for _, at := range []int{len(all) - 1, len(all) / 2, 1} { // four changes make a fight
+			if !slices.Contains(from, all[at].version) {
+				from = append(from, all[at].version)
+			}
+		}
+	}
+	return from
+}
+
+// othersOf returns the field managers other than the controller that own a field now, or have owned it in a former version.
+func (t *teller) othersOf(field string, changes []change) (names []string) {
+	for _, w := range t.writesByOthers(field, changes) {
+		if !slices.Contains(names, w.Actor) {
+			names = append(names, w.Actor)
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		return names
+	}
+	return t.ownersBefore(field, changes[0].at)
+}
+
+// writesByOthers returns when other field managers than the controller took a field, by the former versions of the object.
+func (t *teller) writesByOthers(field string, changes []change) (all []FightWrite) {
+	own := map[string]bool{} // versions that the controller made
+	for _, c := range changes {
+		own[c.version] = true
+	}
+	itself := map[string]bool{}
+	for i := range t.facts.Versions {
+		if v := &t.facts.Versions[i]; own[v.Version] {
+			if e, found := v.owner(field); found {
+				itself[e.Manager] = true
+			}
+		}
+	}
+	before := managedfields.Entry{}
+	for i := range t.facts.Versions {
+		e, found := t.facts.Versions[i].owner(field)
+		if found && !itself[e.Manager] && (e.Manager != before.Manager || !e.Time.Equal(before.Time)) {
+			all = append(all, FightWrite{At: e.Time, Actor: e.Manager})
+		}
+		before = e
+	}
+	return all
+}
+
+// owner returns the newest field manager that owns a field.
+func (v *Version) owner(field string) (newest managedfields.Entry, found bool) {
+	for _, e := range v.Managers {
+		if e.Owns(field) && (!found || e.Time.After(newest.Time)) {
+			newest, found = e, true
+		}
+	}
+	return newest, found
+}
+
+// mostFightWrites is how many changes of a field are named.
+const mostFightWrites = 8
+
+// writesOf returns the newest changes of a field by the controllers and by others.
+func (t *teller) writesOf(field string, changes []change, others []string) (all []FightWrite) {
+	for _, c := range changes {
+		all = append(all, FightWrite{At: c.at, Actor: c.controller})
+	}
+	if len(others) > 0 {
+		all = append(all, t.writesByOthers(field, changes)...)
+	}
+	slices.SortStableFunc(all, func(a, b FightWrite) int { return b.At.Compare(a.At) })
+	return all[:min(len(all), mostFightWrites)]
 }
 
 // ownersBefore returns the field managers that own a field since before its newest change by a controller: the owner that is
@@ -71,7 +163,7 @@ func (t *teller) changes() (of map[string][]change, order []string) {
 				if of[field] == nil {
 					order = append(order, field)
 				}
-				of[field] = append(of[field], change{run.Controller, run.Began, t.answersOthers(run.Origins, mostBetween)})
+				of[field] = append(of[field], change{run.Controller, run.Began, w.Version, t.answersOthers(run.Origins, mostBetween)})
 			}
 		}
 	}

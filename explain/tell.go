@@ -32,6 +32,7 @@ func Tell(f Facts) Answer {
 	t.answer.Chain = t.chainOf()
 	t.unknown()
 	t.sentence()
+	t.placement()
 	return t.answer
 }
 
@@ -80,6 +81,9 @@ func sameObject(a, b runs.Object) bool {
 // unknown lists what could not be found out.
 func (t *teller) unknown() {
 	t.answer.Unknown = append(t.answer.Unknown, t.facts.Unread...)
+	if p := t.facts.Placement; p != nil {
+		t.answer.Unknown = append(t.answer.Unknown, p.Unsure...)
+	}
 	switch n := t.facts.HiddenRuns; {
 	case n == 1:
 		t.answer.Unknown = append(t.answer.Unknown, "what 1 run is about: the user may not get its object")

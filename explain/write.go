@@ -6,6 +6,7 @@ package explain
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,10 @@ func (a *Answer) Write(to io.Writer) error {
 			text += "; looks again at " + n.NextLook.Local().Format(time.TimeOnly)
 		}
 		w.line("%s", text)
+	}
+	w.section("FIGHTS", len(a.Fights))
+	for i := range a.Fights {
+		w.line("  %s  %s", a.Fights[i].Field, a.Fights[i].text())
 	}
 	w.section("IN TROUBLE BELOW IT", len(a.Parts))
 	for _, p := range a.Parts {
@@ -65,6 +70,33 @@ func (a *Answer) Write(to io.Writer) error {
 		w.line("  %s", text)
 	}
 	return w.err
+}
+
+// text names the newest writers of a field, each with the times of its changes.
+func (f *Fight) text() string {
+	var actors []string
+	times := map[string][]string{}
+	for _, w := range f.Writes {
+		if times[w.Actor] == nil {
+			actors = append(actors, w.Actor)
+		}
+		times[w.Actor] = append(times[w.Actor], clock(w.At))
+	}
+	for _, other := range f.Others {
+		if times[other] == nil {
+			actors = append(actors, other)
+		}
+	}
+	slices.Sort(actors)
+	parts := make([]string, 0, len(actors))
+	for _, actor := range actors {
+		part := actor
+		if at := times[actor]; len(at) > 0 {
+			part += " at " + strings.Join(at, ", ")
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
 }
 
 func stepText(s *Step) string {

@@ -12,7 +12,7 @@ import (
 )
 
 // KeyStates returns what the loops of the manager do at present about an object, which needs a kind and a name: those whose
-// keys stand for objects of its kind. It is safe for concurrent use.
+// keys stand for objects of its kind, and, if the UID of the object is known, those whose keys are UIDs. It is safe for concurrent use.
 func (m *Manager) KeyStates(o runs.Object) (all []runs.KeyState) {
 	if o.Kind == "" || o.Name == "" {
 		return nil
@@ -20,6 +20,9 @@ func (m *Manager) KeyStates(o runs.Object) (all []runs.KeyState) {
 	for _, l := range m.loops() {
 		if s, ok := l.KeyState(o.Ref().Key); ok && s.Object.Group == o.Group && s.Object.Kind == o.Kind {
 			s.Object.UID = o.UID
+			all = append(all, s)
+		} else if s, ok := l.UIDState(o.UID); ok {
+			s.Object = o
 			all = append(all, s)
 		}
 	}

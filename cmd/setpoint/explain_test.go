@@ -180,6 +180,7 @@ var varying = []struct {
 	{regexp.MustCompile(`created (ServiceAccount|ConfigMap) (old|older)/\S+`), "created an object of each namespace"},
 	{regexp.MustCompile(`(serviceaccount|root-ca-certificate-publisher)-controller, run RUN`), "a controller, run RUN"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f-]{27}\b`), "UID"},
+	{regexp.MustCompile(`at TIME(, TIME)+`), "at TIMES"},
 	{regexp.MustCompile(`(assigned \S+ to) node-\d`), "$1 NODE"},
 	{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b`), "-HASH"},
 	{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "-ID"},

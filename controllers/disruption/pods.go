@@ -65,6 +65,9 @@ func (r *reconciler) reconcilePod(ctx context.Context, req controller.Request) (
 		r.recorder.Warning(pod, "MultiplePodDisruptionBudgets", "Reconcile",
 			"Pod %s matches multiple PodDisruptionBudgets: %s. The API server does not evict such a Pod.", req.Key, strings.Join(names, ", "))
 	}
+	if c := podstate.Condition(pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
+		controller.Because(ctx, disruptedReason(c))
+	}
 	condition := disrupted(pod)
 	if condition == nil {
 		return controller.Result{}, nil

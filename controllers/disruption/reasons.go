@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/setpoint-io/setpoint/controller"
@@ -24,6 +25,17 @@ const (
 	codeUsedUp      = "BudgetUsedUp"
 	codeUnderWay    = "EvictionUnderWay"
 )
+
+// codeDisrupted repeats the condition DisruptionTarget of a Pod: the record has it when the Pod is gone.
+const codeDisrupted = "PodIsDisrupted"
+
+// disruptedReason says why a Pod is to be deleted.
+func disruptedReason(c *corev1.PodCondition) controller.Reason {
+	return controller.Reason{
+		Code: codeDisrupted, Text: "the Pod is to be deleted ({reason}: {message})", Params: controller.With("reason", c.Reason, "message", c.Message),
+		Ends: "the Pod is deleted, or the condition is reset",
+	}
+}
 
 // reasonsOf returns why a budget allows no eviction.
 func reasonsOf(failure error, s policyv1.PodDisruptionBudgetStatus, c census) (all []controller.Reason) {

@@ -133,7 +133,7 @@ func (g Gatherer) lists(ctx context.Context, queries []query, namespace string) 
 	var running sync.WaitGroup
 	for i, q := range queries {
 		running.Go(func() {
-			items, more, err := list(ctx, g.Client, q, namespace, mostBelow)
+			items, more, err := list(ctx, g.Client, q, namespace)
 			all[i] = answered{q, items, more, err}
 		})
 	}
@@ -173,7 +173,7 @@ func (g Gatherer) Names(ctx context.Context, r object.Resource, namespace string
 
 // list returns the first objects of a query, and whether there are more. It requires no resourceVersion: with 0 a server
 // ignores the limit.
-func list(ctx context.Context, c *client.Client, q query, namespace string, most int) (items []map[string]any, more bool, err error) {
+func list(ctx context.Context, c *client.Client, q query, namespace string) (items []map[string]any, more bool, err error) {
 	return page(ctx, c.Request(http.MethodGet).Resource(q.resource).Namespace(namespace).Param("labelSelector", q.labels).Param("fieldSelector", q.fields).
-		Param("limit", fmt.Sprint(most)).Accept("application/json"), q.resource)
+		Param("limit", fmt.Sprint(mostBelow)).Accept("application/json"), q.resource)
 }

@@ -34,7 +34,7 @@ func (g Gatherer) eventsAbout(ctx context.Context, kind string, key object.Key, 
 	var running sync.WaitGroup
 	for i, namespace := range in {
 		running.Go(func() {
-			found[i], _, errs[i] = list(ctx, g.Client, query{resource: events, fields: fields}, namespace, mostBelow)
+			found[i], _, errs[i] = list(ctx, g.Client, query{resource: events, fields: fields}, namespace)
 		})
 	}
 	running.Wait()

@@ -56,12 +56,16 @@ func (g Gatherer) Facts(ctx context.Context, r object.Resource, key object.Key) 
 		running.Go(func() { facts.Above = g.above(ctx, key.Namespace, state) })
 		facts.Below, facts.Unread = g.below(ctx, r, key, state)
 		facts.Below = append(facts.Below, g.nodes(ctx, &facts, kindOf(r))...)
+		g.placement(ctx, &facts)
 	}
 	asking.Wait()
 	if ownErr != nil {
 		facts.NotRecorded = ownErr.Error()
 	} else {
 		g.addRuns(ctx, &facts, own)
+	}
+	if from := facts.Contested(); len(from) > 0 {
+		facts.Versions = g.versions(ctx, r, key, state, from)
 	}
 	running.Wait()
 	facts.Unread = append(facts.Unread, eventless...)
