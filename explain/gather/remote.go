@@ -80,7 +80,7 @@ func (r remote) ask(ctx context.Context, q url.Values) (Found, error) {
 	case err != nil:
 		return Found{}, err
 	case code == http.StatusUnauthorized:
-		return Found{}, fmt.Errorf("the manager at %s asks who you are: the kubeconfig has no client certificate that it accepts, and tokens are not sent to an address that a Lease names", r.address)
+		return Found{}, fmt.Errorf("the manager at %s asks who you are: the kubeconfig has no client certificate that it accepts, and tokens are not sent to an address that a Lease names; with --manager %[1]s, and a certificate of the manager for which an authority of the kubeconfig vouches, the token is sent", r.address)
 	case code != http.StatusOK:
 		return Found{}, fmt.Errorf("the manager at %s answers %d %s: %s", r.address, code, http.StatusText(code), strings.TrimSpace(string(body[:min(len(body), mostRepeated)])))
 	}

@@ -12,6 +12,7 @@
 // Other managers on the library announce themselves on Leases of their own, which have a label: [NewAt] and [FindAll].
 //
 // The Lease has the fingerprint of the certificate that the manager serves with. A client accepts this certificate and no
-// other. It shows the client certificate of its user and never sends a token: a token would give its user's rights to
-// any program that may write the Lease, and a client certificate does not.
+// other. It shows the client certificate of its user and never sends a token there: a token would give its user's rights to
+// any program that may write the Lease, and a client certificate does not. [Manager.Pages] sends the token to an address that the user has named,
+// if an authority of the kubeconfig vouches for the certificate there.
 package announce
