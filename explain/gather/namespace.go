@@ -4,6 +4,7 @@
 package gather
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -24,6 +27,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/managedfields"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // Bounds of what is read of a namespace.
@@ -185,21 +189,26 @@ func (g Gatherer) namespaceItself(ctx context.Context, name string) (explain.Kno
 }
 
 // page decodes one page of a list.
+//
+// Any version will do. A list of the newest state of a kind that does not change waits for etcd to say that it has not, which
+// takes the server up to 100 ms where other kinds change (source: k8s.io/apiserver/pkg/storage/cacher/progress): measured at
+// 180 changes a second, 98 ms instead of 1.5. A namespace has some 35 kinds. The server's cache is milliseconds late, and it keeps to
+// the limit with any version but 0.
 func page(ctx context.Context, request *client.Request, r object.Resource) (items []map[string]any, more bool, err error) {
-	answer, err := request.Do(ctx)
+	answer, err := request.Param("resourceVersion", "1").Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan)).Do(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	var list struct {
-		Metadata struct {
-			Continue string `json:"continue"`
-		} `json:"metadata"`
-		Items []map[string]any `json:"items"`
-	}
-	if err := json.Unmarshal(answer.Body, &list); err != nil {
+	list, err := wire.List(bytes.NewReader(answer.Body), wire.JSON, 0, func(raw []byte) error {
+		var item unstructured.Unstructured
+		err := wire.JSON.Decode(raw, &item)
+		items = append(items, item.Object)
+		return err
+	})
+	if err != nil {
 		return nil, false, fmt.Errorf("decoding the %s: %w", strings.ToLower(r.Plural), err)
 	}
-	return list.Items, list.Metadata.Continue != "", nil
+	return items, list.Continue != "", nil
 }
 
 // eventsOf returns the Events of a namespace.
