@@ -29,15 +29,15 @@ func (t *teller) placement() {
 			Controller: p.Scheduler, Key: p.Pod.Ref().Key.String(), Object: p.Pod, Reason: r, Text: r.String(), Since: p.Said,
 		})
 	}
-	for i := range t.facts.Below {
-		node := &t.facts.Below[i]
+	for i := range p.Nodes {
+		node := &p.Nodes[i]
 		pod := runs.Param{Name: "pod", Value: p.Pod.Kind + " " + p.Pod.Name}
 		switch {
 		case len(node.Refuses) > 0:
-			add(runs.Reason{Code: codeNodeRefuses, Text: "it does not fit {pod}: {rules}", About: node.Object,
-				Params: []runs.Param{pod, {Name: "rules", Value: strings.Join(node.Refuses, "; ")}}})
+			add(runs.Reason{Code: codeNodeRefuses, Text: "it does not fit {pod}: {rules}", About: node.Node,
+				Params: []runs.Param{pod, {Name: "rules", Value: joined(node.Refuses)}}})
 		case node.MayFit != "":
-			add(runs.Reason{Code: codeNodeMayFit, Text: "it is not known why it does not fit {pod}: {known}", About: node.Object,
+			add(runs.Reason{Code: codeNodeMayFit, Text: "it is not known why it does not fit {pod}: {known}", About: node.Node,
 				Params: []runs.Param{pod, {Name: "known", Value: node.MayFit}}})
 		}
 	}
@@ -50,4 +50,12 @@ func (t *teller) placement() {
 			},
 		})
 	}
+}
+
+func joined(all []Refusal) string {
+	texts := make([]string, 0, len(all))
+	for _, r := range all {
+		texts = append(texts, r.Text)
+	}
+	return strings.Join(texts, "; ")
 }

@@ -84,6 +84,7 @@ func (p *Page) hide(ctx context.Context, who Viewer, t *told) (hidden []string) 
 		return keep(all, func(part *explain.Part) bool { return s.sees(part.Object) })
 	}
 	f.Above, f.Below = parts(f.Above), parts(f.Below)
+	f.Placement = s.ofPlacement(f.Placement)
 	if !s.sees(runs.Object{Kind: "Event", Namespace: f.Object.Namespace}) {
 		f.Events = nil
 	}
@@ -108,6 +109,27 @@ func (p *Page) hide(ctx context.Context, who Viewer, t *told) (hidden []string) 
 		t.answer = explain.Tell(*f)
 	}
 	return hidden
+}
+
+// ofPlacement returns what is known of the Nodes for a Pod without the Nodes that the viewer may not see, and without what
+// Pods of other namespaces and volumes say, if the viewer may not see those.
+func (s *sight) ofPlacement(p *explain.Placement) *explain.Placement {
+	if p == nil {
+		return nil
+	}
+	own := *p
+	own.Nodes = keep(p.Nodes, func(n *explain.NodeFit) bool { return s.sees(n.Node) })
+	if len(own.Nodes) < len(p.Nodes) {
+		own.More, own.MoreRules = 0, nil
+		own.Unsure = []string{"which rule each Node fails: you may not get Nodes"}
+	}
+	p = &own
+	for _, kind := range p.DecidedBy() {
+		if !s.sees(runs.Object{Kind: kind}) {
+			p = p.WithoutBy(kind)
+		}
+	}
+	return p
 }
 
 // Texts in place of what the viewer may not see.

@@ -22,7 +22,6 @@ import (
 	"github.com/setpoint-io/setpoint/explain/nodefit"
 	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/object"
-	"github.com/setpoint-io/setpoint/runs"
 )
 
 // mostRefusing is how many Nodes are named, with the Pods of each. The others are counted, by what the Node alone says.
@@ -68,7 +67,7 @@ func (g Gatherer) placement(ctx context.Context, facts *explain.Facts) {
 	p := placing{pod: pod, states: items}
 	p.read(ctx, g)
 	facts.Placement = &explain.Placement{Pod: waiting.Object, Scheduler: cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName), Said: since}
-	p.tell(facts, waiting.Depth+1, counts, more)
+	p.tell(facts.Placement, counts, more)
 }
 
 // placing checks the Nodes for one Pod.
@@ -168,19 +167,19 @@ func (g Gatherer) volumeOf(ctx context.Context, key object.Key) (nodefit.Volume,
 }
 
 // tell adds what was found to the facts.
-func (p *placing) tell(facts *explain.Facts, depth int, counts nodefit.Counts, more bool) {
+func (p *placing) tell(into *explain.Placement, counts nodefit.Counts, more bool) {
 	rest, open := map[string]int{}, 0
 	for i := range p.results {
-		texts := textsOf(&p.results[i])
+		refuses := refusalsOf(&p.results[i])
 		switch {
 		case i < mostRefusing:
-			node := explain.Part{Object: identify(nodes, p.states[i]), Depth: depth, State: p.states[i], Refuses: texts}
-			if len(texts) == 0 {
+			node := explain.NodeFit{Node: identify(nodes, p.states[i]), Refuses: refuses}
+			if len(refuses) == 0 {
 				node.MayFit = mayFit(&p.results[i], counts)
 			}
-			addNode(facts, node)
+			into.Nodes = append(into.Nodes, node)
 			continue
-		case len(texts) == 0:
+		case len(refuses) == 0:
 			open++
 		default:
 			rules, _ := p.results[i].Counted()
@@ -188,13 +187,13 @@ func (p *placing) tell(facts *explain.Facts, depth int, counts nodefit.Counts, m
 				rest[rule]++
 			}
 		}
-		facts.Placement.More++
+		into.More++
 	}
 	for _, rule := range slices.Sorted(maps.Keys(rest)) {
-		facts.Placement.MoreRules = append(facts.Placement.MoreRules, fmt.Sprintf("%d %s", rest[rule], rule))
+		into.MoreRules = append(into.MoreRules, fmt.Sprintf("%d %s", rest[rule], rule))
 	}
 	if open > 0 {
-		facts.Placement.MoreRules = append(facts.Placement.MoreRules, fmt.Sprintf("of %d the Pods decide, which were not read", open))
+		into.MoreRules = append(into.MoreRules, fmt.Sprintf("of %d the Pods decide, which were not read", open))
 	}
 	unsure := p.unread
 	if others := counts.Others(); len(others) > 0 {
@@ -205,7 +204,7 @@ func (p *placing) tell(facts *explain.Facts, depth int, counts nodefit.Counts, m
 	} else if differences := counts.Compare(p.results); len(differences) > 0 {
 		unsure = append(unsure, "why the Nodes and the scheduler's message differ: "+strings.Join(differences, "; ")+" (the cluster has changed since, or the scheduler counts otherwise)")
 	}
-	facts.Placement.Unsure = unsure
+	into.Unsure = unsure
 }
 
 // mayFit says what is known of a Node that fails no rule.
@@ -219,22 +218,9 @@ func mayFit(r *nodefit.Result, counts nodefit.Counts) string {
 	return "by its present state it fails no rule"
 }
 
-func textsOf(r *nodefit.Result) (texts []string) {
+func refusalsOf(r *nodefit.Result) (all []explain.Refusal) {
 	for _, f := range r.Fails {
-		texts = append(texts, f.Text)
+		all = append(all, explain.Refusal{Text: f.Text, By: f.Of})
 	}
-	return texts
+	return all
 }
-
-// addNode adds the rules that a Node fails. The Node may be among the facts because it is not ready.
-func addNode(facts *explain.Facts, node explain.Part) {
-	for i := range facts.Below {
-		if p := &facts.Below[i]; isSame(p.Object, node.Object) {
-			p.Refuses, p.MayFit = node.Refuses, node.MayFit
-			return
-		}
-	}
-	facts.Below = append(facts.Below, node)
-}
-
-func isSame(a, b runs.Object) bool { return a.UID == b.UID && isNamed(a, b) }

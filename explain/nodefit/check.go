@@ -46,7 +46,9 @@ type Volume struct {
 type Failure struct {
 	Rule string // as the scheduler's message counts it
 	Text string // with names and figures
-	by   plugin
+	// Of is the kind of the objects that decide it besides the Node and the Pod: Pod, PersistentVolume, or empty.
+	Of string
+	by plugin
 }
 
 // plugin is a filter of the scheduler, which stops at the first one that refuses a Node.
@@ -100,6 +102,18 @@ func Check(pod *corev1.Pod, n Node, volumes ...Volume) Result {
 func (r *Result) fails(by plugin, rule, format string, args ...any) {
 	r.Fails = append(r.Fails, Failure{Rule: rule, Text: fmt.Sprintf(format, args...), by: by})
 }
+
+// failsBecauseOf is fails for a rule that other objects decide as well.
+func (r *Result) failsBecauseOf(kind string, by plugin, rule, format string, args ...any) {
+	r.fails(by, rule, format, args...)
+	r.Fails[len(r.Fails)-1].Of = kind
+}
+
+// Kinds of Failure.Of.
+const (
+	otherPods = "Pod"
+	ofVolume  = "PersistentVolume"
+)
 
 // tolerates reports whether a Pod tolerates a taint. The comparison of numbers follows servers that accept such tolerations.
 func tolerates(pod *corev1.Pod, taint *corev1.Taint) bool {
@@ -183,7 +197,7 @@ func (r *Result) ports(pod *corev1.Pod, running []*corev1.Pod) {
 		}
 	}
 	if len(taken) > 0 {
-		r.fails(nodePorts, PortsTaken, "another Pod has its host port %s", strings.Join(taken, ", "))
+		r.failsBecauseOf(otherPods, nodePorts, PortsTaken, "another Pod has its host port %s", strings.Join(taken, ", "))
 	}
 }
 
@@ -237,7 +251,7 @@ func hostPorts(pod *corev1.Pod) (all []hostPort) {
 // Source: k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources, fitsRequest.
 func (r *Result) resources(pod *corev1.Pod, node *corev1.Node, running []*corev1.Pod, partly bool) {
 	if allowed := node.Status.Allocatable.Pods().Value(); int64(len(running))+1 > allowed {
-		r.fails(nodeResourcesFit, TooManyPods, "it has %d of %d Pods", len(running), allowed)
+		r.failsBecauseOf(otherPods, nodeResourcesFit, TooManyPods, "it has %d of %d Pods", len(running), allowed)
 	}
 	asked := requests.PodRequests(pod, requests.PodResourcesOptions{})
 	used := corev1.ResourceList{}
@@ -259,6 +273,7 @@ func (r *Result) resources(pod *corev1.Pod, node *corev1.Node, running []*corev1
 			left = resource.Quantity{}
 		}
 		why := fmt.Sprintf("the Pod asks for %[2]s of %[1]s, and %[3]s of %[4]s are left", name, amount(name, want), amount(name, left), amount(name, of))
+		kind := ""
 		switch {
 		case of.IsZero():
 			why = fmt.Sprintf("the Pod asks for %[2]s of %[1]s, and the Node has none", name, amount(name, want))
@@ -266,8 +281,11 @@ func (r *Result) resources(pod *corev1.Pod, node *corev1.Node, running []*corev1
 			why = fmt.Sprintf("the Pod asks for %[2]s of %[1]s, and the Node has %[3]s in all", name, amount(name, want), amount(name, of))
 		case partly:
 			why += " at most"
+			kind = otherPods
+		default:
+			kind = otherPods
 		}
-		r.fails(nodeResourcesFit, insufficient+string(name), "%s", why)
+		r.failsBecauseOf(kind, nodeResourcesFit, insufficient+string(name), "%s", why)
 	}
 }
 
@@ -302,8 +320,8 @@ func (r *Result) volumes(node *corev1.Node, volumes []Volume) {
 	switch len(elsewhere) {
 	case 0:
 	case 1:
-		r.fails(volumeBinding, VolumeAffinity, "the volume of the claim %s is not for this Node", elsewhere[0])
+		r.failsBecauseOf(ofVolume, volumeBinding, VolumeAffinity, "the volume of the claim %s is not for this Node", elsewhere[0])
 	default:
-		r.fails(volumeBinding, VolumeAffinity, "the volumes of the claims %s are not for this Node", strings.Join(elsewhere, ", "))
+		r.failsBecauseOf(ofVolume, volumeBinding, VolumeAffinity, "the volumes of the claims %s are not for this Node", strings.Join(elsewhere, ", "))
 	}
 }
