@@ -207,7 +207,8 @@ func TestWithoutForceOnTimeoutOnlyTheTaintForces(t *testing.T) {
 		pass(time.Second)
 		wantMetrics(t, running, "attachdetach_controller_total_volumes{kubernetes.io/csi:disk.example.com,actual_state_of_world} 1",
 			"attachdetach_controller_total_volumes{kubernetes.io/csi:disk.example.com,desired_state_of_world} 1",
-			"storage_count_attachable_volumes_in_use{a,kubernetes.io/csi:disk.example.com} 1")
+			"storage_count_attachable_volumes_in_use{a,kubernetes.io/csi:disk.example.com} 1",
+			"storage_operation_duration_seconds{false,volume_attach,success,kubernetes.io/csi:disk.example.com} 1")
 		c.fail("a")
 		c.removePod("web-0")
 		c.addPod("web-1", "b", "data")
@@ -226,7 +227,9 @@ func TestWithoutForceOnTimeoutOnlyTheTaintForces(t *testing.T) {
 		wantMetrics(t, running, "attach_detach_controller_attachdetach_controller_forced_detaches{out-of-service} 1",
 			"attachdetach_controller_total_volumes{kubernetes.io/csi:disk.example.com,actual_state_of_world} 1",
 			"attachdetach_controller_total_volumes{kubernetes.io/csi:disk.example.com,desired_state_of_world} 1",
-			"storage_count_attachable_volumes_in_use{b,kubernetes.io/csi:disk.example.com} 1")
+			"storage_count_attachable_volumes_in_use{b,kubernetes.io/csi:disk.example.com} 1",
+			"storage_operation_duration_seconds{false,volume_attach,success,kubernetes.io/csi:disk.example.com} 2",
+			"storage_operation_duration_seconds{false,volume_detach,success,kubernetes.io/csi:disk.example.com} 1")
 	})
 }
 
@@ -248,7 +251,7 @@ func wantMetrics(t *testing.T, c prometheus.Collector, want ...string) {
 			for _, label := range metric.Label {
 				labels = append(labels, label.GetValue())
 			}
-			got = append(got, fmt.Sprintf("%s{%s} %v", family.GetName(), strings.Join(labels, ","), metric.GetGauge().GetValue()+metric.GetCounter().GetValue()))
+			got = append(got, fmt.Sprintf("%s{%s} %v", family.GetName(), strings.Join(labels, ","), metric.GetGauge().GetValue()+metric.GetCounter().GetValue()+float64(metric.GetHistogram().GetSampleCount())))
 		}
 	}
 	if !slices.Equal(got, want) {

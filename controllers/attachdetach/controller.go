@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -89,6 +90,7 @@ type reconciler struct {
 	world         *worlds.World[spot, memory]
 	spots         spots // that the world remembers
 	forced        forcedDetaches
+	durations     *prometheus.HistogramVec
 	recorder      *events.Recorder
 	log           *slog.Logger
 	attendVolume  func(corev1.UniqueVolumeName)
@@ -111,6 +113,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		world:       worlds.New[spot, memory](worlds.Options{}),
 		recorder:    h.Recorder(Name),
 		log:         h.Logger().With("controller", Name),
+		durations:   newDurations(),
 	}
 	r.index()
 

@@ -67,7 +67,7 @@
 // # Metrics
 //
 // [Controller] is a collector of the metrics of upstream's controller. They are counted when they
-// are read: the controller keeps no sums for them.
+// are read: the controller keeps no sums for them, but for how long attaches and detaches take.
 //
 // # After a restart
 //

@@ -4,8 +4,10 @@
 package attachdetach
 
 import (
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +35,36 @@ const (
 	stateDesired = "desired_state_of_world"
 	stateActual  = "actual_state_of_world"
 )
+
+// durationBuckets are the bounds of the histogram, in seconds.
+// Source: k8s.io/kubernetes/pkg/volume/util, StorageOperationMetric.
+func durationBuckets() []float64 {
+	return []float64{.1, .25, .5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600}
+}
+
+const durationMetric = "storage_operation_duration_seconds"
+
+// Buckets returns the bounds of each histogram, by its name.
+func (r *reconciler) Buckets() map[string][]float64 {
+	return map[string][]float64{durationMetric: durationBuckets()}
+}
+
+// newDurations returns the histogram of how long attaches and detaches take. A volume is detached when its VolumeAttachment is
+// gone, and one of a plugin without an attacher at once.
+func newDurations() *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: durationMetric, Help: "Storage operation duration", Buckets: durationBuckets(),
+	}, []string{"volume_plugin", "operation_name", "status", "migrated"})
+}
+
+// took notes how long an operation on a volume has taken, and whether it has failed.
+func (r *reconciler) took(of *source, operation string, since time.Time, err error) {
+	status := "success"
+	if err != nil {
+		status = "fail-unknown"
+	}
+	r.durations.WithLabelValues(pluginOf(of.unique), "volume_"+operation, status, strconv.FormatBool(of.migrated)).Observe(time.Since(since).Seconds())
+}
 
 // Values of the label reason.
 const (
@@ -71,11 +103,13 @@ func (r *reconciler) Describe(out chan<- *prometheus.Desc) {
 	out <- inUseMetric
 	out <- totalMetric
 	out <- forcedMetric
+	r.durations.Describe(out)
 }
 
 // Collect makes it a prometheus.Collector. As with kube-controller-manager, there is a series of
 // forced detaches from the first one on.
 func (r *reconciler) Collect(out chan<- prometheus.Metric) {
+	r.durations.Collect(out)
 	type series struct{ first, second string }
 	total, inUse := map[series]int{}, map[series]int{}
 	for _, where := range r.world.Keys() {

@@ -110,12 +110,12 @@ func (r *reconciler) do(ctx context.Context, v view, at *place, s step) (again b
 		r.world.Begin(where, opAttach, r.options.OperationLimit)
 	case stepAttached:
 		r.world.Update(where, func(m *memory) { m.said, m.failed = nil, false })
-		r.world.End(where, opAttach, nil)
+		r.endAttach(&v, where, nil)
 		r.tell(at.users, false, reasonAttached, attachSucceeded(v))
 		r.log.Info("attached", "volume", v.name, "node", at.node)
 	case stepFailed:
 		r.world.Update(where, func(m *memory) { m.failed = true })
-		r.world.End(where, opAttach, s.err)
+		r.endAttach(&v, where, s.err)
 		r.tell(at.users, true, reasonFailedAttach, attachFailed(v, s.err))
 		r.log.Warn("attaching has failed; it is tried again", "volume", v.name, "node", at.node, "error", s.err)
 		return true, nil
@@ -155,9 +155,17 @@ func (r *reconciler) attach(ctx context.Context, v view, at *place) (again bool,
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		failure = worlds.NotDone(failure)
 	}
-	r.world.End(where, opAttach, failure)
+	r.endAttach(&v, where, failure)
 	r.tell(at.users, true, reasonFailedAttach, attachFailed(v, failure))
 	return false, fmt.Errorf("attaching %s to node %s: %w", v.name, at.node, err)
+}
+
+// endAttach ends the operation, with its error if it has failed.
+func (r *reconciler) endAttach(v *view, where spot, err error) {
+	if op, running := r.world.Running(where); running && op.Name == opAttach {
+		r.took(&v.source, opAttach, op.Since, err)
+	}
+	r.world.End(where, opAttach, err)
 }
 
 // newAttachment returns the VolumeAttachment of a volume at a node.
@@ -177,17 +185,26 @@ func newAttachment(v view, node string) *storagev1.VolumeAttachment {
 // detach deletes the VolumeAttachment, by which the driver detaches the volume. The check stays
 // passed until the informer shows that: the status of the Node must not name the volume again.
 func (r *reconciler) detach(ctx context.Context, v view, at *place, why force) (again bool, err error) {
-	where := spot{v.unique, at.node}
+	where, began := spot{v.unique, at.node}, time.Now()
 	if at.attachment != nil {
 		err = r.attachments.Delete(ctx, object.Key{Name: at.attachment.Name}, client.IfUID(at.attachment.UID))
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
+		r.took(&v.source, opDetach, began, err)
 		r.world.End(where, opDetach, err)
 		r.check(where, check{})
 		return false, fmt.Errorf("detaching %s from node %s: %w", v.name, at.node, err)
 	}
 	r.world.End(where, opDetach, nil)
-	r.world.Update(where, func(m *memory) { m.attached = false })
+	if at.attachment == nil {
+		r.took(&v.source, opDetach, began, nil)
+	}
+	r.world.Update(where, func(m *memory) {
+		m.attached = false
+		if at.attachment != nil && m.detaching.IsZero() {
+			m.detaching = began
+		}
+	})
 	if why == forceNone {
 		r.log.Info("detaching", "volume", v.name, "node", at.node)
 	} else {

@@ -219,6 +219,10 @@ func (s *survey) complete(at *place) error {
 			return err
 		}
 	}
+	if began := at.memory.detaching; !began.IsZero() && at.attachment == nil {
+		s.r.took(&s.source, opDetach, began, nil)
+		s.r.world.Update(where, func(m *memory) { m.detaching = time.Time{} })
+	}
 	s.r.observe(where, at)
 	at.attach, at.detach = s.r.world.May(where, opAttach), s.r.world.May(where, opDetach)
 	return nil

@@ -17,6 +17,8 @@ type source struct {
 	name   string // of the PersistentVolume; in messages
 	driver string // the CSI driver; "" for a plugin without an attacher
 
+	migrated bool // the volume is one of a plugin in Kubernetes itself, which the driver has taken over
+
 	// exclusive is set if the volume may be attached to one node only.
 	exclusive bool
 
@@ -31,7 +33,8 @@ func ofVolume(pv *corev1.PersistentVolume) (source, bool) {
 	if !ok {
 		return source{}, false
 	}
-	return source{unique: v.Unique, name: pv.Name, driver: v.Driver, exclusive: exclusive(v.PV.Spec.AccessModes)}, true
+	return source{unique: v.Unique, name: pv.Name, driver: v.Driver, migrated: pv.Spec.CSI == nil && v.Driver != "",
+		exclusive: exclusive(v.PV.Spec.AccessModes)}, true
 }
 
 // ofInline returns what a volume that stands in a Pod itself is for the nodes. A CSI volume there
@@ -41,7 +44,7 @@ func ofInline(volume *corev1.Volume, namespace string) (source, bool) {
 	if !ok {
 		return source{}, false
 	}
-	s := source{unique: v.Unique, name: volume.Name, driver: v.Driver}
+	s := source{unique: v.Unique, name: volume.Name, driver: v.Driver, migrated: v.Driver != ""}
 	if v.PV != nil {
 		s.name, s.exclusive, s.inline = v.PV.Name, exclusive(v.PV.Spec.AccessModes), &v.PV.Spec
 	}

@@ -112,6 +112,9 @@ type memory struct {
 	// is gone.
 	notInUse bool
 
+	// detaching is since when the driver has been detaching the volume; zero if it is not.
+	detaching time.Time
+
 	// check is how far the check before a detach is.
 	check check
 
