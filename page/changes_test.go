@@ -62,7 +62,7 @@ func TestWhatHappened(t *testing.T) {
 		t.Fatalf("the view is answered with %d:\n%s", w.Code, w.Body)
 	}
 	for _, want := range []string{
-		"rollout of web", "3 changes, by probably kubectl-set", `href="/o/core/Pod/shop/web-1-gone?run=2-`, `href="/o/core/Pod/shop/web-1-gone"`,
+		"rollout of web", "3 changes, probably by kubectl-set", `href="/o/core/Pod/shop/web-1-gone?run=2-`, `href="/o/core/Pod/shop/web-1-gone"`,
 		"deployment-controller, run 1", `href="/changes?namespace=shop&amp;since=15m"`, `href="/changes"`,
 	} {
 		if !strings.Contains(w.Body.String(), want) {

@@ -76,7 +76,7 @@ func TestAPersonReadsTheThreeViews(t *testing.T) {
 	shows(t, tab, "exceeded quota: few")
 	must(t, tab.Click("nav a[href='/changes']"))
 	shows(t, tab, "rollout of shop/web")
-	shows(t, tab, "by probably kubectl-set")
+	shows(t, tab, "probably by kubectl-set")
 	must(t, tab.Click("details.change:has(strong) summary"))
 	must(t, tab.Until("document.querySelector('details[open] .lines')"))
 	must(t, tab.Visit(server.URL+"/changes?namespace=shop"))
