@@ -35,6 +35,7 @@ var scenarios = []struct{ what, script, file, sentence string }{
 	{"a Pod deleted by a user", "deleted-by-user", "want", `no controller of the record deleted it, so a user or another program did`},
 	{"a Pod deleted by garbage collection", "deleted-by-collector", "want", `garbage-collector-controller deleted it.*because ReplicaSet.apps \S+ was deleted`},
 	{"a Pod evicted by a taint", "evicted", "want", `taint-eviction-controller deleted it.*does not tolerate the taint broken=disk:NoExecute of Node node-2`},
+	{"a Pod that had to go for one of a higher priority", "preempted", "want", `does not exist.*PreemptionByScheduler`},
 	{"a Pod that is being evicted by a user", "evicted", "drained", `EvictionByEvictionAPI`},
 	{"a Pod that was evicted by a user", "evicted", "gone", `does not exist.*EvictionByEvictionAPI`},
 	{"a controller that fights with another program", "fight", "want", `deployment-controller has changed spec.replicas.*it fights with scaler`},
@@ -57,6 +58,8 @@ var scenarios = []struct{ what, script, file, sentence string }{
 	{"without a manager: a quota", "without-manager", "quota", `exceeded quota: small`},
 	{"without a manager: a finalizer", "without-manager", "finalizer", `finalizer example.com/kept`},
 	{"an Event with HTML and control sequences", "bad-input", "hostile", `NotMuchKnown|All is as it should be`},
+	{"names of programs with HTML and control sequences", "bad-input", "named", `All is as it should be`},
+	{"a thousand objects below one, and a scheduler that does not run", "many", "want", `no scheduler has looked at the Pod, whose schedulerName is "nobody" \(and 499 more`},
 	{"an object of nearly a megabyte", "bad-input", "huge", `All is as it should be`},
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/setpoint-io/setpoint/explain"
 	"github.com/setpoint-io/setpoint/internal/jsontree"
@@ -57,7 +58,7 @@ func (g Gatherer) above(ctx context.Context, namespace string, state map[string]
 		if state, err = g.state(ctx, r, object.Key{Namespace: namespace, Name: owner.Text("name")}); err != nil || string(uidOf(state)) != owner.Text("uid") {
 			return all
 		}
-		all = append(all, explain.Part{Object: identify(r, state), State: state, Trouble: trouble.Present(kindOf(r), state)})
+		all = append(all, explain.Part{Object: identify(r, state), State: state, Trouble: troubleOf(r, state, time.Now())})
 	}
 	return all
 }

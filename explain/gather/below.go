@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -17,7 +18,6 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/watch/event"
-	"github.com/setpoint-io/setpoint/watch/trouble"
 )
 
 // mostBelow is how many objects of a kind are read.
@@ -95,7 +95,7 @@ func (g Gatherer) below(ctx context.Context, r object.Resource, key object.Key, 
 			unread = append(unread, fmt.Sprintf("%s below it beyond the first %d", q.resource.Plural, mostBelow))
 		}
 		for _, item := range found.items {
-			p := explain.Part{Object: identify(q.resource, item), State: item, Trouble: trouble.Present(kindOf(q.resource), item)}
+			p := explain.Part{Object: identify(q.resource, item), State: item, Trouble: troubleOf(q.resource, item, time.Now())}
 			chosen[string(p.Object.UID)] = q.selected
 			candidates = append(candidates, p)
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
-	"github.com/setpoint-io/setpoint/watch/trouble"
 )
 
 // Gatherer collects facts about objects. It is safe for concurrent use.
@@ -52,7 +51,7 @@ func (g Gatherer) Facts(ctx context.Context, r object.Resource, key object.Key) 
 	var asking sync.WaitGroup
 	asking.Go(func() { own, ownErr = g.Record.About(ctx, facts.Object) })
 	if state != nil {
-		facts.Trouble = trouble.Present(kindOf(r), state)
+		facts.Trouble = troubleOf(r, state, facts.Now)
 		running.Go(func() { facts.Above = g.above(ctx, key.Namespace, state) })
 		facts.Below, facts.Unread = g.below(ctx, r, key, state)
 		facts.Below = append(facts.Below, g.nodes(ctx, &facts, kindOf(r))...)
