@@ -4,11 +4,13 @@
 package main
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -95,6 +97,26 @@ func TestSeveralManagersAreOneStory(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a manager of a newer version", func(t *testing.T) {
+		newer := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"format": 99, "runs": {"by": "number"}}`) // the client sees what is missing
+		}))
+		t.Cleanup(newer.Close)
+		lease := filepath.Join(t.TempDir(), "lease.json")
+		text := fmt.Sprintf(`{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "newer", "namespace": "kube-system",
+			"labels": {"setpoint.io/announced": "true"}, "annotations": {"setpoint.io/serves": %q, "setpoint.io/certificate": "%x"}}}`,
+			newer.URL, sha256.Sum256(newer.Certificate().Raw))
+		if err := os.WriteFile(lease, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		kubectl("create", "-f", lease)
+		defer kubectl("delete", "-f", lease)
+		out, err := exec.Command("setpoint", "explain", "deploy/web", "-n", "shop", "--kubeconfig", cluster.Kubeconfig).CombinedOutput()
+		want := "the manager at " + newer.URL + " is of a newer version: its record has format 99"
+		if _, unknown, _ := strings.Cut(string(out), "NOT KNOWN\n"); err != nil || !strings.Contains(unknown, want) || !strings.Contains(string(out), "deployment-controller, run ") {
+			t.Errorf("the answer is %v\n%s\nwant what the other managers know, and %q", err, out, want)
+		}
+	})
 	t.Run("two users with different rights", func(t *testing.T) {
 		kubectl("create", "clusterrole", "sees-the-page", "--verb=get", "--non-resource-url=/page", "--non-resource-url=/page/*")
 		users := map[string]visitor{}
