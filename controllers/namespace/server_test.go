@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
@@ -394,6 +396,52 @@ func TestFinalizersOfOthersStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitGone(t, name, controlplanetest.Patience)
+}
+
+// A deleted Namespace has no finalizers in its metadata, and stays until those of its spec are removed. A write of its conditions
+// was once taken for its removal, and the next run waited until the server was asked.
+func TestAWriteOfTheConditionsIsNotWaitedForAsTheRemoval(t *testing.T) {
+	cluster := shared.Get(t)
+	name := cluster.Namespace(t)
+	configMaps := client.For[*corev1.ConfigMap](cluster.Client)
+	kept, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: name, Name: "kept", Finalizers: []string{"example.com/kept"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mgr := start(t, atOnce())
+	remove(t, name)
+	ctx, cancel := context.WithTimeout(t.Context(), controlplanetest.Patience)
+	defer cancel()
+	if !awaitState(ctx, t, name, func(ns *corev1.Namespace) bool {
+		return ns != nil && slices.ContainsFunc(ns.Status.Conditions, func(c corev1.NamespaceCondition) bool {
+			return c.Type == corev1.NamespaceFinalizersRemaining && c.Status == corev1.ConditionTrue
+		})
+	}) {
+		t.Fatal("no condition says that a finalizer remains")
+	}
+	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": nil}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := configMaps.Patch(t.Context(), object.KeyOf(kept), patch); err != nil {
+		t.Fatal(err)
+	}
+	namespaces := client.For[*corev1.Namespace](cluster.Client)
+	for ; ; time.Sleep(20 * time.Millisecond) {
+		ns, err := namespaces.Get(ctx, object.Key{Name: name})
+		if apierrors.IsNotFound(err) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for _, state := range mgr.KeyStates(runs.Object{Kind: "Namespace", Name: name, UID: ns.UID}) {
+			if state.Unseen != nil && state.Unseen.Verb == "delete" && ours(ns) {
+				t.Fatalf("the controller waits until namespace %s is gone, and has not finalized it", name)
+			}
+		}
+	}
 }
 
 // wires are the connections of a process that can be killed. What goes through them
