@@ -20,6 +20,7 @@ const mostSteps = 12
 // there is none, it is the newest run that wrote anything.
 //
 // If a controller waits because of the value of a field, it is the edit of this field. Of an object that is gone it ends with the deletion.
+// If no run is known, it is the last edit of the object, by its field managers.
 func (t *teller) chainOf() []Step {
 	if steps := t.edited(); steps != nil {
 		return steps
@@ -29,7 +30,10 @@ func (t *teller) chainOf() []Step {
 	if len(deletion) > 0 {
 		newest = slices.IndexFunc(t.facts.Runs, func(r Traced) bool { return slices.ContainsFunc(r.Writes, t.creates) })
 	}
-	if newest < 0 {
+	switch {
+	case newest < 0 && len(deletion) == 0:
+		return t.lastEdit()
+	case newest < 0:
 		return deletion
 	}
 	back := t.backFrom(newest)
@@ -39,6 +43,16 @@ func (t *teller) chainOf() []Step {
 		back[i].Depth = i
 	}
 	return back
+}
+
+// lastEdit returns the last change of the object that its field managers tell of, or its creation. Those of its status do not count,
+// as of Pods these are the kubelet's.
+func (t *teller) lastEdit() []Step {
+	writer, found := writerOf("", t.facts.State, t.facts.Now)
+	if !found {
+		return nil
+	}
+	return []Step{{At: *writer.At, Actor: writer.Manager, Probably: true, Text: t.verbOf(writer.Manager, *writer.At) + " " + t.facts.Object.String() + ": " + writer.text()}}
 }
 
 // newestToTell returns the index of the newest run that did more than write a status, or else of the newest one that wrote anything.
@@ -61,7 +75,7 @@ func (t *teller) backFrom(newest int) (back []Step) {
 		if len(back) == 0 || actsOn(run) {
 			back = addStep(back, Step{At: run.Began, Actor: run.Controller, Run: run.Number, Text: writesText(run)})
 		}
-		next := firstKnown(origins)
+		next := firstKnown(origins, run)
 		if next != nil && len(back) >= mostSteps {
 			back = append(back, Step{At: next.Run.Began, Actor: next.Run.Controller, Run: next.Run.Number, Text: writesText(next.Run) + " (what led to this is left out)"})
 			break
@@ -131,10 +145,17 @@ func (t *teller) originsOf(o *runs.Origin) []runs.Origin {
 }
 
 // firstKnown returns the origin whose run is recorded and that leads furthest back; nil if none is recorded.
-func firstKnown(all []runs.Origin) (found *runs.Origin) {
+//
+// Runs of other controllers that did more than write a status come before the rest: a loop that undoes a change also runs for what its own
+// earlier run did, such as for the end of a Pod that it deleted, and that is not why it runs.
+func firstKnown(all []runs.Origin, of *runs.Run) (found *runs.Origin) {
+	asked := func(o *runs.Origin) bool { return o.Run.Controller != of.Controller && actsOn(o.Run) }
 	for i := range all {
-		if all[i].Run != nil && (found == nil || all[i].Run.Began.Before(found.Run.Began)) {
-			found = &all[i]
+		o := &all[i]
+		switch {
+		case o.Run == nil:
+		case found == nil, asked(o) && !asked(found), asked(o) == asked(found) && o.Run.Began.Before(found.Run.Began):
+			found = o
 		}
 	}
 	return found

@@ -31,11 +31,7 @@ func (t *teller) edited() []Step {
 	if !found {
 		return nil
 	}
-	verb, created := "changed", (jsontree.Tree{Value: t.facts.State}).Text("metadata", "creationTimestamp")
-	if at, err := time.Parse(time.RFC3339, created); err == nil && at.Equal(writer.Time) {
-		verb = "created"
-	}
-	edit := Step{At: writer.Time, Actor: writer.Manager, Probably: true, Text: verb + " " + t.facts.Object.String() + ": " + field}
+	edit := Step{At: writer.Time, Actor: writer.Manager, Probably: true, Text: t.verbOf(writer.Manager, writer.Time) + " " + t.facts.Object.String() + ": " + field}
 	if edit.At.After(own.Since) {
 		edit.At = own.Since // the program has also changed a field since
 	}
@@ -46,6 +42,18 @@ func (t *teller) edited() []Step {
 		}
 	}
 	return []Step{edit, stated}
+}
+
+// verbOf tells whether a field manager has created the object or changed it, by the time of what it wrote.
+func (t *teller) verbOf(manager string, at time.Time) string {
+	created, err := time.Parse(time.RFC3339, (jsontree.Tree{Value: t.facts.State}).Text("metadata", "creationTimestamp"))
+	if err != nil {
+		return "changed"
+	}
+	if first, found := firstWriterOf(t.facts.State, created); !found || first.Manager != manager || !first.At.Equal(at) {
+		return "changed"
+	}
+	return "created"
 }
 
 // lastOwner returns the newest field manager that owns a field of an object.

@@ -125,14 +125,14 @@ func writerOf(kind string, state map[string]any, at time.Time) (FieldOwner, bool
 	return slices.MaxFunc(found, func(a, b FieldOwner) int { return cmp.Or(a.At.Compare(*b.At), cmp.Compare(b.size(), a.size())) }), true
 }
 
-// firstWriterOf returns the field manager that probably created an object: of those that wrote in the second of the creation the
-// one with the most fields.
+// firstWriterOf returns the field manager that probably created an object: the first that wrote, and of several in that second the
+// one with the most fields. The server takes the times of the creation and of the fields one after the other, so there can be a second between them.
 func firstWriterOf(state map[string]any, created time.Time) (FieldOwner, bool) {
-	found := writersOf(state, false, func(written time.Time) bool { return written.Equal(created) })
+	found := writersOf(state, false, func(written time.Time) bool { return written.Sub(created).Abs() <= time.Second })
 	if len(found) == 0 {
 		return FieldOwner{}, false
 	}
-	return slices.MaxFunc(found, func(a, b FieldOwner) int { return cmp.Compare(a.size(), b.size()) }), true
+	return slices.MinFunc(found, func(a, b FieldOwner) int { return cmp.Or(a.At.Compare(*b.At), cmp.Compare(b.size(), a.size())) }), true
 }
 
 // writersOf returns the field managers that wrote at certain times: to the object, and also to its subresources if they count.

@@ -78,8 +78,10 @@ func TestTheChainLeadsToTheEditOfTheFieldThatDecides(t *testing.T) {
 	}{
 		"by an edit": {[]any{entry("kubectl-create", "11:00:00", "replicas"), entry("kubectl-rollout", "11:57:59", "paused"), entry("kubectl-set", "11:59:00", "template")},
 			"0 kubectl-rollout: changed Deployment.apps shop/web: spec.paused\n1 deployment-controller: waits: the rollout is paused"},
-		"when it was created":    {[]any{entry("kubectl-create", "11:00:00", "paused")}, "0 kubectl-create: created Deployment.apps shop/web: spec.paused\n1 deployment-controller: waits: the rollout is paused"},
-		"by a program not known": {[]any{entry("kubectl-create", "11:00:00", "replicas")}, ""},
+		"when it was created": {[]any{entry("kubectl-create", "11:00:00", "paused")}, "0 kubectl-create: created Deployment.apps shop/web: spec.paused\n1 deployment-controller: waits: the rollout is paused"},
+		// The last edit that is known is told instead.
+		"by a program not known": {[]any{entry("kubectl-create", "11:00:00", "replicas")}, "0 kubectl-create: created Deployment.apps shop/web: spec.replicas"},
+		"by no program":          {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := state("managedFields", c.entries, "creationTimestamp", "2026-03-02T11:00:00Z")

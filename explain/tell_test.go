@@ -224,6 +224,48 @@ func TestTheChainOfCauses(t *testing.T) {
 	}
 }
 
+// A loop that undoes a change also runs for what its own earlier run did. The chain goes through the change of the other controller, also
+// if the own run is older.
+func TestTheChainPrefersWhatOtherControllersChanged(t *testing.T) {
+	set := runs.Object{Group: "apps", Kind: "ReplicaSet", Namespace: "shop", Name: "web-abc", UID: "r"}
+	own := run("replicaset-controller", 95*time.Second, func(r *runs.Run) {
+		r.Number, r.Object = 4, set
+		r.Writes = []runs.Write{{Verb: "delete", Object: pod1}}
+	})
+	counted := run("disruption-controller", 94*time.Second, func(r *runs.Run) {
+		r.Number = 5
+		r.Writes = []runs.Write{{Verb: "update", Object: set, Subresource: "status"}}
+	})
+	scaled := run("deployment-controller", 90*time.Second, func(r *runs.Run) {
+		r.Number = 6
+		r.Writes = []runs.Write{{Verb: "patch", Object: set, Fields: []string{"spec.replicas"}}}
+	})
+	last := run("replicaset-controller", 89*time.Second, func(r *runs.Run) {
+		r.Number, r.Object = 7, set
+		r.Writes = []runs.Write{{Verb: "create", Object: pod2}}
+	})
+	origins := []runs.Origin{
+		{Cause: runs.Cause{Source: "pods", Verb: "Deleted", Object: pod1}, Run: &own.Run, Write: &own.Writes[0]},
+		{Cause: runs.Cause{Source: "replicasets", Verb: "Updated", Object: set}, Run: &counted.Run, Write: &counted.Writes[0]},
+		{Cause: runs.Cause{Source: "replicasets", Verb: "Updated", Object: set}, Run: &scaled.Run, Write: &scaled.Writes[0]},
+	}
+	for _, c := range []struct {
+		name    string
+		origins []runs.Origin
+		first   string
+	}{
+		{"a change beside an own deletion and a status", origins, "deployment-controller"},
+		{"an own deletion and a later status", origins[:2], "replicaset-controller"},
+		{"an own deletion alone", origins[:1], "replicaset-controller"},
+	} {
+		last.Origins = c.origins
+		answer := explain.Tell(explain.Facts{Now: now, Object: set, State: state(), Recorded: true, Runs: []explain.Traced{last, scaled, counted, own}})
+		if len(answer.Chain) != 2 || answer.Chain[0].Actor != c.first || answer.Chain[1].Run != 7 {
+			t.Errorf("%s: the chain is %+v, want it to begin with %s", c.name, answer.Chain, c.first)
+		}
+	}
+}
+
 // Nothing that an object says moves the cursor of a terminal or begins a line of its own.
 func TestControlCharactersDoNotReachATerminal(t *testing.T) {
 	evil := "\x1b[31mred\x1b[0m\nALL IS WELL\r\u202e"
