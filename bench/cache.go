@@ -21,6 +21,7 @@ type cacheBench struct {
 	kinds   string
 	peer    bool
 	verbose bool
+	profile string
 
 	dir     string
 	results map[string][]readings // by kind and side
@@ -39,6 +40,7 @@ func runCache(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.StringVar(&b.kinds, "kinds", "pods,nodes,configmaps,certificates,random", "kinds to measure, by comma")
 	flags.BoolVar(&b.peer, "peer", true, "measure client-go too, which needs some 30 KB a Pod while it is filled")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
+	flags.StringVar(&b.profile, "profile", "", "`folder` for CPU profiles of both sides, one for each step; those of the last turn stay")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (b *cacheBench) measure(ctx context.Context, k *kind, out io.Writer) error 
 	}
 	for range b.turns {
 		for _, side := range sides {
-			if err := b.play(ctx, t, "", &sideSpec{Case: "cache", Side: side, Kind: k.name, Objects: n, Events: b.events}); err != nil {
+			if err := b.play(ctx, t, "", &sideSpec{Case: "cache", Side: side, Kind: k.name, Objects: n, Events: b.events, Profile: b.profile}); err != nil {
 				return err
 			}
 			if k != podKind || side == transformSide {

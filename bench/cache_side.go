@@ -9,7 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +50,23 @@ func timed(f func() error) (l lap, err error) {
 	return l, err
 }
 
+// timed is timed with a CPU profile of the step, if profiles are wanted.
+func (s *sideSpec) timed(step string, f func() error) (l lap, err error) {
+	if s.Profile == "" {
+		return timed(f)
+	}
+	file, err := os.Create(filepath.Join(s.Profile, fmt.Sprintf("%s-%s-%s-cpu.pb.gz", s.Kind, s.Side, step)))
+	if err != nil {
+		return l, fmt.Errorf("writing a profile: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return l, fmt.Errorf("writing a profile: %w", err)
+	}
+	defer pprof.StopCPUProfile()
+	return timed(f)
+}
+
 // measureCache measures one informer over the life of a cache: it is filled, changes
 // come, and a reader reads.
 func measureCache(ctx context.Context, s *sideSpec) (_ readings, err error) {
@@ -61,7 +81,7 @@ func measureCache(ctx context.Context, s *sideSpec) (_ readings, err error) {
 	}
 	found := readings{}
 	base := liveHeap()
-	l, err := timed(func() error { return i.sync(ctx) })
+	l, err := s.timed("sync", func() error { return i.sync(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +97,11 @@ func measureCache(ctx context.Context, s *sideSpec) (_ readings, err error) {
 	}
 	for _, decode := range []bool{false, true} {
 		h.decode.Store(decode)
-		l, err := timed(func() error {
+		name := "events"
+		if decode {
+			name = "events-decoded"
+		}
+		l, err := s.timed(name, func() error {
 			version, err := from.ask(ctx, "publish", s.Events)
 			if err != nil {
 				return err
@@ -86,10 +110,6 @@ func measureCache(ctx context.Context, s *sideSpec) (_ readings, err error) {
 		})
 		if err != nil {
 			return nil, err
-		}
-		name := "events"
-		if decode {
-			name = "events-decoded"
 		}
 		found[name] = float64(s.Events) / l.wall
 		found[name+"-cpu"] = l.cpu / float64(s.Events) * 1e6

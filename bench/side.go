@@ -41,6 +41,7 @@ type sideSpec struct {
 	Events  int           // changes to measure with
 	Span    time.Duration // how long a rate is measured
 	Budget  int64         // bytes of decoded objects that Setpoint may keep; 0: as it comes
+	Profile string        // folder for CPU profiles of its steps; empty: none
 
 	// Of loops alone.
 	Kubeconfig string // of a real server, instead of Server

@@ -35,7 +35,7 @@ type breakingSource struct {
 func (s *breakingSource) watch(ctx context.Context, o client.WatchOptions) (stream, error) {
 	if o.SendInitialEvents {
 		w := watching(allSent("5"), failing(errNoConnection))
-		w.ctx = ctx
+		w.ctx, w.before = ctx, o.BeforeRead
 		return w, nil
 	}
 	n := s.asked.Add(1)
@@ -44,7 +44,7 @@ func (s *breakingSource) watch(ctx context.Context, o client.WatchOptions) (stre
 		return nil, ctx.Err()
 	}
 	w := watching(s.after(n)...)
-	w.ctx = ctx
+	w.ctx, w.before = ctx, o.BeforeRead
 	if len(s.after(n)) == 0 {
 		close(w.events)
 	}

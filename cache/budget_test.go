@@ -49,6 +49,7 @@ func (b *budgeted) write(number int) {
 	f, err := frameOf(p)
 	if err == nil {
 		err = b.informer.put(f, object.Version(p.ResourceVersion))
+		b.informer.flush()
 	}
 	if err != nil {
 		b.t.Error(err)
@@ -60,6 +61,7 @@ func (b *budgeted) remove(number int) {
 	if err == nil {
 		b.version++
 		err = b.informer.remove(f, object.Version(strconv.Itoa(b.version)))
+		b.informer.flush()
 	}
 	if err != nil {
 		b.t.Error(err)

@@ -129,7 +129,7 @@ func (s *scripted) watch(ctx context.Context, o client.WatchOptions) (stream, er
 	}
 	switch answer := s.next(asked).(type) {
 	case *fakeWatch:
-		answer.ctx = ctx
+		answer.ctx, answer.before = ctx, o.BeforeRead
 		return answer, nil
 	case error:
 		return nil, answer
@@ -143,6 +143,7 @@ func (s *scripted) watch(ctx context.Context, o client.WatchOptions) (stream, er
 type fakeWatch struct {
 	ctx     context.Context
 	events  chan fakeEvent
+	before  func() // called before each read
 	gzipped bool
 }
 
@@ -163,6 +164,9 @@ func watching(events ...fakeEvent) *fakeWatch {
 }
 
 func (w *fakeWatch) next() (string, *frame, error) {
+	if len(w.events) == 0 {
+		w.before()
+	}
 	select {
 	case e, ok := <-w.events:
 		if !ok {
@@ -325,6 +329,6 @@ func (s *historySource) watch(ctx context.Context, o client.WatchOptions) (strea
 		}
 	}
 	w := watching(s.from(after)...)
-	w.ctx = ctx
+	w.ctx, w.before = ctx, o.BeforeRead
 	return w, nil
 }

@@ -140,6 +140,7 @@ func (i *informer) retryFault(before *fault) {
 	}
 	i.writing.Lock()
 	defer i.writing.Unlock()
+	i.flushLocked()
 	i.mu.Lock()
 	current := i.faults[before.Key] == before && !i.relist.open
 	i.mu.Unlock()
@@ -150,7 +151,8 @@ func (i *informer) retryFault(before *fault) {
 	if err != nil {
 		return
 	}
-	i.keep(n, i.store.current.Load().version)
+	i.batch.add(change{entry: n, version: i.store.current.Load().version})
+	i.flushLocked()
 }
 
 // shownFaults returns the first of the objects that cannot be used, by key, and how many there

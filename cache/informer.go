@@ -41,9 +41,10 @@ type informer struct {
 	again func(*frame, wire.Encoding, []byte) error
 
 	// writing is held by writers: the reflector, and retries of a transform. It protects
-	// archive and relist, and is taken before mu.
+	// archive, batch and relist, and is taken before mu.
 	writing sync.Mutex
 	archive *archive
+	batch   batch
 	relist  relist
 
 	// mu makes a change of the store and its delivery one step for a handler that is being

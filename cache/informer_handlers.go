@@ -80,8 +80,13 @@ func (i *informer) notify(d delta) {
 	}
 }
 
-// awaitRoom waits while Limit changes wait for a handler with HoldUp.
+// awaitRoom waits while Limit changes wait for a handler with HoldUp. Changes are not kept back for such a
+// handler, so that no more than Limit wait.
 func (i *informer) awaitRoom() {
+	if !i.holdsUp() {
+		return
+	}
+	i.flush()
 	for {
 		i.mu.Lock()
 		var full *Registration
@@ -105,6 +110,13 @@ func (i *informer) awaitRoom() {
 			return
 		}
 	}
+}
+
+// holdsUp reports whether there is a handler with HoldUp.
+func (i *informer) holdsUp() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.ContainsFunc(i.handlers, func(r *Registration) bool { return r.queue.holdUp })
 }
 
 // hold waits for one handler, and records for how long.

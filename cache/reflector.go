@@ -28,9 +28,12 @@ type sink interface {
 	whole(version object.Version)
 	abandon()
 
-	// put and remove may be called with a change more than once.
+	// put and remove may be called with a change more than once. The sink may keep changes back
+	// until flush.
 	put(f *frame, version object.Version) error
 	remove(f *frame, version object.Version) error
+	// flush is called before the reflector waits for the server, and when a watch has ended.
+	flush()
 	// advance means that put and remove had all changes up to the version.
 	advance(version object.Version)
 	// trouble is called with every failure, and with nil when the reflector works again.

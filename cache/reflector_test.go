@@ -340,7 +340,8 @@ func TestNoVersionIsSeenBeforeTheFirstStateIsWhole(t *testing.T) {
 
 // The watches of many clients that began together do not end together.
 func TestWatchesAreAskedForWithTimeoutsThatDiffer(t *testing.T) {
-	var r reflector
+	_, pods := newTestInformer(t)
+	r := pods.informer.reflect
 	least, most := 3*minWatchTimeout, time.Duration(0)
 	for range 1000 {
 		timeout := r.watchOptions().Timeout
@@ -597,11 +598,11 @@ type outageSource struct {
 	until time.Time
 }
 
-func (s *outageSource) watch(ctx context.Context, _ client.WatchOptions) (stream, error) {
+func (s *outageSource) watch(ctx context.Context, o client.WatchOptions) (stream, error) {
 	if time.Now().Before(s.until) {
 		return nil, errNoConnection
 	}
 	w := watching(allSent("5"))
-	w.ctx = ctx
+	w.ctx, w.before = ctx, o.BeforeRead
 	return w, nil
 }

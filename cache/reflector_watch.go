@@ -44,7 +44,9 @@ func (r *reflector) follow(ctx context.Context) error {
 }
 
 func (r *reflector) watchOptions() client.WatchOptions {
-	return client.WatchOptions{Timeout: minWatchTimeout + rand.N(minWatchTimeout), NoBookmarks: r.noBookmarks}
+	return client.WatchOptions{
+		Timeout: minWatchTimeout + rand.N(minWatchTimeout), NoBookmarks: r.noBookmarks, BeforeRead: r.sink.flush,
+	}
 }
 
 // consume passes on the events of a watch until it ends.
@@ -52,6 +54,7 @@ func (r *reflector) consume(ctx context.Context, w stream) error {
 	works := newProof(r.well)
 	began, news := time.Now(), false
 	defer func() {
+		r.sink.flush()
 		works.end()
 		// Only what reaches the server from now on counts.
 		r.reached = r.server.next()

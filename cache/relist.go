@@ -27,6 +27,7 @@ const changedBy = 1
 func (i *informer) begin(restored bool) {
 	i.writing.Lock()
 	defer i.writing.Unlock()
+	i.flushLocked()
 	i.relist = relist{number: i.relist.number + 1, restored: restored, faults: map[object.Key]*fault{}, open: true}
 }
 

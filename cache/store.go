@@ -249,12 +249,17 @@ func (e *edit) to(version object.Version) { e.version, e.complete = version, ver
 // commit publishes the change at a version. An older version changes nothing. More changes may
 // follow at that version, and none at the one before it.
 func (e *edit) commit(version object.Version) {
-	if version.Compare(e.version) > 0 {
-		e.version, e.complete = version, e.version
-	}
+	e.reach(version)
 	next := e.state
 	e.store.current.Store(&next)
 	e.store.mu.Unlock()
+}
+
+// reach moves the change to a version, unless that is an older one.
+func (e *edit) reach(version object.Version) {
+	if version.Compare(e.version) > 0 {
+		e.version, e.complete = version, e.version
+	}
 }
 
 func (e *edit) abandon() { e.store.mu.Unlock() }

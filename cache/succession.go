@@ -131,6 +131,7 @@ func (f *Factory) awaitSuccession(ctx context.Context, from, to *informer) {
 func (f *Factory) tryToHand(from, to *informer, differing bool) bool {
 	from.writing.Lock()
 	defer from.writing.Unlock()
+	from.flushLocked()
 	to.awaitVersion(from.store.current.Load().version, handWait)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -139,6 +140,7 @@ func (f *Factory) tryToHand(from, to *informer, differing bool) bool {
 	}
 	to.writing.Lock()
 	defer to.writing.Unlock()
+	to.flushLocked()
 	was, is := from.store.current.Load(), to.store.current.Load()
 	if !was.sameAs(is) && (!differing || !is.version.AtLeast(was.version)) {
 		return false

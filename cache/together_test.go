@@ -90,6 +90,7 @@ func TestReadersIndexesAndHandlersMeetAWriter(t *testing.T) {
 			}
 		}
 	}
+	i.flush()
 	over.Store(true)
 	tasks.Wait()
 	i.tasks.Wait()

@@ -5,6 +5,7 @@ package client
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -43,6 +44,10 @@ type WatchOptions struct {
 	Timeout           time.Duration // the server ends the watch after it
 	SendInitialEvents bool          // begin with the state, as a watch list
 	NoBookmarks       bool          // the server sends no bookmarks
+
+	// BeforeRead is called before each read from the connection, which may wait, by the goroutine that
+	// calls Next. Between two calls Next returns events that have arrived already. It may be nil.
+	BeforeRead func()
 }
 
 // asMetadata requests an object's metadata instead of the object.
@@ -139,10 +144,25 @@ func (c *Client) Watch(ctx context.Context, r object.Resource, s Selection, o Wa
 	if err != nil {
 		return nil, err
 	}
+	var body io.Reader = stream.Body
+	if o.BeforeRead != nil {
+		body = &announcingReader{body, o.BeforeRead}
+	}
 	return &WatchStream{
 		Encoding:   stream.Encoding,
 		Compressed: stream.Compressed,
-		reader:     wire.NewWatchReader(stream.Body, stream.Encoding, s.Limit),
+		reader:     wire.NewWatchReader(body, stream.Encoding, s.Limit),
 		stream:     stream,
 	}, nil
+}
+
+// announcingReader calls a function before each read.
+type announcingReader struct {
+	in     io.Reader
+	before func()
+}
+
+func (r *announcingReader) Read(p []byte) (int, error) {
+	r.before()
+	return r.in.Read(p)
 }
