@@ -40,6 +40,7 @@ type archive struct {
 	trainers [2]trainer
 	families map[digest]*family
 	siblings kin
+	changing changing
 	raw      int // bytes of the bodies of living entries, unpacked
 	stored   int // and as they are kept
 
@@ -57,14 +58,54 @@ var seed2 = maphash.MakeSeed()
 
 func newArchive(c *content) *archive {
 	a := &archive{content: c, families: map[digest]*family{}, siblings: kin{}}
+	if a.changing.room = c.room; c.room == nil {
+		a.changing.room = newRoom(changingMost)
+	}
 	for e := range a.forms {
 		a.forms[e] = &form{content: c, encoding: wire.Encoding(e)}
 	}
 	return a
 }
 
-// entry makes an entry of a frame. It counts as living until drop.
+// entry makes an entry of a frame, packed. It counts as living until drop.
 func (a *archive) entry(f *frame) (*entry, error) {
+	e, err := a.prepare(f)
+	if err != nil {
+		return nil, err
+	}
+	a.write(e, a.forms[f.encoding], a.front, a.rest)
+	a.made(e)
+	return e, nil
+}
+
+// newest makes an entry of a frame that replaces another one of the store, or none. It is not packed if
+// there is room for it.
+func (a *archive) newest(f *frame, hash uint64, known *entry) (*entry, error) {
+	e, err := a.prepare(f)
+	if err != nil {
+		return nil, err
+	}
+	if a.changing.takes(known, len(a.rest)) {
+		e.form, e.packing = a.forms[f.encoding], unpacked
+		e.setText(a.front, a.rest)
+		a.changing.add(hash, e)
+	} else {
+		a.write(e, a.forms[f.encoding], a.front, a.rest)
+	}
+	a.made(e)
+	return e, nil
+}
+
+// made takes account of a new entry.
+func (a *archive) made(e *entry) {
+	e.family.members++
+	a.raw += len(a.rest)
+	a.stored += len(e.body())
+	a.trainers[e.form.encoding].made(a, e, len(a.rest))
+}
+
+// prepare makes an entry of a frame without its text, whose parts are in front and rest.
+func (a *archive) prepare(f *frame) (*entry, error) {
 	h := &f.head
 	if most := math.MaxUint16; len(h.Name) > most || len(h.UID) > most || len(h.ResourceVersion) > most {
 		return nil, fmt.Errorf("name, UID or resourceVersion is longer than %d bytes", most)
@@ -84,11 +125,6 @@ func (a *archive) entry(f *frame) (*entry, error) {
 	a.rest = h.AppendRest(a.rest[:0], a.content.managed)
 	e := &entry{family: family}
 	a.front = e.appendFront(a.front[:0], h)
-	a.write(e, a.forms[f.encoding], a.front, a.rest)
-	family.members++
-	a.raw += len(a.rest)
-	a.stored += len(e.body())
-	a.trainers[f.encoding].made(a, e, len(a.rest))
 	return e, nil
 }
 
@@ -97,6 +133,9 @@ func (a *archive) entry(f *frame) (*entry, error) {
 func (a *archive) drop(e *entry) {
 	a.raw -= e.rawSize()
 	a.stored -= len(e.body())
+	if e.packing == unpacked {
+		a.changing.drop(e)
+	}
 	if e.family.members--; e.family.members == 0 {
 		delete(a.families, e.family.digest)
 		a.siblings.leave(e.family)
@@ -113,11 +152,16 @@ func (a *archive) write(e *entry, form *form, front, body []byte) {
 	} else {
 		e.form, e.packing = form, plain
 	}
-	text := append(append(make([]byte, 0, len(front)+len(body)), front...), body...)
-	e.text = unsafe.String(unsafe.SliceData(text), len(text)) //nolint:gosec // no other entry has the bytes
+	e.setText(front, body)
 	if siblings != nil && e.packing != patched {
 		siblings.base, siblings.patches = e, nil
 	}
+}
+
+// setText copies the parts of the text.
+func (e *entry) setText(front, body []byte) {
+	text := append(append(make([]byte, 0, len(front)+len(body)), front...), body...)
+	e.text = unsafe.String(unsafe.SliceData(text), len(text)) //nolint:gosec // no other entry has the bytes
 }
 
 // compress returns a body compressed, behind its checksum, or nil: what compression hardly makes
@@ -163,6 +207,10 @@ func (a *archive) rewrite(e *entry, to *form) *entry {
 	a.write(n, to, bytesOf(e.text[:len(e.text)-len(e.body())]), body)
 	n.decoded.Store(e.decoded.Load())
 	a.stored += len(n.body()) - len(e.body())
+	if e.packing == unpacked {
+		a.changing.drop(e)
+		a.trainers[to.encoding].packed(n, len(body))
+	}
 	return n
 }
 

@@ -21,10 +21,10 @@ type trainer struct {
 	samples  []*entry
 	sampled  int // bytes
 
-	count, raw, packed int     // of this window
-	usual              float64 // packed bytes for each raw one in the first window; 0: not known
-	wait               int     // windows after the first one that are not judged
-	patience           int     // of these, how many are to come
+	count, raw, kept int     // of this window
+	usual            float64 // packed bytes for each raw one in the first window; 0: not known
+	wait             int     // windows after the first one that are not judged
+	patience         int     // of these, how many are to come
 
 	before *form // the form without dictionary, whose entries must be rewritten
 }
@@ -46,10 +46,17 @@ func (t *trainer) made(a *archive, e *entry, size int) {
 		if t.sampled >= sampleBytes || len(t.samples) >= sampleMost {
 			t.train(a, a.forms[e.form.encoding])
 		}
-	case e.packing == patched: // says nothing of the dictionary
-	case e.form.dict == nil:
+	case e.form.dict == nil && e.packing != patched:
 		t.sampling = a.raw >= dictionaryFrom
 	default:
+		t.packed(e, size)
+	}
+}
+
+// packed takes account of an entry that is written with the dictionary. Patches, and what is not packed
+// yet, say nothing of it.
+func (t *trainer) packed(e *entry, size int) {
+	if e.form.dict != nil && e.packing != unpacked {
 		t.look(e, size)
 	}
 }
@@ -58,12 +65,12 @@ func (t *trainer) made(a *archive, e *entry, size int) {
 func (t *trainer) look(e *entry, size int) {
 	t.count++
 	t.raw += size
-	t.packed += len(e.body())
+	t.kept += len(e.body())
 	if t.count < window || t.raw == 0 {
 		return
 	}
-	now := float64(t.packed) / float64(t.raw)
-	t.count, t.raw, t.packed = 0, 0, 0
+	now := float64(t.kept) / float64(t.raw)
+	t.count, t.raw, t.kept = 0, 0, 0
 	switch {
 	case t.usual == 0:
 		t.usual = now

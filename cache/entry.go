@@ -43,10 +43,14 @@ type entry struct {
 type packing uint8
 
 const (
-	plain      packing = iota // as it is
+	plain      packing = iota // as it is, because it does not compress
 	compressed                // with S2, and the dictionary of its form if there is one
 	patched                   // as a patch of the body of its form's base
+	unpacked                  // as it is, until the object has been at rest
 )
+
+// whole reports whether the body is as it is.
+func (p packing) whole() bool { return p == plain || p == unpacked }
 
 // times is which times of the metadata are set.
 type times uint8

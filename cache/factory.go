@@ -26,6 +26,7 @@ type Factory struct {
 	client *client.Client
 	log    *slog.Logger
 	budget *Budget
+	room   *room
 
 	mu        sync.Mutex
 	informers map[selection]*informer
@@ -39,7 +40,7 @@ type Factory struct {
 
 // NewFactory returns a factory of informers that read through c. A nil log is slog.Default.
 func NewFactory(c *client.Client, log *slog.Logger, options ...FactoryOption) *Factory {
-	f := &Factory{client: c, log: cmp.Or(log, slog.Default()), informers: map[selection]*informer{}}
+	f := &Factory{client: c, log: cmp.Or(log, slog.Default()), informers: map[selection]*informer{}, room: newRoom(changingMost)}
 	for _, option := range options {
 		option(f)
 	}
@@ -150,7 +151,7 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 
 // build makes an informer that reads from the server.
 func (f *Factory) build(key selection, c choice, empty func() object.Object) *informer {
-	content := &content{gvk: c.kind, typ: key.typ, new: empty, managed: c.managed, bare: c.bare, budget: f.budget}
+	content := &content{gvk: c.kind, typ: key.typ, new: empty, managed: c.managed, bare: c.bare, budget: f.budget, room: f.room}
 	if f.detect > 0 {
 		content.handouts = newHandouts(client.Plural(c.kind), f.log)
 	}

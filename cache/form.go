@@ -33,6 +33,7 @@ type content struct {
 	budget   *Budget // nil: none
 	store    *store  // that has the entries; nil in tests
 	stopped  atomic.Bool
+	room     *room     // for entries that are kept as they came; nil: one of their own
 	handouts *handouts // nil: mutation is not looked for
 }
 
@@ -131,7 +132,7 @@ func (e *entry) annotations() (notes map[string]string, err error) {
 
 // read calls f with the body as it was before compression, valid during the call.
 func (e *entry) read(f func(raw []byte) error) error {
-	if e.packing == plain {
+	if e.packing.whole() {
 		return f(bytesOf(e.body()))
 	}
 	memory := scratch.Get().(*[]byte)

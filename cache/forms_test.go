@@ -119,6 +119,7 @@ func TestAKindThatGrowsGetsADictionaryAndWhatWasThereBeforeIsWrittenAnew(t *test
 				var held []Item[*corev1.Pod] // states that a handler keeps, made before there was a dictionary
 				add(t, informer, func(e Event[*corev1.Pod]) { held = append(held, e.New) }, HandlerOptions{EveryStep: true})
 				defer start(t, informer)()
+				time.Sleep(3 * restPeriod) // what changed is packed
 				synctest.Wait()
 
 				archive := informer.informer.archive

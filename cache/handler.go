@@ -147,6 +147,13 @@ func (r *Registration) Resync() {
 	r.queue.notify()
 }
 
+// behind reports whether many changes wait for the handler.
+func (r *Registration) behind() bool {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
+	return r.queue.count >= behindFrom
+}
+
 // push queues a change and keeps count of the initial ones.
 func (r *Registration) push(d delta) {
 	if d.initial {

@@ -74,6 +74,7 @@ type informer struct {
 
 func newInformer(name string, source source, c *content, log *slog.Logger) *informer {
 	i := &informer{name: name, log: log, content: c, archive: newArchive(c), synced: make(chan struct{}), ended: make(chan struct{}), gone: map[object.Key][]goneWait{}, faults: map[object.Key]*fault{}}
+	i.archive.changing.rest = i.packResting
 	i.store = newStore(func(err error) { log.Error("an index function failed", "kind", name, "error", err) })
 	c.store = i.store
 	i.reflect = reflector{source: source, sink: i}
@@ -108,6 +109,7 @@ func (i *informer) run(ctx context.Context) error {
 	i.stopped = true
 	i.mu.Unlock()
 	i.awaitHandlers()
+	i.stopPacking()
 	i.content.stop()
 	close(i.ended)
 	i.endIdle()

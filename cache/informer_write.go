@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"slices"
 	"time"
 
 	"github.com/setpoint-io/setpoint/object"
@@ -52,12 +53,13 @@ func (i *informer) put(f *frame, version object.Version) error {
 		i.putFaulty(f, version)
 		return nil
 	}
-	if known := i.store.current.Load().get(f.head.Namespace, f.head.Name); known != nil && known.same(f.head.UID, f.head.ResourceVersion) {
+	known := i.store.current.Load().get(f.head.Namespace, f.head.Name)
+	if known != nil && known.same(f.head.UID, f.head.ResourceVersion) {
 		i.flushLocked()
 		i.reach(version)
 		return nil
 	}
-	n, err := i.archive.entry(f)
+	n, err := i.archive.newest(f, hash, known)
 	if err != nil {
 		return err
 	}
@@ -147,6 +149,7 @@ func (i *informer) flushLocked() {
 		}
 		i.notify(d)
 	}
+	i.archive.changing.behind = slices.ContainsFunc(i.handlers, (*Registration).behind)
 	i.seen(changes[len(changes)-1].version)
 	clear(changes)
 	i.batch.changes = changes[:0]
@@ -176,9 +179,14 @@ func (i *informer) reach(version object.Version) {
 // seen is called with mu held, after the store has moved to a version.
 func (i *informer) seen(version object.Version) {
 	i.counts.heard.Store(time.Now().UnixNano())
+	i.countBytes()
+	i.reached(version)
+}
+
+// countBytes publishes how many bytes the entries take.
+func (i *informer) countBytes() {
 	i.counts.raw.Store(int64(i.archive.raw))
 	i.counts.stored.Store(int64(i.archive.stored))
-	i.reached(version)
 }
 
 // reached ends the waits for versions, those of predecessors included.

@@ -251,6 +251,7 @@ func (i *informer) retire(ctx context.Context) {
 	i.store.mu.Lock()
 	i.store.current.Store(&state{indexes: make([]groups, len(i.store.funcs)), numbers: i.store.current.Load().numbers})
 	i.store.mu.Unlock()
+	i.archive.changing.stop()
 	i.archive, i.relist = newArchive(i.content), relist{number: i.relist.number}
 	i.writing.Unlock()
 	<-ctx.Done()

@@ -31,7 +31,7 @@ var (
 // replaces if it is too small, or, if it was not packed, where the entry keeps it, to be read only.
 func (e *entry) unpack(memory *[]byte) ([]byte, error) {
 	packed := bytesOf(e.body())
-	if e.packing == plain {
+	if e.packing.whole() {
 		return packed, nil
 	}
 	if len(packed) < checksumSize {
@@ -80,7 +80,7 @@ func (e *entry) apply(memory *[]byte, patch []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.packing == plain {
+	if e.packing.whole() {
 		base = append(window[:0], base...)
 	}
 	window, err = applyPatch(base, patch)
@@ -101,7 +101,7 @@ func enough(memory *[]byte, size int) []byte {
 // rawSize is how many bytes the body has unpacked.
 func (e *entry) rawSize() int {
 	body := bytesOf(e.body())
-	if e.packing == plain || len(body) < checksumSize {
+	if e.packing.whole() || len(body) < checksumSize {
 		return len(body)
 	}
 	read := s2.DecodedLen

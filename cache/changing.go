@@ -1,0 +1,191 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// changing is the entries of the store that are kept as they came. An object that has changed is likely to
+// change again soon: a Pod that starts changes five times in some seconds, a rollout changes its
+// Deployment with each of them. So a new state is not packed when it arrives. It is packed when it has been at rest for a while, if it
+// is still the newest. In a profile of changes of ConfigMaps, compressing each state was a third of the CPU.
+// Siblings that come to rest together are packed one after the other, so that their base is unpacked once.
+//
+// Only the writer uses it.
+type changing struct {
+	entries map[uint64]changed // by the hash of the name
+	bytes   int64              // of their texts
+	period  uint32
+	room    *room
+	timer   *time.Timer // nil until there is an entry
+	rest    func()      // what the timer calls; nil: nothing is kept as it came
+	behind  bool        // a handler is behind: it holds old states, which are smaller packed
+}
+
+// changed is an entry, and the period in which it was written.
+type changed struct {
+	entry  *entry
+	period uint32
+}
+
+const (
+	// restPeriod is how often entries that are at rest are packed. An entry is packed after one period of
+	// rest, two at most.
+	restPeriod = time.Second
+	// changingMost is how many bytes of entries the informers of a factory keep as they came, in all. A new
+	// state that finds no room is packed at once.
+	changingMost = 8 << 20
+	// changingLeast is the size of a body from which it is kept as it came. To pack a smaller one costs
+	// less than to store it twice.
+	changingLeast = 512
+	// restSlice is how many entries are packed before the reflector may go on, for about half a millisecond.
+	restSlice = 64
+	// behindFrom is how many changes may wait for a handler before new states are packed at once.
+	behindFrom = 1024
+)
+
+// room is the memory for entries that are kept as they came. The informers of a factory share it.
+type room struct {
+	limit int64
+	used  atomic.Int64
+}
+
+func newRoom(limit int64) *room { return &room{limit: limit} }
+
+// take reports whether there was room.
+func (r *room) take(bytes int64) bool {
+	if r.used.Add(bytes) <= r.limit {
+		return true
+	}
+	r.used.Add(-bytes)
+	return false
+}
+
+func (r *room) give(bytes int64) { r.used.Add(-bytes) }
+
+// takes reports whether a new state of that size is kept as it came, and takes room for it. known is the
+// state that it replaces, or nil.
+func (c *changing) takes(known *entry, body int) bool {
+	if c.rest == nil || c.behind || body < changingLeast {
+		return false
+	}
+	size := int64(body)
+	if c.room.take(size) {
+		return true
+	}
+	// What the state before takes becomes free in a moment.
+	if known != nil && known.packing == unpacked && size <= int64(len(known.body())) {
+		c.room.used.Add(size)
+		return true
+	}
+	return false
+}
+
+// add notes an entry for which takes has found room.
+func (c *changing) add(hash uint64, e *entry) {
+	c.bytes += int64(len(e.body()))
+	if c.entries == nil {
+		c.entries = map[uint64]changed{}
+	}
+	if len(c.entries) == 0 {
+		c.start()
+	}
+	c.entries[hash] = changed{e, c.period}
+}
+
+func (c *changing) start() {
+	if c.timer == nil {
+		c.timer = time.AfterFunc(restPeriod, c.rest)
+	} else {
+		c.timer.Reset(restPeriod)
+	}
+}
+
+// drop forgets an entry that is kept as it came, and is replaced or removed.
+func (c *changing) drop(e *entry) {
+	size := int64(len(e.body()))
+	c.bytes -= size
+	c.room.give(size)
+	if hash := e.hash(); c.entries[hash].entry == e {
+		delete(c.entries, hash)
+	}
+}
+
+// resting begins a new period, and returns the entries that were not replaced in the last one, siblings
+// together.
+func (c *changing) resting(a *archive) []*entry {
+	var all []*entry
+	for _, of := range c.entries {
+		if of.period < c.period {
+			all = append(all, of.entry)
+		}
+	}
+	c.period++
+	order := func(e *entry) uintptr { return uintptr(unsafe.Pointer(a.siblings.of(e.family))) }
+	slices.SortFunc(all, func(x, y *entry) int { return cmp.Compare(order(x), order(y)) })
+	return all
+}
+
+// stop forgets all entries, when the informer stops.
+func (c *changing) stop() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.rest = nil
+	c.room.give(c.bytes)
+	c.bytes, c.entries = 0, nil
+}
+
+// stopPacking ends the timer, so that nothing of a stopped informer runs.
+func (i *informer) stopPacking() {
+	i.writing.Lock()
+	defer i.writing.Unlock()
+	i.archive.changing.stop()
+}
+
+// packResting packs the entries that are at rest. It lets the reflector go on from time to time.
+func (i *informer) packResting() {
+	i.writing.Lock()
+	defer i.writing.Unlock()
+	if i.archive.changing.rest == nil {
+		return
+	}
+	for all := i.archive.changing.resting(i.archive); len(all) > 0; {
+		n := min(restSlice, len(all))
+		i.pack(all[:n])
+		all = all[n:]
+		i.writing.Unlock()
+		i.writing.Lock()
+		if i.archive.changing.rest == nil {
+			return // stopped meanwhile
+		}
+	}
+	c := &i.archive.changing
+	if len(c.entries) > 0 {
+		c.start()
+	} else {
+		c.entries = nil // a map keeps its memory
+	}
+}
+
+// pack packs those of the entries that the store still has.
+func (i *informer) pack(entries []*entry) {
+	i.flushLocked()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	edit := i.store.begin()
+	for _, e := range entries {
+		if edit.get(e.names()) == e {
+			edit.rewrite(e, i.archive.rewrite(e, i.archive.forms[e.form.encoding]))
+		}
+	}
+	i.rewrite(edit)
+	edit.commit(edit.version)
+	i.countBytes()
+}

@@ -1,0 +1,194 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// changedPod is a Pod of realPod at a version, with a host of its own.
+func changedPod(n, version int) *corev1.Pod {
+	p := realPod(n)
+	p.ResourceVersion, p.Status.HostIP = fmt.Sprint(version), fmt.Sprint("10.0.0.", version)
+	return p
+}
+
+// An object that has changed is packed when it has been at rest, and not before. No handler is notified of it,
+// and who holds the state as it was reads it as before.
+func TestAChangedObjectIsPackedWhenItIsAtRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(added(changedPod(0, 2)), allSent("5"))
+		_, pods := newTestInformer(t, w)
+		byHost := NewIndex(pods, func(i Item[*corev1.Pod]) ([]string, error) {
+			o, err := i.Object()
+			if err != nil {
+				return nil, err
+			}
+			return []string{o.Status.HostIP}, nil
+		})
+		events := 0
+		add(t, pods, func(Event[*corev1.Pod]) { events++ }, HandlerOptions{})
+		defer start(t, pods)()
+		synctest.Wait()
+		current := func() *entry { return pods.Snapshot().Get(object.KeyOf(realPod(0))).entry }
+		if packing := current().packing; packing == unpacked {
+			t.Error("an object of a list is kept as it came")
+		}
+		version := 10
+		var before *entry
+		for range 6 { // twice in each period
+			version++
+			w.events <- modified(changedPod(0, version))
+			time.Sleep(restPeriod / 2)
+			if before = current(); before.packing != unpacked {
+				t.Fatalf("a state that changes all the time is packed, at version %s", before.at())
+			}
+		}
+		if c := &pods.informer.archive.changing; len(c.entries) != 1 || c.bytes != int64(len(before.body())) || c.room.used.Load() != c.bytes {
+			t.Errorf("%d entries of %d bytes, %d used of the room, want one of %d", len(c.entries), c.bytes, c.room.used.Load(), len(before.body()))
+		}
+		time.Sleep(2 * restPeriod)
+		synctest.Wait()
+		after := current()
+		if after == before || after.packing == unpacked || len(after.body()) >= len(before.body()) {
+			t.Errorf("packing %d, %d bytes of %d, after two periods of rest", after.packing, len(after.body()), len(before.body()))
+		}
+		reads(t, before, changedPod(0, version))
+		reads(t, after, changedPod(0, version))
+		found := 0
+		for _, item := range byHost.Find(fmt.Sprint("10.0.0.", version)) {
+			if found++; item.entry != after {
+				t.Error("the index has another entry")
+			}
+		}
+		if found != 1 || events != 7 {
+			t.Errorf("%d in the index, %d events, want 1 and 7", found, events)
+		}
+		if c := &pods.informer.archive.changing; len(c.entries) != 0 || c.bytes != 0 || c.room.used.Load() != 0 {
+			t.Errorf("%d entries of %d bytes, %d used of the room, want none", len(c.entries), c.bytes, c.room.used.Load())
+		}
+		if a := pods.informer.archive; a.stored != len(after.body()) || a.raw != after.rawSize() {
+			t.Errorf("%d bytes stored and %d raw, want %d and %d", a.stored, a.raw, len(after.body()), after.rawSize())
+		}
+	})
+}
+
+// What finds no room is packed at once. An object that has room keeps it when it changes.
+func TestNoMoreThanTheRoomIsKeptAsItCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(allSent("5"))
+		_, pods := newTestInformer(t, w)
+		size := int64(changedEntrySize(t))
+		room := newRoom(3*size + size/2)
+		pods.informer.archive.changing.room = room
+		stop := start(t, pods)
+		defer stop()
+		version := 10
+		for range 2 {
+			for n := range 10 {
+				version++
+				w.events <- modified(changedPod(n, version))
+			}
+			synctest.Wait()
+			kept := 0
+			for n := range 10 {
+				if e := pods.Snapshot().Get(object.KeyOf(realPod(n))).entry; e.packing == unpacked {
+					kept++
+				}
+			}
+			if used := room.used.Load(); kept != 3 || used > room.limit || used != pods.informer.archive.changing.bytes {
+				t.Errorf("%d are kept as they came, %d of %d bytes", kept, used, room.limit)
+			}
+		}
+		stop()
+		if used := room.used.Load(); used != 0 {
+			t.Errorf("an informer that has stopped has %d bytes of the room", used)
+		}
+	})
+}
+
+// changedEntrySize is about how many bytes the body of a changed Pod has.
+func changedEntrySize(t *testing.T) int {
+	a := newArchive(podContent())
+	return mustEntry(t, a, changedPod(0, 11)).rawSize()
+}
+
+// A handler that is behind holds old states. They are packed then.
+func TestNewStatesArePackedAtOnceWhileAHandlerIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(allSent("5"))
+		_, pods := newTestInformer(t, w)
+		goOn := make(chan struct{})
+		add(t, pods, func(Event[*corev1.Pod]) { <-goOn }, HandlerOptions{EveryStep: true})
+		defer start(t, pods)()
+		version := 10
+		for range behindFrom + 2*batchMost {
+			version++
+			w.events <- modified(changedPod(0, version))
+			if version%500 == 0 {
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		if e := pods.Snapshot().Get(object.KeyOf(realPod(0))).entry; e.packing == unpacked {
+			t.Error("the newest state is kept as it came")
+		}
+		close(goOn)
+		synctest.Wait()
+		for range 2 { // the informer sees with the first that nothing waits any more
+			version++
+			w.events <- modified(changedPod(0, version))
+			synctest.Wait()
+		}
+		if e := pods.Snapshot().Get(object.KeyOf(realPod(0))).entry; e.packing != unpacked {
+			t.Error("the newest state is packed")
+		}
+	})
+}
+
+// Changes that have arrived together are published with one edit, each with an event of its own. None is kept
+// back while the informer waits for the server.
+func TestChangesThatArriveTogetherAreOneEdit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := []fakeEvent{allSent("5"), added(pod("first", "9"))}
+		for n := range 10 {
+			events = append(events, added(pod(fmt.Sprint("p", n), fmt.Sprint(n+10))))
+		}
+		events = append(events, modified(pod("p3", "20")), deleted(pod("p4", "21")), added(pod("p5", "22", uid("another"))))
+		_, pods := newTestInformer(t, watching(events...))
+		var lines told
+		add(t, pods, lines.handler, HandlerOptions{EveryStep: true})
+		defer start(t, pods)()
+		synctest.Wait()
+		// One for the list, one for the changes up to the second one of p3, and one for the others.
+		if n := pods.informer.store.edits; n != 3 {
+			t.Errorf("%d edits, want 3", n)
+		}
+		want(t, "events", lines.take(), `Added first 9
+Added p0 10
+Added p1 11
+Added p2 12
+Added p3 13
+Added p4 14
+Added p5 15
+Added p6 16
+Added p7 17
+Added p8 18
+Added p9 19
+Updated p3 13→20
+Deleted p4 21
+Replaced p5 15→22`)
+		want(t, "store", contents(pods), "first@9 p0@10 p1@11 p2@12 p3@20 p5@22 p6@16 p7@17 p8@18 p9@19")
+		if s := pods.Snapshot(); s.Version() != "22" || s.Complete() != "21" {
+			t.Errorf("version %s, complete up to %s", s.Version(), s.Complete())
+		}
+	})
+}
