@@ -9,10 +9,13 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strings"
 	"unique"
 	"unsafe"
 
 	"github.com/klauspost/compress/s2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
@@ -229,16 +232,40 @@ func (a *archive) family(h *wire.Head) (*family, error) {
 		owners[i].APIVersion = unique.Make(owners[i].APIVersion).Value()
 		owners[i].Kind = unique.Make(owners[i].Kind).Value()
 	}
+	shareText(owners)
 	finalizers, err := h.Finalizers()
 	if err != nil {
 		return nil, err
 	}
 	made := &family{
 		namespace: unique.Make(string(h.Namespace)).Value(), digest: d,
-		labels: object.Labels(h.AppendLabels(nil)), owners: slices.Clip(owners), finalizers: slices.Clip(finalizers),
+		labels: object.Labels(h.AppendLabels(nil)), owners: slices.Clip(owners),
+	}
+	if len(finalizers) > 0 {
+		made.finalizers = new(slices.Clip(finalizers))
 	}
 	made.relate()
 	a.families[d] = made
 	a.siblings.join(made)
 	return made, nil
+}
+
+// shareText keeps names and UIDs of owner references in one allocation, which is smaller than two each.
+func shareText(owners []metav1.OwnerReference) {
+	var text strings.Builder
+	size := 0
+	for i := range owners {
+		size += len(owners[i].Name) + len(owners[i].UID)
+	}
+	text.Grow(size)
+	for i := range owners {
+		text.WriteString(owners[i].Name)
+		text.WriteString(string(owners[i].UID))
+	}
+	all := text.String()
+	for i := range owners {
+		o := &owners[i]
+		name, uid := len(o.Name), len(o.UID)
+		o.Name, o.UID, all = all[:name], types.UID(all[name:name+uid]), all[name+uid:]
+	}
 }

@@ -97,10 +97,18 @@ type family struct {
 	namespace  string
 	labels     object.Labels
 	owners     []metav1.OwnerReference
-	finalizers []string
-	relations  []string // its values in the index of relations
+	finalizers *[]string // nil: none, as most objects have
+	relations  []string  // its values in the index of relations
 	digest     digest
 	members    int // entries of the store; the writer's
+}
+
+// finalizerList returns the finalizers, which are read-only.
+func (f *family) finalizerList() []string {
+	if f.finalizers == nil {
+		return nil
+	}
+	return *f.finalizers
 }
 
 // seed makes hashes unpredictable: users choose names, and names with colliding hashes would
@@ -204,7 +212,7 @@ func (e *entry) meta() object.Meta {
 		Version:         e.at(),
 		Labels:          e.family.labels,
 		OwnerReferences: e.family.owners,
-		Finalizers:      e.family.finalizers,
+		Finalizers:      e.family.finalizerList(),
 	}
 	numbers := bytesOf(e.numbersText())
 	next := func() int64 {

@@ -101,7 +101,7 @@ func (e *entry) decodeWithout(field wire.Path, o object.Object) error {
 		e.family.owners[i].DeepCopyInto(&owners[i])
 	}
 	o.SetOwnerReferences(owners)
-	o.SetFinalizers(slices.Clone(e.family.finalizers))
+	o.SetFinalizers(slices.Clone(e.family.finalizerList()))
 	return nil
 }
 
