@@ -48,6 +48,7 @@ func TestAChangedObjectIsPackedWhenItIsAtRest(t *testing.T) {
 			version++
 			w.events <- modified(changedPod(0, version))
 			time.Sleep(restPeriod / 2)
+			synctest.Wait()
 			if before = current(); before.packing != unpacked {
 				t.Fatalf("a state that changes all the time is packed, at version %s", before.at())
 			}
