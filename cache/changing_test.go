@@ -22,7 +22,7 @@ func changedPod(n, version int) *corev1.Pod {
 }
 
 // An object that has changed is packed when it has been at rest, and not before. No handler is notified of it,
-// and who holds the state as it was reads it as before.
+// and a reader that holds the state as it was reads it as before.
 func TestAChangedObjectIsPackedWhenItIsAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watching(added(changedPod(0, 2)), allSent("5"))
@@ -53,8 +53,8 @@ func TestAChangedObjectIsPackedWhenItIsAtRest(t *testing.T) {
 				t.Fatalf("a state that changes all the time is packed, at version %s", before.at())
 			}
 		}
-		if c := &pods.informer.archive.changing; len(c.entries) != 1 || c.bytes != int64(len(before.body())) || c.room.used.Load() != c.bytes {
-			t.Errorf("%d entries of %d bytes, %d used of the room, want one of %d", len(c.entries), c.bytes, c.room.used.Load(), len(before.body()))
+		if entries, bytes, used := keptAsTheyCame(pods); entries != 1 || bytes != int64(len(before.body())) || used != bytes {
+			t.Errorf("%d entries of %d bytes, %d used of the room, want one of %d", entries, bytes, used, len(before.body()))
 		}
 		time.Sleep(2 * restPeriod)
 		synctest.Wait()
@@ -73,13 +73,22 @@ func TestAChangedObjectIsPackedWhenItIsAtRest(t *testing.T) {
 		if found != 1 || events != 7 {
 			t.Errorf("%d in the index, %d events, want 1 and 7", found, events)
 		}
-		if c := &pods.informer.archive.changing; len(c.entries) != 0 || c.bytes != 0 || c.room.used.Load() != 0 {
-			t.Errorf("%d entries of %d bytes, %d used of the room, want none", len(c.entries), c.bytes, c.room.used.Load())
+		if entries, bytes, used := keptAsTheyCame(pods); entries != 0 || bytes != 0 || used != 0 {
+			t.Errorf("%d entries of %d bytes, %d used of the room, want none", entries, bytes, used)
 		}
 		if a := pods.informer.archive; a.stored != len(after.body()) || a.raw != after.rawSize() {
 			t.Errorf("%d bytes stored and %d raw, want %d and %d", a.stored, a.raw, len(after.body()), after.rawSize())
 		}
 	})
+}
+
+// keptAsTheyCame returns how many entries of an informer are kept as they came, their size, and that of all in
+// its room.
+func keptAsTheyCame(pods SharedInformer[*corev1.Pod]) (entries int, bytes, used int64) {
+	pods.informer.writing.Lock()
+	defer pods.informer.writing.Unlock()
+	c := &pods.informer.archive.changing
+	return len(c.entries), c.bytes, c.room.used.Load()
 }
 
 // What finds no room is packed at once. An object that has room keeps it when it changes.
@@ -105,7 +114,7 @@ func TestNoMoreThanTheRoomIsKeptAsItCame(t *testing.T) {
 					kept++
 				}
 			}
-			if used := room.used.Load(); kept != 3 || used > room.limit || used != pods.informer.archive.changing.bytes {
+			if _, bytes, used := keptAsTheyCame(pods); kept != 3 || used > room.limit || used != bytes {
 				t.Errorf("%d are kept as they came, %d of %d bytes", kept, used, room.limit)
 			}
 		}
