@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controller/podwriter"
+	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
@@ -44,6 +46,9 @@ type Options struct {
 	// KeepStartTime leaves the start time of a Job that is suspended in its status, as upstream
 	// does without the feature gate MutableSchedulingDirectivesForSuspendedJobs.
 	KeepStartTime bool
+	// Scheduling makes a Workload and a PodGroup for each Job, as spec.scheduling says. It needs a
+	// server that serves scheduling.k8s.io/v1beta1.
+	Scheduling bool
 }
 
 // check returns an error for options that do no work.
@@ -68,6 +73,7 @@ func Rights() []rbacv1.PolicyRule {
 		{APIGroups: []string{batchv1.GroupName}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{batchv1.GroupName}, Resources: []string{"jobs/status", "jobs/finalizers"}, Verbs: []string{"update"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+		{APIGroups: []string{schedulingv1beta1.GroupName}, Resources: []string{"workloads", "podgroups"}, Verbs: []string{"get", "list", "watch", "create", "patch"}},
 		events.Rights(),
 	}
 }
@@ -87,12 +93,19 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	}
 	r := newReconciler(h, o)
 	selecting := selectors.NewIndex(r.jobs, adopts)
-	work := controller.New(Name, r.reconcile,
+	options := []controller.Option{
 		controller.For(r.jobs, r.counts.seesJob),
 		controller.Watches(r.pods, wakes(selecting), r.counts.seesPod, matters),
 		controller.Workers(o.Workers),
 		controller.RateLimit(&workqueue.Exponential[object.Key]{Base: firstRetry, Max: lastRetry}),
-	)
+	}
+	if r.scheduling != nil {
+		options = append(options,
+			controller.Watches(r.scheduling.workloads, r.scheduling.jobsOfWorkload, predicate.GenerationChanged),
+			controller.Watches(r.scheduling.groups, jobOfGroup, predicate.GenerationChanged),
+		)
+	}
+	work := controller.New(Name, r.reconcile, options...)
 	r.counts.StaleSyncSkips("job_controller")
 	return r.counts.Of(controller.Join(Name, work, newSweeper(r, o))), nil
 }
@@ -112,6 +125,9 @@ func newReconciler(h controller.Host, o Options) *reconciler {
 		memories: memories{of: map[object.Key]memory{}},
 		counts:   newCounts(),
 	}
+	if o.Scheduling {
+		r.scheduling = newScheduling(h, r.jobs)
+	}
 	r.writer = podwriter.New(h.Client(), recorder).WithSlots(slot)
 	r.remover = podwriter.New(h.Client(), recorder).BeforeDelete(r.untrack)
 	return r
@@ -126,6 +142,7 @@ type reconciler struct {
 	// writer creates Pods, and deletes those that are still to be counted. remover deletes
 	// those that are not: it removes their finalizers first.
 	writer, remover *podwriter.Writer
+	scheduling      *scheduling // nil with the feature gate off
 	recorder        *events.Recorder
 	log             *slog.Logger
 	now             func() time.Time

@@ -32,6 +32,7 @@ func Descriptor() *controllers.Descriptor {
 		},
 		Gates: func(o *Options) []controllers.Gate {
 			return []controllers.Gate{
+				{Name: "WorkloadWithJob", Set: func(on bool) { o.Scheduling = on }},
 				{Name: "MutableSchedulingDirectivesForSuspendedJobs", Set: func(on bool) { o.KeepStartTime = !on }},
 			}
 		},

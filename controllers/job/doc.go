@@ -6,7 +6,8 @@
 // # What it watches and writes
 //
 // It watches Jobs and Pods. It creates and deletes the Pods of Jobs, adopts and releases Pods,
-// removes their finalizers, and writes the status of Jobs.
+// removes their finalizers, and writes the status of Jobs. With the feature gate WorkloadWithJob it
+// watches, creates and patches Workloads and PodGroups too.
 //
 // # One run
 //
@@ -58,6 +59,24 @@
 // finds them by their own events and at the start, so it works without having seen the Job. It reads the
 // Job from the server first: the cache may be behind.
 //
+// # Pods that are scheduled together
+//
+// With the feature gate WorkloadWithJob, which is off, each new Job gets a Workload and a PodGroup of
+// scheduling.k8s.io/v1beta1, as spec.scheduling says, and its Pods name the PodGroup in
+// spec.schedulingGroup. Both are there before the first Pod. The Job owns them, and they go with it.
+// The size of a gang may change later; it is written into both.
+//
+//	Job ─▶ Workload, with one template ─▶ PodGroup ◀─ Pods
+//
+// A Job that another object controls gets neither, unless that object has a Workload and has put
+// the annotation scheduling.k8s.io/group-template-name on the Job: then the Job makes the PodGroup
+// of that template. A Job whose Pod template names a PodGroup gets none. A Job that has started
+// without a PodGroup, with the gate off for example, goes on without. One that has started with a
+// PodGroup and goes on with the gate off creates Pods without it, until the gate is on again.
+//
+// Pods have no reference to the PodGroup as an owner. Upstream writes one into its Pod template,
+// and creates the Pods without it (k8s.io/kubernetes/pkg/controller, GetPodFromTemplate).
+//
 // # What differs from kube-controller-manager
 //
 // Behaviour, names, and the reasons and texts of Events and conditions are those of its controller
@@ -80,5 +99,11 @@
 //     run.
 //   - If nothing loses its finalizer, the interim and the final condition are written at once.
 //   - It has none of upstream's metrics job_controller_*. Those of the loops are in docs/metrics.md.
-//   - spec.scheduling, an alpha field of 1.37, has no effect.
+//   - A Job with a dot in its name, or with more than 57 characters, gets a Workload too. Upstream
+//     names its template so that the server refuses it, and such a Job never starts.
+//   - A new Job whose controller has a Workload finds it, though the cache does not show it yet.
+//   - A Job whose Workload has other templates than one starts no Pods, and counts those that end.
+//     Upstream does neither.
+//   - A PodGroup that cannot be made has an Event FailedPodGroupCreate. A change of a Workload or a
+//     PodGroup starts a run, so that the size of a gang is put right at once.
 package job

@@ -11,9 +11,17 @@ const (
 	reasonSuspended        = "Suspended"
 	reasonTooManySucceeded = "TooManySucceededPods"
 	reasonUnknownMode      = "UnknownCompletionMode"
+	reasonWorkloadCreated  = "WorkloadCreated"
+	reasonWorkloadFailed   = "FailedWorkloadCreate"
+	reasonPodGroupCreated  = "PodGroupCreated"
+	// reasonPodGroupFailed is ours. Upstream records nothing about a PodGroup that cannot be made.
+	reasonPodGroupFailed = "FailedPodGroupCreate"
 	// reasonRestarts is ours. It says what a Pod that the backoff limit deletes has died of.
 	reasonRestarts = "ContainerRestarts"
 )
+
+// actionCreate is the action of the Events about Workloads and PodGroups.
+const actionCreate = "Create"
 
 // actionReconcile is the action of the Events that are decided on in a run. Those about single Pods
 // are of podwriter.

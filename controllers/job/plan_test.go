@@ -174,7 +174,7 @@ func TestPodsOfIndexesHaveTheirNamesAndVariables(t *testing.T) {
 		spec.Containers = append(spec.Containers, corev1.Container{Name: "own", Env: []corev1.EnvVar{{Name: indexVariable, Value: "mine"}}})
 	})
 	p := &plan{state: &state{}, create: []int{0, 123_456}}
-	pods := newPods(podwriter.Owner{Object: job, Kind: jobs}, job, p)
+	pods := newPods(podwriter.Owner{Object: job, Kind: jobs}, job, p, "")
 	for i, want := range []string{strings.Repeat("j", 55) + "-0-", strings.Repeat("j", 50) + "-123456-"} {
 		pod := pods[i]
 		index := strconv.Itoa(p.create[i])

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/object"
@@ -49,7 +50,21 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if err != nil || !settled {
 		return controller.Result{}, err
 	}
-	return r.step(ctx, job, pods)
+	where, err := r.scheduling.of(ctx, job, pods)
+	for _, reason := range where.why {
+		controller.Because(ctx, reason)
+	}
+	if where.hold != nil && isNew(job, pods) {
+		// Nothing is to be counted. The status of a Job that has no PodGroup must not say that the
+		// Job has started: it would never get one.
+		controller.Because(ctx, *where.hold)
+		if client.NamespaceGone(err) {
+			err = nil // the Job goes too
+		}
+		return controller.Result{}, err
+	}
+	result, failed := r.step(ctx, job, pods, where)
+	return result, errors.Join(failed, err)
 }
 
 // isWork reports whether there is anything to do about a Job, and says why not.
@@ -75,7 +90,7 @@ func (r *reconciler) isWork(ctx context.Context, job *batchv1.Job) (bool, error)
 }
 
 // step creates and deletes Pods, counts those that have ended, and writes the status.
-func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod) (result controller.Result, err error) {
+func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod, where placement) (result controller.Result, err error) {
 	var p *plan
 	begin := r.now()
 	defer func(job *batchv1.Job) { r.counts.ran(job, p, r.now().Sub(begin), err) }(job)
@@ -83,8 +98,8 @@ func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.
 	if err != nil {
 		return controller.Result{}, err
 	}
-	p = decide(view{job: job, pods: r.memories.asStripped(job, pods), now: r.now(), backoff: before, options: r.options})
-	failed := r.apply(ctx, job, p)
+	p = decide(view{job: job, pods: r.memories.asStripped(job, pods), now: r.now(), backoff: before, options: r.options, hold: where.hold})
+	failed := r.apply(ctx, job, p, where.group)
 	p.account()
 	if len(p.strip) > 0 {
 		// The status has the Pods before they lose their finalizers: a process that is killed
@@ -128,12 +143,12 @@ func again(err, failed error) (controller.Result, error) {
 	return controller.Result{}, err
 }
 
-// apply creates and deletes the Pods of a plan. It notes in the plan what was done.
-func (r *reconciler) apply(ctx context.Context, job *batchv1.Job, p *plan) error {
+// apply creates, in a PodGroup, and deletes the Pods of a plan. It notes in the plan what was done.
+func (r *reconciler) apply(ctx context.Context, job *batchv1.Job, p *plan, group string) error {
 	owner := podwriter.Owner{Object: job, Kind: jobs}
 	if len(p.create) > 0 {
 		snapshot := r.pods.Snapshot()
-		made, err := r.writer.Create(ctx, owner, newPods(owner, job, p), func(name string) bool {
+		made, err := r.writer.Create(ctx, owner, newPods(owner, job, p, group), func(name string) bool {
 			return snapshot.Get(object.Key{Namespace: job.Namespace, Name: name}).Exists()
 		})
 		r.counts.created(p, len(made), err)

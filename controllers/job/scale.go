@@ -46,6 +46,10 @@ func (p *plan) scale() {
 			return
 		}
 	}
+	if p.hold != nil {
+		p.reasons = append(p.reasons, *p.hold)
+		return
+	}
 	p.grow(int(missing))
 }
 

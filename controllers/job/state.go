@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 )
 
@@ -21,6 +22,8 @@ type view struct {
 	now     time.Time
 	backoff backoff // of the Pods that are counted
 	options Options
+	// hold is why no Pod may be created, or nil.
+	hold *controller.Reason
 }
 
 // state is what the Pods of a Job add up to.

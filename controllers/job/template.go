@@ -23,9 +23,15 @@ const indexVariable = "JOB_COMPLETION_INDEX"
 // Source: k8s.io/apiserver/pkg/storage/names, MaxGeneratedNameLength.
 const prefixMost = 58
 
-// newPods returns the Pods that a plan creates.
-func newPods(owner podwriter.Owner, job *batchv1.Job, p *plan) []*corev1.Pod {
+// newPods returns the Pods that a plan creates. They belong to a PodGroup, if it has a name.
+//
+// They do not name it as their owner. The garbage collector keeps objects that have an owner left,
+// and the PodGroup stays until its Pods have ended: the Pods of a Job that is deleted would run on.
+func newPods(owner podwriter.Owner, job *batchv1.Job, p *plan, group string) []*corev1.Pod {
 	template := job.Spec.Template.DeepCopy()
+	if group != "" {
+		template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+	}
 	if !slices.Contains(template.Finalizers, batchv1.JobTrackingFinalizer) {
 		template.Finalizers = append(template.Finalizers, batchv1.JobTrackingFinalizer)
 	}

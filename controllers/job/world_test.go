@@ -118,7 +118,7 @@ func (w *world) apply(p *plan) {
 	if len(p.create) > 0 && len(p.remove)+len(p.stop) > 0 {
 		w.fail("a run creates and deletes Pods")
 	}
-	for _, pod := range newPods(owner, w.job, p) {
+	for _, pod := range newPods(owner, w.job, p, "") {
 		w.write(func() {
 			w.made++
 			pod.UID, pod.Name = types.UID(fmt.Sprintf("pod-%d", w.made)), fmt.Sprintf("%s%d", pod.GenerateName, w.made)

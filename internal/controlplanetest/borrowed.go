@@ -28,7 +28,7 @@ type borrowed struct {
 // lenderFor returns the address of the lender, or "" if there is none, or none that has
 // such control planes.
 func lenderFor(o Options) string {
-	if o.Restartable || o.Servers > 1 || len(o.FeatureGates) > 0 {
+	if o.Restartable || o.Servers > 1 || len(o.FeatureGates) > 0 || len(o.RuntimeConfig) > 0 {
 		return ""
 	}
 	return os.Getenv(loan.Variable)

@@ -35,6 +35,9 @@ type Options struct {
 	// FeatureGates are passed on to Kubernetes.
 	FeatureGates map[string]bool
 
+	// RuntimeConfig is passed on to kube-apiserver: which versions of APIs it serves.
+	RuntimeConfig map[string]string
+
 	// Restartable keeps the data in a directory and the ports fixed, for
 	// Cluster.Restart. Such a cluster writes with fsync, and so is slower.
 	Restartable bool
@@ -97,7 +100,7 @@ func start(ctx context.Context, dir string, o Options) (*Cluster, error) {
 			Nodes:        o.Nodes,
 			Servers:      max(o.Servers, 1),
 			DualStack:    true,
-			FeatureGates: o.FeatureGates,
+			FeatureGates: o.FeatureGates, RuntimeConfig: o.RuntimeConfig,
 		},
 	}
 	if o.Restartable {

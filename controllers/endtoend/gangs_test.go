@@ -1,0 +1,155 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endtoend_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controllers/job"
+	"github.com/setpoint-io/setpoint/controllers/podgroupprotection"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
+	"github.com/setpoint-io/setpoint/internal/managertest"
+)
+
+// gangGates are the feature gates of Workloads and PodGroups, and of what a server with them
+// serves besides.
+var gangGates = map[string]bool{"GenericWorkload": true, "WorkloadWithJob": true, "TopologyAwareWorkloadScheduling": true, "DRAWorkloadResourceClaims": true}
+
+// TestJobsHavePodGroups has one cluster with these gates, for the tests below.
+func TestJobsHavePodGroups(t *testing.T) {
+	plane := controlplanetest.Start(t, controlplanetest.Options{
+		Nodes: 2, FeatureGates: gangGates, RuntimeConfig: map[string]string{"scheduling.k8s.io/v1beta1": "true"},
+	})
+	for name, test := range map[string]func(*cluster){
+		"a gang is scheduled together and goes with its Job": gangIsScheduledTogether,
+		"the server takes the objects of every Job":          everyNameHasAPodGroup,
+	} {
+		t.Run(name, func(t *testing.T) { test(&cluster{Cluster: plane, t: t, namespace: plane.Namespace(t)}) })
+	}
+}
+
+// runGangs runs the controllers that Jobs with PodGroups need, job-controller with its own rights.
+func (c *cluster) runGangs() {
+	c.t.Helper()
+	o := job.Defaults()
+	o.Scheduling = true
+	c.run(c.Config, garbage, managertest.Making(podgroupprotection.New, podgroupprotection.Defaults()))
+	c.run(c.Restricted(c.t, job.Rights()), managertest.Making(job.New, o))
+}
+
+// gangJob is a Job whose Pods run until they are deleted, each on a node of its own.
+func gangJob(name, scheduling string, pods int) string {
+	return strings.NewReplacer("NAME", name, "PODS", fmt.Sprint(pods), "SCHEDULING", scheduling).Replace(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "NAME"},
+		"spec": {"parallelism": PODS, "completions": PODS, SCHEDULING "template": {
+			"metadata": {"labels": {"gang": "NAME"}, "annotations": {"sim.setpoint.io/exit-after": "never"}},
+			"spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "web"}],
+			"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+				{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"gang": "NAME"}}}]}}}}}}`)
+}
+
+func gangOf(n int) string {
+	return fmt.Sprintf(`"scheduling": {"schedulingPolicy": {"gang": {"minCount": %d}}},`, n)
+}
+
+// members returns the Pods of a Job and the PodGroup that they name.
+func (c *cluster) members(job string) (pods []*corev1.Pod, group string) {
+	c.t.Helper()
+	all, _, err := client.For[*corev1.Pod](c.Client).List(c.t.Context(), client.Selection{Namespace: c.namespace})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	groups := map[string]bool{}
+	for _, pod := range all {
+		if ref := metav1.GetControllerOf(pod); ref == nil || ref.Name != job {
+			continue
+		}
+		name := ""
+		if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+			name = *g.PodGroupName
+		}
+		pods, groups[name] = append(pods, pod), true
+	}
+	if len(groups) > 1 {
+		c.t.Errorf("the Pods of Job %s name the PodGroups %v", job, groups)
+	}
+	for name := range groups {
+		group = name
+	}
+	return pods, group
+}
+
+func bound(pods []*corev1.Pod) (n int) {
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// The scheduler binds all Pods of a gang or none. A gang that is made smaller is bound. When its Job
+// is deleted, Pods, PodGroup and Workload go.
+func gangIsScheduledTogether(c *cluster) {
+	c.runGangs()
+	c.manifest(gangJob("big", gangOf(3), 3))
+	c.manifest(gangJob("loose", "", 3)) // as it was before: the Pods that fit are bound
+	c.eventually(func() string {
+		if pods, _ := c.members("loose"); bound(pods) != 2 {
+			return fmt.Sprintf("%d of %d Pods of the Job without a gang are bound, want 2", bound(pods), len(pods))
+		}
+		return ""
+	})
+	pods, group := c.members("big")
+	if group == "" || bound(pods) != 0 || len(pods) != 3 {
+		c.t.Errorf("%d of %d Pods of the gang %q are bound, and there is no room for 3", bound(pods), len(pods), group)
+	}
+	c.kubectl("patch", "job/big", "--patch", `{"spec": {"scheduling": {"schedulingPolicy": {"gang": {"minCount": 2}}}}}`)
+	c.eventually(func() string {
+		g, err := client.For[*schedulingv1beta1.PodGroup](c.Client).Get(c.t.Context(), c.key(group))
+		if err != nil {
+			return err.Error()
+		}
+		w, err := client.For[*schedulingv1beta1.Workload](c.Client).Get(c.t.Context(), c.key(g.Spec.WorkloadRef.WorkloadName))
+		if err != nil {
+			return err.Error()
+		}
+		if a, b := w.Spec.PodGroupTemplates[0].SchedulingPolicy.Gang.MinCount, g.Spec.SchedulingPolicy.Gang.MinCount; a != 2 || b != 2 {
+			return fmt.Sprintf("the gang has %d Pods in the Workload and %d in the PodGroup, want 2", a, b)
+		}
+		if pods, _ := c.members("big"); bound(pods) != 2 {
+			return fmt.Sprintf("%d of %d Pods of the smaller gang are bound, want 2", bound(pods), len(pods))
+		}
+		return ""
+	})
+	c.kubectl("delete", "job", "big", "loose", "--timeout", patience.String())
+	for _, kind := range []string{"pods", "podgroups", "workloads"} {
+		c.eventually(c.count(kind, 0))
+	}
+}
+
+// A Job whose name is no DNS label has a PodGroup too, and so has one that is suspended at first.
+func everyNameHasAPodGroup(c *cluster) {
+	c.runGangs()
+	for _, name := range []string{"report.v2", strings.Repeat("j", 63), "a"} {
+		c.manifest(gangJob(name, gangOf(1)+`"suspend": true,`, 1))
+		c.eventually(c.count("podgroups", 1))
+		c.kubectl("patch", "job/"+name, "--patch", `{"spec": {"suspend": false}}`)
+		c.eventually(func() string {
+			pods, group := c.members(name)
+			if len(pods) != 1 || group == "" {
+				return fmt.Sprintf("Job %s has %d Pods, in the PodGroup %q", name, len(pods), group)
+			}
+			return ""
+		})
+		c.kubectl("delete", "job", name, "--cascade=foreground", "--timeout", patience.String())
+		c.eventually(c.count("podgroups", 0))
+	}
+}
