@@ -4,10 +4,17 @@
 package endtoend_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +38,7 @@ func TestJobsHavePodGroups(t *testing.T) {
 	for name, test := range map[string]func(*cluster){
 		"a gang is scheduled together and goes with its Job": gangIsScheduledTogether,
 		"the server takes the objects of every Job":          everyNameHasAPodGroup,
+		"a gang changes hands":                               gangChangesHands,
 	} {
 		t.Run(name, func(t *testing.T) { test(&cluster{Cluster: plane, t: t, namespace: plane.Namespace(t)}) })
 	}
@@ -152,4 +160,127 @@ func everyNameHasAPodGroup(c *cluster) {
 		c.kubectl("delete", "job", name, "--cascade=foreground", "--timeout", patience.String())
 		c.eventually(c.count("podgroups", 0))
 	}
+}
+
+// kube-controller-manager and Setpoint make the same objects, and each goes on with those of the
+// other.
+func gangChangesHands(c *cluster) {
+	t := c.t
+	binary, err := controlplanetest.Binary("kube-controller-manager")
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := func() (stop func()) {
+		var log bytes.Buffer
+		command := exec.CommandContext(t.Context(), binary, "--kubeconfig", c.Kubeconfig, "--controllers", job.Name, "--leader-elect=false", "--secure-port", "0",
+			"--feature-gates", "GenericWorkload=true,WorkloadWithJob=true")
+		command.Stderr = &log
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		stop = sync.OnceFunc(func() {
+			_ = command.Process.Kill()
+			_ = command.Wait() // it says that the process was killed
+			if t.Failed() {
+				t.Logf("kube-controller-manager:\n%s", log.Bytes())
+			}
+		})
+		t.Cleanup(stop)
+		return stop
+	}
+	ours := func() (stop func()) {
+		o := job.Defaults()
+		o.Scheduling = true
+		return c.run(c.Config, managertest.Making(job.New, o)).Stop
+	}
+	scheduling := `"scheduling": {"schedulingPolicy": {"gang": {}}, "disruptionMode": {"all": {}}, "schedulingConstraints": {"topology": [{"key": "rack"}]},
+		"resourceClaims": [{"name": "dev", "resourceClaimTemplateName": "devs"}]}, "suspend": true,`
+	made := map[string][]any{}
+	for _, turn := range []struct {
+		name        string
+		first, next func() func()
+	}{{"theirs", theirs, ours}, {"ours", ours, theirs}} {
+		c.manifest(gangJob(turn.name, scheduling, 2))
+		stop := turn.first()
+		c.eventually(func() string {
+			if made[turn.name] = c.gangObjects(turn.name); len(made[turn.name]) != 2 {
+				return "there are no Workload and PodGroup"
+			}
+			return ""
+		})
+		before := c.uids()
+		stop()
+		stop = turn.next()
+		c.kubectl("patch", "job/"+turn.name, "--patch", `{"spec": {"suspend": false}}`)
+		c.eventually(func() string {
+			if pods, group := c.members(turn.name); len(pods) != 2 || group == "" {
+				return fmt.Sprintf("%d Pods are in the PodGroup %q, want 2", len(pods), group)
+			}
+			return ""
+		})
+		if after := c.uids(); !maps.Equal(before, after) {
+			t.Errorf("of Job %s there were the objects %v, and are %v", turn.name, before, after)
+		}
+		stop()
+	}
+	if a, b := fmt.Sprint(made["theirs"]...), fmt.Sprint(made["ours"]...); a != b {
+		t.Errorf("kube-controller-manager makes\n%s\nand Setpoint makes\n%s", a, b)
+	}
+}
+
+// uids returns the UIDs of Workloads and PodGroups.
+func (c *cluster) uids() map[string]string {
+	out := map[string]string{}
+	for _, o := range read[struct {
+		Items []metav1.PartialObjectMetadata
+	}](c, "workloads").Items {
+		out["workload "+o.Name] = string(o.UID)
+	}
+	for _, o := range read[struct {
+		Items []metav1.PartialObjectMetadata
+	}](c, "podgroups").Items {
+		out["podgroup "+o.Name] = string(o.UID)
+	}
+	return out
+}
+
+// gangObjects returns the specs and owners of the Workload and the PodGroup of a Job, without what
+// must differ between two Jobs.
+func (c *cluster) gangObjects(name string) (all []any) {
+	c.t.Helper()
+	j, err := client.For[*batchv1.Job](c.Client).Get(c.t.Context(), c.key(name))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	workloads, _, err := client.For[*schedulingv1beta1.Workload](c.Client).List(c.t.Context(), client.Selection{Namespace: c.namespace})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	groups, _, err := client.For[*schedulingv1beta1.PodGroup](c.Client).List(c.t.Context(), client.Selection{Namespace: c.namespace})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, w := range workloads {
+		if !metav1.IsControlledBy(w, j) {
+			continue
+		}
+		same := strings.NewReplacer(w.Name, "WORKLOAD", string(w.UID), "UID", string(j.UID), "JOB", name, "NAME")
+		all = append(all, same.Replace(c.json([]any{w.OwnerReferences, w.Spec})))
+		for _, g := range groups {
+			if slices.ContainsFunc(g.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == w.UID }) {
+				text := strings.Split(g.Name, "-")
+				all = append(all, same.Replace(strings.TrimSuffix(g.Name, text[len(text)-1])+c.json([]any{g.OwnerReferences, g.Finalizers, g.Spec})))
+			}
+		}
+	}
+	return all
+}
+
+func (c *cluster) json(o any) string {
+	c.t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(text)
 }
