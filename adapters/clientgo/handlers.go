@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/setpoint-io/setpoint/adapters/internal/decode"
+	"github.com/setpoint-io/setpoint/adapters/internal/handlername"
 	setpoint "github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -31,6 +32,7 @@ const (
 type registration struct {
 	informer *Informer
 	handler  cache.ResourceEventHandler
+	name     string
 	log      klog.Logger
 	resync   time.Duration
 	synced   chan struct{}
@@ -60,7 +62,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 		return nil, stoppedError(handler)
 	}
 	r := &registration{
-		informer: i, handler: handler, log: klog.Background(),
+		informer: i, handler: handler, name: handlername.Of(handler), log: klog.Background(),
 		synced: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if o.Logger != nil {
@@ -130,7 +132,7 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 // still. The mutex of the informer is held.
 func (r *registration) begin(informer setpoint.SharedInformer[object.Object]) bool {
 	inner, err := informer.AddHandler(r.handle, setpoint.HandlerOptions{
-		Name: fmt.Sprintf("%T", r.handler), Resync: r.resync, EveryStep: true,
+		Name: r.name, Resync: r.resync, EveryStep: true,
 	})
 	if err != nil {
 		r.end()
@@ -157,7 +159,7 @@ func (r *registration) HasSynced() bool { return cache.IsDone(r.HasSyncedChecker
 
 // HasSyncedChecker waits for what HasSynced reports.
 func (r *registration) HasSyncedChecker() cache.DoneChecker {
-	return checker{fmt.Sprintf("%s + event handler %T", r.informer.HasSyncedChecker().Name(), r.handler), r.synced}
+	return checker{r.informer.HasSyncedChecker().Name() + " + event handler " + r.name, r.synced}
 }
 
 // ShutdownChan is closed when no call of the handler runs and none will begin.

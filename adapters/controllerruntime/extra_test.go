@@ -91,7 +91,7 @@ func TestTheDetectorNamesWhoChangedASharedObject(t *testing.T) {
 		changing = true
 		w.pod(t, "x", "web-0", on("node-1"))
 		synctest.Wait()
-		if lines := mutated(); len(lines) != 1 || !strings.Contains(lines[0], `the handler "cache.ResourceEventHandlerFuncs"`) {
+		if lines := mutated(); len(lines) != 1 || !strings.Contains(lines[0], `the handler "github.com/setpoint-io/setpoint/adapters/controllerruntime_test.TestTheDetector`) {
 			t.Errorf("a handler changed its object, found %q", lines)
 		}
 	})

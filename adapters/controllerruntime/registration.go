@@ -4,12 +4,12 @@
 package controllerruntime
 
 import (
-	"fmt"
 	"sync"
 
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/setpoint-io/setpoint/adapters/internal/decode"
+	"github.com/setpoint-io/setpoint/adapters/internal/handlername"
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -27,6 +27,7 @@ type registration struct {
 // register adds a handler to all informers of the view.
 func (v *view) register(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (*registration, error) {
 	r := &registration{view: v, removed: make(chan struct{})}
+	name := handlername.Of(h)
 	var synced []<-chan struct{}
 	for _, p := range v.store.parts {
 		period := p.resync
@@ -34,7 +35,7 @@ func (v *view) register(h toolscache.ResourceEventHandler, o toolscache.HandlerO
 			period = *o.ResyncPeriod
 		}
 		of, err := p.informer.AddHandler(v.deliver(h), cache.HandlerOptions{
-			Name: fmt.Sprintf("%T", h), Resync: period,
+			Name: name, Resync: period,
 			EveryStep: true, // handlers may count
 		})
 		if err != nil {
@@ -44,7 +45,7 @@ func (v *view) register(h toolscache.ResourceEventHandler, o toolscache.HandlerO
 		r.of = append(r.of, of)
 		synced = append(synced, of.Synced())
 	}
-	r.synced = newGate(fmt.Sprintf("%s + handler %T", v.synced.name, h), synced,
+	r.synced = newGate(v.synced.name+" + event handler "+name, synced,
 		ends{view: v.removed, cache: v.kind.cache.ended, handler: r.removed})
 	return r, nil
 }
