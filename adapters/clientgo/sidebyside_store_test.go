@@ -4,10 +4,8 @@
 package clientgo_test
 
 import (
-	"errors"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -26,46 +24,6 @@ func byApps(o any) ([]string, error) {
 	return []string{labels["app"], "any", labels["app"]}, nil
 }
 
-// noteReads reads a store in every way.
-func noteReads(t *testing.T, seen *methodtest.Transcript, x cache.Indexer) {
-	t.Helper()
-	seen.Note("List %s, ListKeys %s", names(x.List()), sorted(x.ListKeys()))
-	for _, o := range []any{
-		pod("a"), pod("c", in("team-b")), pod("none"), &metav1.ObjectMeta{Namespace: "team-a", Name: "b"},
-		cache.DeletedFinalStateUnknown{Key: "team-a/a"}, "text", nil,
-	} {
-		found, exists, err := x.Get(o)
-		_, isKeyError := errors.AsType[cache.KeyError](err)
-		seen.Note("Get %T: %s %t %v %t", o, nameOf(found), exists, err, isKeyError)
-	}
-	for _, key := range []string{"team-a/a", "team-b/c", "a", "", "/", "team-a/", "team-a/a/b", "/a"} {
-		found, exists, err := x.GetByKey(key)
-		seen.Note("GetByKey %q: %s %t %v", key, nameOf(found), exists, err)
-	}
-	for _, index := range []string{"node", "apps", cache.NamespaceIndex, "none"} {
-		for _, value := range []string{"n1", "n2", "web", "any", "team-a", "team-b", ""} {
-			found, err := x.ByIndex(index, value)
-			keys, keysErr := x.IndexKeys(index, value)
-			seen.Note("ByIndex %s %q: %s %v, IndexKeys %s %v", index, value, names(found), err, sorted(keys), keysErr)
-		}
-		for _, o := range []*corev1.Pod{pod("other", on("n1")), pod("other", labeled("app", "web")), pod("other", in("team-c"))} {
-			found, err := x.Index(index, o)
-			seen.Note("Index %s: %s %v", index, names(found), err)
-		}
-		seen.Note("ListIndexFuncValues %s: %s", index, sorted(x.ListIndexFuncValues(index)))
-	}
-	for name := range podIndexers {
-		seen.Note("GetIndexers has one of %d: %t", len(x.GetIndexers()), x.GetIndexers()[name] != nil)
-	}
-}
-
-func nameOf(o any) string {
-	if m, ok := o.(metav1.Object); ok {
-		return m.GetName()
-	}
-	return "nothing"
-}
-
 var comparisonsOfStores = []comparison{
 	{
 		Name: "reads of a store",
@@ -76,15 +34,15 @@ var comparisonsOfStores = []comparison{
 			informer := s.informer(t, 0, podIndexers)
 			x := informer.GetIndexer()
 			seen.Note("%v", x.AddIndexers(cache.Indexers{"apps": byApps}))
-			noteReads(t, seen, x)
+			methodtest.NoteReads(seen, x, "node", "apps", cache.NamespaceIndex)
 			defer run(t, informer)()
 			seen.Note("version %s, resync %v", x.LastStoreSyncResourceVersion(), x.Resync())
-			noteReads(t, seen, x)
+			methodtest.NoteReads(seen, x, "node", "apps", cache.NamespaceIndex)
 			s.put(t, pod("a", on("n3")), pod("d", on("n1"), labeled("app", "web")))
 			s.pods.Remove(object.Key{Namespace: "team-b", Name: "c"})
 			s.put(t, pod("e"))
 			seen.Note("version %s, a conflict %t", x.LastStoreSyncResourceVersion(), x.AddIndexers(cache.Indexers{"node": byNode}) != nil)
-			noteReads(t, seen, x)
+			methodtest.NoteReads(seen, x, "node", "apps", cache.NamespaceIndex)
 		},
 	},
 	{
@@ -109,7 +67,7 @@ var comparisonsOfStores = []comparison{
 			x := s.informer(t, 0, podIndexers).GetIndexer()
 			seen.Note("%v %v", x.Add(pod("a")), x.Add(pod("b", on("n1"))))
 			seen.Note("%v %v %v", x.Update(pod("a", on("n2"))), x.Delete(pod("b")), x.Add("text") != nil)
-			noteReads(t, seen, x)
+			methodtest.NoteReads(seen, x, "node", "apps", cache.NamespaceIndex)
 			seen.Note("%v, version %s", x.Replace([]any{pod("c")}, "5"), x.LastStoreSyncResourceVersion())
 			x.Bookmark("7")
 			seen.Note("%s, version %s", names(x.List()), x.LastStoreSyncResourceVersion())

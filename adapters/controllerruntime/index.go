@@ -5,6 +5,7 @@ package controllerruntime
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -18,7 +19,35 @@ import (
 // index is an index of a view.
 type index struct {
 	values toolscache.IndexFunc
-	parts  map[*part]cache.Index[object.Object]
+	// parts is nil for the index of namespaces, which the informers of controller-runtime have from the
+	// beginning. The store finds the objects of a namespace without it, and without decoding one.
+	parts map[*part]cache.Index[object.Object]
+}
+
+// firstIndexes are the indexes of each view.
+func firstIndexes() map[string]*index {
+	return map[string]*index{toolscache.NamespaceIndex: {values: toolscache.MetaNamespaceIndexFunc}}
+}
+
+// in returns the objects of a part under a value.
+func (x *index) in(p *part, value string) iter.Seq2[object.Key, cache.Item[object.Object]] {
+	if x.parts == nil {
+		return p.informer.Snapshot().Namespace(value)
+	}
+	return x.parts[p].In(p.informer.Snapshot(), value)
+}
+
+// addValues adds the values under which a part has objects.
+func (x *index) addValues(to map[string]bool, p *part) {
+	if x.parts == nil {
+		for key := range p.informer.Snapshot().All() {
+			to[key.Namespace] = true
+		}
+		return
+	}
+	for value := range x.parts[p].Values(p.informer.Snapshot()) {
+		to[value] = true
+	}
 }
 
 // AddIndexers adds indexes, at any time. They have the objects that exist already too. It is an

@@ -80,7 +80,7 @@ func (x indexer) Get(o any) (item any, exists bool, err error) {
 func (x indexer) GetByKey(key string) (item any, exists bool, err error) {
 	namespace, name, err := toolscache.SplitMetaNamespaceKey(key)
 	if err != nil {
-		return nil, false, err
+		return nil, false, nil //nolint:nilerr // no object has such a key, which is no error in client-go
 	}
 	p := x.view.store.partOf(namespace)
 	if p == nil {
@@ -154,9 +154,7 @@ func (x indexer) ListIndexFuncValues(name string) []string {
 	}
 	unique := map[string]bool{}
 	for _, p := range x.view.store.parts {
-		for value := range of.parts[p].Values(p.informer.Snapshot()) {
-			unique[value] = true
-		}
+		of.addValues(unique, p)
 	}
 	return slices.Collect(maps.Keys(unique))
 }
@@ -164,7 +162,7 @@ func (x indexer) ListIndexFuncValues(name string) []string {
 // under returns what an index has under a value, of all parts.
 func (x indexer) under(of *index, value string) iter.Seq2[object.Key, cache.Item[object.Object]] {
 	return x.each(func(p *part) iter.Seq2[object.Key, cache.Item[object.Object]] {
-		return of.parts[p].In(p.informer.Snapshot(), value)
+		return of.in(p, value)
 	})
 }
 

@@ -36,7 +36,7 @@ var _ crcache.Informer = (*view)(nil)
 func newView(k *kind, form decode.View, s *store) *view {
 	v := &view{
 		kind: k, form: form, store: s, removed: make(chan struct{}),
-		indexes: map[string]*index{}, handlers: map[*registration]bool{},
+		indexes: firstIndexes(), handlers: map[*registration]bool{},
 	}
 	var synced []<-chan struct{}
 	for _, p := range s.parts {
