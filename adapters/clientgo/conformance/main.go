@@ -32,6 +32,10 @@ var notBuilt = map[string]string{
 	"TestResyncCheckPeriod": "it reads the private fields of client-go's informer alone",
 }
 
+// limit is how long the tests may take. TestSharedInformerHandlerAbuse has a hundred goroutines that add
+// and remove handlers without a pause, and takes minutes on a machine that does other work.
+const limit = "10m"
+
 // testOnly are modules that the tests of client-go import.
 var testOnly = []string{"github.com/google/go-cmp", "github.com/stretchr/testify"}
 
@@ -176,7 +180,7 @@ func writeModfile(work, upstream string) (string, error) {
 // test runs the tests and returns the result of each, "pass", "fail", "skip", or "run" for one that
 // did not end, and their output.
 func test(overlay, modfile string) (results map[string]string, log string, err error) {
-	c := exec.CommandContext(context.Background(), "go", "test", "-json", "-count=1", "-timeout", "2m", "-tags", "conformance", "-mod=mod",
+	c := exec.CommandContext(context.Background(), "go", "test", "-json", "-count=1", "-timeout", limit, "-tags", "conformance", "-mod=mod",
 		"-overlay", overlay, "-modfile", modfile, "./clientgo/conformance/internal/suite")
 	c.Env = append(os.Environ(), "GOWORK=off") // a workspace takes no other go.mod
 	c.Stderr = os.Stderr
