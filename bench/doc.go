@@ -19,6 +19,7 @@
 //	go run . envtest --assets "$(setpoint assets)"
 //	go run . manager
 //	go run . manager --record
+//	go run . manager --decoded-budget 0,4Mi,16Mi --case services
 //	go run . manager --case services|gc|namespace|nodes|pods20000
 //	go run . manager --case jobs|statefulsets|daemonsets|disruption|hpa
 //	go run . manager --case quota|volumes|attach|everything
@@ -73,6 +74,8 @@
 // clients that delete the same objects one by one are measured on the same server.
 // kube-controller-manager is linked with libc here, as "go build" does it, of which 1.3 MB
 // are resident; Setpoint is not.
+//
+// With --decoded-budget, it compares the manager with itself, with these budgets of decoded objects.
 //
 // With --record, and without --case, it compares the manager with the same manager without a record of its runs.
 //

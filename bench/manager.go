@@ -37,7 +37,9 @@ type managerBench struct {
 	verbose     bool
 	profile     string
 	peer        bool
-	record      bool // compare with the manager without a record of runs
+	record      bool     // compare with the manager without a record of runs
+	budgets     string   // of decoded objects, to compare
+	extra       []string // flags of Setpoint's manager
 }
 
 // figures are what one turn of one candidate gave.
@@ -64,8 +66,12 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 	flags.BoolVar(&b.peer, "peer", true, "measure kube-controller-manager and plain clients in a case other than deployments too")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
 	flags.BoolVar(&b.record, "record", false, "compare with the same manager without a record of its runs, instead of kube-controller-manager")
+	flags.StringVar(&b.budgets, "decoded-budget", "", "compare the manager with these budgets of decoded objects, instead of kube-controller-manager: 0,4Mi,16Mi")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if b.budgets != "" {
+		return b.compareBudgets(ctx, out)
 	}
 	if b.record && b.scale == "deployments" {
 		return b.compareRecord(ctx, out)
@@ -157,7 +163,7 @@ type candidate func(c *cluster, controllers string, args ...string) (*process, e
 func (b *managerBench) setpoint(c *cluster, controllers string, args ...string) (*process, error) {
 	return startProcess(c.dir, filepath.Join(b.bin, "setpoint"), append([]string{"manager",
 		"--kubeconfig", c.kubeconfig, "--controllers", controllers,
-		"--leader-elect=false", "--secure-port", "0"}, args...)...)
+		"--leader-elect=false", "--secure-port", "0"}, slices.Concat(b.extra, args)...)...)
 }
 
 func (b *managerBench) kubeControllerManager(c *cluster, controllers string, args ...string) (*process, error) {
