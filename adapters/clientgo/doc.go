@@ -34,7 +34,8 @@
 // all objects again and again pays for decoding them each time.
 //
 // Objects have no managedFields unless the program asks for them. A handler for which more than
-// 10,000 changes wait gets further ones merged, where client-go's memory grows. Changes that wait
-// for a handler that is removed are dropped. A transform keeps the type and the name of an object.
-// A running informer owns its store: writes to it are errors. docs/client-go.md has the details.
+// 10,000 changes wait gets further ones merged, where client-go's memory grows. An object that is
+// the same after a second list makes no update. A transform keeps the type and the name of an
+// object. A running informer owns its store: writes to it are errors. docs/client-go.md has the
+// details.
 package clientgo
