@@ -164,9 +164,9 @@ func kindOf(r object.Resource) event.Kind {
 
 // Names returns the names of the first objects of a kind in a namespace, at most so many.
 func (g Gatherer) Names(ctx context.Context, r object.Resource, namespace string, most int) (names []string, err error) {
-	items, _, err := page(ctx, g.Client.Request(http.MethodGet).Resource(r).Namespace(namespace).Param("limit", fmt.Sprint(most)).Accept(metadataAlone), r)
+	items, _, err := g.listMetadata(ctx, r, namespace, "", most)
 	for _, item := range items {
-		names = append(names, jsontree.Tree{Value: item}.Text("metadata", "name"))
+		names = append(names, item.Name)
 	}
 	return names, err
 }
@@ -174,6 +174,6 @@ func (g Gatherer) Names(ctx context.Context, r object.Resource, namespace string
 // list returns the first objects of a query, and whether there are more. It requires no resourceVersion: with 0 a server
 // ignores the limit.
 func list(ctx context.Context, c *client.Client, q query, namespace string) (items []map[string]any, more bool, err error) {
-	return page(ctx, c.Request(http.MethodGet).Resource(q.resource).Namespace(namespace).Param("labelSelector", q.labels).Param("fieldSelector", q.fields).
-		Param("limit", fmt.Sprint(mostBelow)).Accept("application/json"), q.resource)
+	return trees(ctx, c.Request(http.MethodGet).Resource(q.resource).Namespace(namespace).Param("labelSelector", q.labels).Param("fieldSelector", q.fields).
+		Param("limit", fmt.Sprint(mostBelow)), q.resource)
 }

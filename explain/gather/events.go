@@ -6,16 +6,19 @@ package gather
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/explain"
-	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // mostEvents is how many Events are shown.
@@ -30,11 +33,11 @@ func (g Gatherer) eventsAbout(ctx context.Context, kind string, key object.Key, 
 		fields = "involvedObject.kind=" + kind + ",involvedObject.name=" + key.Name
 	}
 	in := namespacesOfEvents(kind, key)
-	found, errs := make([][]map[string]any, len(in)), make([]error, len(in))
+	found, errs := make([][]corev1.Event, len(in)), make([]error, len(in))
 	var running sync.WaitGroup
 	for i, namespace := range in {
 		running.Go(func() {
-			found[i], _, errs[i] = list(ctx, g.Client, query{resource: events, fields: fields}, namespace)
+			found[i], _, errs[i] = g.listEvents(ctx, namespace, fields, mostBelow)
 		})
 	}
 	running.Wait()
@@ -42,8 +45,8 @@ func (g Gatherer) eventsAbout(ctx context.Context, kind string, key object.Key, 
 		if errs[i] != nil {
 			unread = append(unread, "Events: "+errs[i].Error())
 		}
-		for _, item := range items {
-			all = append(all, eventOf(item))
+		for i := range items {
+			all = append(all, eventOf(&items[i]))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b explain.Event) int { return b.Last.Compare(a.Last) })
@@ -63,20 +66,37 @@ func namespacesOfEvents(kind string, key object.Key) []string {
 	return []string{metav1.NamespaceDefault, metav1.NamespaceSystem}
 }
 
-// eventOf reads an Event. Two generations of the API have its author in other fields.
-func eventOf(item map[string]any) explain.Event {
-	o := jsontree.Tree{Value: item}
+// listEvents returns the first Events of a namespace that have some fields, and whether there are more.
+func (g Gatherer) listEvents(ctx context.Context, namespace, fieldSelector string, most int) (items []corev1.Event, more bool, err error) {
+	request := g.Client.Request(http.MethodGet).Resource(events).Namespace(namespace).Param("fieldSelector", fieldSelector).Param("limit", fmt.Sprint(most))
+	more, err = page(ctx, request.Accept(protobufFirst), events, func(e wire.Encoding, raw []byte) error {
+		var item corev1.Event
+		err := e.Decode(raw, &item)
+		items = append(items, item)
+		return err
+	})
+	return items, more, err
+}
+
+// eventOf reads an Event. Two generations of the API have its author and its count in other fields.
+func eventOf(e *corev1.Event) explain.Event {
+	count := max(e.Count, 1)
+	if e.Series != nil {
+		count = max(count, e.Series.Count)
+	}
 	return explain.Event{
-		Last: lastOf(o), Type: o.Text("type"), Reason: o.Text("reason"), Note: o.Text("message"),
-		Count:  int(max(o.Number(0, "count"), o.Number(1, "series", "count"))),
-		Source: cmp.Or(o.Text("source", "component"), o.Text("reportingComponent")),
+		Last: lastOf(e), Type: e.Type, Reason: e.Reason, Note: e.Message, Count: int(count), Source: cmp.Or(e.Source.Component, e.ReportingController),
 	}
 }
 
 // lastOf returns when an Event happened the last time. Two generations of the API have it in other fields.
-func lastOf(o jsontree.Tree) (last time.Time) {
-	for _, path := range [][]string{{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}, {"metadata", "creationTimestamp"}} {
-		if at, err := time.Parse(time.RFC3339Nano, o.Text(path...)); err == nil && at.After(last) {
+func lastOf(e *corev1.Event) time.Time {
+	last := e.CreationTimestamp.Time
+	if e.Series != nil && e.Series.LastObservedTime.After(last) {
+		last = e.Series.LastObservedTime.Time
+	}
+	for _, at := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time} {
+		if at.After(last) {
 			last = at
 		}
 	}

@@ -5,8 +5,6 @@ package gather
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -28,20 +26,19 @@ func (g Gatherer) Find(ctx context.Context, kinds []client.Served, text string) 
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k client.Served) bool {
 		return !k.Can("list") || !k.Can("watch") || !k.Can("get") || k.Kind == events.Kind
 	})
-	all := g.listEach(ctx, kinds, func(ctx context.Context, r object.Resource) ([]map[string]any, bool, error) {
-		items, more, err := g.listMetadata(ctx, r, "")
+	all := g.listEach(ctx, kinds, func(ctx context.Context, r object.Resource) ([]*metadata, bool, error) {
+		items, more, err := g.listMetadata(ctx, r, "", "", mostListed)
 		if more && text != "" {
-			exact, _, err := page(ctx, g.Client.Request(http.MethodGet).Resource(r).Param("fieldSelector", "metadata.name="+text).
-				Param("limit", fmt.Sprint(mostListed)).Accept(metadataAlone), r)
+			exact, _, err := g.listMetadata(ctx, r, "", "metadata.name="+text, mostListed)
 			return append(items, exact...), more, err
 		}
 		return items, more, err
 	})
 	known := map[runs.Object]bool{}
-	for _, k := range all.objects {
-		if strings.Contains(k.Object.Name, text) && !known[k.Object] {
-			known[k.Object] = true
-			found.Objects = append(found.Objects, k.Object)
+	for _, m := range all.objects {
+		if o := m.object(); strings.Contains(o.Name, text) && !known[o] {
+			known[o] = true
+			found.Objects = append(found.Objects, o)
 		}
 	}
 	found.Unread = all.unread("objects", "parts of names")

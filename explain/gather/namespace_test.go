@@ -6,6 +6,7 @@ package gather_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/explain/gather"
+	"github.com/setpoint-io/setpoint/internal/managedfields"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
@@ -26,7 +28,24 @@ func kind(plural, name string) client.Served {
 
 // What changed in a namespace comes from the record, from the metadata of its objects and from its Events. Objects that
 // nobody has changed in the time are left out, and values of Secrets are never read.
+//
+// Servers have metadata and Events in protobuf. One that has only JSON gives the same facts.
 func TestTheFactsOfANamespace(t *testing.T) {
+	t.Run("protobuf", func(t *testing.T) { theFactsOfANamespace(t, false) })
+	t.Run("JSON", func(t *testing.T) { theFactsOfANamespace(t, true) })
+}
+
+// onlyJSON takes protobuf out of what requests accept.
+type onlyJSON struct{ http.RoundTripper }
+
+func (o onlyJSON) RoundTrip(r *http.Request) (*http.Response, error) {
+	accepts := slices.DeleteFunc(strings.Split(r.Header.Get("Accept"), ","), func(one string) bool { return strings.Contains(one, "protobuf") })
+	r = r.Clone(r.Context())
+	r.Header.Set("Accept", strings.Join(accepts, ","))
+	return o.RoundTripper.RoundTrip(r)
+}
+
+func theFactsOfANamespace(t *testing.T, jsonAlone bool) {
 	api := fakeapi.New()
 	secrets, pods, eventsKind, leases := kind("secrets", "Secret"), kind("pods", "Pod"), kind("events", "Event"), kind("leases", "Lease")
 	server := api.Serve(secrets.Resource)
@@ -49,7 +68,11 @@ func TestTheFactsOfANamespace(t *testing.T) {
 	api.Serve(pods.Resource).Before(func(*fakeapi.Request) *metav1.Status {
 		return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}
 	})
-	c, err := client.New(server.Config())
+	config := server.Config()
+	if jsonAlone {
+		config.Transport = onlyJSON{config.Transport}
+	}
+	c, err := client.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +82,8 @@ func TestTheFactsOfANamespace(t *testing.T) {
 	facts := g.Changed(t.Context(), []client.Served{secrets, pods, eventsKind, unwatched}, "shop", noon.Add(-time.Minute))
 	if len(facts.Objects) != 1 || facts.Objects[0].Object.Name != "new" || facts.Objects[0].State["data"] != nil {
 		t.Errorf("the objects are %+v, want the metadata of the Secret that was changed", facts.Objects)
+	} else if all := managedfields.Of(facts.Objects[0].State); len(all) != 1 || all[0].Manager != "kubectl-edit" || !all[0].Time.Equal(noon) || !all[0].Owns("data") {
+		t.Errorf("its field managers are %+v, want the one of the change", all)
 	}
 	if len(facts.Runs) != 1 || !facts.Recorded {
 		t.Errorf("the runs are %+v, want the one that wrote", facts.Runs)
