@@ -36,6 +36,9 @@ type scaleCase struct {
 	signs       bool     // the managers are given the keys of the cluster
 	args        []string // flags of both managers
 	measure     func(ctx context.Context, s *scene) (readings, error)
+	// prepare makes what is there before a turn, while a manager of Setpoint runs. All turns of both sides then
+	// use one control plane, in which measure leaves no manager and what prepare made. Without prepare each turn has a control plane of its own.
+	prepare func(ctx context.Context, s *scene) error
 	// plain measures what clients reach that do nothing else, on a control plane
 	// without a manager; nil where that says nothing.
 	plain func(ctx context.Context, s *scene) (readings, error)
@@ -53,7 +56,7 @@ type caseLine struct {
 var scaleCases = map[string]scaleCase{
 	"services": servicesCase, "gc": collectCase, "namespace": namespaceCase, "nodes": nodesCase, "pods20000": podsCase,
 	"daemonsets": daemonSetsCase, "disruption": disruptionCase, "hpa": hpaCase, "jobs": jobsCase, "statefulsets": statefulSetsCase,
-	"attach": attachCase, "everything": everythingCase, "quota": quotaCase, "volumes": volumesCase,
+	"attach": attachCase, "everything": everythingCase, "quota": quotaCase, "start": startCase, "volumes": volumesCase,
 }
 
 func scaleCaseNamed(name string) (scaleCase, error) {
@@ -85,7 +88,7 @@ type scene struct {
 const turnLimit = 30 * time.Minute
 
 // runCase measures a case on both sides and prints what was found.
-func (b *managerBench) runCase(ctx context.Context, out io.Writer) error {
+func (b *managerBench) runCase(ctx context.Context, out io.Writer) (err error) {
 	c, err := scaleCaseNamed(b.scale)
 	if err != nil {
 		return err
@@ -107,10 +110,19 @@ func (b *managerBench) runCase(ctx context.Context, out io.Writer) error {
 	if b.peer && c.plain != nil {
 		sides = append(sides, plainSide)
 	}
+	play := b.playCase
+	if c.prepare != nil {
+		shared, end, sharing := b.share(ctx, &c)
+		if sharing != nil {
+			return fmt.Errorf("preparing %s: %w", b.scale, sharing)
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		play = shared
+	}
 	for turn := range b.turns {
 		for _, side := range sides {
 			fmt.Fprintf(out, "# turn %d, %s; load average %s\n", turn+1, side, loadAverage())
-			r, notes, err := b.playCase(ctx, &c, side)
+			r, notes, err := play(ctx, &c, side)
 			if err != nil {
 				return fmt.Errorf("measuring %s of %s: %w", b.scale, side, err)
 			}
@@ -159,6 +171,67 @@ func loadAverage() string {
 	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
+// playing measures one side of a case.
+type playing func(ctx context.Context, sc *scaleCase, side string) (readings, []string, error)
+
+// share starts the control plane that all turns use, and prepares it.
+func (b *managerBench) share(ctx context.Context, sc *scaleCase) (_ playing, end func() error, err error) {
+	preparing, cancel := context.WithTimeout(ctx, turnLimit)
+	defer cancel()
+	c, err := startClusterWith(ctx, b.bin, child.Options{NoScheduler: true, Nodes: sc.nodes})
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := newScene(c, b.size, b.clients)
+	if err == nil {
+		if err = b.stage(s, sc, setpointSide); err == nil {
+			err = s.startAndPrepare(preparing, sc.prepare)
+		}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, c.stop())
+	}
+	return func(ctx context.Context, sc *scaleCase, side string) (readings, []string, error) {
+		ctx, cancel := context.WithTimeout(ctx, turnLimit)
+		defer cancel()
+		s.notes, s.manager = nil, nil
+		if err := b.stage(s, sc, side); err != nil {
+			return nil, nil, err
+		}
+		found, err := sc.measure(ctx, s)
+		return found, s.notes, err
+	}, c.stop, nil
+}
+
+func (s *scene) startAndPrepare(ctx context.Context, prepare func(context.Context, *scene) error) (err error) {
+	if s.manager, err = s.start(); err != nil {
+		return err
+	}
+	defer s.manager.stop()
+	if err := s.waitForServiceAccount(ctx); err != nil {
+		return errors.Join(err, s.manager.alive())
+	}
+	return prepare(ctx, s)
+}
+
+// stage sets which side a scene starts, and its profiles.
+func (b *managerBench) stage(s *scene, sc *scaleCase, side string) error {
+	args := slices.Clone(sc.args)
+	if sc.signs {
+		args = append(args, signing(s.cluster)...)
+	}
+	profiler, serving, err := newProfiler(b.profile, side)
+	if err != nil {
+		return err
+	}
+	s.profiler, args = profiler, append(args, serving...)
+	start := map[string]candidate{
+		setpointSide: b.setpoint, managerSide: b.kubeControllerManager, plainSide: b.setpoint,
+	}[side]
+	s.start = func() (*process, error) { return start(s.cluster, strings.Join(sc.controllers, ","), args...) }
+	return nil
+}
+
 // playCase measures one side on a fresh control plane. The notes are printed beside the readings.
 func (b *managerBench) playCase(ctx context.Context, sc *scaleCase, side string) (found readings, notes []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, turnLimit)
@@ -176,19 +249,9 @@ func (b *managerBench) playCase(ctx context.Context, sc *scaleCase, side string)
 	if err != nil {
 		return nil, nil, err
 	}
-	args := slices.Clone(sc.args)
-	if sc.signs {
-		args = append(args, signing(c)...)
-	}
-	profiler, serving, err := newProfiler(b.profile, side)
-	if err != nil {
+	if err := b.stage(s, sc, side); err != nil {
 		return nil, nil, err
 	}
-	s.profiler, args = profiler, append(args, serving...)
-	start := map[string]candidate{
-		setpointSide: b.setpoint, managerSide: b.kubeControllerManager, plainSide: b.setpoint,
-	}[side]
-	s.start = func() (*process, error) { return start(c, strings.Join(sc.controllers, ","), args...) }
 	if s.manager, err = s.start(); err != nil {
 		return nil, nil, err
 	}

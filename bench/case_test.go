@@ -21,7 +21,7 @@ func TestManagerSaysWhatIsWrongWithItsCase(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--case", "gadgets"}, `no case "gadgets" of managers; there are deployments, attach, daemonsets, disruption, everything, gc, hpa, jobs, namespace, nodes, pods20000, quota, services, statefulsets, volumes`},
+		{[]string{"--case", "gadgets"}, `no case "gadgets" of managers; there are deployments, attach, daemonsets, disruption, everything, gc, hpa, jobs, namespace, nodes, pods20000, quota, services, start, statefulsets, volumes`},
 		{[]string{"--case", "gc", "--size", "-1"}, "--size -1"},
 		{[]string{"--case", "gc", "--turns", "0"}, "--turns 0"},
 		{[]string{"--case", "gc", "--clients", "0"}, "--clients 0"},

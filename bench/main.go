@@ -19,19 +19,20 @@ var cases = map[string]struct {
 	run  func(ctx context.Context, args []string, out io.Writer) error
 	what string
 }{
-	"cache":     {runCache, "Setpoint's informers beside client-go's: memory, CPU, events, reads"},
-	"readers":   {runReaders, "what readers that list in a loop cost the writer of a cache"},
-	"relist":    {runRelist, "memory while an informer lists everything again"},
-	"queue":     {runQueue, "Setpoint's work queue beside client-go's and controller-runtime's"},
-	"explain":   {runExplain, "the answers of setpoint explain in a cluster of 20,000 Pods, with the record full"},
-	"page":      {runPage, "the page in a real Chromium, in a cluster of 20,000 Pods: first paint, and what open tabs cost the manager"},
-	"loop":      {runLoop, "Setpoint's loop beside controller-runtime's: reconciles a second, latency, CPU"},
-	"chaos":     {runChaos, "informers against a server that misbehaves: what they miss"},
-	"watch":     {runWatch, "setpoint watch beside the way of kubewatch: memory, CPU, lag, changes lost"},
-	"soak":      {runSoak, "informers and managers for a long time under faults: what leaks, what differs from the server"},
-	"envtest":   {runEnvtest, "start and stop of the binaries of setpoint assets beside stock ones, under envtest"},
-	"operators": {runOperators, "cluster-api's manager with NewCache and without: heap, memory, CPU"},
-	"manager":   {runManager, "Setpoint's manager beside kube-controller-manager"},
+	"cache":       {runCache, "Setpoint's informers beside client-go's: memory, CPU, events, reads"},
+	"readers":     {runReaders, "what readers that list in a loop cost the writer of a cache"},
+	"relist":      {runRelist, "memory while an informer lists everything again"},
+	"queue":       {runQueue, "Setpoint's work queue beside client-go's and controller-runtime's"},
+	"explain":     {runExplain, "the answers of setpoint explain in a cluster of 20,000 Pods, with the record full"},
+	"page":        {runPage, "the page in a real Chromium, in a cluster of 20,000 Pods: first paint, and what open tabs cost the manager"},
+	"loop":        {runLoop, "Setpoint's loop beside controller-runtime's: reconciles a second, latency, CPU"},
+	"consistency": {runConsistency, "keys whose cache is stale: Setpoint's loop beside kube-controller-manager's way and controller-runtime's"},
+	"chaos":       {runChaos, "informers against a server that misbehaves: what they miss"},
+	"watch":       {runWatch, "setpoint watch beside the way of kubewatch: memory, CPU, lag, changes lost"},
+	"soak":        {runSoak, "informers and managers for a long time under faults: what leaks, what differs from the server"},
+	"envtest":     {runEnvtest, "start and stop of the binaries of setpoint assets beside stock ones, under envtest"},
+	"operators":   {runOperators, "cluster-api's manager with NewCache and without: heap, memory, CPU"},
+	"manager":     {runManager, "Setpoint's manager beside kube-controller-manager"},
 }
 
 // figuresCase runs the cases, so it is none of them.
@@ -64,9 +65,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintln(out, "usage: go run . CASE [flags]; go run . CASE -h lists the flags. The cases are")
 	for name, c := range cases {
-		fmt.Fprintf(out, "  %-10s %s\n", name, c.what)
+		fmt.Fprintf(out, "  %-12s %s\n", name, c.what)
 	}
-	fmt.Fprintf(out, "  %-10s %s\n", figuresCase, "every case that docs/performance.md names, whose tables it writes anew")
+	fmt.Fprintf(out, "  %-12s %s\n", figuresCase, "every case that docs/performance.md names, whose tables it writes anew")
 	if len(args) == 0 {
 		return errors.New("no case given")
 	}

@@ -56,7 +56,7 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&b.bin, "bin", filepath.Join("..", "bin"), "directory of the binaries")
-	flags.StringVar(&b.scale, "case", "deployments", "deployments, daemonsets, disruption, everything, gc, hpa, jobs, namespace, nodes, pods20000, quota, services, statefulsets or volumes")
+	flags.StringVar(&b.scale, "case", "deployments", "deployments, daemonsets, disruption, everything, gc, hpa, jobs, namespace, nodes, pods20000, quota, services, start, statefulsets or volumes")
 	flags.IntVar(&b.size, "size", 0, "how many Services, Pods, completions, autoscalers, quotas, claims, objects or Nodes a case has, other than deployments (default: what it is about)")
 	flags.IntVar(&b.turns, "turns", 3, "turns of each candidate")
 	flags.IntVar(&b.deployments, "deployments", 20, "Deployments to create at once")

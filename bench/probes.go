@@ -87,6 +87,28 @@ func (s *scene) createProbes(ctx context.Context) error {
 	return nil
 }
 
+// removeProbes removes the probes with what their controllers made of them, and waits until they are gone. A manager has to run.
+func (s *scene) removeProbes(ctx context.Context) error {
+	background := metav1.DeletePropagationBackground
+	for _, p := range probes {
+		err := s.probed(p.resource).Delete(ctx, "probe", metav1.DeleteOptions{PropagationPolicy: &background})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("removing the probe of %s: %w", p.controller, err)
+		}
+	}
+	return poll(ctx, "the probes to go", func() (bool, error) {
+		for _, p := range probes {
+			resource, name := p.shownBy()
+			for at, name := range map[string]string{p.resource: "probe", resource: name} {
+				if _, err := s.probed(at).Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+					return false, err
+				}
+			}
+		}
+		return true, s.aliveManager()
+	})
+}
+
 // probePause is the time between two looks at the probes that are left.
 const probePause = 100 * time.Millisecond
 
@@ -115,12 +137,17 @@ func (s *scene) awaitProbes(ctx context.Context) error {
 	return nil
 }
 
+// shownBy returns the object that shows what the controller did.
+func (p *controllerProbe) shownBy() (resource, name string) {
+	if i := strings.LastIndex(p.at, "/"); i > 0 {
+		return p.at[:i], p.at[i+1:]
+	}
+	return p.resource, "probe"
+}
+
 // shown reports whether a controller has seen to its probe.
 func (s *scene) shown(ctx context.Context, p controllerProbe) (bool, error) {
-	resource, name := p.resource, "probe"
-	if i := strings.LastIndex(p.at, "/"); i > 0 {
-		resource, name = p.at[:i], p.at[i+1:]
-	}
+	resource, name := p.shownBy()
 	o, err := s.probed(resource).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return p.shows == "gone", nil

@@ -26,8 +26,7 @@ type process struct {
 
 // startProcess starts a command whose output goes to a file.
 func startProcess(dir, name string, args ...string) (*process, error) {
-	output := filepath.Join(dir, filepath.Base(name)+".log")
-	file, err := os.Create(output)
+	file, err := os.CreateTemp(dir, filepath.Base(name)+"-*.log") // there may be several of one name
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +36,7 @@ func startProcess(dir, name string, args ...string) (*process, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w; is it built? see \"make help\"", name, err)
 	}
-	p := &process{command: command, output: output, ended: make(chan struct{})}
+	p := &process{command: command, output: file.Name(), ended: make(chan struct{})}
 	go func() { defer close(p.ended); _ = command.Wait() }()
 	return p, nil
 }
@@ -111,8 +110,14 @@ func megabytes(pid int, name string) (float64, error) {
 
 // idle waits until the process has used next to no CPU for a while, so that
 // memory is read at rest and start-up is not counted as work.
-func (p *process) idle(ctx context.Context) error {
-	const quiet, window = 0.03, 3 // CPU seconds within seconds
+func (p *process) idle(ctx context.Context) error { return p.below(ctx, 0.03) }
+
+// calm waits until the process has done what it starts with. Of a large cluster there is always something to look through again.
+func (p *process) calm(ctx context.Context) error { return p.below(ctx, 0.2) }
+
+// below waits until the process has used no more than so many seconds of CPU in each of several seconds.
+func (p *process) below(ctx context.Context, quiet float64) error {
+	const window = 3 // seconds
 	calm := 0
 	before, err := p.cpu()
 	for err == nil && calm < window {

@@ -50,6 +50,8 @@ type sideSpec struct {
 	Rate       int    // of these, a second
 	Beside     string // the server of a second loop in the same process
 	Workers    int
+
+	Writes int // of a run, of "consistency" alone
 }
 
 // readings are what was measured, by name.
@@ -78,6 +80,7 @@ func runSide(ctx context.Context, args []string, out io.Writer) error {
 	measure := map[string]func(context.Context, *sideSpec) (readings, error){
 		"cache": measureCache, "readers": measureReaders, "lists": measureRepeatedLists, "relist": measureRelist,
 		"loop": measureLoop, "loop-pairs": measureLoopPairs, "loop-write": measureLoopWrites,
+		"consistency": measureConsistency,
 	}[s.Case]
 	if measure == nil {
 		return fmt.Errorf("measuring a side: there is no case %q", s.Case)
