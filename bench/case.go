@@ -72,8 +72,8 @@ func scaleCaseNamed(name string) (scaleCase, error) {
 // measured.
 type scene struct {
 	*cluster
-	manager *process                 // nil for plain clients
-	start   func() (*process, error) // another process of the same manager
+	manager *process                                // nil for plain clients
+	start   func(flags ...string) (*process, error) // another process of the same manager
 	plain   kubernetes.Interface
 	dynamic dynamic.Interface
 	size    int
@@ -204,7 +204,7 @@ func (b *managerBench) share(ctx context.Context, sc *scaleCase) (_ playing, end
 }
 
 func (s *scene) startAndPrepare(ctx context.Context, prepare func(context.Context, *scene) error) (err error) {
-	if s.manager, err = s.start(); err != nil {
+	if s.manager, err = s.start("--leader-elect=false"); err != nil { // a machine that is busy may be too slow for a lease
 		return err
 	}
 	defer s.manager.stop()
@@ -228,7 +228,9 @@ func (b *managerBench) stage(s *scene, sc *scaleCase, side string) error {
 	start := map[string]candidate{
 		setpointSide: b.setpoint, managerSide: b.kubeControllerManager, plainSide: b.setpoint,
 	}[side]
-	s.start = func() (*process, error) { return start(s.cluster, strings.Join(sc.controllers, ","), args...) }
+	s.start = func(more ...string) (*process, error) {
+		return start(s.cluster, strings.Join(sc.controllers, ","), slices.Concat(args, more)...)
+	}
 	return nil
 }
 

@@ -62,7 +62,7 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&b.deployments, "deployments", 20, "Deployments to create at once")
 	flags.IntVar(&b.replicas, "replicas", 100, "replicas of each")
 	flags.IntVar(&b.clients, "clients", 32, "plain clients that create Pods for comparison")
-	flags.StringVar(&b.profile, "profile", "", "`folder` for profiles of both managers, CPU and heap, of each part of a case other than deployments")
+	flags.StringVar(&b.profile, "profile", "", "`folder` for profiles of both managers, CPU and heap, of each part")
 	flags.BoolVar(&b.peer, "peer", true, "measure kube-controller-manager and plain clients in a case other than deployments too")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
 	flags.BoolVar(&b.record, "record", false, "compare with the same manager without a record of its runs, instead of kube-controller-manager")
@@ -83,12 +83,12 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 	var plain []float64
 	for turn := range b.turns {
 		fmt.Fprintf(out, "# turn %d of %d\n", turn+1, b.turns)
-		f, err := b.turn(ctx, b.setpoint)
+		f, err := b.turn(ctx, b.setpoint, setpointSide)
 		if err != nil {
 			return fmt.Errorf("measuring setpoint: %w", err)
 		}
 		ours = append(ours, f)
-		if f, err = b.turn(ctx, b.kubeControllerManager); err != nil {
+		if f, err = b.turn(ctx, b.kubeControllerManager, managerSide); err != nil {
 			return fmt.Errorf("measuring kube-controller-manager: %w", err)
 		}
 		theirs = append(theirs, f)
@@ -127,8 +127,12 @@ func (b *managerBench) compareRecord(ctx context.Context, out io.Writer) error {
 	for turn := range b.turns {
 		fmt.Fprintf(out, "# turn %d of %d; load average %s\n", turn+1, b.turns, loadAverage())
 		sides := []func() error{
-			func() error { f, err := b.turn(ctx, b.setpoint); with = append(with, f); return err },
-			func() error { f, err := b.turn(ctx, b.unrecorded); without = append(without, f); return err },
+			func() error { f, err := b.turn(ctx, b.setpoint, "recorded"); with = append(with, f); return err },
+			func() error {
+				f, err := b.turn(ctx, b.unrecorded, "unrecorded")
+				without = append(without, f)
+				return err
+			},
 		}
 		if turn%2 == 1 {
 			slices.Reverse(sides)
@@ -175,8 +179,8 @@ func (b *managerBench) kubeControllerManager(c *cluster, controllers string, arg
 		"--leader-elect=false", "--secure-port", "0"}, args...)...)
 }
 
-// turn measures one candidate on a fresh control plane.
-func (b *managerBench) turn(ctx context.Context, start candidate) (f figures, err error) {
+// turn measures one candidate on a fresh control plane. Its profiles have the name of the side.
+func (b *managerBench) turn(ctx context.Context, start candidate, side string) (f figures, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	c, err := startCluster(ctx, b.bin)
@@ -184,7 +188,11 @@ func (b *managerBench) turn(ctx context.Context, start candidate) (f figures, er
 		return f, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	p, err := start(c, controllers)
+	profiler, serving, err := newProfiler(b.profile, side)
+	if err != nil {
+		return f, err
+	}
+	p, err := start(c, controllers, serving...)
 	if err != nil {
 		return f, err
 	}
@@ -208,6 +216,8 @@ func (b *managerBench) turn(ctx context.Context, start candidate) (f figures, er
 	if err != nil {
 		return f, err
 	}
+	endProfile := profiler.during(ctx, "pods")
+	defer func() { err = errors.Join(err, endProfile()) }()
 	began := time.Now()
 	if err := b.createDeployments(ctx, c.client); err != nil {
 		return f, err

@@ -35,7 +35,7 @@ func newProfiler(dir, side string) (p profiler, flags []string, err error) {
 		return p, nil, err
 	}
 	p = profiler{dir: dir, side: side, base: "http://127.0.0.1:" + strconv.Itoa(port)}
-	if side == setpointSide {
+	if side != managerSide {
 		return p, []string{"--plain-port", strconv.Itoa(port)}, nil
 	}
 	p.base = "https://127.0.0.1:" + strconv.Itoa(port)
