@@ -31,7 +31,7 @@ import (
 // Sources: k8s.io/kubernetes/pkg/controller/util/consistency, EnsureReady and WroteAt, and
 // k8s.io/kubernetes/pkg/controller/replicaset, syncReplicaSet and processNextWorkItem.
 //
-// The original is in a module that nobody can import without thirty replace lines. This one leaves out what costs the
+// No other module can import the original without thirty replace lines. This one leaves out what costs the
 // original more: expectations, metrics and the log of errors.
 type backOffConsistency struct {
 	world     *consistencyWorld

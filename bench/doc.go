@@ -208,7 +208,7 @@
 // "consistency" is about keys whose cache does not have what their last run wrote. Each of four ConfigMaps owns 1, 10 or 100 ServiceAccounts on a real
 // API server. A run writes a label of each ServiceAccount that has not got what its owner wants. As soon as all four are written, every owner
 // changes again, which enqueues it, while the watch of ServiceAccounts lags by 0, 50 or 500 ms behind the server: a proxy on the loopback interface
-// holds back its bytes, and those of no other request. Each side has four workers, so as many as there are owners, and speaks HTTP/1.1 without TLS to
+// delays its bytes, and those of no other request. Each side has four workers, so as many as there are owners, and speaks HTTP/1.1 without TLS to
 // the proxy. Setpoint holds the key in its queue until the cache has the writes. "kube-controller-manager" is a controller over client-go's informers and queue
 // that does what kube-controller-manager 1.37 does (consistency_clientgo.go): the run ends with an error, and is repeated with growing
 // delay. controller-runtime has EnableReadYourWritesConsistency, with which the read of the run waits.
