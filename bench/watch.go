@@ -33,6 +33,7 @@ type watchBench struct {
 	clients  int
 	seed     uint64
 	together bool // only the round with both
+	replay   bool // changes of a server in this process
 	profiles string
 	verbose  bool
 
@@ -67,6 +68,7 @@ func runWatch(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.clients, "clients", 32, "clients that write")
 	flags.Uint64Var(&b.seed, "seed", corpusSeed, "chooses which Pods change, and how")
 	flags.BoolVar(&b.together, "together", false, "leave out the rounds in which each is alone, and that with a cursor")
+	flags.BoolVar(&b.replay, "replay", false, "take Pods and changes from a server in this process, instead of a control plane; without the round with both")
 	flags.StringVar(&b.profiles, "profiles", "", "directory for profiles of Setpoint's CPU where it is alone, of its heap, and of the control plane's CPU (costs CPU)")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
 	if err := flags.Parse(args); err != nil {
@@ -90,8 +92,12 @@ func runWatch(ctx context.Context, args []string, out io.Writer) (err error) {
 	fmt.Fprintln(out, "# a deletion is two changes: a Pod is marked as to be deleted, and then gone")
 	fmt.Fprintln(out, "# lag: from just before the request of a change is sent until its line is read; behind-answer: from when that")
 	fmt.Fprintln(out, "# request is answered, which leaves out what the server takes for the change itself")
+	play := b.turn
+	if b.replay {
+		play = b.runReplay
+	}
 	for turn := range b.turns {
-		if err := b.turn(ctx, out, turn); err != nil {
+		if err := play(ctx, out, turn); err != nil {
 			return fmt.Errorf("measuring watch, turn %d: %w", turn+1, err)
 		}
 	}
@@ -184,6 +190,9 @@ func (s *scene) makeReadyPod(ctx context.Context) (*corev1.Pod, error) {
 // print prints the measures.
 func (b *watchBench) print(out io.Writer) {
 	for _, l := range watchLines(b.together) {
+		if b.replay && l.round == bothRound {
+			continue
+		}
 		column := func(round, side string) (column []float64) {
 			for _, r := range b.results[round+" "+side] {
 				column = append(column, r[l.reading])

@@ -25,6 +25,8 @@ type watchPlay struct {
 	out   io.Writer
 	turn  int
 
+	replayed *replayed // nil: there is a control plane
+
 	watchers []*watcher
 	before   map[string]float64 // CPU seconds at the beginning of the changes
 	found    map[string]readings
@@ -102,7 +104,7 @@ const readyEvery = 250 * time.Millisecond
 // seen from outside in no other way that is the same for both.
 func (p *watchPlay) awaitReady(ctx context.Context, w *watcher) error {
 	for i := 0; ; i++ {
-		if err := stampPod(ctx, p.scene.plain, p.ready, readyStamp+strconv.Itoa(i)); err != nil {
+		if err := p.stampReady(ctx, i); err != nil {
 			return err
 		}
 		select {
@@ -116,6 +118,14 @@ func (p *watchPlay) awaitReady(ctx context.Context, w *watcher) error {
 			return err
 		}
 	}
+}
+
+func (p *watchPlay) stampReady(ctx context.Context, i int) error {
+	stamp := readyStamp + strconv.Itoa(i)
+	if p.replayed != nil {
+		return p.replayed.change(0, i, stamp)
+	}
+	return stampPod(ctx, p.scene.plain, p.ready, stamp)
 }
 
 // patience is how long nothing may be told until what is missing counts as lost.

@@ -197,6 +197,7 @@ func replayingFrom(t *testing.T, events func(from string) []string) (*follower, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.publisher.in = make(chan report) // without a queue, as if it were full
 	f := &follower{watch: w, name: "configmaps", resource: configMaps, kind: kindOf(configMaps)}
 	f.observer = observe.New(observe.Options{Kind: f.kind})
 	var b book

@@ -21,6 +21,8 @@ const (
 // fit encodes an event with as much of it as the journal accepts: an object may have
 // 1.5 MiB at a server, is in an event up to four times, and six bytes of JSON may stand for
 // one of it. The summary says what is left out.
+//
+// If all of it fits, and no objects are written, fit keeps the event for the sinks (Options.recent).
 func fit(e *event.Event, o *Options) ([]byte, error) {
 	if words := o.Words; words != nil && !o.WithObjects && len(e.Fields) == 0 && e.Verb != event.Updated && e.Verb != event.Settled {
 		described := *e
@@ -28,8 +30,14 @@ func fit(e *event.Event, o *Options) ([]byte, error) {
 		e = &described
 	}
 	data, err := event.Encode(e, o.WithObjects)
-	if err != nil || len(data) <= most {
-		return data, err
+	if err != nil {
+		return nil, err
+	}
+	if len(data) <= most {
+		if !o.WithObjects {
+			o.recent.Keep(data, event.Decoded(e))
+		}
+		return data, nil
 	}
 	o.Log.Warn("an event is too large for the journal; parts of it are left out", "kind", e.Kind.String(), "object", e.Key.String(), "bytes", len(data), "most", most)
 	less := *e

@@ -17,6 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/journal"
 	"github.com/setpoint-io/setpoint/watch/observe"
+	"github.com/setpoint-io/setpoint/watch/sink"
 )
 
 // Options says what is watched and which changes are published. The zero value publishes every
@@ -72,6 +73,8 @@ type Options struct {
 	Once bool
 
 	Log *slog.Logger // nil: slog.Default
+
+	recent *sink.Recent // of the events that were put into the journal; nil: they are not kept
 }
 
 // The time between two discoveries, if the watch waits for a kind and if it does not. A kind that

@@ -28,7 +28,7 @@ func (p *Pipeline) connect() ([]*sink.Runner, error) {
 	route := p.route()
 	switch {
 	case p.journal != nil:
-		p.o.Journal, p.o.Route, p.o.Words = p.journal, route, format.Words
+		p.o.Journal, p.o.Route, p.o.Words, p.o.recent = p.journal, route, format.Words, sink.NewRecent()
 	case len(p.o.Sinks) == 1 && p.o.Sinks[0].Terminal != nil:
 		p.o.Tell = p.tell(route)
 		return nil, nil
@@ -40,7 +40,7 @@ func (p *Pipeline) connect() ([]*sink.Runner, error) {
 	for i, s := range p.o.Sinks {
 		var outbox sink.Outbox
 		if p.journal != nil {
-			outbox = sink.Journaled(p.journal, s.Name)
+			outbox = sink.Journaled(p.journal, s.Name, p.o.recent)
 		} else {
 			p.memory[s.Name] = sink.NewDirect(inMemory)
 			outbox = p.memory[s.Name]

@@ -56,6 +56,12 @@ func (p *publisher) publish(ctx context.Context, now bool) error {
 		p.soon()
 	}
 	hurry := now || len(p.out) > 0 || p.commit.Len() >= batch
+	if next := p.last.Add(pace); hurry && !now && len(p.out) < batch && p.commit.Len() < batch && time.Now().Before(next) {
+		if p.due.IsZero() || next.Before(p.due) {
+			p.due = next
+		}
+		return nil
+	}
 	if p.due.IsZero() || !hurry && time.Now().Before(p.due) {
 		return nil
 	}
@@ -82,7 +88,7 @@ func (p *publisher) publish(ctx context.Context, now bool) error {
 		}
 	}
 	p.done()
-	p.due = time.Time{}
+	p.due, p.last = time.Time{}, time.Now()
 	p.commit.Reset()
 	return nil
 }

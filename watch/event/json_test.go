@@ -224,3 +224,26 @@ func TestTimesOfAnyZoneComeBackInUTC(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An event that a sink gets without decoding it is the one that it would have decoded.
+func TestDecodedIsWhatIsDecoded(t *testing.T) {
+	east := time.FixedZone("east", 3600)
+	all := examples()
+	all["of now"] = &event.Event{
+		ID: "2", Time: time.Now(), Verb: event.Updated, Kind: event.Kind{Version: "v1", Kind: "Pod", Resource: "pods"}, Key: object.Key{Name: "a"},
+		Fields:  []event.Field{{Path: "spec.a", Op: event.Add, To: map[string]any{"c": []any{true, nil, 1.5, int64(2)}}, Class: event.Content}},
+		Authors: []event.Author{{Manager: "m", Operation: "Update", Time: time.Now().Truncate(time.Second).In(east)}, {Manager: "timeless"}},
+		Trouble: []event.Trouble{{About: "container web", Since: time.Now()}, {}},
+		Merged:  2, Since: time.Now().In(east), Old: map[string]any{"a": "b"}, New: map[string]any{"a": "c"},
+	}
+	for name, e := range all {
+		data, err := event.Encode(e, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := event.Decode(data)
+		if got := event.Decoded(e); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: Decoded returns\n%+v, and Decode\n%+v, %v", name, got, want, err)
+		}
+	}
+}

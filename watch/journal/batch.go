@@ -25,6 +25,7 @@ type Batch struct {
 	encoded []byte // the messages of all changes, one after the other
 	ends    []int  // of each message
 	events  map[string]demand
+	changed bool // it has more than acknowledgements
 	err     error
 }
 
@@ -125,12 +126,12 @@ func (b *Batch) ack(sink string, seqs []uint64) {
 	for _, seq := range seqs {
 		e.number(fieldSeq, seq)
 	}
-	b.add(e)
+	b.encoded, b.ends = e, append(b.ends, len(e))
 }
 
 // add takes what the message of another change was appended to.
 func (b *Batch) add(encoded encoder) {
-	b.encoded, b.ends = encoded, append(b.ends, len(encoded))
+	b.encoded, b.ends, b.changed = encoded, append(b.ends, len(encoded)), true
 }
 
 // Len returns how many changes are in the batch.
@@ -145,7 +146,7 @@ func (b *Batch) Reset() {
 		b.encoded = nil
 	}
 	clear(b.events)
-	b.encoded, b.ends, b.err = b.encoded[:0], b.ends[:0], nil
+	b.encoded, b.ends, b.changed, b.err = b.encoded[:0], b.ends[:0], false, nil
 }
 
 func (b *Batch) checkName(what, name string) {

@@ -82,7 +82,7 @@ func (j *Journal) write(group []*request) {
 	err := ErrClosed
 	if !j.closed {
 		d := j.draft(group)
-		if err = j.appendFrame(d.frame); err == nil {
+		if err = j.appendFrame(d.frame, slices.ContainsFunc(group, func(r *request) bool { return r.err == nil && r.batch.changed })); err == nil {
 			j.compactIfDue()
 		}
 	}
@@ -95,26 +95,41 @@ func (j *Journal) write(group []*request) {
 
 var errTooLarge = errors.New("a batch of 4 GiB and more is not written; make it smaller")
 
+// mostAcked is how many bytes of acknowledgements may wait for the next commit.
+const mostAcked = 64 << 10
+
 // appendFrame writes a frame with its changes to the file, and makes them in the state. If that
 // fails, the next frame is written in the same place.
-func (j *Journal) appendFrame(frame []byte) error {
-	if len(frame) == frameHead {
+//
+// A frame that only acknowledges events does not wait for the disk. A sink that prints acknowledges
+// as often as the watch commits, so half of all waits were for that, and an event whose acknowledgement is lost
+// with the power is sent again, as one whose acknowledgement was never written. The next frame is written in its place and
+// begins with the same messages. So no frame that the disk may lack is before one that it has.
+func (j *Journal) appendFrame(frame []byte, durable bool) error {
+	if len(frame) == frameHead+len(j.acked) {
 		return nil
 	}
+	durable = durable || len(frame) > mostAcked
 	err := errTooLarge
 	if int64(len(frame)) <= math.MaxUint32 { // the length of a frame has 32 bits
 		j.frames.seal(frame, j.end)
 		_, err = j.file.WriteAt(frame, j.end)
 	}
-	if err == nil {
+	if err == nil && durable {
 		err = j.sync(j.file)
 	}
 	if err != nil {
 		return errors.Join(j.explain("writing to it", err), j.file.Truncate(j.end))
 	}
+	before := len(j.acked)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	err = j.state.applyFrame(frame[frameHead:], j.end+frameHead, j.signal)
-	j.end += int64(len(frame))
+	err = j.state.applyFrame(frame[frameHead+before:], j.end+frameHead+int64(before), j.signal)
+	if durable {
+		j.acked = j.acked[:0]
+		j.end += int64(len(frame))
+	} else {
+		j.acked = append(j.acked, frame[frameHead+before:]...)
+	}
 	return err
 }

@@ -23,7 +23,7 @@ type draft struct {
 // draft makes the frame of the batches for which there is room. The others get their error.
 func (j *Journal) draft(group []*request) *draft {
 	d := &draft{
-		Journal: j, frame: j.frames.begin(j.frame),
+		Journal: j, frame: append(j.frames.begin(j.frame), j.acked...),
 		numbers: map[string]uint64{}, demands: map[string]demand{}, names: map[string]bool{}, objects: map[objectID]bool{},
 	}
 	for _, r := range group {

@@ -71,12 +71,13 @@ type Journal struct {
 	waitingMu sync.Mutex
 	waiting   []*request // commits that the next writer takes along
 
-	// writing is held by the goroutine that writes to the file. It guards the next five fields.
+	// writing is held by the goroutine that writes to the file. It guards the next six fields.
 	// Only its holder changes what mu guards, so it reads that without mu.
 	writing sync.Mutex
 	frames  *frames
 	frame   []byte // the buffer of the next frame
 	end     int64  // of the frames that are on the disk
+	acked   []byte // messages in a frame behind end that the disk may not have yet: the next frame takes its place, with them
 	retryAt int64  // after a rewrite that failed: the size at which it is tried again
 	full    bool   // there is no room for more states, and the log has it
 
@@ -207,7 +208,11 @@ func (j *Journal) Close() error {
 		return nil
 	}
 	j.closed = true
-	if err := j.file.Close(); err != nil {
+	var err error
+	if len(j.acked) > 0 {
+		err = j.sync(j.file)
+	}
+	if err := errors.Join(err, j.file.Close()); err != nil {
 		return j.explain("closing it", err)
 	}
 	return nil

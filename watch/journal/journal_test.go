@@ -449,7 +449,7 @@ func TestStateHasAChangeOnceItIsWritten(t *testing.T) {
 	if _, there, err := j.Get("pods", key(1)); there || err != nil || len(ids(t, j, "chat")) != 0 {
 		t.Errorf("before it is written, the object is there: %v, %v; events %q", there, err, ids(t, j, "chat"))
 	}
-	err := j.appendFrame(d.frame)
+	err := j.appendFrame(d.frame, true)
 	j.writing.Unlock()
 	if _, there, _ := j.Get("pods", key(1)); !there || err != nil || len(ids(t, j, "chat")) != 1 {
 		t.Errorf("after it is written, %v, the object is there: %v; events %q", err, there, ids(t, j, "chat"))

@@ -76,7 +76,8 @@ func (j *Journal) next(sink string, after uint64, limit int) (entries []Entry, d
 func (e entry) committed() time.Time { return time.Unix(0, e.time).UTC() }
 
 // Ack takes events that were sent out of the outbox, in any order. Those that are not there
-// any more are no error. It returns when that is on the disk: give it many at once.
+// any more are no error. It returns when that is written. The disk has it after the next Commit or Close: until then, a loss of
+// power, not one of the process, has the events sent again.
 func (j *Journal) Ack(sink string, seqs ...uint64) error {
 	if len(seqs) == 0 {
 		return nil

@@ -66,7 +66,7 @@ func (j *Journal) rewrite() (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	_ = j.file.Close() // it has no name any more
-	j.file, j.frames, j.state, j.end, j.retryAt = f, frames, s, end, 0
+	j.file, j.frames, j.state, j.end, j.acked, j.retryAt = f, frames, s, end, nil, 0
 	if !j.options.noSync {
 		syncDir(filepath.Dir(j.path))
 	}

@@ -6,7 +6,7 @@
 //
 //	s, err := sink.New("audit", options, deps)
 //	runner, err := sink.NewRunner(sink.RunnerOptions{
-//		Name: "audit", Sink: s, Outbox: sink.Journaled(j, "audit"), Delivery: options.Effective(),
+//		Name: "audit", Sink: s, Outbox: sink.Journaled(j, "audit", nil), Delivery: options.Effective(),
 //	})
 //	err = runner.Run(ctx)
 //

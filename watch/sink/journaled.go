@@ -12,19 +12,25 @@ import (
 )
 
 // Journaled returns the Outbox of a sink in a journal, into which events were put as
-// event.Encode has them.
-func Journaled(j *journal.Journal, name string) Outbox { return journaled{j, name} }
+// event.Encode has them. Recent may be nil.
+func Journaled(j *journal.Journal, name string, recent *Recent) Outbox {
+	return journaled{j, name, recent}
+}
 
 type journaled struct {
 	*journal.Journal
-	name string
+	name   string
+	recent *Recent
 }
 
 func (j journaled) Next(n int) ([]Item, error) {
 	entries, err := j.Journal.Next(j.name, 0, n)
 	items := make([]Item, 0, len(entries))
 	for _, entry := range entries {
-		e, bad := event.Decode(entry.Data)
+		e, bad := j.recent.find(entry.Data), error(nil)
+		if e == nil {
+			e, bad = event.Decode(entry.Data)
+		}
 		if bad != nil {
 			bad = fmt.Errorf("event %s in the journal: %w", entry.ID, bad)
 		}

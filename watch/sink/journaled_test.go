@@ -60,7 +60,7 @@ func TestNothingInAJournalIsLostOverRestarts(t *testing.T) {
 			return sink.Result{Done: len(events)}
 		}}
 		r, err := sink.NewRunner(sink.RunnerOptions{
-			Name: "hook", Sink: f, Outbox: sink.Journaled(j, "hook"), Delivery: sink.Delivery{Batch: 4, MinWait: 1, MaxWait: 1},
+			Name: "hook", Sink: f, Outbox: sink.Journaled(j, "hook", nil), Delivery: sink.Delivery{Batch: 4, MinWait: 1, MaxWait: 1},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -95,4 +95,39 @@ func TestNothingInAJournalIsLostOverRestarts(t *testing.T) {
 		}
 	}
 	t.Logf("%d events arrived %d times", all, len(got))
+}
+
+// A sink gets an event that was just put into the journal without decoding it, and decodes one that is not known any more.
+func TestRecentEventsAreNotDecoded(t *testing.T) {
+	j, _, err := journal.Open(filepath.Join(t.TempDir(), "watch.journal"), journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	recent := sink.NewRecent()
+	known := made(1)
+	for n, e := range []*event.Event{known, made(2)} {
+		data, err := event.Encode(e, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			recent.Keep(data, known)
+		}
+		var b journal.Batch
+		b.Event("hook", e.ID, data)
+		if err := j.Commit(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	items, err := sink.Journaled(j, "hook", recent).Next(10)
+	if err != nil || len(items) != 2 || items[0].Event != known || items[1].Event == nil || items[1].Event.ID != made(2).ID {
+		t.Errorf("%+v, %v; want the first as it was kept, and the second decoded", items, err)
+	}
+	for n := range 5000 {
+		recent.Keep(fmt.Append(nil, n), known)
+	}
+	if items, err = sink.Journaled(j, "hook", recent).Next(1); err != nil || len(items) != 1 || items[0].Event == known || items[0].Event.ID != known.ID {
+		t.Errorf("%+v, %v; want the first decoded: others came after it", items, err)
+	}
 }
