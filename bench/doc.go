@@ -139,6 +139,8 @@
 // second. Memory is resident, at rest: the peak holds what garbage there was. The heap is
 // what a collection leaves. What the lines say differs: Setpoint's have old and new value
 // of each field and who wrote it, kubewatch's that there was a change.
+// "--replay" takes Pods and changes from a server in this process: in two minutes it shows what a change costs each, and
+// not how far each is behind a server that is busy.
 //
 // # Soaks
 //

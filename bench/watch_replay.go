@@ -117,7 +117,7 @@ func (p *watchPlay) playReplay(ctx context.Context, l *ledger) error {
 	began := time.Now()
 	n := 0
 	err = pace(ctx, p.changes(), p.rate, func(int) error {
-		i := n * 7919 % (p.pods - 1) + 1
+		i := n*7919%(p.pods-1) + 1
 		n++
 		now := time.Now()
 		t := told{verb: event.Updated, key: object.KeyOf(pod(i)).String(), stamp: strconv.FormatInt(now.UnixNano(), 10)}

@@ -35,6 +35,27 @@ func TestWatchSaysWhatIsWrongWithItsArguments(t *testing.T) {
 	}
 }
 
+// A server in this process stands for a control plane.
+func TestWatchReplays(t *testing.T) {
+	server := os.Getenv("SETPOINT_CONTROLPLANE_BIN")
+	if server == "" || testing.Short() {
+		t.Skip("SETPOINT_CONTROLPLANE_BIN is not set, or -short; \"make test\" runs it")
+	}
+	bin := filepath.Dir(server)
+	if _, err := os.Stat(filepath.Join(bin, "setpoint-watch")); err != nil { //nolint:gosec // G703: the developer names it
+		t.Skip("it is not built: ", err)
+	}
+	var out strings.Builder
+	if err := run(t.Context(), []string{"watch", "--bin", bin, "--replay", "--pods", "50", "--rate", "50", "--seconds", "2"}, &out); err != nil {
+		t.Fatalf("%v, after\n%s", err, out.String())
+	}
+	for _, round := range []string{aloneRound, cursorRound} {
+		if _, text, found := strings.Cut(out.String(), "\n"+round+"-changes-lost "); !found || !strings.Contains(text, "setpoint=0.00 peer=0.00 ") {
+			t.Errorf("changes were lost, in\n%s", out.String())
+		}
+	}
+}
+
 // As the other cases it is run small, where there is a control plane to run it on.
 func TestWatchMeasuresBothSides(t *testing.T) {
 	server := os.Getenv("SETPOINT_CONTROLPLANE_BIN")

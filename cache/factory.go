@@ -14,6 +14,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
@@ -112,7 +113,10 @@ func choose(p Provider, sample object.Object, options []InformerOption) choice {
 		}
 		c.kind = kind
 	}
-	c.selection.JSONOnly = !wire.SpeaksProtobuf(sample)
+	if _, untyped := sample.(*unstructured.Unstructured); !untyped {
+		c.messages = nil
+	}
+	c.selection.JSONOnly = !wire.SpeaksProtobuf(sample) && c.messages == nil
 	return c
 }
 
@@ -151,7 +155,7 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 
 // build makes an informer that reads from the server.
 func (f *Factory) build(key selection, c choice, empty func() object.Object) *informer {
-	content := &content{gvk: c.kind, typ: key.typ, new: empty, managed: c.managed, bare: c.bare, budget: f.budget, room: f.room}
+	content := &content{gvk: c.kind, typ: key.typ, new: empty, managed: c.managed, bare: c.bare, messages: c.messages, budget: f.budget, room: f.room}
 	if f.detect > 0 {
 		content.handouts = newHandouts(client.Plural(c.kind), f.log)
 	}

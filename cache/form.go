@@ -26,8 +26,9 @@ type content struct {
 	gvk      schema.GroupVersionKind
 	typ      reflect.Type // of the decoded objects, a pointer
 	new      func() object.Object
-	managed  bool // managedFields are kept
-	bare     bool // typed objects have no apiVersion and kind
+	managed  bool         // managedFields are kept
+	bare     bool         // typed objects have no apiVersion and kind
+	messages *wire.Schema // of unstructured objects that are kept as protobuf; nil: none is
 	recent   recent
 	weights  weights
 	budget   *Budget // nil: none
@@ -82,10 +83,18 @@ func (e *entry) decodeWithout(field wire.Path, o object.Object) error {
 				return err
 			}
 		}
+		if u, ok := o.(*unstructured.Unstructured); ok && e.form.encoding == wire.Protobuf && e.form.messages != nil {
+			u.Object, err = e.form.messages.DecodeTree(raw)
+			return err
+		}
 		return e.form.encoding.Decode(raw, o)
 	})
 	if err != nil {
 		return err
+	}
+	if u, ok := o.(*unstructured.Unstructured); ok && e.form.encoding == wire.Protobuf {
+		e.complete(u.Object, nil)
+		return nil
 	}
 	if e.form.encoding != wire.Protobuf {
 		e.form.strip(o)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // InformerOption selects the objects of an informer, and how it holds them.
@@ -26,6 +27,7 @@ type choice struct {
 	// noBookmarks makes watches without bookmarks.
 	noBookmarks bool
 	transform   func(object.Object) (object.Object, error)
+	messages    *wire.Schema // of unstructured objects that travel as protobuf; nil: they are JSON
 	predecessor *informer
 }
 
@@ -36,6 +38,12 @@ func (c *choice) alone() bool {
 
 // OfKind sets the kind, for types of several kinds: unstructured objects and metadata.
 func OfKind(kind schema.GroupVersionKind) InformerOption { return func(c *choice) { c.kind = kind } }
+
+// FromProtobuf has the server send unstructured objects of a built-in kind as protobuf, which takes it and the network less than
+// JSON. The objects are the same. schema is that of the kind's Go type. Objects of other types are not concerned.
+func FromProtobuf(schema *wire.Schema) InformerOption {
+	return func(c *choice) { c.messages = schema }
+}
 
 // InNamespace leaves out the objects of other namespaces.
 func InNamespace(namespace string) InformerOption {

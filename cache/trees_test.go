@@ -4,11 +4,14 @@
 package cache
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -82,4 +85,88 @@ func entryOfJSON(t *testing.T, a *archive, text string) *entry {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// Unstructured objects that travel as protobuf are those of their JSON, as an object, as a single tree, and as two trees that share
+// what is equal.
+func TestUnstructuredObjectsOfMessagesAreThoseOfTheirJSON(t *testing.T) {
+	yes := true
+	pod := func(version, image string) *corev1.Pod {
+		return &corev1.Pod{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: "a", UID: "6f9619ff-8b86-4011-b42d-00c04fc964ff", ResourceVersion: version, Generation: 2,
+				CreationTimestamp: metav1.Unix(1_767_225_600, 0), Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"a": "b"},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "u", Controller: &yes}},
+				Finalizers:      []string{"example.com/f"},
+				ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Update", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:nodeName":{}}}`)}},
+			},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: image}}, NodeName: "n"},
+		}
+	}
+	schema, ok := wire.SchemaOf(reflect.TypeFor[corev1.Pod]())
+	if !ok {
+		t.Fatal("a Pod has no schema")
+	}
+	a := newArchive(&content{gvk: corev1.SchemeGroupVersion.WithKind("Pod"), typ: reflect.TypeFor[*unstructured.Unstructured](), managed: true, messages: schema,
+		new: func() object.Object { return new(unstructured.Unstructured) }})
+	entryOf := func(p *corev1.Pod) Item[*unstructured.Unstructured] {
+		t.Helper()
+		raw, err := p.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f frame
+		if err := f.read(wire.Protobuf, raw); err != nil {
+			t.Fatal(err)
+		}
+		e, err := a.entry(&f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Item[*unstructured.Unstructured]{entry: e}
+	}
+	asJSON := func(p *corev1.Pod) map[string]any {
+		t.Helper()
+		raw, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var u unstructured.Unstructured
+		if err := u.UnmarshalJSON(raw); err != nil {
+			t.Fatal(err)
+		}
+		return u.Object
+	}
+	// decoded decodes the fieldsV1 of a tree that TreesOf has made.
+	decoded := func(tree map[string]any) map[string]any {
+		t.Helper()
+		for _, m := range tree["metadata"].(map[string]any)["managedFields"].([]any) {
+			m := m.(map[string]any)
+			if raw, lazy := m["fieldsV1"].(json.RawMessage); lazy {
+				var fields map[string]any
+				if err := json.Unmarshal(raw, &fields); err != nil {
+					t.Fatal(err)
+				}
+				m["fieldsV1"] = fields
+			}
+		}
+		return tree
+	}
+	one, other := pod("1", "web:1"), pod("2", "web:2")
+	before, after := entryOf(one), entryOf(other)
+	if o, err := before.Object(); err != nil || !reflect.DeepEqual(o.Object, asJSON(one)) {
+		t.Errorf("the object is\n%v, %v; want\n%v", o, err, asJSON(one))
+	}
+	was, is, err := TreesOf(before, after)
+	if err != nil || !reflect.DeepEqual(decoded(was), asJSON(one)) || !reflect.DeepEqual(decoded(is), asJSON(other)) {
+		t.Errorf("the trees are\n%v and\n%v, %v; want\n%v and\n%v", was, is, err, asJSON(one), asJSON(other))
+	}
+	if reflect.ValueOf(was["status"]).Pointer() != reflect.ValueOf(is["status"]).Pointer() {
+		t.Error("what is equal is not shared")
+	}
+	none := Item[*unstructured.Unstructured]{}
+	if was, is, err = TreesOf(none, after); err != nil || was != nil || !reflect.DeepEqual(decoded(is), asJSON(other)) {
+		t.Errorf("the trees are\n%v and\n%v, %v; want none and\n%v", was, is, err, asJSON(other))
+	}
 }

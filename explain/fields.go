@@ -27,7 +27,7 @@ func ownersOf(state map[string]any, most int) (all []FieldOwner) {
 		if !m.Time.IsZero() {
 			o.At = &m.Time
 		}
-		paths := pathsOf(m.Fields, "", 0, nil)
+		paths := pathsOf(m.FieldSet(), "", 0, nil)
 		o.Fields = paths[:min(len(paths), most)]
 		o.More = len(paths) - len(o.Fields)
 		all = append(all, o)

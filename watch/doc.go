@@ -20,6 +20,12 @@
 // A [Watch] calls a function with events, or puts them into a journal. A [Pipeline] has the journal
 // and the sinks too: it is made from a configuration, and a manager runs it.
 //
+// # Bytes
+//
+// An informer of a built-in kind has its objects as protobuf, that of another kind as JSON. Two states are decoded together
+// ([cache.TreesOf]): what has the same bytes in both is decoded once, and package diff passes over it. In a profile with 10,000
+// Pods and 300 changes a second, decoding two states from JSON was 28 % of the CPU, and to receive that JSON another quarter.
+//
 // # After a stop
 //
 // The journal has, for each selection, the resourceVersion up to which everything was published, and

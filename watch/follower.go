@@ -22,6 +22,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch/event"
 	"github.com/setpoint-io/setpoint/watch/journal"
 	"github.com/setpoint-io/setpoint/watch/observe"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 type (
@@ -38,10 +39,11 @@ type follower struct {
 	resource  object.Resource
 	object    string // the name of the only one that is followed; empty: all
 	selection client.Selection
-	name      string  // in the journal
-	appeared  bool    // the kind was not served when the watch began: its objects are new
-	before    *legacy // of the follower before; nil: there was none
-	legacy    *legacy // for the follower after
+	messages  *wire.Schema // of objects that the server sends as protobuf; nil: it sends JSON
+	name      string       // in the journal
+	appeared  bool         // the kind was not served when the watch began: its objects are new
+	before    *legacy      // of the follower before; nil: there was none
+	legacy    *legacy      // for the follower after
 
 	informer cache.SharedInformer[anyObject]
 	observer *observe.Observer
@@ -75,16 +77,17 @@ type legacy struct {
 // stop.
 func (w *Watch) newFollower(ctx context.Context, r object.Resource, p place, appeared bool, before *legacy) *follower {
 	selector := w.fields(p.object)
+	messages := messagesOf(r)
 	f := &follower{
 		watch: w, kind: kindOf(r), resource: r, object: p.object, appeared: appeared, leave: func() {},
 		before: before, legacy: &legacy{ended: make(chan struct{})},
-		selection: client.Selection{Namespace: p.namespace, Labels: w.options.Labels, Fields: selector, JSONOnly: true},
+		selection: client.Selection{Namespace: p.namespace, Labels: w.options.Labels, Fields: selector, JSONOnly: messages == nil}, messages: messages,
 	}
 	staying, stop := context.WithCancel(ctx)
 	f.stop = stop
 	f.name = w.selection(r, p.namespace, p.object)
 	f.informer = cache.Informer[anyObject](w.host.InformerFactory(), cache.OfKind(r.GroupVersionKind()), cache.InNamespace(p.namespace),
-		cache.WithLabels(w.options.Labels), cache.WithFields(selector), cache.WithManagedFields())
+		cache.WithLabels(w.options.Labels), cache.WithFields(selector), cache.WithManagedFields(), cache.FromProtobuf(messages))
 	w.tasks.Go(func() {
 		defer close(f.legacy.ended)
 		defer f.informer.Release()

@@ -158,8 +158,8 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 		}
 		return "", &apierrors.StatusError{ErrStatus: status}
 	}
-	var o unstructured.Unstructured
-	if err := encoding.Decode(e.Object, &o); err != nil {
+	o, err := f.decode(encoding, e.Object)
+	if err != nil {
 		return "", fmt.Errorf("reading an event: %w", err)
 	}
 	version, err := object.ParseVersion(o.GetResourceVersion())
@@ -219,6 +219,18 @@ func (f *follower) replayEvent(ctx context.Context, encoding wire.Encoding, e wi
 	f.replayedTo = f.newest
 	f.report(ctx, key, change, troubles, f.last, nil)
 	return version, nil
+}
+
+// decode decodes an object of the kind, as the informer does.
+func (f *follower) decode(encoding wire.Encoding, raw []byte) (o unstructured.Unstructured, err error) {
+	if encoding != wire.Protobuf {
+		return o, encoding.Decode(raw, &o)
+	}
+	if o.Object, err = f.messages.DecodeTreeLazily(raw); err != nil {
+		return o, err
+	}
+	o.SetGroupVersionKind(f.resource.GroupVersionKind())
+	return o, nil
 }
 
 // keep keeps the content of an object, or at least its digest, to compare with its next step.

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/watch/diff"
 	"github.com/setpoint-io/setpoint/watch/observe"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // definitions is where the schemas of custom kinds are.
@@ -45,4 +47,18 @@ func (w *Watch) definedSchema(ctx context.Context, f *follower) diff.Schema {
 	}
 	w.log.Debug("the schema of a kind is not known; lists are matched by what they look like", "kind", f.kind.String(), "error", err)
 	return diff.Generic()
+}
+
+// messagesOf returns how the messages of a built-in kind are JSON trees, nil for a kind that is read as JSON: the program does not
+// have its Go type.
+func messagesOf(r object.Resource) *wire.Schema {
+	typ, ok := scheme.Scheme.AllKnownTypes()[r.GroupVersionKind()]
+	if !ok {
+		return nil
+	}
+	schema, ok := wire.SchemaOf(typ)
+	if !ok {
+		return nil
+	}
+	return schema
 }

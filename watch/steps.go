@@ -253,12 +253,6 @@ func (f *follower) report(ctx context.Context, key object.Key, change observe.Ch
 
 // treeOf returns the content of an item, nil if there is none.
 func treeOf(item cache.Item[anyObject]) (tree, error) {
-	if !item.Exists() {
-		return nil, nil
-	}
-	o, err := item.Object()
-	if err != nil {
-		return nil, err
-	}
-	return o.Object, nil
+	_, content, err := cache.TreesOf(cache.Item[anyObject]{}, item)
+	return content, err
 }

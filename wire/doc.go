@@ -22,7 +22,8 @@
 // keep ([Head.AppendRest]), without managedFields, which are half of many objects. A Head has what
 // a full decode has, or ReadHead returns an error; fuzz tests compare it with the real decoders.
 //
-// [Encoding.Text] reads one field, and [Encoding.Decode] the whole object.
+// [Encoding.Text] reads one field, and [Encoding.Decode] the whole object. [Schema] decodes messages of built-in kinds as
+// the trees that their JSON is; fuzz tests compare it with the types' own methods.
 //
 // The package does not trust its input. It checks sizes against a limit before it allocates, and
 // memory grows with the bytes that have arrived, not with the length that a header claims. A body

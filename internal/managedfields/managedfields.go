@@ -4,6 +4,7 @@
 package managedfields
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/setpoint-io/setpoint/internal/jsontree"
@@ -18,6 +19,20 @@ type Entry struct {
 	// Fields is the fieldsV1, as decoded from JSON. It belongs to the object.
 	// Source of the format: sigs.k8s.io/structured-merge-diff, fieldpath/serialize.go.
 	Fields map[string]any
+	// Raw is the fieldsV1 of an object that was decoded without it. Fields is nil then.
+	Raw json.RawMessage
+}
+
+// FieldSet returns the fieldsV1, which it decodes if it is not. It is nil if it cannot be decoded.
+func (e *Entry) FieldSet() map[string]any {
+	if e.Fields != nil || len(e.Raw) == 0 {
+		return e.Fields
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(e.Raw, &fields); err != nil {
+		return nil
+	}
+	return fields
 }
 
 // Of returns the entries of an object in their order.
@@ -27,7 +42,12 @@ func Of(object map[string]any) (all []Entry) {
 			continue
 		}
 		e := Entry{Manager: m.Text("manager"), Operation: m.Text("operation"), Subresource: m.Text("subresource"), APIVersion: m.Text("apiVersion")}
-		e.Fields, _ = m.At("fieldsV1").Value.(map[string]any)
+		switch fields := m.At("fieldsV1").Value.(type) {
+		case map[string]any:
+			e.Fields = fields
+		case json.RawMessage:
+			e.Raw = fields
+		}
 		e.Time, _ = time.Parse(time.RFC3339, m.Text("time")) // without a time it is zero
 		all = append(all, e)
 	}

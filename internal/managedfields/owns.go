@@ -11,7 +11,7 @@ func (e *Entry) Owns(path string) bool {
 	if list, _, isElement := strings.Cut(path, "["); isElement {
 		path = list
 	}
-	return owns(e.Fields, path)
+	return owns(e.FieldSet(), path)
 }
 
 func owns(fields map[string]any, path string) bool {

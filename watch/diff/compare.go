@@ -97,8 +97,12 @@ func (c *comparison) maps(from, to map[string]any, n *node) {
 		return
 	}
 	for name, a := range from {
+		b, ok := to[name]
+		if ok && isSame(a, b) {
+			continue // most are, and an element of a path is large
+		}
 		e := Element{Kind: Field, Name: name}
-		if b, ok := to[name]; ok {
+		if ok {
 			c.below(e, a, b, n.field(name))
 		} else {
 			c.addAt(e, event.Remove, a, nil)

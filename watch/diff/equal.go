@@ -29,6 +29,28 @@ func Equal(a, b any) bool {
 	return ok && x == y
 }
 
+// isSame reports whether two values are equal as far as can be seen without looking into them.
+func isSame(a, b any) bool {
+	switch a := a.(type) {
+	case string:
+		b, ok := b.(string)
+		return ok && a == b
+	case int64:
+		b, ok := b.(int64)
+		return ok && a == b
+	case bool:
+		b, ok := b.(bool)
+		return ok && a == b
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && sameMap(a, b)
+	case []any:
+		b, ok := b.([]any)
+		return ok && sameList(a, b)
+	}
+	return false
+}
+
 // sameMap reports whether two maps are one, which states that were decoded together have where they are equal.
 func sameMap(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()

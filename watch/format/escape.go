@@ -5,6 +5,7 @@ package format
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -79,6 +80,9 @@ func written(r rune, invalid string) string {
 // JSON may hold are inside of strings, where they can be written as escapes. Newlines are
 // outside of them.
 func escapeJSON(b []byte) []byte {
+	if !slices.ContainsFunc(b, func(c byte) bool { return c < 0x20 && c != '\n' || c >= 0x7f }) {
+		return b // most events are plain ASCII
+	}
 	return []byte(escape(string(b), "\n", func(r rune, _ string) string {
 		if r < 0x10000 {
 			return fmt.Sprintf(`\u%04x`, r)

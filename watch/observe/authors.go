@@ -16,7 +16,7 @@ import (
 type entry struct {
 	event.Author
 	apiVersion string
-	fields     map[string]any
+	managed    managedfields.Entry
 }
 
 // entries reads the managedFields of an object.
@@ -25,7 +25,7 @@ func entries(object map[string]any) []entry {
 	for _, m := range managedfields.Of(object) {
 		out = append(out, entry{
 			Author:     event.Author{Manager: m.Manager, Operation: m.Operation, Subresource: m.Subresource, Time: m.Time}, // no time is the oldest
-			apiVersion: m.APIVersion, fields: m.Fields,
+			apiVersion: m.APIVersion, managed: m,
 		})
 	}
 	return out
@@ -97,8 +97,9 @@ func owners(es []entry, changed []diff.Difference) []entry {
 	most := 1
 	for _, e := range es {
 		count := 0
+		fields := e.managed.FieldSet()
 		for _, d := range changed {
-			if d.Op != event.Remove && owns(e.fields, d) {
+			if d.Op != event.Remove && owns(fields, d) {
 				count++
 			}
 		}

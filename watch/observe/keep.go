@@ -79,7 +79,8 @@ func authorsSince(old, new map[string]any, changed []diff.Difference) []event.Au
 	}
 	timeless := filter(entries(new), func(e entry) bool { return e.Time.IsZero() && e.isIn(before) })
 	owning := filter(append(timeless, moved...), func(e entry) bool {
-		return slices.ContainsFunc(changed, func(d diff.Difference) bool { return d.Op != event.Remove && owns(e.fields, d) })
+		fields := e.managed.FieldSet()
+		return slices.ContainsFunc(changed, func(d diff.Difference) bool { return d.Op != event.Remove && owns(fields, d) })
 	})
 	if len(owning) > 0 {
 		moved = owning
