@@ -114,9 +114,9 @@ func (e *entry) complete(tree map[string]any, s *shared) {
 		if len(e.family.owners) > 0 {
 			s.owners = ownersTree(e.family.owners)
 		}
-		if len(e.family.finalizers) > 0 {
-			list := make([]any, len(e.family.finalizers))
-			for i, name := range e.family.finalizers {
+		if finalizers := e.family.finalizerList(); len(finalizers) > 0 {
+			list := make([]any, len(finalizers))
+			for i, name := range finalizers {
 				list[i] = name
 			}
 			s.finalizers = list
