@@ -32,6 +32,8 @@ type Options struct {
 	Workers int
 	// NoRules leaves DeviceTaintRules out, as Kubernetes before 1.37 does.
 	NoRules bool
+	// SharedClaims evicts Pods for the devices of claims that the Pods of a PodGroup share.
+	SharedClaims bool
 }
 
 // Rights returns what the controller must be allowed to do. The caller owns the result. A Pod or
@@ -56,6 +58,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	r := &reconciler{
 		pods:      cache.Informer[*corev1.Pod](h).With(client.MetadataAnswer()),
 		world:     newWorld(h, o.NoRules),
+		groups:    o.SharedClaims,
 		recorder:  h.Recorder(Name),
 		deletions: eviction.DeletionsOf(metrics, "device_taint_eviction_controller"),
 	}
@@ -81,6 +84,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 
 type reconciler struct {
 	pods     cache.SharedInformer[*corev1.Pod]
+	groups   bool // SharedClaims
 	users    devices.Users
 	world    *world
 	recorder *events.Recorder

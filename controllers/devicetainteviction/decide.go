@@ -23,6 +23,8 @@ type view struct {
 	// pool returns all slices of a pool.
 	pool  func(driver, pool string) []*resourcev1.ResourceSlice
 	rules []*resourcev1.DeviceTaintRule
+	// groups has claims count that the Pods of a PodGroup share.
+	groups bool
 }
 
 // verdict is when and why a Pod must go.
@@ -48,7 +50,7 @@ func decide(v view) verdict {
 	}
 	for _, c := range devices.ClaimsOf(v.pod) {
 		claim := v.claims[c.Name]
-		if claim == nil || claim.Status.Allocation == nil || !c.Is(claim, v.pod) || !devices.IsReservedFor(claim, v.pod) {
+		if claim == nil || claim.Status.Allocation == nil || !c.Is(claim, v.pod, v.groups) || !devices.IsReservedFor(claim, v.pod, v.groups) {
 			continue
 		}
 		for i := range claim.Status.Allocation.Devices.Results {

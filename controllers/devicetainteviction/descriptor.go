@@ -32,7 +32,10 @@ func Descriptor() *controllers.Descriptor {
 			}
 		},
 		Gates: func(o *Options) []controllers.Gate {
-			return []controllers.Gate{{Name: "DRADeviceTaintRules", Set: func(on bool) { o.NoRules = !on }}}
+			return []controllers.Gate{
+				{Name: "DRADeviceTaintRules", Set: func(on bool) { o.NoRules = !on }},
+				{Name: "DRAWorkloadResourceClaims", Set: func(on bool) { o.SharedClaims = on }},
+			}
 		},
 	}, New)
 }

@@ -59,7 +59,7 @@ func (r *reconciler) reconcilePod(ctx context.Context, req controller.Request) (
 
 // judge returns whether a Pod must go by some rules and the taints of slices.
 func (r *reconciler) judge(pod *corev1.Pod, rules []*resourcev1.DeviceTaintRule) (verdict, error) {
-	v := view{pod: pod, pool: r.world.allOf, rules: rules, claims: map[string]*resourcev1.ResourceClaim{}}
+	v := view{pod: pod, pool: r.world.allOf, rules: rules, groups: r.groups, claims: map[string]*resourcev1.ResourceClaim{}}
 	for _, c := range devices.ClaimsOf(pod) {
 		if c.Name == "" {
 			continue

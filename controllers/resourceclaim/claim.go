@@ -53,15 +53,18 @@ func (r *reconciler) reconcileClaim(ctx context.Context, req controller.Request)
 	return controller.Result{}, err
 }
 
-// releasedBy returns the Pods of status.reservedFor that do not need the claim any more.
+// releasedBy returns the Pods and PodGroups of status.reservedFor that do not need the claim any more.
 func (r *reconciler) releasedBy(ctx context.Context, claim *resourcev1.ResourceClaim) (all []resourcev1.ResourceClaimConsumerReference, err error) {
 	for _, consumer := range claim.Status.ReservedFor {
-		if !devices.IsPod(consumer) {
-			continue
+		var over bool
+		switch {
+		case devices.IsPod(consumer):
+			over, err = r.over(ctx, claim.Namespace, consumer)
+		case r.SharedClaims && devices.IsGroup(consumer):
+			over, err = r.groupOver(ctx, claim.Namespace, consumer)
 		}
-		over, err := r.over(ctx, claim.Namespace, consumer)
 		if err != nil {
-			return nil, fmt.Errorf("reading Pod %s/%s, which the claim is reserved for: %w", claim.Namespace, consumer.Name, err)
+			return nil, fmt.Errorf("reading %s/%s of %s, which the claim is reserved for: %w", claim.Namespace, consumer.Name, consumer.Resource, err)
 		}
 		if over {
 			all = append(all, consumer)

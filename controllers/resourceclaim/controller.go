@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
@@ -31,6 +32,10 @@ type Options struct {
 	NoAdminAccess bool
 	// NoPrioritizedList refuses templates that request the first available of several devices.
 	NoPrioritizedList bool
+	// PodGroups reads the PodGroups of Pods. Without it, Pods that belong to one get no claims.
+	PodGroups bool
+	// SharedClaims makes the claims that the Pods of a PodGroup share. It needs PodGroups.
+	SharedClaims bool
 }
 
 // Rights returns what the controller must be allowed to do. The caller owns the result. Servers
@@ -42,6 +47,8 @@ func Rights() []rbacv1.PolicyRule {
 		{APIGroups: []string{resourcev1.GroupName}, Resources: []string{"resourceclaims"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}},
 		{APIGroups: []string{resourcev1.GroupName}, Resources: []string{"resourceclaims/status", "resourceclaims/binding"}, Verbs: []string{"update"}},
 		{APIGroups: []string{resourcev1.GroupName}, Resources: []string{"resourceclaimtemplates"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{schedulingv1beta1.GroupName}, Resources: []string{"podgroups"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{schedulingv1beta1.GroupName}, Resources: []string{"podgroups/status"}, Verbs: []string{"patch"}},
 		events.Rights(),
 	}
 }
@@ -52,9 +59,13 @@ type reconciler struct {
 	claims    cache.SharedInformer[*resourcev1.ResourceClaim]
 	templates cache.SharedInformer[*resourcev1.ResourceClaimTemplate]
 	users     devices.Users
-	gone      gone
-	metrics   *claimMetrics
-	recorder  *events.Recorder
+	// groups are the PodGroups, if the options need them, and groupUsers those with claims.
+	groups     cache.SharedInformer[*schedulingv1beta1.PodGroup]
+	groupUsers cache.Index[*schedulingv1beta1.PodGroup]
+	members    cache.Index[*corev1.Pod]
+	gone       gone
+	metrics    *claimMetrics
+	recorder   *events.Recorder
 }
 
 // New returns the controller, built on h, which runs it.
@@ -62,6 +73,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
+	o.SharedClaims = o.SharedClaims && o.PodGroups
 	r := &reconciler{
 		Options:   o,
 		pods:      cache.Informer[*corev1.Pod](h),
@@ -71,18 +83,32 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	}
 	r.users = devices.UsersOf(r.pods)
 	r.metrics = newMetrics(r.claims)
-	claims := controller.New(Name, r.reconcileClaim,
+	forClaims := []controller.Option{
 		controller.For(r.claims, predicate.Stays),
 		controller.Watches(r.pods, claimsOf, r.ends),
 		controller.Workers(o.Workers),
-	)
-	pods := controller.New(Name+"-pods", r.reconcilePod,
+	}
+	forPods := []controller.Option{
 		controller.For(r.pods, predicate.Stays, usesAny),
 		controller.Watches(r.claims, r.podsOfClaim),
 		controller.Watches(r.templates, r.podsOfTemplate),
 		controller.Workers(o.Workers),
+	}
+	if o.PodGroups {
+		r.watchGroups(h)
+		forPods = append(forPods, controller.Watches(r.groups, r.podsOfGroup))
+	}
+	if !o.SharedClaims {
+		return r.metrics.Of(controller.Join(Name, controller.New(Name, r.reconcileClaim, forClaims...), controller.New(Name+"-pods", r.reconcilePod, forPods...))), nil
+	}
+	forClaims = append(forClaims, controller.Watches(r.groups, claimsOfGroup, r.groupGoes))
+	groups := controller.New(Name+"-podgroups", r.reconcileGroup,
+		controller.For(r.groups, predicate.Stays),
+		controller.Watches(r.claims, r.groupsOfClaim),
+		controller.Watches(r.templates, r.groupsOfTemplate),
+		controller.Workers(o.Workers),
 	)
-	return r.metrics.Of(controller.Join(Name, claims, pods)), nil
+	return r.metrics.Of(controller.Join(Name, controller.New(Name, r.reconcileClaim, forClaims...), controller.New(Name+"-pods", r.reconcilePod, forPods...), groups)), nil
 }
 
 // usesAny chooses Pods with claims. A run reports a Pod that cannot be decoded.
@@ -120,10 +146,16 @@ func claimsOf(item cache.Item[*corev1.Pod], add func(object.Key)) {
 }
 
 // podsOfClaim adds the Pods that use a claim. A claim whose name is not in the status of its Pod
-// yet starts no run: the run that makes the claim writes the name too.
+// yet starts no run: the run that makes the claim writes the name too. The claim of a PodGroup, which
+// another loop makes, starts runs of all its Pods.
 func (r *reconciler) podsOfClaim(item cache.Item[*resourcev1.ResourceClaim], add func(object.Key)) {
 	for key := range r.users.OfClaim(item.Key()) {
 		add(key)
+	}
+	if ref := item.Meta().Controller(); r.PodGroups && ref != nil && ref.Kind == "PodGroup" {
+		for key := range r.members.Find(item.Key().Namespace + "/" + ref.Name) {
+			add(key)
+		}
 	}
 }
 

@@ -35,6 +35,8 @@ func Descriptor() *controllers.Descriptor {
 		Gates: func(o *Options) []controllers.Gate {
 			return []controllers.Gate{
 				{Name: "DRAAdminAccess", Set: func(on bool) { o.NoAdminAccess = !on }},
+				{Name: "GenericWorkload", Set: func(on bool) { o.PodGroups = on }},
+				{Name: "DRAWorkloadResourceClaims", Set: func(on bool) { o.SharedClaims = on }},
 				{Name: "DRAPrioritizedList", Set: func(on bool) { o.NoPrioritizedList = !on }},
 			}
 		},

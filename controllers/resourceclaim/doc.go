@@ -9,7 +9,8 @@
 //
 // # What it watches and writes
 //
-// It watches Pods, ResourceClaims and ResourceClaimTemplates, and is two loops.
+// It watches Pods, ResourceClaims and ResourceClaimTemplates, and is two loops. PodGroups are
+// described below.
 //
 // The loop over Pods creates a claim for each entry of spec.resourceClaims with a template, and
 // writes its name into status.resourceClaimStatuses, by server-side apply as the field manager
@@ -49,14 +50,27 @@
 //
 //   - A Pod that has ended is never reserved again, and gets no new claim when its claim is
 //     deleted. Upstream can reserve and release its claim in turns.
+//
 //   - A claim that cannot be made delays no other claim of the Pod, and a claim that is missing
 //     delays no reservation of another.
+//
 //   - A template that is missing is waited for, without retries.
+//
 //   - Deletes carry UID and version. A claim that is being deleted is not deleted again.
 //
-// # What is missing
+//   - Pods of a PodGroup that is missing, and entries whose shared claim is, are waited for, without
+//     retries.
 //
-// Claims of PodGroups, behind the feature gates GenericWorkload and DRAWorkloadResourceClaims,
-// which are off by default. The Pods of a PodGroup get no claims, and the controller states that
-// as a reason. A reservation of a PodGroup is kept.
+// # PodGroups
+//
+// An entry of a PodGroup's spec.resourceClaims is shared by those Pods that have an entry of the
+// same name with the same claim or template. With the feature gates GenericWorkload and
+// DRAWorkloadResourceClaims, which are off by default, a third loop makes one claim for each entry of
+// a PodGroup with a template, and writes its name into status.resourceClaimStatuses of the PodGroup.
+// The loop over Pods copies the name into the status of the Pods. Such a claim is reserved for the
+// PodGroup and not for its Pods, and the reservation ends when the PodGroup is gone. The garbage
+// collector deletes the claim then.
+//
+// With GenericWorkload alone, the Pods of a PodGroup get the claims that they do not share. With
+// neither gate they get none. A reservation of a PodGroup is then kept.
 package resourceclaim

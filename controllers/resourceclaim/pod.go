@@ -49,15 +49,15 @@ func (r *reconciler) reconcilePod(ctx context.Context, req controller.Request) (
 		controller.Because(ctx, reason)
 	}
 	for _, no := range p.refused {
-		r.failed(pod, no.entry, no.why)
+		r.failed(ofPod(pod), no.entry, no.why)
 	}
-	got, err := r.create(ctx, pod, &p)
+	got, err := r.create(ctx, ofPod(pod), &p)
 	if len(got) > 0 {
 		err = errors.Join(err, r.writeStatus(ctx, pod, got))
 	}
 	again := false
-	for _, claim := range p.reserve {
-		conflict, failure := r.reserve(ctx, pod, claim)
+	for _, to := range p.reserve {
+		conflict, failure := r.reserve(ctx, to)
 		again, err = again || conflict, errors.Join(err, failure)
 	}
 	return controller.Result{Again: again}, err
@@ -73,8 +73,21 @@ func (r *reconciler) viewOf(ctx context.Context, pod *corev1.Pod) (podView, erro
 	if v.owned, err = cache.Objects(r.claims.Snapshot().ControlledBy(pod.UID)); err != nil {
 		return v, err
 	}
+	if name := devices.GroupOf(pod); name != "" && r.PodGroups {
+		if v.group, err = r.groups.Get(object.Key{Namespace: pod.Namespace, Name: name}); apierrors.IsNotFound(err) {
+			v.group, err = nil, nil
+		}
+		if err != nil {
+			return v, err
+		}
+	}
+	if v.group != nil {
+		if v.shared, err = cache.Objects(r.claims.Snapshot().ControlledBy(v.group.UID)); err != nil {
+			return v, err
+		}
+	}
 	for _, c := range devices.ClaimsOf(pod) {
-		if err := r.lookUp(ctx, &v, c); err != nil {
+		if err := r.lookUp(ctx, pod.Namespace, c, v.named, v.templates); err != nil {
 			return v, err
 		}
 	}
@@ -83,9 +96,9 @@ func (r *reconciler) viewOf(ctx context.Context, pod *corev1.Pod) (podView, erro
 
 // lookUp adds the claim and the template of an entry. A claim of a template that the status names
 // and that the cache does not show is read from the server, before another one is made.
-func (r *reconciler) lookUp(ctx context.Context, v *podView, c devices.Claim) error {
+func (r *reconciler) lookUp(ctx context.Context, namespace string, c devices.Claim, named map[string]*resourcev1.ResourceClaim, templates map[string]*resourcev1.ResourceClaimTemplate) error {
 	if c.Name != "" {
-		key := object.Key{Namespace: v.pod.Namespace, Name: c.Name}
+		key := object.Key{Namespace: namespace, Name: c.Name}
 		claim, err := r.claims.Get(key)
 		if apierrors.IsNotFound(err) && c.Template != "" {
 			if claim, err = r.claims.Server().Get(ctx, key); client.AbsentAt(err, key) {
@@ -93,26 +106,26 @@ func (r *reconciler) lookUp(ctx context.Context, v *podView, c devices.Claim) er
 			}
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("reading claim %s, which the Pod names: %w", key, err)
+			return fmt.Errorf("reading claim %s, which is named: %w", key, err)
 		}
 		if err == nil && claim != nil {
-			v.named[c.Name] = claim
+			named[c.Name] = claim
 		}
 	}
 	if c.Template == "" {
 		return nil
 	}
-	template, err := r.templates.Get(object.Key{Namespace: v.pod.Namespace, Name: c.Template})
+	template, err := r.templates.Get(object.Key{Namespace: namespace, Name: c.Template})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	v.templates[c.Template] = template
+	templates[c.Template] = template
 	return err
 }
 
 // create creates the claims of a plan. It returns the names of all claims that the status of the
-// Pod lacks, by entry.
-func (r *reconciler) create(ctx context.Context, pod *corev1.Pod, p *podPlan) (got map[string]string, err error) {
+// owner lacks, by entry.
+func (r *reconciler) create(ctx context.Context, of owner, p *podPlan) (got map[string]string, err error) {
 	got = p.adopted
 	for _, c := range p.create {
 		made, failure := r.claims.Create(ctx, c.claim)
@@ -121,19 +134,19 @@ func (r *reconciler) create(ctx context.Context, pod *corev1.Pod, p *podPlan) (g
 		case failure == nil:
 			got[c.entry] = made.Name
 		case client.NamespaceGone(failure):
-			return got, err // the Pod goes too
+			return got, err // the owner goes too
 		default:
 			failure = fmt.Errorf("create ResourceClaim %s: %w", c.claim.Name, failure)
-			r.failed(pod, c.entry, failure.Error())
+			r.failed(of, c.entry, failure.Error())
 			err = errors.Join(err, failure)
 		}
 	}
 	return got, err
 }
 
-// failed records that an entry of a Pod gets no claim.
-func (r *reconciler) failed(pod *corev1.Pod, entry, why string) {
-	r.recorder.Warning(pod, "FailedResourceClaimCreation", "Create", "PodResourceClaim %s: %s", entry, why)
+// failed records that an entry of a Pod or PodGroup gets no claim.
+func (r *reconciler) failed(of owner, entry, why string) {
+	r.recorder.Warning(of.Object, "FailedResourceClaimCreation", "Create", "%sResourceClaim %s: %s", of.kind, entry, why)
 }
 
 // writeStatus writes the names of claims into the status of a Pod.
@@ -158,12 +171,11 @@ func (r *reconciler) writeStatus(ctx context.Context, pod *corev1.Pod, got map[s
 	return nil
 }
 
-// reserve adds a Pod to a claim. It reports a claim that has changed meanwhile.
-func (r *reconciler) reserve(ctx context.Context, pod *corev1.Pod, claim *resourcev1.ResourceClaim) (conflict bool, err error) {
+// reserve adds a consumer to a claim. It reports a claim that has changed meanwhile.
+func (r *reconciler) reserve(ctx context.Context, to reservation) (conflict bool, err error) {
+	claim := to.claim
 	next := claim.DeepCopy()
-	next.Status.ReservedFor = append(next.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{
-		Resource: "pods", Name: pod.Name, UID: pod.UID,
-	})
+	next.Status.ReservedFor = append(next.Status.ReservedFor, to.to)
 	_, err = r.claims.UpdateStatus(ctx, next)
 	switch {
 	case client.AbsentAt(err, object.KeyOf(claim)):

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/devices"
@@ -25,6 +26,9 @@ type podView struct {
 	// templates are those that the Pod states, as far as they exist.
 	templates map[string]*resourcev1.ResourceClaimTemplate
 	options   Options
+	// group is the PodGroup of the Pod, if it exists, and shared are the claims that it controls.
+	group  *schedulingv1beta1.PodGroup
+	shared []*resourcev1.ResourceClaim
 }
 
 // podPlan is what is to be done for a Pod.
@@ -32,11 +36,17 @@ type podPlan struct {
 	create []newClaim
 	// adopted are the names of claims that exist and that the status of the Pod lacks, by entry.
 	adopted map[string]string
-	// reserve are allocated claims that the Pod is to be added to.
-	reserve []*resourcev1.ResourceClaim
+	// reserve are allocated claims that the Pod, or its PodGroup, is to be added to.
+	reserve []reservation
 	// refused are the entries for which no claim can be made.
 	refused []refusal
 	reasons []controller.Reason
+}
+
+// reservation is a claim with the consumer that is to be added to it.
+type reservation struct {
+	claim *resourcev1.ResourceClaim
+	to    resourcev1.ResourceClaimConsumerReference
 }
 
 // newClaim is a claim without a name, for an entry of a Pod.
@@ -54,8 +64,12 @@ func decidePod(v podView) podPlan {
 	switch {
 	case v.pod.DeletionTimestamp != nil, devices.Done(v.pod):
 		return p
-	case v.pod.Spec.SchedulingGroup != nil && v.pod.Spec.SchedulingGroup.PodGroupName != nil:
-		p.because(ofPodGroup(*v.pod.Spec.SchedulingGroup.PodGroupName))
+	case devices.GroupOf(v.pod) == "":
+	case !v.options.PodGroups:
+		p.because(groupsOff(devices.GroupOf(v.pod)))
+		return p
+	case v.group == nil:
+		p.because(groupMissing(v.pod.Namespace, devices.GroupOf(v.pod)))
 		return p
 	}
 	for _, c := range devices.ClaimsOf(v.pod) {
@@ -76,46 +90,74 @@ func (p *podPlan) entry(v podView, c devices.Claim) {
 	case c.Skipped:
 		return
 	}
-	if claim := v.named[c.Name]; c.Name != "" && claim != nil && c.Is(claim, v.pod) {
-		p.present(v, claim)
+	if claim := v.named[c.Name]; c.Name != "" && claim != nil && c.Is(claim, v.pod, v.options.SharedClaims) {
+		p.present(v, c, claim)
 		return
 	}
 	if c.Template == "" {
 		p.because(claimMissing(v.pod.Namespace, c.Name))
 		return
 	}
-	if claim := orphan(v.owned, c.Entry); claim != nil {
-		p.adopted[c.Entry] = claim.Name
-		p.present(v, claim)
+	if !devices.Shares(v.group, v.pod, c.Entry) {
+		if claim := p.generate(v.options, ofPod(v.pod), c, v.owned, v.templates[c.Template]); claim != nil {
+			p.present(v, c, claim)
+		}
 		return
 	}
-	template := v.templates[c.Template]
+	claim := orphan(v.shared, c.Entry)
+	switch {
+	case !v.options.SharedClaims:
+		p.refuse(c.Entry, fmt.Sprintf("claim %s is a PodGroup claim but the DRAWorkloadResourceClaims feature is disabled", c.Entry))
+		p.because(sharingOff(c.Entry, v.group.Name))
+	case claim == nil:
+		p.because(sharedMissing(v.pod.Namespace, c.Entry, v.group.Name))
+	default:
+		p.adopted[c.Entry] = claim.Name
+		p.present(v, c, claim)
+	}
+}
+
+// generate decides about an entry whose claim is made from a template. It returns the claim that
+// was made before, and whose name did not reach the status, or nil.
+func (p *podPlan) generate(o Options, of owner, c devices.Claim, owned []*resourcev1.ResourceClaim, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
+	if claim := orphan(owned, c.Entry); claim != nil {
+		p.adopted[c.Entry] = claim.Name
+		return claim
+	}
 	if template == nil {
 		p.refuse(c.Entry, fmt.Sprintf("resource claim template %q: resourceclaimtemplate.resource.k8s.io %q not found", c.Template, c.Template))
-		p.because(templateMissing(v.pod.Namespace, c.Template))
-		return
+		p.because(templateMissing(of.GetNamespace(), c.Template))
+		return nil
 	}
-	if why := v.options.refuses(template); why != "" {
+	if why := o.refuses(template); why != "" {
 		p.refuse(c.Entry, why)
 		p.because(templateRefused(template.Name, why))
-		return
+		return nil
 	}
-	p.create = append(p.create, newClaim{c.Entry, claimFor(v.pod, c.Entry, template)})
+	p.create = append(p.create, newClaim{c.Entry, claimFor(of, c.Entry, template)})
+	return nil
 }
 
 // present decides about a claim that exists.
-func (p *podPlan) present(v podView, claim *resourcev1.ResourceClaim) {
+func (p *podPlan) present(v podView, c devices.Claim, claim *resourcev1.ResourceClaim) {
+	shared := devices.Shares(v.group, v.pod, c.Entry)
 	allocated := claim.Status.Allocation != nil
 	switch {
 	case v.pod.Spec.NodeName == "":
 		if !allocated {
 			p.because(notAllocated(v.pod, claim))
 		}
-	case !allocated || devices.IsReservedFor(claim, v.pod):
+	case !allocated || devices.IsReservedFor(claim, v.pod, v.options.SharedClaims):
+	case shared && !v.options.SharedClaims:
+		p.because(sharingOff(c.Entry, v.group.Name))
 	case len(claim.Status.ReservedFor) >= resourcev1.ResourceClaimReservedForMaxSize:
 		p.because(reservedByAll(claim))
+	case shared:
+		p.reserve = append(p.reserve, reservation{claim, resourcev1.ResourceClaimConsumerReference{
+			APIGroup: schedulingv1beta1.GroupName, Resource: "podgroups", Name: v.group.Name, UID: v.group.UID,
+		}})
 	default:
-		p.reserve = append(p.reserve, claim)
+		p.reserve = append(p.reserve, reservation{claim, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: v.pod.Name, UID: v.pod.UID}})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/internal/podstate"
@@ -25,6 +26,7 @@ const (
 	codeReservedByAll   = "ClaimFullyReserved"
 	codeNotSupported    = "ClaimSourceUnknown"
 	codeOfPodGroup      = "PodGroupClaims"
+	codeGroupMissing    = "PodGroupMissing"
 	codeInUse           = "ClaimInUse"
 )
 
@@ -102,10 +104,33 @@ func notSupported(entry string) controller.Reason {
 	}
 }
 
-func ofPodGroup(group string) controller.Reason {
+func groupsOff(group string) controller.Reason {
 	return controller.Reason{
-		Code: codeOfPodGroup, Text: "the Pod belongs to the PodGroup {group}, and this controller does not make the claims of PodGroups",
-		Params: controller.With("group", group), Ends: "kube-controller-manager runs with the feature gate GenericWorkload",
+		Code: codeOfPodGroup, Text: "the Pod belongs to the PodGroup {group}, and the feature gate GenericWorkload is off",
+		Params: controller.With("group", group), Ends: "the gate is on",
+	}
+}
+
+func groupMissing(namespace, group string) controller.Reason {
+	return controller.Reason{
+		Code: codeGroupMissing, Text: "the PodGroup {group} of the Pod does not exist, so it is not known whether its Pods share claims",
+		Params: controller.With("group", group),
+		Until:  runs.Object{Group: schedulingv1beta1.GroupName, Kind: "PodGroup", Namespace: namespace, Name: group},
+	}
+}
+
+func sharingOff(entry, group string) controller.Reason {
+	return controller.Reason{
+		Code: codeOfPodGroup, Text: "the Pods of the PodGroup {group} share the claim of the entry {entry}, and the feature gate DRAWorkloadResourceClaims is off",
+		Params: controller.With("group", group, "entry", entry), Ends: "the gate is on",
+	}
+}
+
+func sharedMissing(namespace, entry, group string) controller.Reason {
+	return controller.Reason{
+		Code: codeClaimMissing, Text: "the PodGroup {group} has no claim yet for the entry {entry}, which its Pods share",
+		Params: controller.With("group", group, "entry", entry),
+		Until:  runs.Object{Group: schedulingv1beta1.GroupName, Kind: "PodGroup", Namespace: namespace, Name: group},
 	}
 }
 

@@ -8,8 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // A name of a claim is a prefix of at most 57 characters, and five that are drawn.
@@ -21,29 +24,41 @@ const (
 )
 
 // prefixFor returns what the name of a claim begins with. Of names that are too long, both the
-// Pod's and the entry's are cut in proportion to their lengths, so that something of each is left.
-func prefixFor(pod, entry string) string {
-	prefix := pod + "-" + entry + "-"
+// owner's and the entry's are cut in proportion to their lengths, so that something of each is left.
+func prefixFor(name, entry string) string {
+	prefix := name + "-" + entry + "-"
 	if len(prefix) <= prefixMost {
 		return prefix
 	}
-	return pod[:len(pod)*prefixMost/len(prefix)] + "-" + entry[:len(entry)*prefixMost/len(prefix)]
+	return name[:len(name)*prefixMost/len(prefix)] + "-" + entry[:len(entry)*prefixMost/len(prefix)]
 }
 
-// claimFor returns the claim of an entry of a Pod. The name is drawn here and not by the server:
+// owner is for whom claims are made: a Pod or a PodGroup.
+type owner struct {
+	object.Object
+	apiVersion, kind string
+}
+
+func ofPod(pod *corev1.Pod) owner { return owner{pod, "v1", "Pod"} }
+
+func ofPodGroup(group *schedulingv1beta1.PodGroup) owner {
+	return owner{group, schedulingv1beta1.SchemeGroupVersion.String(), "PodGroup"}
+}
+
+// claimFor returns the claim of an entry of a Pod or PodGroup. The name is drawn here and not by the server:
 // a create whose response was lost can then be read from the server.
-func claimFor(pod *corev1.Pod, entry string, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
+func claimFor(of owner, entry string, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
 	annotations := maps.Clone(template.Spec.Annotations)
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
 	annotations[resourcev1.PodResourceClaimAnnotation] = entry
-	prefix := prefixFor(pod.Name, entry)
+	prefix := prefixFor(of.GetName(), entry)
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, GenerateName: prefix, Name: prefix + rand.String(suffixLength),
+			Namespace: of.GetNamespace(), GenerateName: prefix, Name: prefix + rand.String(suffixLength),
 			Labels: template.Spec.Labels, Annotations: annotations,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: new(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: of.apiVersion, Kind: of.kind, Name: of.GetName(), UID: of.GetUID(), Controller: new(true)}},
 		},
 		Spec: *template.Spec.Spec.DeepCopy(),
 	}

@@ -34,9 +34,10 @@ type Claim struct {
 // Kubernetes may add others.
 func (c Claim) Known() bool { return c.Name != "" || c.Template != "" || c.Skipped }
 
-// Is reports whether a ResourceClaim with the right name is the one that a Pod means.
-func (c Claim) Is(claim *resourcev1.ResourceClaim, pod *corev1.Pod) bool {
-	return claim.Namespace == pod.Namespace && (!c.Generated || metav1.IsControlledBy(claim, pod))
+// Is reports whether a ResourceClaim with the right name is the one that a Pod means. With groups,
+// it may have been made for the PodGroup of the Pod.
+func (c Claim) Is(claim *resourcev1.ResourceClaim, pod *corev1.Pod, groups bool) bool {
+	return claim.Namespace == pod.Namespace && (!c.Generated || metav1.IsControlledBy(claim, pod) || groups && madeForGroup(claim, GroupOf(pod)))
 }
 
 // ClaimsOf returns the claims of a Pod in the order of its spec, and after them the one for
@@ -89,7 +90,11 @@ func IsPod(consumer resourcev1.ResourceClaimConsumerReference) bool {
 	return consumer.APIGroup == "" && consumer.Resource == "pods"
 }
 
-// IsReservedFor reports whether a claim is reserved for a Pod.
-func IsReservedFor(claim *resourcev1.ResourceClaim, pod *corev1.Pod) bool {
-	return slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return c.UID == pod.UID })
+// IsReservedFor reports whether a claim is reserved for a Pod, or with groups for its PodGroup. A
+// Pod does not know the UID of its PodGroup.
+func IsReservedFor(claim *resourcev1.ResourceClaim, pod *corev1.Pod, groups bool) bool {
+	group := GroupOf(pod)
+	return slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool {
+		return c.UID == pod.UID || groups && group != "" && IsGroup(c) && c.Name == group
+	})
 }
