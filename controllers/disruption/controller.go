@@ -67,6 +67,7 @@ type reconciler struct {
 	owners    owners
 	recorder  *events.Recorder
 	log       *slog.Logger
+	pace      pace
 }
 
 // New returns the controller, built on h, which runs it.
@@ -111,6 +112,7 @@ func selectorOf(pdb *policyv1.PodDisruptionBudget) (labels.Selector, error) {
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	pdb, err := r.budgets.Get(req.Key)
 	if apierrors.IsNotFound(err) {
+		r.pace.forget(req.Key)
 		return controller.Result{}, nil
 	}
 	if err != nil {
@@ -126,6 +128,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		controller.Because(ctx, reason)
 	}
 	if !same(pdb.Status, status) {
+		if left := r.pace.left(req.Key, now); left > 0 && mayWait(pdb.Status, status) {
+			return controller.Result{After: left}, err
+		}
 		next := *pdb
 		next.Status = status
 		_, failure := r.budgets.UpdateStatus(ctx, &next)
@@ -139,6 +144,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		case failure != nil:
 			return controller.Result{}, fmt.Errorf("writing the status: %w", failure)
 		}
+		r.pace.wrote(req.Key, now)
 	}
 	if err != nil {
 		return controller.Result{}, err

@@ -35,6 +35,9 @@
 // The index of selectors finds the budgets of a Pod. A change of a Pod that no budget selects, or
 // that changes neither its readiness nor its labels, costs no run.
 //
+// A status on which an eviction depends is written at once. While a budget has fewer healthy Pods
+// than it wants, their number alone is written every tenth of a second at most: see pace.go.
+//
 // # What differs from kube-controller-manager
 //
 // Behaviour, reasons and numbers are those of its controller of the same name
