@@ -129,11 +129,11 @@ func (s *store) unprepared(pod *corev1.Pod) string {
 		switch {
 		case claim == nil:
 			return fmt.Sprintf("the ResourceClaim %s does not exist", used.Name)
-		case !used.Is(claim, pod):
+		case !used.Is(claim, pod, true):
 			return fmt.Sprintf("the ResourceClaim %s was not made for this Pod", used.Name)
 		case claim.Status.Allocation == nil:
 			return fmt.Sprintf("the ResourceClaim %s is not allocated", used.Name)
-		case !devices.IsReservedFor(claim, pod):
+		case !devices.IsReservedFor(claim, pod, true):
 			return fmt.Sprintf("the ResourceClaim %s is not reserved for this Pod", used.Name)
 		}
 	}
