@@ -67,9 +67,9 @@ func (s *sideSpec) timed(step string, f func() error) (l lap, err error) {
 	return timed(f)
 }
 
-// atRest is how long a side is left alone after changes, so that the work that it puts off counts too.
+// changesRest is how long a side is left alone after changes, so that the work that it puts off counts too.
 // Setpoint packs objects that have been at rest for one to two seconds.
-const atRest = 2500 * time.Millisecond
+const changesRest = 2500 * time.Millisecond
 
 // measureCache measures one informer over the life of a cache: it is filled, changes
 // come, and a reader reads.
@@ -116,7 +116,7 @@ func measureCache(ctx context.Context, s *sideSpec) (_ readings, err error) {
 			return nil, err
 		}
 		found[name] = float64(s.Events) / l.wall
-		after, err := s.timed(name+"-rest", func() error { time.Sleep(atRest); return nil })
+		after, err := s.timed(name+"-rest", func() error { time.Sleep(changesRest); return nil })
 		if err != nil {
 			return nil, err
 		}

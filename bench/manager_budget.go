@@ -53,7 +53,7 @@ func (b *managerBench) budgetCase() (lines []caseLine, turn func(context.Context
 			{name: "cpu-seconds-per-1000-pods", unit: "s", reading: "cpu"}, {name: "pods-created-per-second", unit: perSecond, reading: "rate"},
 		}
 		return lines, func(ctx context.Context) (readings, error) {
-			f, err := b.turn(ctx, b.setpoint)
+			f, err := b.turn(ctx, b.setpoint, setpointSide)
 			return readings{"idle": f.idle, "after": f.after, "cpu": f.cpu, "rate": f.rate}, err
 		}, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,6 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"time"
 
 	"github.com/setpoint-io/setpoint/adapters/clientgo"
 	"github.com/setpoint-io/setpoint/adapters/internal/methodtest"
@@ -220,6 +220,6 @@ var comparisonsOfFactories = []comparison{
 // client-go that gives it typed methods.
 func isOurs(informer cache.SharedIndexInformer) bool {
 	inner := reflect.ValueOf(informer).Elem().FieldByName("SharedIndexInformer")
-	_, ours := inner.Interface().(*clientgo.Informer)
+	_, ours := reflect.TypeAssert[*clientgo.Informer](inner)
 	return ours
 }

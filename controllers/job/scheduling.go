@@ -70,7 +70,7 @@ func (s *scheduling) of(ctx context.Context, job *batchv1.Job, pods []*corev1.Po
 		}
 		return p, nil
 	case job.Spec.Template.Spec.SchedulingGroup != nil, job.DeletionTimestamp != nil:
-		return p, nil // its Pods name a PodGroup of somebody else, or there are no new ones
+		return p, nil // its Pods name the PodGroup of another program, or there are no new ones
 	}
 	parent := metav1.GetControllerOf(job)
 	template, delegated := job.Annotations[templateAnnotation]

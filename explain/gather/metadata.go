@@ -26,7 +26,7 @@ const protobufFirst = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSO
 
 // metadataAlone asks for lists of PartialObjectMetadata, which have no values of Secrets.
 //
-// In protobuf the fields of managedFields stay encoded until somebody reads them. They are most of the metadata, and of a
+// In protobuf the fields of managedFields stay encoded until they are read. They are most of the metadata, and of a
 // namespace with 1,000 Pods the page reads those of a few objects.
 const metadataAlone = runtime.ContentTypeProtobuf + partialList + "," + runtime.ContentTypeJSON + partialList + "," + runtime.ContentTypeJSON
 
