@@ -246,7 +246,13 @@ func TestClaimsAreRightAtEveryVersionOfRandomHistories(t *testing.T) {
 				return managertest.Run(t, b.Config(), managertest.Making(New, Defaults()))
 			}
 			p := start()
-			b.LagWatches(func() time.Duration { return time.Duration(h.random.IntN(200)) * time.Millisecond })
+			var turn sync.Mutex // requests ask for the lag at the same time
+			lag := rand.New(rand.NewPCG(seed, 7))
+			b.LagWatches(func() time.Duration {
+				turn.Lock()
+				defer turn.Unlock()
+				return time.Duration(lag.IntN(200)) * time.Millisecond
+			})
 			for range 120 {
 				h.step()
 				pass(time.Duration(h.random.IntN(300)) * time.Millisecond)
