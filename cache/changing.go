@@ -127,7 +127,7 @@ func (c *changing) resting(a *archive) []*entry {
 		}
 	}
 	c.period++
-	order := func(e *entry) uintptr { return uintptr(unsafe.Pointer(a.siblings.of(e.family))) }
+	order := func(e *entry) uintptr { return uintptr(unsafe.Pointer(a.siblings.of(e.family))) } //nolint:gosec // it only orders
 	slices.SortFunc(all, func(x, y *entry) int { return cmp.Compare(order(x), order(y)) })
 	return all
 }

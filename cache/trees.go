@@ -5,6 +5,7 @@ package cache
 
 import (
 	"fmt"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -124,9 +125,7 @@ func (e *entry) complete(tree map[string]any, s *shared) {
 	}
 	// The other tree may have the same map, and another version.
 	own := make(map[string]any, len(metadata)+7)
-	for name, value := range metadata {
-		own[name] = value
-	}
+	maps.Copy(own, metadata)
 	set := func(name string, value any, there bool) {
 		if there {
 			own[name] = value

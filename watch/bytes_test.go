@@ -36,7 +36,7 @@ type message interface {
 func messageKinds() []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
 	for kind, typ := range scheme.Scheme.AllKnownTypes() {
-		o, isMessage := reflect.New(typ).Interface().(message)
+		o, isMessage := reflect.TypeAssert[message](reflect.New(typ))
 		if _, isObject := o.(metav1.Object); isMessage && isObject && kind.Version != runtime.APIVersionInternal {
 			all = append(all, kind)
 		}
@@ -109,7 +109,7 @@ func FuzzTheDifferenceOfBytes(f *testing.F) {
 		kind := kinds[int(number)%len(kinds)]
 		typ := scheme.Scheme.AllKnownTypes()[kind]
 		fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(content), serializer.NewCodecFactory(scheme.Scheme))
-		one, _ := reflect.New(typ).Interface().(message)
+		one, _ := reflect.TypeAssert[message](reflect.New(typ))
 		fill.Fill(one)
 		one.GetObjectKind().SetGroupVersionKind(kind)
 
@@ -120,7 +120,7 @@ func FuzzTheDifferenceOfBytes(f *testing.F) {
 			mutate(dice, changed)
 			mutate(dice, custom)
 		}
-		other, _ := reflect.New(typ).Interface().(message)
+		other, _ := reflect.TypeAssert[message](reflect.New(typ))
 		text, err := json.Marshal(changed)
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func overTheWire(t *testing.T, o message) message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, _ := reflect.New(reflect.TypeOf(o).Elem()).Interface().(message)
+	read, _ := reflect.TypeAssert[message](reflect.New(reflect.TypeOf(o).Elem()))
 	if err := read.Unmarshal(raw); err != nil {
 		t.Fatal(err)
 	}

@@ -251,7 +251,7 @@ func (p *messageTree) value(f *schemaField, from *wireField, depth int) (any, bo
 	if from.typ != want {
 		return nil, false
 	}
-	switch f.shape {
+	switch f.shape { //nolint:exhaustive // the others are messages
 	case textShape:
 		if !utf8.Valid(from.value) {
 			return nil, false // JSON has other characters instead

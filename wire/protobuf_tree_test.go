@@ -32,7 +32,7 @@ type protobufObject interface {
 func builtinKinds() []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
 	for kind, typ := range scheme.Scheme.AllKnownTypes() {
-		_, isObject := reflect.New(typ).Interface().(metav1.Object)
+		_, isObject := reflect.TypeAssert[metav1.Object](reflect.New(typ))
 		if reflect.PointerTo(typ).Implements(reflect.TypeFor[protobufObject]()) && isObject && !strings.HasSuffix(kind.Kind, "List") && kind.Version != runtime.APIVersionInternal {
 			all = append(all, kind)
 		}
@@ -140,7 +140,7 @@ func TestMessagesAreTheTreesOfTheirJSON(t *testing.T) {
 		fast := 0
 		for i, kind := range all {
 			typ := scheme.Scheme.AllKnownTypes()[kind]
-			one, _ := reflect.New(typ).Interface().(protobufObject)
+			one, _ := reflect.TypeAssert[protobufObject](reflect.New(typ))
 			filler(int64(i)).Fill(one)
 			s, _ := SchemaOf(typ)
 			p, _ := messageTrees.Get().(*messageTree)
@@ -159,11 +159,11 @@ func TestMessagesAreTheTreesOfTheirJSON(t *testing.T) {
 			typ := scheme.Scheme.AllKnownTypes()[kind]
 			for seed := range int64(6) {
 				fill := filler(seed)
-				one, _ := reflect.New(typ).Interface().(protobufObject)
+				one, _ := reflect.TypeAssert[protobufObject](reflect.New(typ))
 				fill.Fill(one)
 				other, _ := one.(runtime.Object).DeepCopyObject().(protobufObject)
 				changeAt(rand.New(rand.NewSource(seed)), fill, reflect.ValueOf(other).Elem(), 0)
-				empty, _ := reflect.New(typ).Interface().(protobufObject)
+				empty, _ := reflect.TypeAssert[protobufObject](reflect.New(typ))
 				checkMessages(t, typ, marshaled(t, one), marshaled(t, other))
 				checkMessages(t, typ, marshaled(t, other), marshaled(t, one))
 				checkMessages(t, typ, marshaled(t, empty), marshaled(t, one))
@@ -184,7 +184,7 @@ func marshaled(t *testing.T, o protobufObject) []byte {
 
 // changeAt changes an object in one place.
 func changeAt(dice *rand.Rand, fill *randfill.Filler, v reflect.Value, depth int) {
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // the others have no parts
 	case reflect.Struct:
 		if n := v.NumField(); n > 0 && depth < 10 && v.Type().PkgPath() != "time" {
 			if f := v.Field(dice.Intn(n)); f.CanSet() {
@@ -222,7 +222,7 @@ func FuzzMessageTrees(f *testing.F) {
 		types = append(types, scheme.Scheme.AllKnownTypes()[kind])
 	}
 	for i, typ := range types {
-		one, _ := reflect.New(typ).Interface().(protobufObject)
+		one, _ := reflect.TypeAssert[protobufObject](reflect.New(typ))
 		fill := filler(int64(i))
 		fill.Fill(one)
 		raw, err := one.Marshal()

@@ -116,8 +116,8 @@ func (r schemaReader) read(typ reflect.Type) (*Schema, error) {
 	if typ.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%v: %w", typ, errNoSchema)
 	}
-	for i := range typ.NumField() {
-		if err := r.field(s, typ.Field(i)); err != nil {
+	for f := range typ.Fields() {
+		if err := r.field(s, f); err != nil {
 			return nil, fmt.Errorf("%v: %w", typ, err)
 		}
 	}
@@ -275,7 +275,7 @@ func (s *Schema) field(number protowire.Number) *schemaField {
 
 // slow decodes a message by the type's own methods.
 func (s *Schema) slow(raw []byte) (map[string]any, error) {
-	o, _ := reflect.New(s.typ).Interface().(unmarshaler)
+	o, _ := reflect.TypeAssert[unmarshaler](reflect.New(s.typ))
 	if err := o.Unmarshal(raw); err != nil {
 		return nil, fmt.Errorf("decoding protobuf into %T: %w", o, err)
 	}

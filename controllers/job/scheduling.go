@@ -55,8 +55,9 @@ type placement struct {
 	why   []controller.Reason
 }
 
-func (p *placement) because(code, text, ends string, params ...any) {
-	p.why = append(p.why, reason(code, text, ends, params...))
+// because states why the Pods are scheduled one by one.
+func (p *placement) because(text, ends string, params ...any) {
+	p.why = append(p.why, reason(codeNoGang, text, ends, params...))
 }
 
 // of returns where the Pods of a Job belong. It makes the Workload and the PodGroup of a Job that
@@ -66,7 +67,7 @@ func (s *scheduling) of(ctx context.Context, job *batchv1.Job, pods []*corev1.Po
 	switch {
 	case s == nil:
 		if job.Spec.Scheduling != nil {
-			p.because(codeNoGang, "spec.scheduling has no effect, because the feature gate WorkloadWithJob is off", "the gate is on")
+			p.because("spec.scheduling has no effect, because the feature gate WorkloadWithJob is off", "the gate is on")
 		}
 		return p, nil
 	case job.Spec.Template.Spec.SchedulingGroup != nil, job.DeletionTimestamp != nil:
@@ -80,7 +81,7 @@ func (s *scheduling) of(ctx context.Context, job *batchv1.Job, pods []*corev1.Po
 	case delegated:
 		err = s.delegated(ctx, job, parent, template, isNew(job, pods), &p)
 	case job.Spec.Scheduling != nil:
-		p.because(codeNoGang, "spec.scheduling has no effect, because the Job belongs to {kind} {name}, which has not set the annotation {annotation}", "",
+		p.because("spec.scheduling has no effect, because the Job belongs to {kind} {name}, which has not set the annotation {annotation}", "",
 			"kind", parent.Kind, "name", parent.Name, "annotation", templateAnnotation)
 	}
 	if err != nil && p.group == "" {
@@ -145,7 +146,7 @@ func (s *scheduling) own(ctx context.Context, job *batchv1.Job, fresh bool, p *p
 	var workload *schedulingv1beta1.Workload
 	switch {
 	case len(workloads) > 1:
-		p.because(codeNoGang, "the Job owns {count} Workloads, so its Pods are scheduled one by one", "one of them is left", "count", len(workloads))
+		p.because("the Job owns {count} Workloads, so its Pods are scheduled one by one", "one of them is left", "count", len(workloads))
 		return nil
 	case len(workloads) == 1:
 		workload = workloads[0]
@@ -186,12 +187,12 @@ func (s *scheduling) delegated(ctx context.Context, job *batchv1.Job, parent *me
 		return err
 	}
 	if workload == nil {
-		p.because(codeNoGang, "no Workload belongs to {kind} {name}, so the Pods are scheduled one by one", "", "kind", parent.Kind, "name", parent.Name)
+		p.because("no Workload belongs to {kind} {name}, so the Pods are scheduled one by one", "", "kind", parent.Kind, "name", parent.Name)
 		return nil
 	}
 	template := templateOf(workload, name)
 	if template == nil {
-		p.because(codeNoGang, "the Workload {workload} has no PodGroup template {template}, so the Pods are scheduled one by one", "",
+		p.because("the Workload {workload} has no PodGroup template {template}, so the Pods are scheduled one by one", "",
 			"workload", workload.Name, "template", name)
 		return nil
 	}
@@ -213,7 +214,7 @@ func (s *scheduling) group(ctx context.Context, job *batchv1.Job, workload *sche
 	var group *schedulingv1beta1.PodGroup
 	switch {
 	case len(groups) > 1:
-		p.because(codeNoGang, "the Job owns {count} PodGroups of the Workload {workload}, so its Pods are scheduled one by one", "one of them is left",
+		p.because("the Job owns {count} PodGroups of the Workload {workload}, so its Pods are scheduled one by one", "one of them is left",
 			"count", len(groups), "workload", workload.Name)
 		return nil, nil
 	case len(groups) == 1:
@@ -233,7 +234,7 @@ func (s *scheduling) group(ctx context.Context, job *batchv1.Job, workload *sche
 // startedWithout says that the Pods of a Job are in no PodGroup, if the Job wants one.
 func (p *placement) startedWithout(job *batchv1.Job) {
 	if job.Spec.Scheduling != nil {
-		p.because(codeNoGang, "the Job has started without a PodGroup, so its Pods are scheduled one by one", "")
+		p.because("the Job has started without a PodGroup, so its Pods are scheduled one by one", "")
 	}
 }
 

@@ -37,7 +37,7 @@ func (g Gatherer) eventsAbout(ctx context.Context, kind string, key object.Key, 
 	var running sync.WaitGroup
 	for i, namespace := range in {
 		running.Go(func() {
-			found[i], _, errs[i] = g.listEvents(ctx, namespace, fields, mostBelow)
+			found[i], errs[i] = g.listEvents(ctx, namespace, fields, mostBelow)
 		})
 	}
 	running.Wait()
@@ -66,16 +66,16 @@ func namespacesOfEvents(kind string, key object.Key) []string {
 	return []string{metav1.NamespaceDefault, metav1.NamespaceSystem}
 }
 
-// listEvents returns the first Events of a namespace that have some fields, and whether there are more.
-func (g Gatherer) listEvents(ctx context.Context, namespace, fieldSelector string, most int) (items []corev1.Event, more bool, err error) {
+// listEvents returns the first Events of a namespace that have some fields.
+func (g Gatherer) listEvents(ctx context.Context, namespace, fieldSelector string, most int) (items []corev1.Event, err error) {
 	request := g.Client.Request(http.MethodGet).Resource(events).Namespace(namespace).Param("fieldSelector", fieldSelector).Param("limit", fmt.Sprint(most))
-	more, err = page(ctx, request.Accept(protobufFirst), events, func(e wire.Encoding, raw []byte) error {
+	_, err = page(ctx, request.Accept(protobufFirst), events, func(e wire.Encoding, raw []byte) error {
 		var item corev1.Event
 		err := e.Decode(raw, &item)
 		items = append(items, item)
 		return err
 	})
-	return items, more, err
+	return items, err
 }
 
 // eventOf reads an Event. Two generations of the API have its author and its count in other fields.

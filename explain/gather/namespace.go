@@ -167,7 +167,7 @@ var namespaces = object.Resource{Version: "v1", Plural: "namespaces", Kind: "Nam
 
 // eventsOf returns the Events of a namespace.
 func (g Gatherer) eventsOf(ctx context.Context, namespace string) (all []explain.NamespaceEvent, err error) {
-	found, _, err := g.listEvents(ctx, namespace, "", mostListedEvents)
+	found, err := g.listEvents(ctx, namespace, "", mostListedEvents)
 	for i := range found {
 		about := &found[i].InvolvedObject
 		version, err := schema.ParseGroupVersion(about.APIVersion)

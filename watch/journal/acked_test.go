@@ -37,7 +37,7 @@ func TestAcknowledgementsWithoutASync(t *testing.T) {
 			t.Fatal(err)
 		}
 		copied := filepath.Join(t.TempDir(), "copy")
-		if err := os.WriteFile(copied, data[:min(bytes, int64(len(data)))], 0o600); err != nil {
+		if err := os.WriteFile(copied, data[:min(bytes, int64(len(data)))], 0o600); err != nil { //nolint:gosec // a folder of the test
 			t.Fatal(err)
 		}
 		other, damage, err := Open(copied, options())
