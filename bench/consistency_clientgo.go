@@ -170,7 +170,7 @@ func (c *backOffConsistency) run(ctx context.Context, workers int, failed func(e
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() {
-			for c.next(ctx, failed) { //nolint:revive // the condition is the work
+			for c.next(ctx, failed) { // the condition is the work
 			}
 		})
 	}

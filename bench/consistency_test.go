@@ -89,7 +89,7 @@ func TestConsistencySaysWhatIsWrongWithItsArguments(t *testing.T) {
 func TestWatchesLagAndNothingElseDoes(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		flusher := http.NewResponseController(w)
-		_, _ = io.WriteString(w, r.URL.Path+"\n")
+		_, _ = io.WriteString(w, r.URL.Path+"\n") //nolint:gosec // plain text of a test
 		_ = flusher.Flush()
 		_, _ = io.WriteString(w, "more\n")
 	}))
@@ -105,7 +105,7 @@ func TestWatchesLagAndNothingElseDoes(t *testing.T) {
 		"/api/v1/serviceaccounts?watch=true": true, "/api/v1/serviceaccounts": false, "/api/v1/configmaps?watch=true": false,
 	} {
 		began := time.Now()
-		response, err := http.Get(front.URL + path) //nolint:gosec,noctx // a server of this test
+		response, err := http.Get(front.URL + path) //nolint:noctx // a server of this test
 		if err != nil {
 			t.Fatal(err)
 		}

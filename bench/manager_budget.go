@@ -34,7 +34,7 @@ func (b *managerBench) compareBudgets(ctx context.Context, out io.Writer) error 
 		slices.Reverse(budgets) // none is always first
 	}
 	for _, l := range lines {
-		for _, budget := range strings.Split(b.budgets, ",") {
+		for budget := range strings.SplitSeq(b.budgets, ",") {
 			var column []float64
 			for _, r := range found[budget] {
 				column = append(column, r[l.reading])
