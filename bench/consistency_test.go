@@ -105,7 +105,7 @@ func TestWatchesLagAndNothingElseDoes(t *testing.T) {
 		"/api/v1/serviceaccounts?watch=true": true, "/api/v1/serviceaccounts": false, "/api/v1/configmaps?watch=true": false,
 	} {
 		began := time.Now()
-		response, err := http.Get(front.URL + path) //nolint:noctx // a server of this test
+		response, err := http.Get(front.URL + path)
 		if err != nil {
 			t.Fatal(err)
 		}
