@@ -35,6 +35,7 @@ const (
 	recreateStrategy    = "StatefulSetRecreateStrategy"
 	staleReplicaSets    = "StaleControllerConsistencyReplicaSet"
 	semanticRevisions   = "StatefulSetSemanticRevisionComparison"
+	ofWorkloads         = "DRAWorkloadResourceClaims WorkloadWithJob"
 )
 
 // turnsControllers are the gates that turn whole controllers on and off, which another test is
@@ -54,17 +55,17 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 		name, args string
 		off        string // those that are not on
 	}{
-		{"by default", "", recreateStrategy},
-		{"one that is switched off", "--feature-gates=PodDeletionCost=false", "PodDeletionCost " + recreateStrategy},
-		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", releaseOnExit + " " + recreateStrategy},
-		{"all of a stage", "--feature-gates=AllBeta=false", words(terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, "PodDeletionCost", staleReplicaSets, recreateStrategy, semanticRevisions)},
-		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", words(terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy, semanticRevisions)},
-		{"1.36", "--emulated-version=1.36", words(taintRules, scaling, maxUnavailable, leaseBreaker, unusedClaims, recreateStrategy)},
-		{"1.35", "--emulated-version=1.35", words(taintRules, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
-		{"1.34", "--emulated-version=1.34", words(taintRules, terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy)},
+		{"by default", "", words(recreateStrategy, ofWorkloads)},
+		{"one that is switched off", "--feature-gates=PodDeletionCost=false", words("PodDeletionCost", recreateStrategy, ofWorkloads)},
+		{"the lease is kept", "--feature-gates=" + releaseOnExit + "=false", words(releaseOnExit, recreateStrategy, ofWorkloads)},
+		{"all of a stage", "--feature-gates=AllBeta=false", words(terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, "PodDeletionCost", staleReplicaSets, recreateStrategy, semanticRevisions, ofWorkloads)},
+		{"all of a stage but one", "--feature-gates=AllBeta=false,PodDeletionCost=true", words(terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy, semanticRevisions, ofWorkloads)},
+		{"1.36", "--emulated-version=1.36", words(taintRules, scaling, maxUnavailable, leaseBreaker, unusedClaims, recreateStrategy, ofWorkloads)},
+		{"1.35", "--emulated-version=1.35", words(taintRules, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy, ofWorkloads)},
+		{"1.34", "--emulated-version=1.34", words(taintRules, terminatingReplicas, scaling, maxUnavailable, suspendedJobs, leaseBreaker, unusedClaims, staleReplicaSets, recreateStrategy, ofWorkloads)},
 		{
 			"1.34 with alpha ones", "--emulated-version=1.34 --feature-gates=AllAlpha=true,PreferSameTrafficDistribution=false",
-			words(taintRules, "HPAGeneration", suspendedJobs, leaseBreaker, unusedClaims, preferSame, staleReplicaSets, recreateStrategy),
+			words(taintRules, "HPAGeneration", suspendedJobs, leaseBreaker, unusedClaims, preferSame, staleReplicaSets, recreateStrategy, ofWorkloads),
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
