@@ -86,7 +86,12 @@ func TestGatesAreOnAsUpstreamHasThemInTheVersionThatIsEmulated(t *testing.T) {
 	}
 }
 
-func words(all ...string) string { return strings.Join(all, " ") }
+// words returns all words, in order, because gates are read in the order of their names.
+func words(all ...string) string {
+	sorted := strings.Fields(strings.Join(all, " "))
+	slices.Sort(sorted)
+	return strings.Join(sorted, " ")
+}
 
 func TestAGateThatIsLockedOrNotThereYetIsRefusedWithItsVersion(t *testing.T) {
 	for args, want := range map[string]string{
