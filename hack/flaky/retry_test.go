@@ -367,17 +367,28 @@ func TestModulesStandBetweenDoubleDashes(t *testing.T) {
 	}
 }
 
-func TestTheTestsOfModulesRunAtTheSameTime(t *testing.T) {
-	folders := []string{".", "other"}
-	var begun sync.WaitGroup
-	begun.Add(len(folders))
+func TestTheTestsOfTheFirstModuleRunBesideThoseOfTheOthersWhichTakeTurns(t *testing.T) {
+	folders := []string{".", "second", "third"}
+	var turns sync.Mutex // held by the module that has its turn
+	lastHasBegun := make(chan struct{})
 	var out strings.Builder
 	r := retry{out: &out, goTest: func(_ context.Context, folder string, _ []string, handle func(event)) error {
-		begun.Done()
-		begun.Wait() // for the other module, which would begin later if it had to wait for this one
+		switch folder {
+		case ".": // it lasts until the last of the others has begun, which would hang if that one waited for it
+			<-lastHasBegun
+		case "third":
+			close(lastHasBegun)
+			fallthrough
+		default:
+			if !turns.TryLock() {
+				t.Errorf("%s begins while another module has its turn", folder)
+			} else {
+				defer turns.Unlock()
+			}
+		}
 		return readEvents(strings.NewReader(stream(t, "example.com/"+folder, "pass", map[string]string{"TestA": "pass"})), handle)
 	}}
-	passed, err := r.run(t.Context(), []module{{folder: folders[0]}, {folder: folders[1]}})
+	passed, err := r.run(t.Context(), []module{{folder: folders[0]}, {folder: folders[1]}, {folder: folders[2]}})
 	if err != nil || !passed {
 		t.Errorf("passed = %v, %v; want that all passed:\n%s", passed, err, out.String())
 	}
