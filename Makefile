@@ -41,8 +41,8 @@ TESTFLAGS ?=
 # flaky and fails nothing.
 RETRIES ?= 0
 # How many packages of the root module are tested at the same time. Tests wait for servers, but a server that starts
-# takes a core for seconds: six packages on two cores were slower than four, and servers missed the deadlines of tests.
-PARALLEL ?= 4
+# takes a core for seconds: six packages on two cores took no less time than three, and servers missed the deadlines of tests.
+PARALLEL ?= 3
 # Test binaries without tables for debuggers and without a symbol table: to link one takes a third less time, and there
 # are more than a hundred. Stacks in panics and in reports of the race detector keep their lines.
 LEAN := -ldflags=-s
