@@ -162,7 +162,7 @@ func (b *pageBench) visit(ctx context.Context, w *world, random *rand.Rand, name
 	read := 0
 	for ; lines.Scan(); read++ {
 		var answered, painted float64
-		if _, err := fmt.Sscan(lines.Text(), &answered, &painted); err != nil || answered <= 0 || painted < answered {
+		if _, err := fmt.Sscan(lines.Text(), &answered, &painted); err != nil || answered <= 0 || painted <= 0 {
 			return fmt.Errorf("visiting the page: the answer and the first paint are %q: %w", lines.Text(), err)
 		}
 		what := name + pageViews[read%len(pageViews)].name

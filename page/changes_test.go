@@ -4,9 +4,12 @@
 package page_test
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -15,6 +18,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/explain/gather"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/page"
@@ -180,3 +184,68 @@ func BenchmarkWhatHappened(b *testing.B) {
 		get(b, newPage(s), "/changes?namespace=shop")
 	}
 }
+
+// The frame of the view is there while the API server is still asked, and the content follows. A problem that comes after the
+// frame is told in it.
+func TestTheFrameOfWhatHappenedDoesNotWaitForItsContent(t *testing.T) {
+	for _, test := range []struct{ name, fails, want string }{
+		{name: "content", want: "rollout of web"},
+		{name: "problem", fails: "/api", want: "the API server does not say which kinds it serves"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := rolledOut(t)
+			asked := make(chan struct{})
+			config := s.resource["pods"].Config()
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					<-asked
+					if r.URL.Path == test.fails {
+						return nil, errors.New("no route to host")
+					}
+					return next.RoundTrip(r)
+				})
+			})
+			var err error
+			if s.client, err = client.New(config); err != nil {
+				t.Fatal(err)
+			}
+			server := httptest.NewServer(newPage(s))
+			defer server.Close()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/changes?namespace=shop", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := server.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = answer.Body.Close() }()
+			var html strings.Builder
+			lines := bufio.NewScanner(answer.Body)
+			for lines.Scan() {
+				fmt.Fprintln(&html, lines.Text())
+				if strings.Contains(lines.Text(), "Asking the API server") {
+					break
+				}
+			}
+			if frame := html.String(); !strings.Contains(frame, `aria-current="page">What happened`) || strings.Contains(frame, "<main") {
+				t.Errorf("the frame is\n%s", frame)
+			}
+			close(asked)
+			for lines.Scan() {
+				fmt.Fprintln(&html, lines.Text())
+			}
+			if main := mainOf(t, html.String()); !strings.Contains(main, test.want) || strings.Count(html.String(), "<html") != 1 || !strings.HasSuffix(html.String(), "</html>\n") {
+				t.Errorf("the whole page is\n%s", html.String())
+			}
+		})
+	}
+	if w := get(t, newPage(rolledOut(t)), "/changes?since=never"); w.Code != http.StatusBadRequest || strings.Contains(w.Body.String(), "Asking") {
+		t.Errorf("an address that chooses nothing is answered with %d:\n%s", w.Code, w.Body)
+	}
+}
+
+// roundTripper makes a function an [http.RoundTripper].
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -116,6 +116,9 @@ type view struct {
 	name string
 	// make returns what the template shows, and the title of the page. An error of type [*problem] has its own code.
 	make func(p *Page, r *http.Request, who Viewer) (title string, data any, err error)
+	// early returns the title of a page whose frame is sent before make is called, because make can take half a second.
+	// An error is answered instead of the frame. Without early, frame and content are sent together.
+	early func(r *http.Request) (title string, err error)
 	// still is set for a view that does not change while a user looks at it.
 	still bool
 }
@@ -125,7 +128,7 @@ func views() map[string]view {
 	return map[string]view{
 		"GET /{$}": {name: "loops", make: (*Page).makeLoops},
 		"GET /o/{group}/{kind}/{namespace}/{name}": {name: "object", make: (*Page).makeObject},
-		"GET /changes": {name: "changes", make: (*Page).makeChanges},
+		"GET /changes": {name: "changes", make: (*Page).makeChanges, early: earlyChanges},
 		"GET /search":  {name: "search", make: (*Page).makeSearch, still: true},
 	}
 }
@@ -151,8 +154,16 @@ type viewHandler struct {
 // serveView answers with a view as a whole page.
 func (p *Page) serveView(v view) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		title, data, err := v.make(p, r, p.options.Viewer(r))
-		p.write(w, r, v, title, data, err)
+		a := answer{p: p, w: w, r: r, view: v}
+		if v.early != nil {
+			title, err := v.early(r)
+			if err != nil {
+				a.finish(title, nil, err)
+				return
+			}
+			a.begin(title)
+		}
+		a.finish(v.make(p, r, p.options.Viewer(r)))
 	})
 }
 

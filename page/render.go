@@ -4,8 +4,6 @@
 package page
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -86,6 +84,7 @@ type layout struct {
 	Tags    map[string]string // of the assets
 	Query   string            // in the search box
 	Process string            // which manager this is
+	Early   bool              // the content is sent later than the frame
 	Main    any
 }
 
@@ -123,28 +122,6 @@ func processOf(states *States) string {
 		}
 	}
 	return plain(strings.Join(texts, ", "))
-}
-
-// write writes a view, or the problem that kept it from being made.
-func (p *Page) write(w http.ResponseWriter, r *http.Request, v view, title string, data any, err error) {
-	code := http.StatusOK
-	if err != nil {
-		code = codeOf(err)
-		v, title, data = view{name: "problem"}, cmp.Or(title, "Not shown"), plain(err.Error())
-	}
-	l := p.frame(r, v, title, data)
-	if code < http.StatusInternalServerError && err != nil {
-		l.Live = "" // it stays as it is
-	}
-	var b bytes.Buffer
-	if err := p.assets.views[v.name].ExecuteTemplate(&b, "layout.html", l); err != nil {
-		p.options.Log.Error("a view cannot be written", "view", v.name, "error", err)
-		http.Error(w, "the view cannot be written; the log of the process says why", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(code)
-	_, _ = w.Write(b.Bytes()) // the client may have gone
 }
 
 // serveAsset answers with a file. Its address has its tag, so a browser may keep it.

@@ -64,11 +64,12 @@ func paint(browser *chromium.Browser, address string) ([]float64, error) {
 	if err := tab.Until("document.querySelector('#main [data-part=head]')"); err != nil {
 		return nil, err
 	}
-	const painted = "performance.getEntriesByName('first-contentful-paint')"
-	if err := tab.Until(painted + ".length > 0"); err != nil {
+	// The frame of a view can be painted before the answer has ended.
+	const answer, painted = "performance.getEntriesByType('navigation')[0].responseEnd", "performance.getEntriesByName('first-contentful-paint')"
+	if err := tab.Until(answer + " > 0 && " + painted + ".length > 0"); err != nil {
 		return nil, err
 	}
-	return chromium.Evaluate[[]float64](tab, "[performance.getEntriesByType('navigation')[0].responseEnd, "+painted+"[0].startTime]")
+	return chromium.Evaluate[[]float64](tab, "["+answer+", "+painted+"[0].startTime]")
 }
 
 // countUpdates counts how often parts of the view are replaced, from now on.
