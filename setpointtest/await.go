@@ -13,14 +13,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/object"
 )
 
 // Patience is how long the waits of this package take at most. It bounds a test that
 // fails, and says nothing of how long anything takes.
-const Patience = time.Minute
+const Patience = 2 * time.Minute
 
-// again is how often a wait looks.
+// again is how long a wait pauses between two looks that take no time.
 const again = 20 * time.Millisecond
 
 // Eventually waits until holds returns nil: its error is what is missing. what names the
@@ -37,15 +38,14 @@ func Eventually(t testing.TB, what string, holds func() error) {
 func wait(holds func() error) error {
 	deadline := time.NewTimer(Patience)
 	defer deadline.Stop()
-	tick := time.NewTicker(again)
-	defer tick.Stop()
 	for {
+		began := time.Now()
 		missing := holds()
 		if missing == nil {
 			return nil
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(pause.Between(time.Since(began), again)):
 		case <-deadline.C:
 			return missing
 		}

@@ -12,6 +12,14 @@ import (
 	"github.com/setpoint-io/setpoint/internal/pause"
 )
 
+func TestAWaitPausesLongerAfterALongLook(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{0: 20 * time.Millisecond, 15 * time.Millisecond: 30 * time.Millisecond, time.Minute: 3 * time.Second} {
+		if got := pause.Between(took, 20*time.Millisecond); got != want {
+			t.Errorf("after %s it pauses %s, want %s", took, got, want)
+		}
+	}
+}
+
 func TestAPauseEndsAfterItsTimeOrWithItsContext(t *testing.T) {
 	for name, test := range map[string]struct {
 		context, pause, took time.Duration

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/setpoint-io/setpoint/internal/documenttest"
+	"github.com/setpoint-io/setpoint/internal/pause"
 )
 
 // documented has the blocks of documents that name a running script.
@@ -111,14 +112,16 @@ func runBlock(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	for _, step := range steps {
-		for end := time.Now().Add(patience); ; time.Sleep(readAgainPause) {
+		for end := time.Now().Add(patience); ; {
+			began := time.Now()
 			last := run(ts, step.Command)
 			if documenttest.Same(step.Output, last) {
 				break
 			}
-			if !again.MatchString(step.Command) || time.Now().After(end) {
+			if !again.MatchString(step.Command) || began.After(end) {
 				ts.Fatalf("%s: %s prints\n%s\nthe document shows\n%s", b, step.Command, last, step.Output)
 			}
+			time.Sleep(pause.Between(time.Since(began), readAgainPause))
 		}
 	}
 }

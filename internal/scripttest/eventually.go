@@ -12,17 +12,19 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/setpoint-io/setpoint/internal/pause"
 )
 
 const (
 	// patience is how long Eventually waits.
-	patience = time.Minute
+	patience = 2 * time.Minute
 
 	retryPause = 50 * time.Millisecond
 )
 
 // Eventually is the program "eventually COMMAND ARGS…": it runs a command again and again
-// until it succeeds, and fails after a minute. A command in one argument with spaces is one
+// until it succeeds, and fails after two minutes. A command in one argument with spaces is one
 // for the shell.
 func Eventually() { os.Exit(eventually(os.Args[1:], patience, os.Stderr)) }
 
@@ -38,13 +40,12 @@ func eventually(args []string, limit time.Duration, stderr io.Writer) (status in
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	for {
+		began := time.Now()
 		out, err := attempt(ctx, command)
 		if err == nil {
 			return 0
 		}
-		select {
-		case <-time.After(retryPause):
-		case <-ctx.Done():
+		if !pause.For(ctx, pause.Between(time.Since(began), retryPause)) {
 			fmt.Fprintf(stderr, "eventually: not so within %s: %s: %v\n%s", limit, strings.Join(args, " "), err, out)
 			return 1
 		}
