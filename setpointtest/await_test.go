@@ -56,19 +56,19 @@ func TestAWaitThatIsInVainSaysWhatItWaitedForHowLongAndWhatItSawLast(t *testing.
 			func(t testing.TB) {
 				setpointtest.Eventually(t, "the page is served", func() error { return errors.New("it is 404") })
 			},
-			[]string{"the page is served: not so after 1m0s: it is 404"},
+			[]string{"the page is served: not so after 2m0s: it is 404"},
 		},
 		"an object that is otherwise": {
 			func(tb testing.TB) { setpointtest.Await(tb, serving(t, "old"), key, "the page is new", isNew) },
-			[]string{"the page is new: not so after 1m0s: last seen as\n", "index.html: old"},
+			[]string{"the page is new: not so after 2m0s: last seen as\n", "index.html: old"},
 		},
 		"an object that is not there": {
 			func(tb testing.TB) { setpointtest.Await(tb, serving(t, ""), key, "the page is new", isNew) },
-			[]string{"the page is new: not so after 1m0s", `configmaps "page" not found`},
+			[]string{"the page is new: not so after 2m0s", `configmaps "page" not found`},
 		},
 		"an object that stays": {
 			func(tb testing.TB) { setpointtest.AwaitGone[*corev1.ConfigMap](tb, serving(t, "old"), key) },
-			[]string{"*v1.ConfigMap a/page is gone: not so after 1m0s: last seen as\n", "index.html: old"},
+			[]string{"*v1.ConfigMap a/page is gone: not so after 2m0s: last seen as\n", "index.html: old"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
