@@ -29,8 +29,8 @@ const startTimeout = 2 * time.Minute
 const abortGrace = 15 * time.Second
 
 // cutGrace is how long a stop still waits once connections were cut. What is
-// left to do then takes a second or two.
-const cutGrace = 10 * time.Second
+// left to do then takes a second or two, and ten times as long on a machine whose cores are taken.
+const cutGrace = 30 * time.Second
 
 // deathGrace bounds a stop after a component's death. An API server whose etcd is
 // gone may wait for it for ever: the controller that renews its identity lease

@@ -19,7 +19,7 @@ import (
 )
 
 // deadline is for what takes seconds at most; it only ends tests that hang.
-const deadline = time.Minute
+const deadline = 4 * time.Minute
 
 // shared is one control plane with two API servers, for all tests that leave
 // it as they found it. It is started by the first test that asks.

@@ -7,8 +7,8 @@
 //	flaky hunt [-base COMMIT] [-count N] [-for TIME] [-timeout TIME] [-cpu LIST]
 //	           [-run REGEXP] [-race] [-out FOLDER]
 //
-// "retry" is what make test calls. It runs "go test FLAG... ./..." in the first folder, and beside it in
-// the others, one after another. It prints what go test prints, and runs up to N of the tests that failed once
+// "retry" is what make test calls. It runs "go test FLAG... ./..." in one folder after another,
+// prints what go test prints, and runs up to N of the tests that failed once
 // more, each alone, with the same flags. A test that passes then is flaky: it is printed
 // under the heading FLAKY with both outputs, written to FILE, and does not fail the run. A
 // test that fails twice does, and so does every failure that no single test is responsible for: a package

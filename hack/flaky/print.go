@@ -8,7 +8,6 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"sync"
 )
 
 // progress is what the testing package prints only in its verbose mode, which
@@ -26,7 +25,7 @@ func printPackage(w io.Writer, p *packageRun) {
 		fmt.Fprintln(w, lines[len(lines)-1])
 		return
 	}
-	var all strings.Builder // one write: other packages are printed at the same time
+	var all strings.Builder
 	failed := p.names(failedOrNoResult)
 	for _, name := range failed {
 		all.WriteString(p.outputOf(name))
@@ -38,18 +37,6 @@ func printPackage(w io.Writer, p *packageRun) {
 	}
 	all.WriteString(p.output.String())
 	fmt.Fprint(w, all.String())
-}
-
-// oneByOne is a writer for several goroutines.
-type oneByOne struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (o *oneByOne) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.w.Write(b)
 }
 
 func failedOrNoResult(t *testRun) bool { return t.result == "fail" || t.result == "" && !t.paused }

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -39,7 +38,6 @@ func (r *retry) run(ctx context.Context, modules []module) (bool, error) {
 			return false, fmt.Errorf("removing the report of the last run: %w", err)
 		}
 	}
-	r.out = &oneByOne{w: r.out}
 	all, err := r.first(ctx, modules)
 	if err != nil {
 		return false, err
@@ -71,21 +69,17 @@ func (r *retry) run(ctx context.Context, modules []module) (bool, error) {
 	return passed && rested, r.summarize(suspects)
 }
 
-// first runs the tests of the first module, and beside them those of the others, one after another. All modules at once
-// were sixteen packages on two cores, with servers that took two minutes to start.
-func (r *retry) first(ctx context.Context, modules []module) ([]results, error) {
-	all, errs := make([]results, len(modules)), make([]error, len(modules))
-	test := func(i int) {
-		m := modules[i]
-		all[i], errs[i] = r.tests(ctx, m, append(slices.Clone(m.flags), "./..."))
+// first runs the tests of all modules, one after another. All modules at once were sixteen packages on two cores, with
+// servers that took two minutes to start.
+func (r *retry) first(ctx context.Context, modules []module) (all []results, err error) {
+	for _, m := range modules {
+		done, err := r.tests(ctx, m, append(slices.Clone(m.flags), "./..."))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, done)
 	}
-	var running sync.WaitGroup
-	running.Go(func() { test(0) })
-	for i := 1; i < len(modules); i++ {
-		test(i)
-	}
-	running.Wait()
-	return all, errors.Join(errs...)
+	return all, nil
 }
 
 // results are those of one go test.
