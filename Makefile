@@ -30,9 +30,9 @@ RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 FLAKY := $(BIN)/tools/flaky
 build-flaky = @$(STEP) 'building bin/tools/flaky' $(BUILD) -o $(FLAKY) ./hack/flaky
 
-# Compiles the tests before one of them runs, because compilers that take all cores beside tests make servers of tests miss
-# their deadlines. What does not compile is reported by go test, not here.
-compile-tests = @GOGC=$(COLLECT) $(STEP) 'compiling the tests' sh -c 'go list -e -export -test -f "" $(RACE) ./... ; \
+# Compiles the tests before one of them runs, and the library as the modules use it that tests write, because compilers that
+# take all cores beside tests make servers of tests miss their deadlines. What does not compile is reported by go test, not here.
+compile-tests = @GOGC=$(COLLECT) $(STEP) 'compiling the tests' sh -c 'go list -e -export -test -f "" $(RACE) ./... ; CGO_ENABLED=0 go build ./...; \
 	for module in $(TESTED); do (cd $$module && go list -e -export -test -f "" ./...); done' || true
 
 # Flags for go test, such as TESTFLAGS='-run Rollout -count=1'.
@@ -41,8 +41,8 @@ TESTFLAGS ?=
 # flaky and fails nothing.
 RETRIES ?= 0
 # How many packages of the root module are tested at the same time. Tests wait for servers, but a server that starts
-# takes a core for seconds: six packages on two cores took no less time than three, and servers missed the deadlines of tests.
-PARALLEL ?= 3
+# takes a core for seconds: with six packages on two cores, servers and managers missed the deadlines of tests.
+PARALLEL ?= 2
 # Test binaries without tables for debuggers and without a symbol table: to link one takes a third less time, and there
 # are more than a hundred. Stacks in panics and in reports of the race detector keep their lines.
 LEAN := -ldflags=-s
@@ -158,8 +158,8 @@ test: build kubectl kube-controller-manager ## run all tests of all modules, tho
 	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
 	$(build-flaky)
 	$(compile-tests)
-	@GOGC=$(COLLECT) $(ENDS) $(FLAKY) retry -retries $(RETRIES) -report $(BIN)/flaky.txt -- . $(RACE) $(LEAN) -vet=$(VET) -p $(PARALLEL) -timeout 20m $(TESTFLAGS) \
-		$(foreach module,$(TESTED),-- $(module) $(LEAN) -vet=$(VET) -timeout 20m $(TESTFLAGS))
+	@GOGC=$(COLLECT) $(ENDS) $(FLAKY) retry -retries $(RETRIES) -report $(BIN)/flaky.txt -- . $(RACE) $(LEAN) -vet=$(VET) -p $(PARALLEL) -timeout 40m $(TESTFLAGS) \
+		$(foreach module,$(TESTED),-- $(module) $(LEAN) -vet=$(VET) -timeout 40m $(TESTFLAGS))
 
 .PHONY: first-hour
 first-hour: build kubectl ## run the first hour of a new user as a test, and print what the terminals show

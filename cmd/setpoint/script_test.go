@@ -28,7 +28,7 @@ const (
 
 	// scriptLimit is how long a script may take, with its clusters. The first hour compiles a program, from cold caches
 	// beside a whole run of tests: that alone took more than three minutes.
-	scriptLimit = 8 * time.Minute
+	scriptLimit = 20 * time.Minute
 
 	// atATime is how many scripts run at a time.
 	atATime = 4
