@@ -35,12 +35,12 @@ func (s *simulation) servesClaims(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// followClaims keeps the ResourceClaims, and has a Pod played when a claim is reserved for it.
+// followClaims keeps the ResourceClaims, and has a Pod played when a claim is reserved for it or its PodGroup.
 func (s *simulation) followClaims(ctx context.Context, listed func()) {
 	put := func(claim *resourcev1.ResourceClaim) {
 		claim.ManagedFields, claim.Spec = nil, resourcev1.ResourceClaimSpec{} // never read
 		s.store.putClaim(claim)
-		s.queue.AddWith(workqueue.Add{}, podsOf(claim)...)
+		s.queue.AddWith(workqueue.Add{}, s.store.podsOf(claim)...)
 	}
 	api := s.client.ResourceV1().ResourceClaims(metav1.NamespaceAll)
 	follow(ctx, feed[*resourcev1.ResourceClaim]{
@@ -70,11 +70,20 @@ func (s *simulation) followClaims(ctx context.Context, listed func()) {
 	}, s.log)
 }
 
-// podsOf returns the Pods that a claim is reserved for.
-func podsOf(claim *resourcev1.ResourceClaim) (pods []key) {
+// podsOf returns the Pods that a claim is reserved for, those of a PodGroup among them.
+func (s *store) podsOf(claim *resourcev1.ResourceClaim) (pods []key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, consumer := range claim.Status.ReservedFor {
-		if devices.IsPod(consumer) {
+		switch {
+		case devices.IsPod(consumer):
 			pods = append(pods, key{name: types.NamespacedName{Namespace: claim.Namespace, Name: consumer.Name}})
+		case devices.IsGroup(consumer):
+			for name, state := range s.pods {
+				if name.Namespace == claim.Namespace && devices.GroupOf(state.object) == consumer.Name {
+					pods = append(pods, key{name: name})
+				}
+			}
 		}
 	}
 	return pods
@@ -111,7 +120,7 @@ func (s *store) dropClaims() {
 }
 
 // unprepared says which claim of a Pod is not ready for it, and why; "" is none. The rules are the
-// kubelet's: a claim must be allocated, and reserved for the Pod.
+// kubelet's: a claim must be allocated, and reserved for the Pod or its PodGroup.
 func (s *store) unprepared(pod *corev1.Pod) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

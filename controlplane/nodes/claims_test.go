@@ -4,12 +4,15 @@
 package nodes
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestAPodWaitsForEachOfItsClaims(t *testing.T) {
@@ -62,6 +65,40 @@ func TestAPodWaitsForEachOfItsClaims(t *testing.T) {
 	pod.Spec.ResourceClaims = pod.Spec.ResourceClaims[:1]
 	pod.Status.ResourceClaimStatuses[0].ResourceClaimName = nil // it needs none
 	want("")
+}
+
+// A claim that the Pods of a PodGroup share is reserved for the PodGroup. The kubelet may see that after
+// it has seen that they are bound.
+func TestAReservationWakesItsPodsAndThoseOfItsPodGroup(t *testing.T) {
+	s := newStore()
+	for name, group := range map[string]string{"ns/alone": "", "ns/a": "gang", "ns/b": "gang", "ns/c": "other", "away/a": "gang"} {
+		namespace, name, _ := strings.Cut(name, "/")
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name), ResourceVersion: "1"}}
+		if group != "" {
+			pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+		}
+		s.putPod(pod)
+	}
+	for _, test := range []struct{ apiGroup, resource, name, want string }{
+		{"", "pods", "alone", "alone"},
+		{"scheduling.k8s.io", "podgroups", "gang", "a b"},
+		{"scheduling.k8s.io", "podgroups", "none", ""},
+		{"example.com", "gangs", "gang", ""},
+	} {
+		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
+		claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: test.apiGroup, Resource: test.resource, Name: test.name, UID: "u"}}
+		var names []string
+		for _, k := range s.podsOf(claim) {
+			if k.name.Namespace != "ns" {
+				t.Errorf("a claim of the namespace ns wakes %s", k.name)
+			}
+			names = append(names, k.name.Name)
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != test.want {
+			t.Errorf("a reservation for %s %s wakes the Pods %q, want %q", test.resource, test.name, got, test.want)
+		}
+	}
 }
 
 func TestContainersAreCreatedWhileAClaimIsWaitedForAndRunOnAfterwards(t *testing.T) {
