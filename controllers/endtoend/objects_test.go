@@ -22,23 +22,19 @@ import (
 // kubectl does with them, without a process for each: starting kubectl costs more than most
 // controllers need for their work.
 
-// served are the kinds that the shared control plane serves. The first test that needs them asks.
-var served struct {
-	once  sync.Once
-	kinds []client.Served
-	err   error
-}
+// served are the kinds that each control plane serves. The first test that needs them asks.
+var served sync.Map // of *controlplanetest.Cluster to func() ([]client.Served, error)
 
 // resource returns the resource that kubectl knows by a name, such as "job", "pods" or
 // "events.events.k8s.io".
 func (c *cluster) resource(name string) (object.Resource, error) {
-	served.once.Do(func() {
-		served.kinds, served.err = c.Client.Discover(context.WithoutCancel(c.t.Context()))
-	})
-	if served.err != nil {
-		return object.Resource{}, served.err
+	ctx := context.WithoutCancel(c.t.Context())
+	ask, _ := served.LoadOrStore(c.Cluster, sync.OnceValues(func() ([]client.Served, error) { return c.Client.Discover(ctx) }))
+	kinds, err := ask.(func() ([]client.Served, error))()
+	if err != nil {
+		return object.Resource{}, err
 	}
-	for _, kind := range served.kinds {
+	for _, kind := range kinds {
 		if name == strings.ToLower(kind.Kind) || name == kind.Plural || name == kind.String() {
 			return kind.Resource, nil
 		}
