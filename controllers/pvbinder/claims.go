@@ -26,6 +26,7 @@ func (b *binder) reconcileClaim(ctx context.Context, req controller.Request) (co
 	if apierrors.IsNotFound(err) {
 		b.pools.forgetClaim(req.Key)
 		b.metrics.operations.end(req.Key)
+		b.reminders.forget(req.Key)
 		b.passOn(req.Key, nil)
 		return controller.Result{}, nil
 	}
@@ -145,7 +146,7 @@ func (b *binder) unscheduled(claim *corev1.PersistentVolumeClaim) ([]string, err
 func (b *binder) applyClaim(ctx context.Context, v *claimView, p *claimPlan) (controller.Result, error) {
 	claim := v.claim
 	if p.bind != nil {
-		b.reminders.forget(claim.UID)
+		b.reminders.forget(object.KeyOf(claim))
 		err := b.bind(ctx, p.bind, claim)
 		if err == nil {
 			b.metrics.succeeds(object.KeyOf(claim))
@@ -181,7 +182,7 @@ func (b *binder) applyClaim(ctx context.Context, v *claimView, p *claimPlan) (co
 	if p.event == nil || p.always {
 		return controller.Result{}, err
 	}
-	due, next := b.reminders.due(claim.UID, *p.event, b.now())
+	due, next := b.reminders.due(claim, *p.event, b.now())
 	if due {
 		b.recorder.Record(claim, *p.event)
 	}

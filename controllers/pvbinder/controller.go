@@ -96,9 +96,14 @@ const unclassed = "(unset)"
 
 // New returns the controller, built on h, which runs it.
 func New(h controller.Host, o Options) (controller.Runnable, error) {
+	_, made, err := build(h, o)
+	return made, err
+}
+
+func build(h controller.Host, o Options) (*binder, controller.Runnable, error) {
 	for _, r := range []*Recycler{&o.RecycleHostPath, &o.RecycleNFS} {
 		if err := r.load(); err != nil {
-			return nil, fmt.Errorf("making %s: %w", Name, err)
+			return nil, nil, fmt.Errorf("making %s: %w", Name, err)
 		}
 	}
 	o.SyncPeriod = max(o.SyncPeriod, time.Second)
@@ -129,7 +134,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		controller.Watches(b.pods, b.volumeOfRecycler),
 		controller.Workers(workers),
 	)
-	return b.metrics.Of(controller.Join(Name, b.claimLoop, b.volumeLoop)), nil
+	return b, b.metrics.Of(controller.Join(Name, b.claimLoop, b.volumeLoop)), nil
 }
 
 // index adds the indexes.
