@@ -1,0 +1,133 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attachdetach
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/setpoint-io/setpoint/object"
+)
+
+// quiet fails the test if the controller writes anything in a time in which nothing happens.
+func (c *cluster) quiet(when string, d time.Duration) {
+	c.t.Helper()
+	c.api.Forget()
+	pass(d)
+	for _, q := range c.api.Requests() {
+		switch q.Verb {
+		case "create", "update", "patch", "delete":
+			c.t.Errorf("%s it makes the request %s", when, q)
+		}
+	}
+}
+
+// Two Pods want one volume at two nodes, and the driver never detaches it from the first one.
+func TestADriverThatNeverDetachesIsSaidOnceAndDelaysNoOtherVolume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "a", "b")
+		c.addVolume("data")
+		c.addVolume("other")
+		p := c.start()
+		c.addPod("web-0", "a", "data")
+		pass(time.Second)
+		c.with(func() { c.hangs = true }) // the test answers from now on
+		c.removePod("web-0")
+		c.addPod("web-1", "b", "data")
+		pass(time.Second)
+		const waits = `Waiting for detach for volume "pv-data" Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node`
+		c.wantNote(reasonFailedAttach, "web-1", waits)
+		want := codeElsewhere + ": the volume pv-data is to be attached to node b and is at node a (until the volume is detached there)"
+		if reasons := p.Reasons(string(unique("data"))); len(reasons) == 0 || !strings.Contains(strings.Join(reasons, "\n"), want) {
+			t.Errorf("the reasons are %q, want %q", reasons, want)
+		}
+		c.addPod("db-0", "b", "other")
+		pass(time.Second)
+		c.answer("other", "b", attached)
+		c.wantMounted("beside the volume that hangs", "other", "b")
+		pass(time.Minute)
+		c.quiet("while the driver does not detach it", 10*time.Hour)
+		c.wantNote(reasonFailedAttach, "web-1", waits)
+		c.wantAt("while the driver does not detach it", "data", "a")
+		c.with(func() { c.hangs = false })
+		pass(time.Second)
+		c.wantMounted("after the driver has detached it", "data", "b")
+	})
+}
+
+func TestAPodLearnsThatItsVolumeIsHeldByANodeThatDoesNotExist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "a", "b")
+		c.addVolume("data")
+		c.start()
+		c.addPod("web-0", "a", "data")
+		pass(time.Second)
+		c.with(func() { c.silent["a"], c.hangs, c.force = true, true, true })
+		c.nodes.Remove(object.Key{Name: "a"})
+		c.removePod("web-0")
+		c.addPod("web-1", "b", "data")
+		pass(time.Second)
+		c.wantNote(reasonWaits, "web-1", `Volume "pv-data" is in use of node a, which does not exist any more: it is detached by force at 2000-01-01T00:06:02Z, `+
+			`or at once if the node gets the taint node.kubernetes.io/out-of-service`)
+		pass(7 * time.Minute)
+		c.wantNote(reasonFailedDetach, "web-1", `Volume "pv-data" is being detached from node a, which does not exist any more: the driver disk.example.com may wait for it. `+
+			`If the machine is gone, see the logs of the driver's external-attacher`)
+		c.quiet("while the driver waits for the node", 10*time.Hour)
+		c.with(func() { c.hangs = false })
+		pass(time.Second)
+		c.wantMounted("after the driver has detached it", "data", "b")
+	})
+}
+
+// A PersistentVolume is removed with force while its Pod runs.
+func TestAVolumeWhoseObjectIsGoneIsDetachedAfterItsPod(t *testing.T) {
+	for name, restarts := range map[string]bool{"in one process": false, "after a kill": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, "a")
+				c.addVolume("data")
+				p := c.start()
+				c.addPod("web-0", "a", "data")
+				pass(time.Second)
+				c.pvs.Remove(object.Key{Name: "pv-data"})
+				if restarts {
+					p.Kill()
+					c.start()
+				}
+				pass(time.Hour)
+				c.wantAt("while the kubelet has it mounted", "data", "a")
+				c.wantMounted("while the Pod runs", "data", "a")
+				c.removePod("web-0")
+				pass(time.Minute)
+				c.wantAt("after the Pod", "data")
+			})
+		})
+	}
+}
+
+// An Event must not show a user the Pods of namespaces that the user may not read.
+func TestPodsOfOtherNamespacesAreCountedAndNotNamed(t *testing.T) {
+	pod := func(namespace, name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	for want, users := range map[string][]*corev1.Pod{
+		"Volume is already used by pod(s) a, b":                                         {pod("ns", "a"), pod("ns", "b")},
+		"Volume is already used by pod(s) a and 2 pod(s) in different namespaces":       {pod("ns", "a"), pod("other", "secret"), pod("third", "secret")},
+		"Volume is already used by 1 pod(s) in different namespaces":                    {pod("other", "secret")},
+		"Volume is already exclusively attached to one node, waiting on detach before ": nil,
+	} {
+		text := multiAttach(view{source: source{name: "v"}}, pod("ns", "waits"), users)
+		if !strings.HasPrefix(text, `Waiting for detach for volume "v" `+want) || strings.Contains(text, "secret") {
+			t.Errorf("the Event says %q, want %q", text, want)
+		}
+		if reason := forWhom(pod("ns", "waits"), users); strings.Contains(reason, "secret") {
+			t.Errorf("the reason says %q", reason)
+		}
+	}
+}
