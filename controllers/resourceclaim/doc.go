@@ -56,6 +56,8 @@
 //
 //   - A template that is missing is waited for, without retries.
 //
+//   - The claim of a Pod whose long name is cut after a dot gets a name that the API server accepts.
+//
 //   - Deletes carry UID and version. A claim that is being deleted is not deleted again.
 //
 //   - Pods of a PodGroup that is missing, and entries whose shared claim is, are waited for, without

@@ -16,6 +16,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/managertest"
@@ -553,5 +554,26 @@ func TestPodsThatWereDeletedAreRememberedUpToALimit(t *testing.T) {
 	}
 	if len(g.uids) != mostGone || len(g.ring) != mostGone {
 		t.Errorf("it remembers %d, in a ring of %d", len(g.uids), len(g.ring))
+	}
+}
+
+// The name of a claim is that of its Pod and the entry, cut in proportion, so that both can be read.
+// Source: k8s.io/kubernetes/pkg/controller/resourceclaim, handleClaim.
+func TestTheNameOfAClaimFitsAndIsValid(t *testing.T) {
+	long := strings.Repeat("p", 120)
+	for _, test := range []struct{ pod, entry, want string }{
+		{"train", "gpu", "train-gpu-"},
+		{strings.Repeat("p", 46), "gpu-entry", strings.Repeat("p", 46) + "-gpu-entry-"},
+		{strings.Repeat("p", 47), "gpu-entry", strings.Repeat("p", 46) + "-gpu-entr"},
+		{long, strings.Repeat("e", 60), long[:37] + "-" + strings.Repeat("e", 18)},
+		{strings.Repeat("p", 45) + ".web", "gpu-entry", strings.Repeat("p", 45) + "-gpu-entr"}, // not "….-gpu"
+	} {
+		got := prefixFor(test.pod, test.entry)
+		if got != test.want || len(got) > prefixMost {
+			t.Errorf("the claim of Pod %s and entry %s is named %q, want %q", test.pod, test.entry, got, test.want)
+		}
+		if wrong := validation.IsDNS1123Subdomain(got + "abcde"); len(wrong) > 0 {
+			t.Errorf("the API server refuses the name %sabcde: %q", got, wrong)
+		}
 	}
 }

@@ -5,6 +5,7 @@ package resourceclaim
 
 import (
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -25,12 +26,14 @@ const (
 
 // prefixFor returns what the name of a claim begins with. Of names that are too long, both the
 // owner's and the entry's are cut in proportion to their lengths, so that something of each is left.
+// A name that is cut after a dot loses the dot: the API server refuses "web.-gpu", and upstream then
+// makes no claim.
 func prefixFor(name, entry string) string {
 	prefix := name + "-" + entry + "-"
 	if len(prefix) <= prefixMost {
 		return prefix
 	}
-	return name[:len(name)*prefixMost/len(prefix)] + "-" + entry[:len(entry)*prefixMost/len(prefix)]
+	return strings.TrimRight(name[:len(name)*prefixMost/len(prefix)], ".") + "-" + entry[:len(entry)*prefixMost/len(prefix)]
 }
 
 // owner is for whom claims are made: a Pod or a PodGroup.
