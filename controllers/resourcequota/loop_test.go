@@ -5,6 +5,7 @@ package resourcequota
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -409,6 +410,54 @@ func TestAKindThatCannotBeListedDelaysNoOther(t *testing.T) {
 	})
 }
 
+// The definition of a kind is deleted. Its objects are gone without an event.
+func TestAKindThatVanishesIsSaidAndDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		widgets := c.api.Serve(widget)
+		if err := widgets.Add(&metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "one"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		p := managertest.Run(t, c.api.Config(), managertest.Making(New, Defaults()))
+		c.quota("mixed", "pods=10", "count/widgets.example.com=3")
+		c.quota("small", "pods=10")
+		pass(time.Minute)
+		c.want("at first", "mixed", "count/widgets.example.com=1 pods=0")
+		c.api.Withdraw(widget)
+		c.pod("web", "1")
+		pass(2 * pace)
+		c.want("when the kind has vanished", "small", "pods=1")
+		pass(2 * time.Minute)
+		c.want("when the kind has vanished", "mixed", "count/widgets.example.com=0 pods=1")
+		const note = "count/widgets.example.com is not counted: the server does not serve widgets.example.com"
+		if notes := c.notes(eventNotCounted); !slices.Contains(notes, note) {
+			t.Errorf("the Events are %q, want %q", notes, note)
+		}
+		const reason = "KindNotServed: count/widgets.example.com is not counted: the server does not serve widgets.example.com (until the kind is served)"
+		if reasons := p.Reasons("shop/mixed"); len(reasons) == 0 || reasons[len(reasons)-1] != reason {
+			t.Errorf("the reasons are %q, want %q", reasons, reason)
+		}
+		c.api.Forget()
+		events := len(c.notes(eventNotCounted))
+		pass(time.Hour)
+		asked := 0
+		for _, q := range c.api.Requests() {
+			if strings.Contains(q.HTTP.URL.Path, "widgets") {
+				asked++
+			}
+		}
+		if n := len(c.notes(eventNotCounted)) - events; asked > 0 || n > 0 {
+			t.Errorf("in an hour there are %d requests for the kind that vanished, and %d Events more", asked, n)
+		}
+		c.api.Serve(widget)
+		pass(2 * time.Minute)
+		c.want("when the kind is back", "mixed", "count/widgets.example.com=0 pods=1")
+	})
+}
+
 // Only kinds that a quota limits are watched, and only as long.
 func TestAKindIsWatchedAsLongAsAQuotaLimitsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -468,6 +517,65 @@ func TestAFullCountMendsASum(t *testing.T) {
 		c.want("after a full count", "small", "pods=1")
 		if n := r.mended.n.Load(); n != 1 {
 			t.Errorf("%d objects were mended, want 1", n)
+		}
+	})
+}
+
+// Until a quota has a status, the API server refuses all that it limits. So it goes before quotas
+// whose status is old.
+func TestAQuotaWithoutAStatusGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		const n = 100
+		for i := range n {
+			c.quota(fmt.Sprint("old-", i), "pods=10")
+		}
+		c.start()
+		pass(time.Minute)
+		for i := range n {
+			c.raise(fmt.Sprint("old-", i), "pods=1")
+		}
+		c.pod("web", "1")
+		pass(time.Minute)
+		c.quotas.Delay(func(q *fakeapi.Request) time.Duration {
+			if q.Verb == "update" {
+				return time.Second
+			}
+			return 0
+		})
+		c.delete("web")
+		pass(pace + 500*time.Millisecond)
+		c.quota("new", "pods=10")
+		pass(3 * time.Second)
+		c.want("beside quotas that wait for a write", "new", "pods=0")
+		waiting := 0
+		for i := range n {
+			if c.used(fmt.Sprint("old-", i)) == "pods=1" {
+				waiting++
+			}
+		}
+		if waiting < n/2 {
+			t.Errorf("%d of %d other quotas wait, which shows nothing", waiting, n)
+		}
+		pass(time.Minute)
+		for i := range n {
+			c.want("in the end", fmt.Sprint("old-", i), "pods=0")
+		}
+	})
+}
+
+// No quota limits Events: a storm of them must not be refused, nor watched.
+func TestAQuotaDoesNotLimitEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		c.quota("small", "pods=10", "count/events=3", "count/events.events.k8s.io=3")
+		pass(time.Minute)
+		c.want("with such limits", "small", "pods=0")
+		for _, q := range c.api.Requests() {
+			if q.Resource.Plural == "events" && (q.Verb == "list" || q.Verb == "watch") {
+				t.Errorf("it makes the request %s", q)
+			}
 		}
 	})
 }
