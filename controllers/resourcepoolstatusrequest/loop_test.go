@@ -133,6 +133,28 @@ func TestARequestWaitsForAPoolThatIsIncompleteForADayAtMost(t *testing.T) {
 	})
 }
 
+// kube-controller-manager answers with Failed where its caches fail. Such an answer is one too.
+func TestARequestThatHasFailedElsewhereStaysAnHourAndGetsNoOtherAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p := start(t)
+		failed := request()
+		failed.Status = &resourcev1alpha3.ResourcePoolStatusRequestStatus{Conditions: []metav1.Condition{{
+			Type: resourcev1alpha3.ResourcePoolStatusRequestConditionFailed, Status: metav1.ConditionTrue, Reason: "CalculationFailed", LastTransitionTime: metav1.Now(),
+		}}}
+		c.add(failed, slice("p", resourcev1.Device{Name: "a"}))
+		time.Sleep(59 * time.Minute)
+		synctest.Wait()
+		if writes := p.Writes(); len(writes) > 0 || c.status() == "no request" {
+			t.Errorf("59 minutes later the status is %s, and the writes are %q", c.status(), writes)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if got := c.status(); got != "no request" {
+			t.Errorf("an hour later the status is %s", got)
+		}
+	})
+}
+
 func TestAnAnswerThatWasLostOrRefusedIsGivenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := start(t)
