@@ -57,7 +57,7 @@ func TestANodeWhoseKubeletAttachesVolumesItselfIsLeftAlone(t *testing.T) {
 		pass(time.Minute)
 		c.wantAt("at a node without the annotation", "data")
 		c.wantMounted("at a node with the annotation", "other", "b")
-		if reasons := p.Reasons(string(unique("data"))); len(reasons) == 0 || !strings.HasPrefix(reasons[0], codeNotManaged+": node a does not exist, or its kubelet does not leave attaching to the controller") {
+		if reasons := p.Reasons(string(unique("data"))); len(reasons) == 0 || !strings.HasPrefix(reasons[0], codeNotManaged+": Pod ns/web-0: node a does not exist, or its kubelet does not leave attaching to the controller") {
 			t.Errorf("the reasons are %q", reasons)
 		}
 		c.changeNode("a", func(n *corev1.Node) { n.Annotations = map[string]string{Annotation: "true"} })

@@ -138,7 +138,7 @@ func TestARequestThatHasFailedElsewhereStaysAnHourAndGetsNoOtherAnswer(t *testin
 	synctest.Test(t, func(t *testing.T) {
 		c, p := start(t)
 		failed := request()
-		failed.Status = &resourcev1alpha3.ResourcePoolStatusRequestStatus{Conditions: []metav1.Condition{{
+		failed.Status = &resourcev1alpha3.ResourcePoolStatusRequestStatus{PoolCount: new(int32), Conditions: []metav1.Condition{{
 			Type: resourcev1alpha3.ResourcePoolStatusRequestConditionFailed, Status: metav1.ConditionTrue, Reason: "CalculationFailed", LastTransitionTime: metav1.Now(),
 		}}}
 		c.add(failed, slice("p", resourcev1.Device{Name: "a"}))
