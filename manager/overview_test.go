@@ -56,7 +56,7 @@ func TestTheOverviewOfAManager(t *testing.T) {
 	waitFor(t, "the keys to fail", func() bool {
 		_, text := ask(t, base+"/debug/controllers?format=json", "")
 		o = manager.Overview{}
-		return json.Unmarshal([]byte(text), &o) == nil && len(o.Loops) == 1 && o.Loops[0].Failing == 1 && o.Loops[0].GivenUp == 1
+		return json.Unmarshal([]byte(text), &o) == nil && len(o.Loops) == 1 && o.Loops[0].Failing == 1 && o.Loops[0].GivenUp == 1 && o.Loops[0].Running == 0
 	})
 	loop := o.Loops[0]
 	if o.Instance != "node-2" || o.State != "working" || loop.Name != "breaking" || loop.Kind != "Pod" || loop.Runs < 2 || loop.Took.Count() != loop.Runs ||

@@ -26,12 +26,12 @@ import (
 var managerLease = object.Key{Namespace: "kube-system", Name: "kube-controller-manager"}
 
 // commandLine is one that both managers start with: all controllers, and the lease. The lease
-// moves faster than by default.
+// lasts longer than by default: kube-controller-manager ends where a busy machine keeps it from renewing it.
 func commandLine(cluster *controlplanetest.Cluster) []string {
 	files := cluster.Endpoints()
 	return []string{
 		"--kubeconfig", cluster.Kubeconfig, "--secure-port", "0", "--controllers", "*,bootstrapsigner,tokencleaner",
-		"--leader-elect-lease-duration", "3s", "--leader-elect-renew-deadline", "2s", "--leader-elect-retry-period", "500ms",
+		"--leader-elect-lease-duration", "20s", "--leader-elect-renew-deadline", "18s", "--leader-elect-retry-period", "500ms",
 		"--root-ca-file", files.CAFile, "--service-account-private-key-file", files.ServiceAccountKeyFile,
 		"--cluster-signing-cert-file", files.CAFile, "--cluster-signing-key-file", files.CAKeyFile,
 		"--allocate-node-cidrs", "--cluster-cidr", "10.128.0.0/10,fd5e:7a01::/48",
