@@ -186,7 +186,7 @@ func BenchmarkWhatHappened(b *testing.B) {
 }
 
 // The frame of the view is there while the API server is still asked, and the content follows. A problem that comes after the
-// frame is told in it.
+// frame stands in it.
 func TestTheFrameOfWhatHappenedDoesNotWaitForItsContent(t *testing.T) {
 	for _, test := range []struct{ name, fails, want string }{
 		{name: "content", want: "rollout of web"},
