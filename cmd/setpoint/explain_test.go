@@ -21,7 +21,6 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
-	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/internal/scripttest"
 )
 
@@ -133,14 +132,11 @@ func explained(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(updateAnswer(strings.TrimPrefix(filepath.Base(ts.Getenv("WORK")), "script-"), file, explain(ts, object)))
 		return
 	}
-	var took time.Duration
-	for end := time.Now().Add(answerPatience); answer != want; time.Sleep(pause.Between(took, 100*time.Millisecond)) {
-		began := time.Now()
-		if began.After(end) {
-			ts.Fatalf("the answer about %s is\n%s\nwant\n%s", object, answer, want)
-		}
+	if answer != want && !scripttest.Within(answerPatience, 100*time.Millisecond, func() bool {
 		answer = explain(ts, object)
-		took = time.Since(began)
+		return answer == want
+	}) {
+		ts.Fatalf("the answer about %s is\n%s\nwant\n%s", object, answer, want)
 	}
 }
 

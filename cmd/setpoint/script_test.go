@@ -18,7 +18,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/internal/scripttest"
 )
 
@@ -162,15 +161,8 @@ func freePort(t *testing.T) string {
 
 // until asks until something is true, or fails the script.
 func until(ts *testscript.TestScript, what string, f func() bool) {
-	for end := time.Now().Add(deadline); ; {
-		began := time.Now()
-		if f() {
-			return
-		}
-		if began.After(end) {
-			ts.Fatalf("waited in vain for %s", what)
-		}
-		time.Sleep(pause.Between(time.Since(began), 10*time.Millisecond))
+	if !scripttest.Within(deadline, 10*time.Millisecond, f) {
+		ts.Fatalf("waited in vain for %s", what)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/setpoint-io/setpoint/internal/documenttest"
-	"github.com/setpoint-io/setpoint/internal/pause"
 )
 
 // documented has the blocks of documents that name a running script.
@@ -112,16 +111,13 @@ func runBlock(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	for _, step := range steps {
-		for end := time.Now().Add(patience); ; {
-			began := time.Now()
-			last := run(ts, step.Command)
-			if documenttest.Same(step.Output, last) {
-				break
-			}
-			if !again.MatchString(step.Command) || began.After(end) {
-				ts.Fatalf("%s: %s prints\n%s\nthe document shows\n%s", b, step.Command, last, step.Output)
-			}
-			time.Sleep(pause.Between(time.Since(began), readAgainPause))
+		var last string
+		same := func() bool {
+			last = run(ts, step.Command)
+			return documenttest.Same(step.Output, last)
+		}
+		if !same() && (!again.MatchString(step.Command) || !Within(patience, readAgainPause, same)) {
+			ts.Fatalf("%s: %s prints\n%s\nthe document shows\n%s", b, step.Command, last, step.Output)
 		}
 	}
 }
