@@ -47,10 +47,14 @@ type scene struct {
 	patience  time.Duration // of the collector, for kinds that it cannot watch
 }
 
+// kindsPatience is that of a collector in a test: well below the test's own, so that a kind
+// that another test has left in a bad state delays a test and does not fail it.
+const kindsPatience = controlplanetest.Patience / 4
+
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	c := shared.Get(t)
-	return &scene{Cluster: c, t: t, namespace: c.Namespace(t), patience: controlplanetest.Patience}
+	return &scene{Cluster: c, t: t, namespace: c.Namespace(t), patience: kindsPatience}
 }
 
 // collect runs the controller until the test ends, or stop is called. The

@@ -6,6 +6,7 @@ package controlplanetest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/setpointtest"
 )
 
 // Definitions are the custom kinds of a server.
@@ -65,31 +67,37 @@ func (c *Cluster) Undefine(t testing.TB, r object.Resource) {
 	if err != nil {
 		t.Fatalf("undefining %s: %v", r, err)
 	}
-	Eventually(t, "the definition of "+r.String()+" is gone", func() bool {
+	setpointtest.Eventually(t, "the definition of "+r.String()+" is gone", func() error {
 		_, err := c.Client.Request(http.MethodGet).Resource(Definitions).Name(r.String()).Do(ctx)
-		if err != nil && !apierrors.IsNotFound(err) {
-			t.Fatal(err)
-		}
-		return err != nil
+		return isNotFound(err)
 	})
-	Eventually(t, r.String()+" is not served", func() bool { return !c.serves(t, r) })
+	setpointtest.Eventually(t, r.String()+" is not served", func() error { return isNotFound(c.list(t, r)) })
+}
+
+// isNotFound returns nil if err says that the server does not know what it was asked for, and
+// else what the server answers. A server that begins or ends to serve a kind answers with
+// several other errors for a moment, none of which says whether the kind is there.
+func isNotFound(err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err == nil:
+		return errors.New("the server has it")
+	}
+	return err
 }
 
 // AwaitServed waits until a kind can be listed, which is a moment after its definition is
 // established.
 func (c *Cluster) AwaitServed(t testing.TB, r object.Resource) {
 	t.Helper()
-	Eventually(t, r.APIVersion()+" "+r.Plural+" is served", func() bool { return c.serves(t, r) })
+	setpointtest.Eventually(t, r.APIVersion()+" "+r.Plural+" is served", func() error { return c.list(t, r) })
 }
 
-// serves reports whether a kind can be listed.
-func (c *Cluster) serves(t testing.TB, r object.Resource) bool {
-	t.Helper()
+// list lists the objects of a kind, for the error only.
+func (c *Cluster) list(t testing.TB, r object.Resource) error {
 	_, err := c.Client.Request(http.MethodGet).Resource(r).Do(context.WithoutCancel(t.Context()))
-	if err != nil && !apierrors.IsNotFound(err) {
-		t.Fatalf("reading whether %s is served: %v", r, err)
-	}
-	return err == nil
+	return err
 }
 
 // CustomVersions returns the versions of a definition of a custom kind. The server serves all
