@@ -40,6 +40,9 @@ const (
 // Origins returns the chain of causes of a run backwards: the runs whose writes caused it, the runs whose writes
 // caused those, and so on. A change is joined with its write by kind, UID and resourceVersion, and a delete by kind,
 // name and UID. It finds what this record has; NotKnown says what it does not have.
+//
+// A cause that stands for several changes of an object, because they came while the key waited, has several origins: that of the last
+// change comes first, and those of the changes before follow it as far as the record has their runs.
 func (r *Record) Origins(run *Run) []Origin {
 	c := chain{record: r, left: mostOrigins, seen: map[uint64]bool{run.Number: true}}
 	return c.origins(run, mostSteps)
@@ -57,7 +60,18 @@ func (c *chain) origins(run *Run, steps int) (all []Origin) {
 			return append(all, Origin{Cause: cause, NotKnown: TooLong})
 		}
 		c.left--
-		all = append(all, c.origin(run, cause, steps))
+		o := c.origin(run, cause, steps)
+		all = append(all, o)
+		for _, earlier := range c.record.mergedInto(cause, run.Began) {
+			if c.left == 0 {
+				return append(all, Origin{Cause: cause, NotKnown: TooLong})
+			}
+			if earlier.run.Number == run.Number || o.Run != nil && earlier.run.Number == o.Run.Number {
+				continue
+			}
+			c.left--
+			all = append(all, c.of(cause, &earlier.run, earlier.write, steps))
+		}
 	}
 	return all
 }
@@ -84,15 +98,21 @@ func (c *chain) origin(run *Run, cause Cause, steps int) Origin {
 			o.NotKnown = NoLongerKept
 		}
 		return o
-	case write >= 0:
+	}
+	return c.of(cause, &by, write, steps)
+}
+
+// of returns the origin that is a run, with what led to it. write is the index of its write, or negative.
+func (c *chain) of(cause Cause, by *Run, write, steps int) Origin {
+	o := Origin{Cause: cause, Run: by}
+	if write >= 0 {
 		o.Write = &by.Writes[write]
 	}
-	o.Run = &by
 	if c.seen[by.Number] || steps == 0 {
 		return o
 	}
 	c.seen[by.Number] = true
-	o.Origins = c.origins(&by, steps-1)
+	o.Origins = c.origins(by, steps-1)
 	return o
 }
 

@@ -4,6 +4,7 @@
 package runs_test
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -56,6 +57,69 @@ func TestARetryIsCausedByTheRunBefore(t *testing.T) {
 			t.Fatalf("step %d: run %d was caused by run %d of %s", step, run.Number, before.Number, before.Object)
 		}
 		run = before
+	}
+}
+
+// A queue keeps one cause for all changes of an object that come while a key waits. Each of them led to the run.
+func TestAllChangesOfOneCauseAreOrigins(t *testing.T) {
+	record := newRecord(t, runs.LeastBytes)
+	set := runs.Object{Group: "apps", Kind: "ReplicaSet", Namespace: "ns", Name: "web", UID: "u"}
+	other := runs.Object{Group: "apps", Kind: "ReplicaSet", Namespace: "ns", Name: "db", UID: "v"}
+	sets, deployments, autoscalers := record.Loop("sets", "apps", "ReplicaSet"), record.Loop("deployments", "apps", "Deployment"), record.Loop("autoscalers", "", "")
+	at := noon
+	writes := func(loop *runs.Loop, name string, all ...runs.Write) {
+		at = at.Add(time.Second)
+		runs.Add(loop, object.Key{Namespace: "ns", Name: name}, &runs.Ended{Began: at, Outcome: runs.Done, Writes: all})
+	}
+	write := func(of runs.Object, version string) runs.Write {
+		return runs.Write{Verb: "update", Object: of, Version: version}
+	}
+	writes(autoscalers, "before", write(set, "100"))                                  // is the version before
+	writes(deployments, "web", write(set, "110"))                                     // is found by its object
+	writes(autoscalers, "db", write(other, "111"))                                    // is about another object
+	writes(sets, "web", write(set, "115"))                                            // is found by its key
+	writes(deployments, "web", write(other, "116"))                                   // is about another object
+	writes(sets, "web", runs.Write{Verb: "delete", Object: other}, write(set, "120")) // is the version after
+	run := runs.Run{Number: 99, Began: at.Add(time.Millisecond), Causes: []runs.Cause{{Source: "sets", Verb: workqueue.Updated, Object: set, From: "100", Version: "120"}}}
+	writes(deployments, "web", write(set, "117")) // began later: is of another history
+	writes(deployments, "web", write(set, "130")) // is a later change
+
+	versions := func(run *runs.Run) (all []string) {
+		for _, o := range record.Origins(run) {
+			if o.Cause != run.Causes[0] || o.Run == nil || o.Run.Writes[len(o.Run.Writes)-1].Version != o.Write.Version {
+				t.Errorf("an origin is %+v", o)
+				continue
+			}
+			all = append(all, o.Write.Version)
+		}
+		return all
+	}
+	if got, want := versions(&run), []string{"120", "110", "115"}; !slices.Equal(got, want) {
+		t.Errorf("the origins are the versions %v, want %v", got, want)
+	}
+	// A change that follows the one before directly stands for itself, as does an object that is new.
+	for _, from := range []string{"119", "", "none"} {
+		run.Causes[0].From = from
+		if got, want := versions(&run), []string{"120"}; !slices.Equal(got, want) {
+			t.Errorf("from version %q, the origins are the versions %v, want %v", from, got, want)
+		}
+	}
+}
+
+// The chain is bounded, however many changes one cause stands for.
+func TestTheOriginsOfManyChangesAreBounded(t *testing.T) {
+	record := newRecord(t, runs.LeastBytes)
+	box := runs.Object{Kind: "ConfigMap", Namespace: "ns", Name: "box", UID: "u"}
+	writers := record.Loop("writers", "", "")
+	for i := range 200 {
+		runs.Add(writers, object.Key{Name: strconv.Itoa(i)}, &runs.Ended{Began: noon, Outcome: runs.Done, Writes: []runs.Write{
+			{Verb: "update", Object: box, Version: strconv.Itoa(1000 + i)},
+		}})
+	}
+	run := runs.Run{Number: 999, Began: noon, Causes: []runs.Cause{{Verb: workqueue.Updated, Object: box, From: "1", Version: "1199"}}}
+	origins := record.Origins(&run)
+	if len(origins) != 9 || origins[0].Write.Version != "1199" || origins[1].Write.Version != "1198" || origins[8].Write.Version != "1191" {
+		t.Errorf("the cause has %d origins, want the last change and the eight before it: %+v", len(origins), origins)
 	}
 }
 
