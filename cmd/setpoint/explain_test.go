@@ -141,7 +141,7 @@ func explained(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // answerPatience is how long the answer may take to become the expected one, once its first sentence is right.
-const answerPatience = time.Minute
+const answerPatience = 2 * time.Minute
 
 // explain returns the answer about an object, without what differs from run to run.
 func explain(ts *testscript.TestScript, object string) string {
