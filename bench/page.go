@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -28,6 +30,7 @@ type pageBench struct {
 
 	paint string // the program that drives Chromium
 	root  string // of the pages
+	floor string // the address of a page of one word
 	took  map[string][]float64
 	cost  map[bool]*pageCost // with tabs, and without
 }
@@ -79,12 +82,25 @@ func runPage(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	defer scene.manager.stop()
 	fmt.Fprintf(out, "# %s\n", scene.record)
+	floor := httptest.NewServer(http.HandlerFunc(oneWord))
+	defer floor.Close()
+	b.floor = floor.URL
 	if err := b.measure(ctx, scene, out); err != nil {
 		return errors.Join(err, scene.manager.alive())
 	}
 	b.print(out)
 	fmt.Fprintf(out, "# load average %s\n", loadAverage())
 	return nil
+}
+
+// floorName is the view that is a page of one word. Its paint is what the browser alone takes on this machine at this time, so it stands beside
+// the paint of each view.
+const floorName = "one-word"
+
+// oneWord answers with a page that has what the driver of Chromium looks for, and one word.
+func oneWord(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	io.WriteString(w, "<!doctype html><title>word</title><main id=main><p data-part=head>word</p></main>") //nolint:errcheck // the visit fails
 }
 
 // build builds the program that drives Chromium. It is in a module of its own.
@@ -144,12 +160,14 @@ func (b *pageBench) measure(ctx context.Context, w *world, out io.Writer) error 
 
 // visit visits each view some times, in turn.
 func (b *pageBench) visit(ctx context.Context, w *world, random *rand.Rand, name string) error {
-	var addresses []string
+	var addresses, names []string
 	for range b.visits {
 		i := random.IntN(b.world.sets)
 		for _, v := range pageViews {
 			addresses = append(addresses, b.root+"/page"+v.path(w, i))
+			names = append(names, v.name)
 		}
+		addresses, names = append(addresses, b.floor), append(names, floorName)
 	}
 	command := exec.CommandContext(ctx, b.paint, addresses...)
 	var said strings.Builder
@@ -165,7 +183,7 @@ func (b *pageBench) visit(ctx context.Context, w *world, random *rand.Rand, name
 		if _, err := fmt.Sscan(lines.Text(), &answered, &painted); err != nil || answered <= 0 || painted <= 0 {
 			return fmt.Errorf("visiting the page: the answer and the first paint are %q: %w", lines.Text(), err)
 		}
-		what := name + pageViews[read%len(pageViews)].name
+		what := name + names[min(read, len(names)-1)]
 		b.took["page-paint-"+what] = append(b.took["page-paint-"+what], painted)
 		b.took["page-answer-"+what] = append(b.took["page-answer-"+what], answered)
 	}
@@ -179,8 +197,8 @@ func (b *pageBench) visit(ctx context.Context, w *world, random *rand.Rand, name
 func (b *pageBench) print(out io.Writer) {
 	for _, state := range []string{"", "busy-"} {
 		for _, v := range pageViews {
-			b.printTimes(out, "page-paint-"+state+v.name, aim{value: paintAim})
-			b.printTimes(out, "page-answer-"+state+v.name, aim{})
+			b.printTimes(out, "page-paint-"+state+v.name, "page-paint-"+state+floorName, aim{value: paintAim})
+			b.printTimes(out, "page-answer-"+state+v.name, "page-answer-"+state+floorName, aim{})
 		}
 	}
 	with, without := b.cost[true], b.cost[false]
@@ -193,14 +211,14 @@ func (b *pageBench) print(out io.Writer) {
 	}
 }
 
-// printTimes writes the quantiles of some times.
-func (b *pageBench) printTimes(out io.Writer, what string, a aim) {
+// printTimes writes the quantiles of some times, beside those of others.
+func (b *pageBench) printTimes(out io.Writer, what, beside string, a aim) {
 	all := b.took[what]
 	for _, q := range []struct {
 		name  string
 		share float64
 	}{{"p50", 0.5}, {"p99", 0.99}} {
-		m := measure{name: what + "-" + q.name, unit: "ms", aim: a, ours: []float64{quantile(all, q.share)}}
+		m := measure{name: what + "-" + q.name, unit: "ms", aim: a, ours: []float64{quantile(all, q.share)}, theirs: []float64{quantile(b.took[beside], q.share)}}
 		m.print(out, false)
 	}
 	if b.verbose {
