@@ -12,6 +12,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	helper "k8s.io/component-helpers/resource"
+
+	"github.com/setpoint-io/setpoint/internal/seconds"
 )
 
 // Pod returns what a Pod counts for at a time. A Pod that has ended, and one that is still
@@ -26,7 +28,7 @@ func Pod(pod *corev1.Pod, now time.Time) (used corev1.ResourceList, until time.T
 		return used, time.Time{}
 	}
 	if pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil {
-		until = pod.DeletionTimestamp.Add(time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
+		until = pod.DeletionTimestamp.Add(seconds.Duration(*pod.DeletionGracePeriodSeconds))
 		if now.After(until) {
 			return used, time.Time{}
 		}

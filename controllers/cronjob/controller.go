@@ -112,12 +112,17 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 // jobsOf returns the Jobs that a CronJob controls. A Job that the status names as active and that
 // the cache does not have is read from the server: another manager may have started it just now.
 func (r *reconciler) jobsOf(ctx context.Context, cronJob *batchv1.CronJob) ([]*batchv1.Job, error) {
-	jobs, err := cache.Objects(r.jobs.Snapshot().ControlledBy(cronJob.UID))
-	if err != nil {
-		return nil, err
-	}
+	var jobs []*batchv1.Job
 	known := map[string]bool{}
-	for _, job := range jobs {
+	for key, item := range r.jobs.Snapshot().ControlledBy(cronJob.UID) {
+		if key.Namespace != cronJob.Namespace {
+			continue // it owns nothing there, whatever a Job there says
+		}
+		job, err := item.Object()
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, job)
 		known[string(job.UID)] = true
 	}
 	for _, ref := range cronJob.Status.Active {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/internal/seconds"
 )
 
 // Reasons of Events.
@@ -17,6 +18,7 @@ const (
 	reasonCompleted       = "SawCompletedJob"
 	reasonCreated         = "SuccessfulCreate"
 	reasonDeleted         = "SuccessfulDelete"
+	reasonFuture          = "FutureScheduleTime" // ours
 	reasonInvalid         = "InvalidSchedule"
 	reasonMissed          = "MissSchedule"
 	reasonMissing         = "MissingJob"
@@ -73,7 +75,7 @@ func (p *plan) why(v view, first, last time.Time) (text string, expected bool) {
 	default:
 		text = "no controller ran at that time, or the API server refused the Job, or a clock was wrong"
 	}
-	if deadline := v.cronJob.Spec.StartingDeadlineSeconds; deadline != nil && last.Add(time.Duration(*deadline)*time.Second).Before(v.now) {
+	if deadline := v.cronJob.Spec.StartingDeadlineSeconds; deadline != nil && last.Add(seconds.Duration(*deadline)).Before(v.now) {
 		text += fmt.Sprintf("; startingDeadlineSeconds is %d", *deadline)
 	}
 	return text, expected

@@ -12,6 +12,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/internal/seconds"
 )
 
 // view is what a decision about a CronJob depends on.
@@ -78,18 +79,32 @@ func decide(v view) plan {
 		p.because(codeSuspended, "the CronJob is suspended", "spec.suspend becomes false")
 		return p
 	}
+	p.sayFuture(v)
 	anchor := p.anchor(v)
 	latest := schedule.latest(anchor, v.now)
 	next := schedule.next(anchor)
 	if !latest.IsZero() {
 		p.start(v, schedule, anchor, latest)
-		next = schedule.next(latest)
+		// One Job a minute starts, so the other slots of the minute need no run.
+		next = schedule.next(schedule.latest(anchor, minuteOf(latest).Add(59*time.Second)))
 	}
 	p.wake(v, next)
 	if p.slot.IsZero() && len(p.reasons) == 0 {
 		p.normal(codeNotDue, "the next Job starts at {time}", "the time comes", "time", local(next))
 	}
 	return p
+}
+
+// sayFuture says that the last start lies in the future, by more than clocks differ. Nothing starts before
+// that time, as in upstream, which says nothing.
+func (p *plan) sayFuture(v view) {
+	last := p.status.LastScheduleTime
+	if last == nil || !last.After(v.now.Add(time.Minute)) {
+		return
+	}
+	p.events.Warning(reasonFuture, actionReconcile, "status.lastScheduleTime is %s, which is in the future: no Job starts before that time. "+
+		"A clock was wrong, or a client wrote it. To set it back: kubectl edit cronjob %s --namespace %s --subresource=status", clock(last.Time), v.cronJob.Name, v.cronJob.Namespace)
+	p.because(codeFuture, "the status says that the last Job starts at {time}, which is in the future", "that time comes, or status.lastScheduleTime is set back", "time", local(last.Time))
 }
 
 // wake asks for another run at a slot.
@@ -103,12 +118,12 @@ func (p *plan) wake(v view, slot time.Time) {
 // the anchor. Earlier ones are missed.
 func (p *plan) start(v view, schedule slots, anchor, slot time.Time) {
 	spec := &v.cronJob.Spec
-	if deadline := spec.StartingDeadlineSeconds; deadline != nil && slot.Add(time.Duration(*deadline)*time.Second).Before(v.now) {
+	if deadline := spec.StartingDeadlineSeconds; deadline != nil && slot.Add(seconds.Duration(*deadline)).Before(v.now) {
 		p.miss(v, schedule, anchor, slot)
 		p.because(codeTooLate, "the start at {time} is over: startingDeadlineSeconds is {seconds}", "the next start", "time", local(slot), "seconds", *deadline)
 		return
 	}
-	if p.runs(jobName(v.cronJob, slot)) {
+	if p.hasStarted(v, slot) {
 		return
 	}
 	switch spec.ConcurrencyPolicy {
@@ -130,11 +145,42 @@ func (p *plan) start(v view, schedule slots, anchor, slot time.Time) {
 			}
 		}
 	}
-	if before := schedule.latest(anchor, slot.Add(-time.Second)); !before.IsZero() {
+	if before := lastMissed(schedule, anchor, slot); !before.IsZero() {
 		p.miss(v, schedule, anchor, before)
 	}
 	p.slot = slot
 }
+
+// hasStarted reports whether the Job of a slot exists. With several slots a minute it may be that of an
+// earlier one.
+func (p *plan) hasStarted(v view, slot time.Time) bool {
+	name := jobName(v.cronJob, slot)
+	for _, job := range v.jobs {
+		if job.Name != name || job.DeletionTimestamp != nil {
+			continue
+		}
+		if _, ok := slotOf(v.cronJob, job); !ok {
+			p.started(job, slot) // its annotation has been changed
+		}
+		return true
+	}
+	return p.runs(name)
+}
+
+// lastMissed returns the last slot between the anchor and a slot that starts its Job. With several slots
+// a minute, those in the minutes of the two are not missed: one Job a minute starts.
+func lastMissed(schedule slots, anchor, slot time.Time) time.Time {
+	if e, ok := schedule.(every); !ok || time.Duration(e) >= time.Minute {
+		return schedule.latest(anchor, slot.Add(-time.Second))
+	}
+	if before := schedule.latest(anchor, minuteOf(slot).Add(-time.Second)); minuteOf(before).After(minuteOf(anchor)) {
+		return before
+	}
+	return time.Time{}
+}
+
+// minuteOf returns when the minute begins that gives the Job of a slot its name.
+func minuteOf(slot time.Time) time.Time { return time.Unix(slot.Unix()/60*60, 0) }
 
 // schedule parses the schedule, and reports whether there is one. An edit of the CronJob is
 // what ends a mistake in it.

@@ -18,6 +18,7 @@ const (
 	codeBadSchedule = "ScheduleCannotBeUsed"
 	codeDeleted     = "CronJobIsDeleted"
 	codeNameTaken   = "JobNameTaken"
+	codeFuture      = "LastStartInFuture"
 )
 
 // because adds a reason why no Job starts.

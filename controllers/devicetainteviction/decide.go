@@ -13,6 +13,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/internal/devices"
 	"github.com/setpoint-io/setpoint/internal/podstate"
+	"github.com/setpoint-io/setpoint/internal/seconds"
 )
 
 // view is what a decision about a Pod depends on.
@@ -117,8 +118,8 @@ func tolerance(tolerations []resourcev1.DeviceToleration, taint *resourcev1.Devi
 		if t.TolerationSeconds == nil {
 			return 0, true
 		}
-		if seconds := time.Duration(max(*t.TolerationSeconds, 0)) * time.Second; !found || seconds < d {
-			d, found = seconds, true
+		if within := seconds.Duration(max(*t.TolerationSeconds, 0)); !found || within < d {
+			d, found = within, true
 		}
 	}
 	return d, false

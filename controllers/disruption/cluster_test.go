@@ -29,12 +29,12 @@ var shared = controlplanetest.Shared{}
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // newReady creates a Pod and says that it is ready, as its kubelet would.
-func newReady(t *testing.T, c *client.Client, namespace, name string) {
+func newReady(t *testing.T, c *client.Client, namespace, name string, owners ...metav1.OwnerReference) {
 	t.Helper()
 	pods := client.For[*corev1.Pod](c)
 	p := pod(name, true)
 	status := p.Status
-	p.Namespace, p.Status = namespace, corev1.PodStatus{}
+	p.Namespace, p.Status, p.OwnerReferences = namespace, corev1.PodStatus{}, owners
 	// A Pod without a node is deleted at once.
 	p.Spec = corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "main", Image: "web"}}}
 	made, err := pods.Create(t.Context(), p)

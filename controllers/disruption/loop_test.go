@@ -36,6 +36,7 @@ type cluster struct {
 	budgets, pods *fakeapi.Resource
 	deployments   *fakeapi.Resource
 	sets          *fakeapi.Resource
+	others        map[string]*fakeapi.Resource // by plural
 	client        *client.Client
 }
 
@@ -52,8 +53,10 @@ func newCluster(t *testing.T) *cluster {
 		deployments: apps("deployments", "Deployment"),
 		sets:        apps("replicasets", "ReplicaSet"),
 	}
-	apps("statefulsets", "StatefulSet")
-	api.Serve(object.Resource{Version: "v1", Plural: "replicationcontrollers", Kind: "ReplicationController", Namespaced: true})
+	c.others = map[string]*fakeapi.Resource{
+		"statefulsets":           apps("statefulsets", "StatefulSet"),
+		"replicationcontrollers": api.Serve(object.Resource{Version: "v1", Plural: "replicationcontrollers", Kind: "ReplicationController", Namespaced: true}),
+	}
 	api.Serve(object.Resource{Group: "events.k8s.io", Version: "v1", Plural: "events", Kind: "Event", Namespaced: true})
 	var err error
 	if c.client, err = client.New(api.Config()); err != nil {
@@ -406,4 +409,40 @@ func TestNeverMorePodsAreDisruptedThanTheBudgetAllows(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheSizesOfAllControllersOfPodsCountOnceEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		pdb := budget(intstr.FromInt32(0))
+		pdb.Spec.MinAvailable, pdb.Spec.MaxUnavailable = nil, new(intstr.FromString("30%"))
+		c.add(pdb)
+		controlled := func(name, apiVersion, kind, by string) {
+			p := pod(name, true)
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: by, UID: types.UID(by), Controller: new(true)}}
+			c.add(p)
+		}
+		named := func(name string) metav1.ObjectMeta {
+			return metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), Generation: 1}
+		}
+		c.add(&appsv1.ReplicaSet{ObjectMeta: named("alone"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(1))}})
+		for resource, o := range map[string]object.Object{
+			"statefulsets":           &appsv1.StatefulSet{ObjectMeta: named("db"), Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}},
+			"replicationcontrollers": &corev1.ReplicationController{ObjectMeta: named("old"), Spec: corev1.ReplicationControllerSpec{Replicas: new(int32(2))}},
+		} {
+			if err := c.others[resource].Put(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.add(deployment("web", 4)...)
+		controlled("alone-a", "apps/v1", "ReplicaSet", "alone")
+		for i := range 3 {
+			controlled(fmt.Sprint("db-", i), "apps/v1", "StatefulSet", "db")
+		}
+		controlled("old-a", "v1", "ReplicationController", "old")
+		controlled("old-b", "v1", "ReplicationController", "old")
+		c.start()
+		// 30 % of 4 + 1 + 3 + 2 is 3.
+		c.want("with four controllers", 10, 7, 10, 3)
+	})
 }

@@ -51,6 +51,11 @@ func (o *owners) sum(ctx context.Context, pods []*corev1.Pod) (total int32, unma
 		if err != nil {
 			return 0, nil, fmt.Errorf("finding how many Pods the controller of Pod %s wants: %w", pod.Name, err)
 		}
+		if replicas < 0 {
+			// An API server refuses it in its own kinds and in custom ones, and another server behind it may not. The sum would allow disruptions for the Pods of others.
+			return 0, nil, fmt.Errorf("the controller of Pod %s, the %s %s, wants %d replicas: give it a number that is not negative, "+
+				"or set minAvailable to a number, which needs no scale", pod.Name, ref.Kind, ref.Name, replicas)
+		}
 		scales[owner] = replicas
 	}
 	var all int64

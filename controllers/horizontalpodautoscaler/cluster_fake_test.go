@@ -110,7 +110,8 @@ func (c *cluster) havePods(name string, n int32) {
 		there := c.pods.Get(key) != nil
 		switch {
 		case i < n && !there:
-			p := running(key.Name, map[string]string{"app": name})
+			p := running(key.Name, map[string]string{"app": name, "pod-template-hash": "1"})
+			p.OwnerReferences = controlledBy("ReplicaSet", name+"-1")
 			p.Status.StartTime = &metav1.Time{Time: time.Now().Add(-time.Hour)}
 			if err := c.pods.Put(p); err != nil {
 				c.t.Fatal(err)
@@ -120,6 +121,11 @@ func (c *cluster) havePods(name string, n int32) {
 		}
 	}
 	synctest.Wait()
+}
+
+// controlledBy returns the owner references of an object that another one controls.
+func controlledBy(kind, name string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: types.UID(name), Controller: new(true)}}
 }
 
 // running returns a Pod that has been ready for an hour.

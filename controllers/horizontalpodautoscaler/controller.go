@@ -180,14 +180,14 @@ func (r *reconciler) run(ctx context.Context, hpa *autoscalingv2.HorizontalPodAu
 		if ctx.Err() != nil {
 			return p, result, err
 		}
-		r.targets.put(object.KeyOf(hpa), nil)
+		r.targets.put(object.KeyOf(hpa), selection{})
 		p = unreadable(hpa, now, err)
 		result, err = r.end(ctx, hpa, &p)
 		return p, result, err
 	}
 	s := snapshot{hpa: hpa, scale: t.scale, history: r.begin(hpa, t.scale.Spec.Replicas, now), now: now}
 	if r.options.byMetrics(&s) {
-		if err := r.measure(ctx, &s); err != nil {
+		if err := r.measure(ctx, &s, &t); err != nil {
 			return p, result, err
 		}
 	}
@@ -208,10 +208,12 @@ func (r *reconciler) run(ctx context.Context, hpa *autoscalingv2.HorizontalPodAu
 }
 
 // measure reads the Pods and the metrics.
-func (r *reconciler) measure(ctx context.Context, s *snapshot) error {
+func (r *reconciler) measure(ctx context.Context, s *snapshot, t *target) error {
 	key := object.KeyOf(s.hpa)
+	ignores, wrong := ignoresForeign(s.hpa)
+	s.annotation = wrong
 	selector, problem := parseSelector(s.scale.Status.Selector)
-	r.targets.put(key, selector)
+	r.targets.put(key, selection{selector: selector, target: t.resource.String() + "/" + t.key.Name, own: ignores})
 	if problem != nil {
 		s.selector = problem
 		return nil
@@ -221,7 +223,11 @@ func (r *reconciler) measure(ctx context.Context, s *snapshot) error {
 		return err
 	}
 	slices.SortFunc(s.pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	if keys := r.targets.selecting(key.Namespace, s.pods); len(keys) > 1 {
+	own, foreign := divide(s.pods, s.hpa.Spec.ScaleTargetRef, s.scale.UID)
+	if s.foreign = foreign; ignores {
+		s.pods, s.foreign.ignored = own, true
+	}
+	if keys := r.targets.sharing(key, s.pods); len(keys) > 1 {
 		s.selector = ambiguous(s.scale.Status.Selector, keys)
 		return nil
 	}

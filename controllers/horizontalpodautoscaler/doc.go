@@ -41,6 +41,12 @@
 //     made again.
 //   - Before the last replicas are removed, the condition ScaledToZero is written. So a target at zero
 //     comes back, whenever the controller was killed.
+//   - Pods that the selector of a target selects and that are not the target's count, unless the
+//     annotation [ForeignPodsAnnotation] says that they do not (foreign.go). The condition ScalingActive
+//     names their owners in both cases.
+//   - A value that is no number, a target that is no scale and a selector that cannot be read change
+//     no size. They are in the conditions and in an Event, and cost the requests of one period. A value
+//     below 0 asks for the fewest replicas, and the condition says so.
 //   - A metrics API that does not answer holds a worker for [Patience] at most. From then on it holds
 //     one worker, whatever number of HorizontalPodAutoscalers need it, until it answers (silence.go).
 //
@@ -51,7 +57,7 @@
 //
 //   - It forgets the windows and the periods when it restarts, and a target at zero if it is killed at
 //     the wrong moment.
-//   - Its conditions do not name the Pods that were counted.
+//   - Its conditions do not name the Pods that were counted, and Pods of others always count.
 //   - Pods that have succeeded count there, and Pods that do not count must have requests.
 //   - Metrics of Pods that are not the target's count there. A value that cannot be read is an error
 //     of all Pods there; here its Pod counts as one without a metric.

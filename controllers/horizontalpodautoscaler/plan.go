@@ -30,12 +30,17 @@ type snapshot struct {
 	history history
 	now     time.Time
 
-	// The rest is for a decision by metrics. pods are those that the selector of the scale selects,
-	// and readings are of the metrics of the spec, in its order. selector is what is wrong with the
-	// selector.
+	// The rest is for a decision by metrics. pods are those that count, of all that the selector of the
+	// scale selects. readings are of the metrics of the spec, in its order. selector is what is wrong
+	// with the selector.
 	pods     []*corev1.Pod
 	readings []reading
 	selector *selectorProblem
+
+	// foreign are Pods that the selector selects and that belong to others. They are among pods, unless
+	// they are ignored. annotation is what is wrong with the annotation about them.
+	foreign    foreigners
+	annotation string
 }
 
 // current returns how many replicas the target is to have.
@@ -107,6 +112,10 @@ func measuresOthers(hpa *autoscalingv2.HorizontalPodAutoscaler) bool {
 func (o *Options) decide(s *snapshot) plan {
 	p := plan{status: *s.hpa.Status.DeepCopy(), history: &s.history, now: s.now}
 	p.set(autoscalingv2.AbleToScale, true, "SucceededGetScale", "the HPA controller was able to get the target's current scale")
+	if s.annotation != "" {
+		p.events.Warning(eventAnnotation, actionReconcile, "%s", s.annotation)
+		p.because(codeAnnotation, "Pods of other workloads count, although there is an annotation about them: {error}", "the annotation changes", "error", s.annotation)
+	}
 	current := s.current()
 	if current > 0 && isTrue(p.status.Conditions, autoscalingv2.ScaledToZero) {
 		p.notAtZero() // another client has scaled it up
@@ -198,7 +207,11 @@ func (o *Options) combine(s *snapshot, p *plan) (recommended int32, name string)
 		p.err = fmt.Errorf("invalid metrics (%d invalid out of %d), first error is: %w", failed, len(s.hpa.Spec.Metrics), first.wrapped())
 	}
 	if failed > 0 && (failed >= len(s.hpa.Spec.Metrics) || recommended < s.current()) {
-		p.inactive(first.reason, fmt.Sprintf("the HPA was unable to compute the replica count: %v", first.err))
+		message := fmt.Sprintf("the HPA was unable to compute the replica count: %v", first.err)
+		if s.foreign.ignored && s.foreign.pods > 0 {
+			message += "; " + s.foreign.String()
+		}
+		p.inactive(first.reason, message)
 		p.because(codeMetrics, "the metrics of the target {target} are not known: {error}", "the metrics can be read", "target", targetOf(s.hpa), "error", first.err.Error())
 		return -1, ""
 	}
@@ -206,7 +219,7 @@ func (o *Options) combine(s *snapshot, p *plan) (recommended int32, name string)
 	if how != "" {
 		message += ": " + how
 	}
-	if strangers := foreign(s); strangers != "" {
+	if strangers := s.foreign.String(); strangers != "" {
 		message += "; " + strangers
 	}
 	p.set(autoscalingv2.ScalingActive, true, "ValidMetricFound", message)

@@ -109,7 +109,11 @@ func (c census) String() string {
 		break // one tells what is wrong
 	}
 	if c.strangers > 0 {
-		parts = append(parts, fmt.Sprintf("%d metrics are of no Pod of the target", c.strangers))
+		metrics := "1 metric is"
+		if c.strangers > 1 {
+			metrics = fmt.Sprintf("%d metrics are", c.strangers)
+		}
+		parts = append(parts, metrics+" of no Pod of the target")
 	}
 	return strings.Join(parts, ", ")
 }

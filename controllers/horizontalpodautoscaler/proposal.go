@@ -126,7 +126,7 @@ func (o *Options) proposePods(s *snapshot, m *autoscalingv2.PodsMetricSource, is
 		return proposal{err: err}
 	}
 	return proposal{
-		replicas: p.replicas, name: "pods metric " + m.Metric.Name, how: c.String(),
+		replicas: p.replicas, name: "pods metric " + m.Metric.Name, how: c.String() + negative(p.average),
 		value: autoscalingv2.MetricValueStatus{AverageValue: decimal(p.average)},
 	}
 }
@@ -190,7 +190,7 @@ func (o *Options) proposeValue(s *snapshot, target *resource.Quantity, is readin
 		return proposal{err: err}
 	}
 	return proposal{
-		replicas: replicas, how: fmt.Sprintf("%s running and ready", pods(readyPods(s.pods))),
+		replicas: replicas, how: fmt.Sprintf("%s running and ready", pods(readyPods(s.pods))) + negative(is.value),
 		value: autoscalingv2.MetricValueStatus{Value: decimal(is.value)},
 	}
 }
@@ -205,9 +205,18 @@ func (o *Options) proposeShare(s *snapshot, target *resource.Quantity, is readin
 	}
 	replicas, share := byShare(s.scale.Status.Replicas, is.value, milli(*target), o.tolerancesOf(s.hpa))
 	return proposal{
-		replicas: replicas, how: fmt.Sprintf("shared by %s of the target's status", pods(int(s.scale.Status.Replicas))),
+		replicas: replicas, how: fmt.Sprintf("shared by %s of the target's status", pods(int(s.scale.Status.Replicas))) + negative(is.value),
 		value: autoscalingv2.MetricValueStatus{AverageValue: decimal(share)},
 	}
+}
+
+// negative says of a value below 0 that it is one. It counts, as in upstream: a custom metric may be any
+// number. One that is negative by mistake would otherwise take all replicas away without a word.
+func negative(value int64) string {
+	if value >= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and the value %s is negative, so it asks for the fewest", decimal(value))
 }
 
 // externalName returns the name of an external metric as upstream writes it.

@@ -21,6 +21,7 @@ const (
 	codeStabilized = "RecommendationStabilized"
 	codeLimited    = "RecommendationLimited"
 	codeNotWritten = "SizeRefused"
+	codeAnnotation = "ForeignPodsCount"
 )
 
 // because adds a reason.

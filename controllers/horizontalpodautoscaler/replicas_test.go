@@ -132,7 +132,7 @@ func TestTheCountOfPodsSaysHowTheyCount(t *testing.T) {
 	metrics.put("other", sample{value: 1}, nil)
 	metrics.put("p5", sample{}, fmt.Errorf("%q, which is no quantity", "NaN"))
 	const want = `1 Pod counted by their metrics, 2 not ready (p1, p4), 2 without a metric (p2, p5), 1 ended or being deleted (p3), ` +
-		`the metric of Pod p5 cannot be used: "NaN", which is no quantity, 1 metrics are of no Pod of the target`
+		`the metric of Pod p5 cannot be used: "NaN", which is no quantity, 1 metric is of no Pod of the target`
 	if got := o.count(pods, corev1.ResourceCPU, metrics, now).String(); got != want {
 		t.Errorf("it says %s\nwant    %s", got, want)
 	}

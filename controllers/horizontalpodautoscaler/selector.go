@@ -11,10 +11,8 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/setpoint-io/setpoint/internal/shortlist"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -71,25 +69,41 @@ func stillAmbiguous(hpa *autoscalingv2.HorizontalPodAutoscaler) *selectorProblem
 	return nil
 }
 
-// targetSelectors has the selectors of the targets of all HorizontalPodAutoscalers, as they were read
-// last. It is safe for concurrent use.
-type targetSelectors struct {
-	mu sync.Mutex
-	// in has the selectors by namespace. nil is a target that was read and has no selector.
-	in map[string]map[object.Key]labels.Selector
+// selection is which Pods a HorizontalPodAutoscaler counts.
+type selection struct {
+	selector labels.Selector // nil is one whose target was read and has no selector
+	target   string
+	// own says that Pods of others than the target do not count.
+	own bool
 }
 
-// put notes the selector of a target. nil is none.
-func (t *targetSelectors) put(key object.Key, selector labels.Selector) {
+// counts reports whether a Pod with these labels may count for both of two HorizontalPodAutoscalers,
+// of which the other one counts it.
+func (s selection) counts(other selection, set labels.Set) bool {
+	if s.selector == nil || s.own && other.own && s.target != other.target {
+		return false
+	}
+	return s.selector.Matches(set)
+}
+
+// targetSelectors has what all HorizontalPodAutoscalers select, as their targets were read last. It is
+// safe for concurrent use.
+type targetSelectors struct {
+	mu sync.Mutex
+	in map[string]map[object.Key]selection // by namespace
+}
+
+// put notes which Pods a HorizontalPodAutoscaler counts.
+func (t *targetSelectors) put(key object.Key, s selection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.in == nil {
-		t.in = map[string]map[object.Key]labels.Selector{}
+		t.in = map[string]map[object.Key]selection{}
 	}
 	if t.in[key.Namespace] == nil {
-		t.in[key.Namespace] = map[object.Key]labels.Selector{}
+		t.in[key.Namespace] = map[object.Key]selection{}
 	}
-	t.in[key.Namespace][key] = selector
+	t.in[key.Namespace][key] = s
 }
 
 func (t *targetSelectors) forget(key object.Key) {
@@ -109,22 +123,21 @@ func (t *targetSelectors) known(key object.Key) bool {
 	return known
 }
 
-// selecting returns the keys of the HorizontalPodAutoscalers whose targets select one of the Pods, in
-// order, and two at most. The Pods of a template have the same labels, which are matched once.
-func (t *targetSelectors) selecting(namespace string, pods []*corev1.Pod) []object.Key {
+// sharing returns the keys of the HorizontalPodAutoscalers that count one of the Pods that one of them
+// counts, itself included, in order, and two at most. The Pods of a template have the same labels,
+// which are matched once.
+func (t *targetSelectors) sharing(key object.Key, pods []*corev1.Pod) []object.Key {
 	sets := map[string]labels.Set{}
 	for _, pod := range pods {
 		sets[labels.Set(pod.Labels).String()] = pod.Labels
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	is := t.in[key.Namespace][key]
 	var keys []object.Key
-	for key, selector := range t.in[namespace] {
-		if selector == nil {
-			continue
-		}
+	for key, other := range t.in[key.Namespace] {
 		for _, set := range sets {
-			if selector.Matches(set) {
+			if other.counts(is, set) {
 				keys = append(keys, key)
 				break
 			}
@@ -132,37 +145,4 @@ func (t *targetSelectors) selecting(namespace string, pods []*corev1.Pod) []obje
 	}
 	slices.SortFunc(keys, func(a, b object.Key) int { return strings.Compare(a.String(), b.String()) })
 	return keys[:min(len(keys), 2)]
-}
-
-// foreign says which Pods that the selector selects belong to another controller than the target: they
-// count too, which users rarely want. It is known for the kinds of Kubernetes alone.
-func foreign(s *snapshot) string {
-	owners := map[string]int{}
-	for _, pod := range s.pods {
-		ref := metav1.GetControllerOfNoCopy(pod)
-		if ref != nil && !belongs(s.hpa.Spec.ScaleTargetRef, pod, ref) {
-			owners[ref.Kind+" "+ref.Name]++
-		}
-	}
-	if len(owners) == 0 {
-		return ""
-	}
-	n, names := 0, []string{}
-	for name, count := range owners {
-		n, names = n+count, append(names, name)
-	}
-	slices.Sort(names)
-	return fmt.Sprintf("the selector of the target selects %s of others too: %s", pods(n), shortlist.Join(names, mostNamed))
-}
-
-// belongs reports whether a Pod is one of a target's, by the names of its owners. The ReplicaSets of a
-// Deployment are called after it and the hash of their template.
-func belongs(target autoscalingv2.CrossVersionObjectReference, pod *corev1.Pod, owner *metav1.OwnerReference) bool {
-	switch target.Kind {
-	case "Deployment":
-		return owner.Kind == "ReplicaSet" && owner.Name == target.Name+"-"+pod.Labels["pod-template-hash"]
-	case "ReplicaSet", "StatefulSet", "ReplicationController":
-		return owner.Kind == target.Kind && owner.Name == target.Name
-	}
-	return true
 }

@@ -5,6 +5,7 @@ package horizontalpodautoscaler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -31,6 +32,9 @@ func findTarget(ctx context.Context, c *client.Client, hpa *autoscalingv2.Horizo
 	version, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return target{}, specError{fmt.Errorf("the apiVersion of spec.scaleTargetRef: %w", err)}
+	}
+	if version.Empty() {
+		return target{}, specError{errors.New("spec.scaleTargetRef has no apiVersion: write that of the target, such as apps/v1")}
 	}
 	t := target{key: object.Key{Namespace: hpa.Namespace, Name: ref.Name}}
 	if t.resource, err = c.ResolveAnyVersion(ctx, version.WithKind(ref.Kind)); err != nil {

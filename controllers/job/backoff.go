@@ -58,10 +58,28 @@ func (b backoff) left(now time.Time) time.Duration {
 	return max(0, b.last.Add(wait).Sub(now))
 }
 
-// indexBackoff returns that of an index, of which pod failed last.
-func indexBackoff(pod *corev1.Pod) backoff {
+// notAfter returns the backoff whose last failure is not later than now. The time comes from the clock of
+// a kubelet, which may be ahead by hours. Upstream waits until then.
+func (b backoff) notAfter(now time.Time) backoff {
+	if b.last.After(now) {
+		b.last = now
+	}
+	return b
+}
+
+// clockSkew is how far the clock of a kubelet may be ahead without being wrong.
+const clockSkew = time.Minute
+
+// indexBackoff returns that of an index, of which pod failed last. If the clock of the Pod's kubelet is
+// ahead, the backoff counts from the creation of the Pod, a time that the API server has written: this is
+// computed anew in each run, so it cannot be a time of this process.
+func indexBackoff(pod *corev1.Pod, now time.Time) backoff {
 	_, failures := failuresOf(pod)
-	return backoff{failures: failures + 1, last: finishTime(pod)}
+	last := finishTime(pod)
+	if last.After(now.Add(clockSkew)) {
+		last = pod.CreationTimestamp.Time
+	}
+	return backoff{failures: failures + 1, last: last}
 }
 
 // recovered returns the backoff of a Job that this process sees for the first time, from its

@@ -18,6 +18,8 @@ const (
 	reasonPodGroupFailed = "FailedPodGroupCreate"
 	// reasonRestarts is ours. It says what a Pod that the backoff limit deletes has died of.
 	reasonRestarts = "ContainerRestarts"
+	// reasonUnreadable is ours. Upstream writes into its log that an annotation has no number.
+	reasonUnreadable = "UnreadableAnnotation"
 )
 
 // actionCreate is the action of the Events about Workloads and PodGroups.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/setpoint-io/setpoint/internal/podstate"
+	"github.com/setpoint-io/setpoint/internal/seconds"
 )
 
 // finishTime returns when a Pod ended, as well as its status says: the end of its last container,
@@ -28,7 +29,7 @@ func finishTime(pod *corev1.Pod) time.Time {
 		if pod.DeletionGracePeriodSeconds != nil {
 			grace = *pod.DeletionGracePeriodSeconds
 		}
-		return pod.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
+		return pod.DeletionTimestamp.Add(-seconds.Duration(grace))
 	}
 	return pod.CreationTimestamp.Time
 }

@@ -101,9 +101,42 @@ func failuresOf(pod *corev1.Pod) (counted, all int32) {
 }
 
 func countIn(pod *corev1.Pod, annotation string) int32 {
-	n, err := strconv.ParseInt(pod.Annotations[annotation], 10, 32)
+	n, _ := parseCount(pod.Annotations[annotation])
+	return n
+}
+
+// parseCount reads a number of failures. It returns 0 and false for a text that is none.
+func parseCount(text string) (int32, bool) {
+	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 0 {
-		return 0
+		return 0, false
 	}
-	return int32(n)
+	return int32(n), true
+}
+
+// sayUnreadable adds Events about annotations from which the controller cannot read the number that it
+// wrote: another client has changed them, or has made the Pod.
+func (p *plan) sayUnreadable() {
+	if !indexed(p.job) {
+		return
+	}
+	for _, pod := range p.remove {
+		if indexOf(pod) == noIndex {
+			p.events.Warning(reasonUnreadable, actionReconcile, "Pod %s has the annotation %s=%q, which is no index: it counts for no index of the Job, and is deleted",
+				pod.Name, batchv1.JobCompletionIndexAnnotation, pod.Annotations[batchv1.JobCompletionIndexAnnotation])
+		}
+	}
+	for _, index := range p.create {
+		pod := p.retiring[index]
+		if pod == nil {
+			continue
+		}
+		for _, annotation := range []string{batchv1.JobIndexFailureCountAnnotation, batchv1.JobIndexIgnoredFailureCountAnnotation} {
+			text, is := pod.Annotations[annotation]
+			if _, ok := parseCount(text); is && !ok {
+				p.events.Warning(reasonUnreadable, actionReconcile, "Pod %s has the annotation %s=%q, which is no number of failures: earlier failures of index %d do not count",
+					pod.Name, annotation, text, index)
+			}
+		}
+	}
 }

@@ -56,6 +56,7 @@ func decide(v view) *plan {
 		state: s, status: *v.job.Status.DeepCopy(), nextBackoff: v.backoff.with(s.newSucceeded, s.newFailed), left: map[types.UID]bool{},
 		action: reconciling, judged: map[batchv1.PodFailurePolicyAction]int{},
 	}
+	p.nextBackoff = p.nextBackoff.notAfter(v.now)
 	for _, pod := range v.pods {
 		if tracked(pod) {
 			p.left[pod.UID] = true
@@ -80,6 +81,7 @@ func decide(v view) *plan {
 	default:
 		p.managed = true
 		p.scale()
+		p.sayUnreadable()
 	}
 	if left := s.deadline(); left != noDeadline && p.verdict == nil {
 		p.wake(left)

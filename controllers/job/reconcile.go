@@ -225,7 +225,10 @@ func mayHaveFailed(job *batchv1.Job) bool {
 // have succeeded too. It decodes no others: there may be 100,000.
 func (r *reconciler) endedPods(job *batchv1.Job) ([]*corev1.Pod, error) {
 	var failed, succeeded []cache.Item[*corev1.Pod]
-	for _, item := range r.pods.Snapshot().ControlledBy(job.UID) {
+	for key, item := range r.pods.Snapshot().ControlledBy(job.UID) {
+		if key.Namespace != job.Namespace {
+			continue // it owns nothing there, whatever a Pod there says
+		}
 		switch in, err := item.Text(phase); {
 		case err != nil:
 			return nil, err

@@ -105,7 +105,7 @@ func (p *plan) due(indexes []int) []int {
 	for _, index := range indexes {
 		left := time.Duration(0)
 		if pod := p.retiring[index]; pod != nil {
-			left = indexBackoff(pod).left(p.now)
+			left = indexBackoff(pod, p.now).left(p.now)
 		}
 		if left == 0 {
 			now = append(now, index)

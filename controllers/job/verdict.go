@@ -9,6 +9,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/internal/seconds"
 )
 
 // verdict says how a Job ends.
@@ -123,7 +125,7 @@ func (s *state) deadline() time.Duration {
 	if most == nil || suspended(s.job) {
 		return noDeadline
 	}
-	left := time.Duration(*most) * time.Second
+	left := seconds.Duration(*most)
 	resumes := holds(s.job, batchv1.JobSuspended) != nil // the time starts again
 	if start := s.job.Status.StartTime; start != nil && !resumes {
 		left = start.Add(left).Sub(s.now)

@@ -21,12 +21,35 @@ func claimName(set *appsv1.StatefulSet, template string, ordinal int) string {
 	return template + "-" + set.Name + "-" + strconv.Itoa(ordinal)
 }
 
+// claimTemplates returns the templates of claims. The API server accepts several of one name, of
+// which the last one counts: a Pod has one volume of a name.
+//
+// Source: k8s.io/kubernetes/pkg/controller/statefulset, getPersistentVolumeClaims.
+func claimTemplates(set *appsv1.StatefulSet) []corev1.PersistentVolumeClaim {
+	all := set.Spec.VolumeClaimTemplates
+	last := make(map[string]int, len(all))
+	for i := range all {
+		last[all[i].Name] = i
+	}
+	if len(last) == len(all) {
+		return all
+	}
+	var templates []corev1.PersistentVolumeClaim
+	for i := range all {
+		if last[all[i].Name] == i {
+			templates = append(templates, all[i])
+		}
+	}
+	return templates
+}
+
 // newClaims returns the claims of the Pod of an ordinal, in the order of their templates. A claim
 // that goes with the StatefulSet refers to it from the start.
 func newClaims(set *appsv1.StatefulSet, ordinal int) []*corev1.PersistentVolumeClaim {
-	all := make([]*corev1.PersistentVolumeClaim, 0, len(set.Spec.VolumeClaimTemplates))
-	for i := range set.Spec.VolumeClaimTemplates {
-		template := &set.Spec.VolumeClaimTemplates[i]
+	templates := claimTemplates(set)
+	all := make([]*corev1.PersistentVolumeClaim, 0, len(templates))
+	for i := range templates {
+		template := &templates[i]
 		claim := template.DeepCopy()
 		claim.Name, claim.Namespace = claimName(set, template.Name, ordinal), set.Namespace
 		labels := map[string]string{}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 )
@@ -57,10 +59,24 @@ func podMessage(reason string, owner podwriter.Owner, pod *corev1.Pod, err error
 	case podwriter.SuccessfulCreate:
 		return podDone("Create", pod.Name, set)
 	case podwriter.FailedCreate:
-		return podFailed("Create", pod.Name, set, err)
+		return podFailed("Create", pod.Name, set, tooLong(pod, err))
 	case podwriter.SuccessfulDelete:
 		return podDone("Delete", pod.Name, set)
 	default:
 		return podFailed("Delete", pod.Name, set, err)
 	}
 }
+
+// tooLong adds to the refusal of a Pod what to do about the name of its StatefulSet. The API server
+// accepts a name of 63 characters, and then refuses the labels of every Pod: they have the name with
+// an ordinal or a hash.
+func tooLong(pod *corev1.Pod, err error) error {
+	if !apierrors.IsInvalid(err) || max(len(pod.Name), len(revisionOf(pod))) <= content.LabelValueMaxLength {
+		return err
+	}
+	return fmt.Errorf("%w; the name of the StatefulSet is too long for the labels of its Pods: create it with a name of %d characters at most", err, longestName)
+}
+
+// longestName is how long the name of a StatefulSet may be, so that a dash and a hash of ten
+// characters fit into a label.
+const longestName = content.LabelValueMaxLength - 11

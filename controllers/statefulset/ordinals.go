@@ -5,6 +5,7 @@ package statefulset
 
 import (
 	"cmp"
+	"math"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,12 @@ import (
 
 	"github.com/setpoint-io/setpoint/object"
 )
+
+// mostOrdinal is the largest ordinal that the name of a Pod may have: other programs read it as a
+// number of 32 bits. The API server accepts a start and a size that go beyond it.
+// Source: k8s.io/kubernetes/pkg/controller/statefulset, getParentNameAndOrdinal, which does not
+// know the Pods beyond it again and creates them for ever.
+const mostOrdinal = math.MaxInt32
 
 // podName returns the name of the Pod of an ordinal.
 func podName(set string, ordinal int) string { return set + "-" + strconv.Itoa(ordinal) }
@@ -27,8 +34,8 @@ func splitName(pod string) (set string, ordinal int, ok bool) {
 	if dash < 1 {
 		return "", 0, false
 	}
-	n, err := strconv.ParseUint(pod[dash+1:], 10, 31)
-	if err != nil || podName(pod[:dash], int(n)) != pod {
+	n, err := strconv.ParseUint(pod[dash+1:], 10, 32)
+	if err != nil || n > mostOrdinal || podName(pod[:dash], int(n)) != pod {
 		return "", 0, false
 	}
 	return pod[:dash], int(n), true
@@ -69,5 +76,8 @@ func start(set *appsv1.StatefulSet) int {
 
 // wants reports whether a StatefulSet wants a Pod of an ordinal.
 func wants(set *appsv1.StatefulSet, ordinal int) bool {
-	return ordinal >= start(set) && ordinal-start(set) < size(set)
+	return ordinal >= start(set) && ordinal-start(set) < size(set) && ordinal <= mostOrdinal
 }
+
+// beyond returns how many Pods a StatefulSet wants whose ordinals would be too large.
+func beyond(set *appsv1.StatefulSet) int { return max(0, start(set)+size(set)-1-mostOrdinal) }

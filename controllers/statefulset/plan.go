@@ -105,6 +105,7 @@ func decide(v view) plan {
 	}
 	slices.Reverse(p.condemned)
 	p.status = statusOf(v)
+	p.refuseBeyond()
 	p.step()
 	p.lookAgain()
 	return p.plan
@@ -164,7 +165,7 @@ func (p *planner) add(ordinal int) {
 		p.nameTaken(other)
 		return
 	}
-	for _, template := range p.set.Spec.VolumeClaimTemplates {
+	for _, template := range claimTemplates(p.set) {
 		name := claimName(p.set, template.Name, ordinal)
 		claim := p.claim(name)
 		switch {
@@ -251,7 +252,7 @@ func (p *planner) completeClaims(pod *corev1.Pod) bool {
 
 // own plans the owners that the retention policy wants the claims of a Pod to have.
 func (p *planner) own(pod *corev1.Pod) {
-	for _, template := range p.set.Spec.VolumeClaimTemplates {
+	for _, template := range claimTemplates(p.set) {
 		claim := p.claim(claimName(p.set, template.Name, ordinalOf(pod)))
 		if claim == nil {
 			continue

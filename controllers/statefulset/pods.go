@@ -47,7 +47,7 @@ func identity(name string, ordinal int) map[string]string {
 func volumes(set *appsv1.StatefulSet, ordinal int, ofTemplate []corev1.Volume) []corev1.Volume {
 	var all []corev1.Volume
 	claimed := map[string]bool{}
-	for _, template := range set.Spec.VolumeClaimTemplates {
+	for _, template := range claimTemplates(set) {
 		claimed[template.Name] = true
 		all = append(all, corev1.Volume{Name: template.Name, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(set, template.Name, ordinal)},
@@ -70,7 +70,7 @@ func lacksVolume(set *appsv1.StatefulSet, pod *corev1.Pod) (claim string, lacks 
 			used[volume.Name] = source.ClaimName
 		}
 	}
-	for _, template := range set.Spec.VolumeClaimTemplates {
+	for _, template := range claimTemplates(set) {
 		if name := claimName(set, template.Name, ordinalOf(pod)); used[template.Name] != name {
 			return name, true
 		}

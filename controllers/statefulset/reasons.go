@@ -28,6 +28,7 @@ const (
 	codeUnavailable = "HeldByMaxUnavailable"
 	codeOldPods     = "OldPodsNotEnded"
 	codeDeleted     = "StatefulSetIsDeleted"
+	codeBeyond      = "OrdinalsTooLarge"
 )
 
 // because adds a reason that ends with something other than the change of one object.
@@ -56,6 +57,18 @@ func (p *planner) waitsFor(pod *corev1.Pod, state string) {
 func (p *planner) firstStarts(pod *corev1.Pod, left time.Duration) {
 	p.until(codeFirstStart, "the next step waits for Pod {pod}, which has an old template and has never been ready; its containers run, so the rollout replaces it no sooner than {time}",
 		"Pod", pod, "pod", pod.Name, "time", p.now.Add(left).UTC().Format(time.RFC3339))
+}
+
+// refuseBeyond says that the last Pods are not created, because their ordinals would be too large.
+func (p *planner) refuseBeyond() {
+	n := beyond(p.set)
+	if n == 0 {
+		return
+	}
+	p.events.Warning(failedCreate, deciding, "%s", podFailed("Create", podName(p.set.Name, mostOrdinal+1), p.set.Name,
+		fmt.Errorf("the largest ordinal is %d; make spec.ordinals.start or spec.replicas smaller, by %d together", mostOrdinal, n)))
+	p.because(codeBeyond, "{pods} {pods?Pod is|Pods are} not created, because the largest ordinal is {most}", "spec.ordinals.start or spec.replicas becomes smaller",
+		"pods", n, "most", mostOrdinal)
 }
 
 // nameTaken refuses to create a Pod whose name another Pod has. An earlier StatefulSet of the name

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+
+	"github.com/setpoint-io/setpoint/internal/seconds"
 )
 
 // noExecute returns the taints of a node that have Pods go.
@@ -44,11 +46,11 @@ func tolerated(tolerations []corev1.Toleration, taint *corev1.Taint) (d time.Dur
 		if !tolerations[i].ToleratesTaint(klog.Logger{}, taint, true) {
 			continue
 		}
-		seconds := tolerations[i].TolerationSeconds
-		if seconds == nil {
+		n := tolerations[i].TolerationSeconds
+		if n == nil {
 			return 0, false
 		}
-		return max(0, time.Duration(*seconds)*time.Second), true
+		return max(0, seconds.Duration(*n)), true
 	}
 	return 0, true
 }

@@ -4,6 +4,7 @@
 package tainteviction
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -46,6 +47,7 @@ func TestHowLongATaintIsTolerated(t *testing.T) {
 		{"by a toleration of something else", []corev1.Toleration{tolerate("b", forever)}, taint("a"), 0},
 		{"for ever", []corev1.Toleration{tolerate("a", forever)}, taint("a"), forever},
 		{"for a time", []corev1.Toleration{tolerate("a", 300)}, taint("a"), 300 * time.Second},
+		{"for longer than a duration", []corev1.Toleration{tolerate("a", 9_999_999_999)}, taint("a"), math.MaxInt64},
 		{"for no time", []corev1.Toleration{tolerate("a", 0)}, taint("a"), 0},
 		{"for less than no time", []corev1.Toleration{tolerate("a", -10)}, taint("a"), 0},
 		{"the first that is about it counts", []corev1.Toleration{tolerate("b", 1), tolerate("a", 60), tolerate("a", 30)}, taint("a"), time.Minute},

@@ -30,6 +30,29 @@ func (c *Cluster) Define(t testing.TB, r object.Resource, versions ...string) {
 	if len(versions) == 0 {
 		versions = []string{r.Version}
 	}
+	c.define(t, r, CustomVersions(versions...))
+	for _, version := range versions {
+		in := r
+		in.Version = version
+		c.AwaitServed(t, in)
+	}
+}
+
+// DefineScaled creates the definition of a custom kind whose objects have the subresource scale: their
+// sizes in spec.replicas and status.replicas, and their selector as a text in status.selector.
+func (c *Cluster) DefineScaled(t testing.TB, r object.Resource) {
+	t.Helper()
+	versions := CustomVersions(r.Version)
+	versions[0]["subresources"] = map[string]any{"scale": map[string]any{
+		"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector",
+	}}
+	c.define(t, r, versions)
+	c.AwaitServed(t, r)
+}
+
+// define creates or changes the definition of a custom kind.
+func (c *Cluster) define(t testing.TB, r object.Resource, versions []map[string]any) {
+	t.Helper()
 	scope := "Cluster"
 	if r.Namespaced {
 		scope = "Namespaced"
@@ -37,7 +60,7 @@ func (c *Cluster) Define(t testing.TB, r object.Resource, versions ...string) {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": Definitions.APIVersion(), "kind": Definitions.Kind, "metadata": map[string]any{"name": r.String()},
 		"spec": map[string]any{
-			"group": r.Group, "scope": scope, "versions": CustomVersions(versions...),
+			"group": r.Group, "scope": scope, "versions": versions,
 			"names": map[string]any{"plural": r.Plural, "kind": r.Kind, "singular": strings.ToLower(r.Kind)},
 		},
 	})
@@ -48,11 +71,6 @@ func (c *Cluster) Define(t testing.TB, r object.Resource, versions ...string) {
 		Param("fieldManager", "test").Body("application/apply-patch+yaml", body).Do(t.Context())
 	if err != nil {
 		t.Fatalf("defining %s: %v", r, err)
-	}
-	for _, version := range versions {
-		in := r
-		in.Version = version
-		c.AwaitServed(t, in)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestWhatTestsLeaveIsDeletedWhateverKeepsIt(t *testing.T) {
 	if _, err := client.For[*corev1.Namespace](c.Client).Get(t.Context(), object.Key{Name: namespace}); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace: %v, want that it is gone", err)
 	}
-	if c.serves(t, widgets) {
+	if c.list(t, widgets) == nil {
 		t.Error("the custom kind is still served")
 	}
 	now, err := record(t.Context(), c.Client)
