@@ -122,9 +122,10 @@ func TestMetricsOfThePodsOfOthersDoNotCount(t *testing.T) {
 				}
 			}
 			use := map[string]string{"web-1-0": "50m", "web-1-1": "50m", "backup-0": theirs}
-			if theirs == "-" {
+			switch theirs {
+			case "-":
 				delete(use, "backup-0")
-			} else if theirs == "missing request" {
+			case "missing request":
 				use["backup-0"] = "1"
 			}
 			c.podMetrics(use)
