@@ -39,6 +39,8 @@ func TestJobsHavePodGroups(t *testing.T) {
 		"a gang is scheduled together and goes with its Job": gangIsScheduledTogether,
 		"the server takes the objects of every Job":          everyNameHasAPodGroup,
 		"a gang changes hands":                               gangChangesHands,
+		"the Pods of a PodGroup share a claim":               gangSharesAClaim,
+		"a shared claim survives kills":                      sharedClaimSurvivesKills,
 	} {
 		t.Run(name, func(t *testing.T) { test(&cluster{Cluster: plane, t: t, namespace: plane.Namespace(t)}) })
 	}

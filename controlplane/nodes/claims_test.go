@@ -77,6 +77,7 @@ func TestAReservationWakesItsPodsAndThoseOfItsPodGroup(t *testing.T) {
 		if group != "" {
 			pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
 		}
+		(&stages{}).trim(pod)
 		s.putPod(pod)
 	}
 	for _, test := range []struct{ apiGroup, resource, name, want string }{

@@ -22,6 +22,7 @@ func (s *stages) trim(pod *corev1.Pod) {
 		ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
 		ReadinessGates:        spec.ReadinessGates,
 		ResourceClaims:        spec.ResourceClaims,
+		SchedulingGroup:       spec.SchedulingGroup,
 		Volumes:               trimVolumes(pod),
 		InitContainers:        trimContainers(spec.InitContainers),
 		Containers:            trimContainers(spec.Containers),
