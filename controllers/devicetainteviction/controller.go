@@ -103,6 +103,9 @@ func (r *reconciler) feedRules(ctx context.Context, add func(object.Key)) {
 		if e.Kind == cache.Resync || !predicate.GenerationChanged(e) {
 			return
 		}
+		if e.Old.Exists() && (e.Kind == cache.Deleted || e.Kind == cache.Replaced) {
+			r.evicted.forget(e.Old.Meta().UID)
+		}
 		r.podsOfRule(e.Old, add)
 		r.podsOfRule(e.New, add)
 	}, cache.HandlerOptions{Name: Name, EveryStep: true})

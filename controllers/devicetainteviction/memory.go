@@ -59,6 +59,13 @@ func (e *evicted) count(rule types.UID) {
 	e.rules[rule]++
 }
 
+// forget forgets a rule that is gone.
+func (e *evicted) forget(rule types.UID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.rules, rule)
+}
+
 func (e *evicted) of(rule types.UID) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

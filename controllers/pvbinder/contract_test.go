@@ -178,6 +178,35 @@ func TestADirectoryIsMadeForAClaimAndRemovedAfterIt(t *testing.T) {
 	})
 }
 
+// The scheduler may find another Node, and the Event says why it has to.
+func TestANodeForWhichNoDirectoryCanBeMadeIsChosenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start(func(o *Options) { o.HostPath = true })
+		c.add(newClass("dirs", volumes.HostPathPlugin, consumer))
+		uid := types.UID(fmt.Sprintf("setpoint-test-%x", rand.Uint64())) // the directory is shared by the machine
+		path := "/tmp/hostpath_pv/" + string(uid)
+		must(t, os.MkdirAll("/tmp/hostpath_pv", 0o750))
+		must(t, os.WriteFile(path, nil, 0o600)) // is in the way
+		t.Cleanup(func() { _ = os.RemoveAll(path) })
+		c.add(newClaim("data", ofClass("dirs"), func(claim *corev1.PersistentVolumeClaim) {
+			claim.UID, claim.Annotations = uid, map[string]string{volumes.SelectedNode: "n"}
+		}))
+		c.wantNote(reasonProvisioningFailed, `Failed to provision volume with StorageClass "dirs": mkdir `+path+": not a directory")
+		if node, is := c.claim("data").Annotations[volumes.SelectedNode]; is {
+			t.Errorf("the Node %s is still chosen", node)
+		}
+		c.wantNote(reasonFirstConsumer, "waiting for first consumer to be created before binding")
+		c.quiet("until a Node is chosen", time.Hour)
+		must(t, os.Remove(path))
+		must(t, fakeapi.Change(c.claims, claimKey("data"), func(claim *corev1.PersistentVolumeClaim) {
+			claim.Annotations = map[string]string{volumes.SelectedNode: "other"}
+		}))
+		pass(time.Second)
+		c.wantBound("data", "pvc-"+string(uid))
+	})
+}
+
 func TestWithoutItsFlagNoDirectoryIsMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -5,6 +5,7 @@ package pvbinder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,7 +56,7 @@ func (b *binder) makeHostPath(ctx context.Context, v *claimView) error {
 	}
 	if err := os.MkdirAll(volume.Spec.HostPath.Path, 0o750); err != nil {
 		b.recorder.Warning(claim, reasonProvisioningFailed, actionProvision, "Failed to provision volume with StorageClass %q: %v", class.Name, err)
-		return fmt.Errorf("making the directory of the volume: %w", err)
+		return errors.Join(fmt.Errorf("making the directory of the volume: %w", err), b.reschedule(ctx, claim))
 	}
 	_, err = b.volumes.Create(ctx, volume)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -69,6 +70,19 @@ func (b *binder) makeHostPath(ctx context.Context, v *claimView) error {
 	}
 	b.recorder.Normal(claim, reasonProvisioningSucceeded, actionProvision, "Successfully provisioned volume %s using %s", volume.Name, volumes.HostPathPlugin)
 	return nil
+}
+
+// reschedule has the scheduler choose again, if it chose the Node for which no volume can be made. Drivers of the Container
+// Storage Interface have a provisioner that does the same for them.
+// Source: k8s.io/kubernetes/pkg/controller/volume/persistentvolume, rescheduleProvisioning.
+func (b *binder) reschedule(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	if _, chosen := claim.Annotations[volumes.SelectedNode]; !chosen {
+		return nil
+	}
+	next := claim.DeepCopy()
+	delete(next.Annotations, volumes.SelectedNode)
+	_, err := b.claims.Update(ctx, next)
+	return wrap(err, "removing the Node that the scheduler chose for the claim")
 }
 
 // hostPathVolume returns the volume of a claim.

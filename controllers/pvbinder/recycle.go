@@ -55,6 +55,9 @@ const recyclesAnnotation = "setpoint.io/recycles"
 const (
 	firstRecycleWait = 500 * time.Millisecond
 	longRecycleWait  = 2*time.Minute + 2*time.Second
+
+	// recycleMemory is for how long a volume whose Pods have failed is remembered, which may be gone.
+	recycleMemory = time.Hour
 )
 
 // load reads the template.
@@ -201,6 +204,7 @@ func (b *binder) recyclerFailed(ctx context.Context, volume *corev1.PersistentVo
 	if last, ok := b.recycles.Load(volume.UID); ok {
 		wait = min(2*last.(backoff).wait, longRecycleWait)
 	}
+	b.forgetRecycles()
 	b.recycles.Store(volume.UID, backoff{next: b.now().Add(wait), wait: wait})
 	message := pod.Status.Message
 	if message == "" {
@@ -208,6 +212,16 @@ func (b *binder) recyclerFailed(ctx context.Context, volume *corev1.PersistentVo
 	}
 	err := b.fail(ctx, volume, reasonFailedRecycle, "Recycle failed: failed to recycle volume: "+message)
 	return controller.Result{After: wait}, errors.Join(err, b.removeRecycler(ctx, pod))
+}
+
+// forgetRecycles forgets the volumes whose Pods have not failed for long: they may be gone.
+func (b *binder) forgetRecycles() {
+	b.recycles.Range(func(volume, last any) bool {
+		if b.now().Sub(last.(backoff).next) > recycleMemory {
+			b.recycles.Delete(volume)
+		}
+		return true
+	})
 }
 
 // recycled gives an empty volume back.
