@@ -58,18 +58,24 @@ func (r *Record) candidates(in *ring, q Query, may func(header) bool) (all candi
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	with := func(term uint32) {
+	for _, term := range r.termsOf(q.Object) {
 		for at := range in.with(term) {
 			add(at, header(in.at(at)))
 		}
 	}
-	// The keys of the loops over its kind, and writes and reasons of any loop.
+	return all
+}
+
+// termsOf returns the terms of the entries about an object: the writes and reasons of any loop, and its key in the loops over
+// its kind. The caller holds the lock.
+func (r *Record) termsOf(o Object) []uint32 {
+	key := o.Ref().Key
+	all := []uint32{r.index.object(o.Group, o.Kind, key)}
 	for _, l := range r.loops {
-		if l.group == q.Object.Group && l.kind == q.Object.Kind {
-			with(term(r.index.key(l.hash, q.Object.Ref().Key)))
+		if l.group == o.Group && l.kind == o.Kind {
+			all = append(all, term(r.index.key(l.hash, key)))
 		}
 	}
-	with(r.index.object(q.Object.Group, q.Object.Kind, q.Object.Ref().Key))
 	return all
 }
 

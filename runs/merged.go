@@ -33,7 +33,10 @@ func (r *Record) mergedInto(cause Cause, began time.Time) (all []writing) {
 		return nil
 	}
 	begins := began.UnixNano()
-	for _, term := range r.termsOf(cause.Object) {
+	r.mu.Lock()
+	terms := r.termsOf(cause.Object)
+	r.mu.Unlock()
+	for _, term := range terms {
 		read := 0
 		r.newestWith(r.kept, term, func(h header) bool { return int64(h.uint64(atBegan)) <= begins }, func(run *Run) (done bool) {
 			for i := range run.Writes {
@@ -49,20 +52,6 @@ func (r *Record) mergedInto(cause Cause, began time.Time) (all []writing) {
 			read++
 			return done || read >= mostRead || len(all) >= mostMerged
 		})
-	}
-	return all
-}
-
-// termsOf returns the terms of the entries that may have written an object.
-func (r *Record) termsOf(o Object) []uint32 {
-	key := o.Ref().Key
-	all := []uint32{r.index.object(o.Group, o.Kind, key)}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, l := range r.loops {
-		if l.group == o.Group && l.kind == o.Kind {
-			all = append(all, term(r.index.key(l.hash, key)))
-		}
 	}
 	return all
 }

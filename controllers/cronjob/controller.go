@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/status"
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
@@ -112,17 +113,12 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 // jobsOf returns the Jobs that a CronJob controls. A Job that the status names as active and that
 // the cache does not have is read from the server: another manager may have started it just now.
 func (r *reconciler) jobsOf(ctx context.Context, cronJob *batchv1.CronJob) ([]*batchv1.Job, error) {
-	var jobs []*batchv1.Job
+	jobs, err := cache.Objects(owned.InNamespace(cronJob.Namespace, r.jobs.Snapshot().ControlledBy(cronJob.UID)))
+	if err != nil {
+		return nil, err
+	}
 	known := map[string]bool{}
-	for key, item := range r.jobs.Snapshot().ControlledBy(cronJob.UID) {
-		if key.Namespace != cronJob.Namespace {
-			continue // it owns nothing there, whatever a Job there says
-		}
-		job, err := item.Object()
-		if err != nil {
-			return nil, err
-		}
-		jobs = append(jobs, job)
+	for _, job := range jobs {
 		known[string(job.UID)] = true
 	}
 	for _, ref := range cronJob.Status.Active {

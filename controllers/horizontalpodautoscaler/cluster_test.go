@@ -23,6 +23,21 @@ var shared = controlplanetest.Shared{}
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
+// createDeployment creates the Deployment "web" of a namespace.
+func createDeployment(t *testing.T, deployments client.Typed[*appsv1.Deployment], namespace string, replicas int32) {
+	t.Helper()
+	labels := map[string]string{"app": "web"}
+	if _, err := deployments.Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web"}}},
+		}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestADeploymentOfARealServerIsScaled is with the API server's own defaults, scale and status, and
 // with the rights that the controller declares. The metric comes from the test.
 func TestADeploymentOfARealServerIsScaled(t *testing.T) {
@@ -34,18 +49,9 @@ func TestADeploymentOfARealServerIsScaled(t *testing.T) {
 	}}
 	config.Wrap(metrics.wrap)
 	p := managertest.Run(t, config, managertest.Making(New, Defaults()))
-	labels := map[string]string{"app": "web"}
 	key := object.Key{Namespace: namespace, Name: "web"}
 	deployments := client.For[*appsv1.Deployment](cluster.Client)
-	if _, err := deployments.Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
-		Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web"}}},
-		}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	createDeployment(t, deployments, namespace, 2)
 	hpa := autoscaler(1, 10, slowly, func(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 		hpa.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "web"}
 		// The version is served no longer.

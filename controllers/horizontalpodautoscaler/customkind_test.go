@@ -89,18 +89,9 @@ func TestTheDocumentedAnnotationLeavesThePodsOfOthersOut(t *testing.T) {
 	}}
 	config.Wrap(metrics.wrap)
 	p := managertest.Run(t, config, managertest.Making(New, Defaults()))
-	labels := map[string]string{"app": "web"}
 	key := object.Key{Namespace: namespace, Name: "web"}
 	deployments := client.For[*appsv1.Deployment](cluster.Client)
-	if _, err := deployments.Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
-		Spec: appsv1.DeploymentSpec{Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web"}}},
-		}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	createDeployment(t, deployments, namespace, 1)
 	for name, owner := range map[string][]metav1.OwnerReference{"web-1-0": controlledBy("ReplicaSet", "web-1"), "backup-0": controlledBy("Job", "backup")} {
 		pod := running(name, map[string]string{"app": "web", "pod-template-hash": "1"})
 		status := pod.Status

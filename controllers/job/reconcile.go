@@ -17,6 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -225,10 +226,7 @@ func mayHaveFailed(job *batchv1.Job) bool {
 // have succeeded too. It decodes no others: there may be 100,000.
 func (r *reconciler) endedPods(job *batchv1.Job) ([]*corev1.Pod, error) {
 	var failed, succeeded []cache.Item[*corev1.Pod]
-	for key, item := range r.pods.Snapshot().ControlledBy(job.UID) {
-		if key.Namespace != job.Namespace {
-			continue // it owns nothing there, whatever a Pod there says
-		}
+	for _, item := range owned.InNamespace(job.Namespace, r.pods.Snapshot().ControlledBy(job.UID)) {
 		switch in, err := item.Text(phase); {
 		case err != nil:
 			return nil, err

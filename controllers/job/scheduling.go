@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -266,12 +267,12 @@ func (s *scheduling) workloadOf(ctx context.Context, namespace string, parent *m
 
 // ownedBy returns the objects that a Job controls and that match.
 func ownedBy[T object.Object](informer cache.SharedInformer[T], job *batchv1.Job, matches func(T) bool) (all []T, err error) {
-	for key, item := range informer.Snapshot().ControlledBy(job.UID) {
+	for _, item := range owned.InNamespace(job.Namespace, informer.Snapshot().ControlledBy(job.UID)) {
 		o, err := item.Object()
 		if err != nil {
 			return nil, err
 		}
-		if key.Namespace == job.Namespace && matches(o) {
+		if matches(o) {
 			all = append(all, o)
 		}
 	}

@@ -5,6 +5,7 @@ package statefulset
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,20 +28,23 @@ func claimName(set *appsv1.StatefulSet, template string, ordinal int) string {
 // Source: k8s.io/kubernetes/pkg/controller/statefulset, getPersistentVolumeClaims.
 func claimTemplates(set *appsv1.StatefulSet) []corev1.PersistentVolumeClaim {
 	all := set.Spec.VolumeClaimTemplates
-	last := make(map[string]int, len(all))
-	for i := range all {
-		last[all[i].Name] = i
-	}
-	if len(last) == len(all) {
-		return all
-	}
-	var templates []corev1.PersistentVolumeClaim
-	for i := range all {
-		if last[all[i].Name] == i {
-			templates = append(templates, all[i])
+	templates := all // as nearly always, without an allocation: each run asks for each Pod
+	for i := len(all) - 2; i >= 0; i-- {
+		if named(all[i+1:], all[i].Name) {
+			templates = slices.Delete(slices.Clone(templates), i, i+1)
 		}
 	}
 	return templates
+}
+
+// named reports whether one of some templates has a name.
+func named(templates []corev1.PersistentVolumeClaim, name string) bool {
+	for i := range templates {
+		if templates[i].Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // newClaims returns the claims of the Pod of an ordinal, in the order of their templates. A claim

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -136,7 +135,7 @@ func (r *reconciler) members(ctx context.Context, set *appsv1.StatefulSet, selec
 	claim := owned.Claim[*corev1.Pod]{
 		Server: r.pods.Server(), Owner: set, Kind: kind.GroupVersionKind(), Selector: selector, Also: isNamedAfter(set), Live: owned.LiveFrom(r.sets.Server(), set),
 	}
-	items, err := claim.Of(ctx, inNamespace(set.Namespace, snapshot.ControlledBy(set.UID)), r.orphans.Selected(snapshot, set.Namespace, selector))
+	items, err := claim.Of(ctx, owned.InNamespace(set.Namespace, snapshot.ControlledBy(set.UID)), r.orphans.Selected(snapshot, set.Namespace, selector))
 	if err != nil {
 		return nil, err
 	}
@@ -150,18 +149,6 @@ func (r *reconciler) members(ctx context.Context, set *appsv1.StatefulSet, selec
 	}
 	slices.SortFunc(pods, ascending)
 	return pods, nil
-}
-
-// inNamespace leaves out the objects of other namespaces. An owner owns nothing there, whatever an
-// object there says.
-func inNamespace[T object.Object](namespace string, items iter.Seq2[object.Key, cache.Item[T]]) iter.Seq2[object.Key, cache.Item[T]] {
-	return func(yield func(object.Key, cache.Item[T]) bool) {
-		for key, item := range items {
-			if key.Namespace == namespace && !yield(key, item) {
-				return
-			}
-		}
-	}
 }
 
 // look returns the history of a StatefulSet and what a run for it sees. It creates the revision of

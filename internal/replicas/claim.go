@@ -31,10 +31,7 @@ type claimed struct {
 func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod], d *demand) (claimed, error) {
 	var mine claimed
 	var undecided []cache.Item[*corev1.Pod]
-	for key, item := range snapshot.ControlledBy(d.owner.GetUID()) {
-		if key.Namespace != d.key.Namespace {
-			continue // an owner owns nothing in other namespaces, whatever a Pod there claims
-		}
+	for _, item := range owned.InNamespace(d.key.Namespace, snapshot.ControlledBy(d.owner.GetUID())) {
 		pod, err := item.Object()
 		if err != nil {
 			return claimed{}, err // a Pod that is not counted would be made again

@@ -131,10 +131,8 @@ func siblings[T object.Object](snapshot cache.Snapshot[T], item cache.Item[T]) [
 		return []types.UID{item.Meta().UID}
 	}
 	var uids []types.UID
-	for key, sibling := range snapshot.ControlledBy(owner.UID) {
-		if key.Namespace == item.Key().Namespace {
-			uids = append(uids, sibling.Meta().UID)
-		}
+	for _, sibling := range owned.InNamespace(item.Key().Namespace, snapshot.ControlledBy(owner.UID)) {
+		uids = append(uids, sibling.Meta().UID)
 	}
 	return uids
 }

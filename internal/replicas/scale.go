@@ -148,9 +148,9 @@ func endsSlowly(pod *corev1.Pod) bool {
 func (k *keeper) neighbours(snapshot cache.Snapshot[*corev1.Pod], d *demand) map[string]int {
 	on := map[string]int{}
 	for _, uid := range d.siblings() {
-		for key, item := range snapshot.ControlledBy(uid) {
+		for _, item := range owned.InNamespace(d.key.Namespace, snapshot.ControlledBy(uid)) {
 			pod, err := item.Object()
-			if err == nil && key.Namespace == d.key.Namespace && podstate.Active(pod) {
+			if err == nil && podstate.Active(pod) {
 				on[pod.Spec.NodeName]++
 			}
 		}
