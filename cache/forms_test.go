@@ -143,7 +143,7 @@ func TestAKindThatGrowsGetsADictionaryAndWhatWasThereBeforeIsWrittenAnew(t *test
 						t.Errorf("the index has another entry of %s", key)
 					}
 				}
-				for key, item := range informer.Snapshot().ControlledBy("owner-0") {
+				for key, item := range informer.Snapshot().ControlledBy("", "owner-0") {
 					if item.entry != informer.Snapshot().Get(key).entry {
 						t.Errorf("the index of owners has another entry of %s", key)
 					}

@@ -70,7 +70,9 @@ func TestControlledByFindsTheManagingOwnerAlone(t *testing.T) {
 		p.OwnerReferences[1].UID, p.OwnerReferences[1].Controller = "u2", nil
 	}
 	set(s, pod("a", "1", both))
-	want(t, "controlled by the second", names(snapshot(s).ControlledBy("u2")), "")
-	want(t, "controlled by the first", names(snapshot(s).ControlledBy("u1")), "ns/a")
+	want(t, "controlled by the second", names(snapshot(s).ControlledBy("ns", "u2")), "")
+	want(t, "controlled by the first", names(snapshot(s).ControlledBy("ns", "u1")), "ns/a")
+	want(t, "controlled by one of another namespace", names(snapshot(s).ControlledBy("other", "u1")), "")
+	want(t, "controlled by one without a namespace", names(snapshot(s).ControlledBy("", "u1")), "ns/a")
 	want(t, "orphans", names(snapshot(s).Orphans("ns")), "")
 }

@@ -70,12 +70,14 @@ func items[T object.Object](members trie[*entry]) iter.Seq2[object.Key, Item[T]]
 	}
 }
 
-// ControlledBy returns the objects whose managing controller has the UID.
-func (s Snapshot[T]) ControlledBy(uid types.UID) iter.Seq2[object.Key, Item[T]] {
+// ControlledBy returns the objects whose managing controller has the UID. The namespace is that of the controlling object:
+// one in a namespace owns nothing in another, whatever an object there says. One without a namespace, for which it is empty,
+// may own objects everywhere.
+func (s Snapshot[T]) ControlledBy(namespace string, uid types.UID) iter.Seq2[object.Key, Item[T]] {
 	return func(yield func(object.Key, Item[T]) bool) {
 		s.state.indexes[relations].find(string(uid)).all(func(e *entry) bool {
-			owner := object.ControllerOf(e.family.owners)
-			return owner == nil || owner.UID != uid || yield(e.key(), Item[T]{e})
+			owner, key := object.ControllerOf(e.family.owners), e.key()
+			return owner == nil || owner.UID != uid || namespace != "" && key.Namespace != namespace || yield(key, Item[T]{e})
 		})
 	}
 }

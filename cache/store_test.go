@@ -76,10 +76,10 @@ func TestNamespaceReadsItsOwnObjectsOnly(t *testing.T) {
 func TestControllerIndexFindsOwnedAndOrphans(t *testing.T) {
 	s := testStore()
 	set(s, pod("a", "1", ownedBy("u1")), pod("b", "1", ownedBy("u2")), pod("c", "1"))
-	want(t, "u1", names(snapshot(s).ControlledBy("u1")), "ns/a")
+	want(t, "u1", names(snapshot(s).ControlledBy("ns", "u1")), "ns/a")
 	want(t, "orphans", names(snapshot(s).Orphans("ns")), "ns/c")
 	set(s, pod("c", "2", ownedBy("u1")), pod("a", "2"))
-	want(t, "u1 after", names(snapshot(s).ControlledBy("u1")), "ns/c")
+	want(t, "u1 after", names(snapshot(s).ControlledBy("ns", "u1")), "ns/c")
 	want(t, "orphans after", names(snapshot(s).Orphans("ns")), "ns/a")
 }
 
@@ -337,7 +337,7 @@ func compare(t *rapid.T, byNode Index[*corev1.Pod], now Snapshot[*corev1.Pod], m
 		}
 	}
 	for _, uid := range []types.UID{"u1", "u2"} {
-		count("owner "+string(uid), now.ControlledBy(uid))
+		count("owner "+string(uid), now.ControlledBy("", uid))
 	}
 	for _, namespace := range []string{"", "x", "xy"} {
 		count("orphans "+namespace, now.Orphans(namespace))

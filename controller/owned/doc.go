@@ -6,7 +6,6 @@
 //
 //   - [By] makes the owner reference that marks an object as managed.
 //   - [Claim] finds the objects of an owner by its selector. It adopts and releases objects.
-//   - [InNamespace] leaves out objects that an owner cannot own.
 //   - [Applier] brings objects to their desired state by server-side apply.
 //   - [SlowStart] creates many objects, and stops early if creating them does not work.
 //   - [Surplus] chooses the objects to delete, by ranks. Package podrank has the rank that

@@ -49,7 +49,7 @@ func (h *History) Claim(ctx context.Context, owner Owner) ([]*appsv1.ControllerR
 		Server: h.revisions, Owner: owner.Object, Kind: owner.Kind, Selector: owner.Selector, Live: owner.Live,
 	}
 	snapshot := h.informer.Snapshot()
-	items, err := claim.Of(ctx, snapshot.ControlledBy(owner.Object.GetUID()), snapshot.Orphans(owner.Object.GetNamespace()))
+	items, err := claim.Of(ctx, snapshot.ControlledBy(owner.Object.GetNamespace(), owner.Object.GetUID()), snapshot.Orphans(owner.Object.GetNamespace()))
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
-	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/status"
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
@@ -113,7 +112,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 // jobsOf returns the Jobs that a CronJob controls. A Job that the status names as active and that
 // the cache does not have is read from the server: another manager may have started it just now.
 func (r *reconciler) jobsOf(ctx context.Context, cronJob *batchv1.CronJob) ([]*batchv1.Job, error) {
-	jobs, err := cache.Objects(owned.InNamespace(cronJob.Namespace, r.jobs.Snapshot().ControlledBy(cronJob.UID)))
+	jobs, err := cache.Objects(r.jobs.Snapshot().ControlledBy(cronJob.Namespace, cronJob.UID))
 	if err != nil {
 		return nil, err
 	}

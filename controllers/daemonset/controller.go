@@ -259,7 +259,7 @@ func (r *reconciler) claim(ctx context.Context, m *memory, set *appsv1.DaemonSet
 	claim := owned.Claim[*corev1.Pod]{
 		Server: r.pods.Server(), Owner: set, Kind: kind.GroupVersionKind(), Selector: selector, Live: owned.LiveFrom(r.sets.Server(), set),
 	}
-	items, err := claim.Of(ctx, snapshot.ControlledBy(set.UID), r.orphans.Selected(snapshot, set.Namespace, selector))
+	items, err := claim.Of(ctx, snapshot.ControlledBy(set.Namespace, set.UID), r.orphans.Selected(snapshot, set.Namespace, selector))
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func (r *reconciler) claim(ctx context.Context, d *appsv1.Deployment) ([]*appsv1
 		Server: r.sets.Server(), Owner: d, Kind: kind.GroupVersionKind(), Selector: selector,
 		Live: owned.LiveFrom(r.deployments.Server(), d),
 	}
-	items, err := claim.Of(ctx, snapshot.ControlledBy(d.UID), snapshot.Orphans(d.Namespace))
+	items, err := claim.Of(ctx, snapshot.ControlledBy(d.Namespace, d.UID), snapshot.Orphans(d.Namespace))
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (r *reconciler) podsOf(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (ma
 		if !mayHaveOldPods(d, set) {
 			continue
 		}
-		pods, err := cache.Objects(snapshot.ControlledBy(set.UID))
+		pods, err := cache.Objects(snapshot.ControlledBy(set.Namespace, set.UID))
 		if err != nil {
 			return nil, err
 		}

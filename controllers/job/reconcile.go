@@ -17,7 +17,6 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
-	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -226,7 +225,7 @@ func mayHaveFailed(job *batchv1.Job) bool {
 // have succeeded too. It decodes no others: there may be 100,000.
 func (r *reconciler) endedPods(job *batchv1.Job) ([]*corev1.Pod, error) {
 	var failed, succeeded []cache.Item[*corev1.Pod]
-	for _, item := range owned.InNamespace(job.Namespace, r.pods.Snapshot().ControlledBy(job.UID)) {
+	for _, item := range r.pods.Snapshot().ControlledBy(job.Namespace, job.UID) {
 		switch in, err := item.Text(phase); {
 		case err != nil:
 			return nil, err

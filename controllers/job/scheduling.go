@@ -21,7 +21,6 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
-	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -267,7 +266,7 @@ func (s *scheduling) workloadOf(ctx context.Context, namespace string, parent *m
 
 // ownedBy returns the objects that a Job controls and that match.
 func ownedBy[T object.Object](informer cache.SharedInformer[T], job *batchv1.Job, matches func(T) bool) (all []T, err error) {
-	for _, item := range owned.InNamespace(job.Namespace, informer.Snapshot().ControlledBy(job.UID)) {
+	for _, item := range informer.Snapshot().ControlledBy(job.Namespace, job.UID) {
 		o, err := item.Object()
 		if err != nil {
 			return nil, err

@@ -249,7 +249,7 @@ func (o *observed) releasesAndAdopts(t *testing.T) {
 	set := o.create(1)
 	o.until("a Pod", func() bool { return o.status().AvailableReplicas == 1 && o.made() == 1 })
 	var name string
-	for key := range o.pods.Snapshot().ControlledBy(set.UID) {
+	for key := range o.pods.Snapshot().ControlledBy(set.Namespace, set.UID) {
 		name = key.Name
 	}
 	o.kubectl("label", "pod", name, "app=quarantine", "--overwrite")

@@ -126,7 +126,7 @@ func TestAReplicationControllerComesAliveScalesAdoptsAndReleases(t *testing.T) {
 	var stay []string // the others terminate for a second, and may not have been seen to do so yet
 	controlplanetest.Eventually(t, "one Pod stays", func() bool {
 		stay = nil
-		for key, item := range pods.Snapshot().ControlledBy(rc.UID) {
+		for key, item := range pods.Snapshot().ControlledBy(rc.Namespace, rc.UID) {
 			if !item.Meta().Deleting() {
 				stay = append(stay, key.Name)
 			}

@@ -135,7 +135,7 @@ func (r *reconciler) reconcileGroup(ctx context.Context, req controller.Request)
 		group: group, options: r.Options,
 		named: map[string]*resourcev1.ResourceClaim{}, templates: map[string]*resourcev1.ResourceClaimTemplate{},
 	}
-	if v.owned, err = cache.Objects(r.claims.Snapshot().ControlledBy(group.UID)); err != nil {
+	if v.owned, err = cache.Objects(r.claims.Snapshot().ControlledBy(group.Namespace, group.UID)); err != nil {
 		return controller.Result{}, err
 	}
 	for _, c := range devices.ClaimsOfGroup(group) {

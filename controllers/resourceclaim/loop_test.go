@@ -291,6 +291,28 @@ func TestAClaimWhoseNameDidNotReachTheStatusIsFound(t *testing.T) {
 	})
 }
 
+// An owner owns nothing in another namespace, whatever an object there says.
+func TestAClaimOfAnotherNamespaceThatNamesThePodIsNotIts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.addTemplate("gpu")
+		pod := c.addPod("train", "", "dev:gpu")
+		check(t, c.claims.Add(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "theirs", Name: "trap", Annotations: map[string]string{resourcev1.PodResourceClaimAnnotation: "dev"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))},
+		}}))
+		c.start()
+		pass(time.Minute)
+		var named []string
+		for _, s := range c.pod("train").Status.ResourceClaimStatuses {
+			named = append(named, "ns/"+*s.ResourceClaimName)
+		}
+		if keys := c.claims.Keys(); len(named) != 1 || len(keys) != 2 || !slices.Contains(keys, named[0]) {
+			t.Errorf("the Pod has the claims %q, want one that was made for it, of %q", named, keys)
+		}
+	})
+}
+
 func TestACreateWhoseAnswerWasLostIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -70,7 +70,7 @@ func (r *reconciler) viewOf(ctx context.Context, pod *corev1.Pod) (podView, erro
 		named: map[string]*resourcev1.ResourceClaim{}, templates: map[string]*resourcev1.ResourceClaimTemplate{},
 	}
 	var err error
-	if v.owned, err = cache.Objects(r.claims.Snapshot().ControlledBy(pod.UID)); err != nil {
+	if v.owned, err = cache.Objects(r.claims.Snapshot().ControlledBy(pod.Namespace, pod.UID)); err != nil {
 		return v, err
 	}
 	if name := devices.GroupOf(pod); name != "" && r.PodGroups {
@@ -82,7 +82,7 @@ func (r *reconciler) viewOf(ctx context.Context, pod *corev1.Pod) (podView, erro
 		}
 	}
 	if v.group != nil {
-		if v.shared, err = cache.Objects(r.claims.Snapshot().ControlledBy(v.group.UID)); err != nil {
+		if v.shared, err = cache.Objects(r.claims.Snapshot().ControlledBy(v.group.Namespace, v.group.UID)); err != nil {
 			return v, err
 		}
 	}

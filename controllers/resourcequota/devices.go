@@ -83,7 +83,7 @@ func podOf(sources map[schema.GroupResource]source, c *resourcev1.ResourceClaim)
 		return nil
 	}
 	var siblings []*resourcev1.ResourceClaim
-	for _, s := range claims.controlledBy(pod.UID) {
+	for _, s := range claims.controlledBy(pod.Namespace, pod.UID) {
 		if sibling, ok := decoded[*resourcev1.ResourceClaim](s, true); ok && sibling.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" {
 			siblings = append(siblings, sibling)
 		}

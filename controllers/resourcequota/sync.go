@@ -300,7 +300,7 @@ func related(a *account, kind schema.GroupResource, m object.Meta) []one {
 	if pod == "" {
 		return all
 	}
-	for key := range claims.controlledBy(pod) {
+	for key := range claims.controlledBy(m.Namespace, pod) {
 		all = append(all, one{accounting.ResourceClaims, key.Name})
 	}
 	return all

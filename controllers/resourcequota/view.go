@@ -35,7 +35,7 @@ type view interface {
 	// in returns the objects of a namespace as the cache shows them now.
 	in(namespace string) iter.Seq2[object.Key, subject]
 	// controlledBy returns the objects whose managing controller has a UID.
-	controlledBy(uid types.UID) iter.Seq2[object.Key, subject]
+	controlledBy(namespace string, uid types.UID) iter.Seq2[object.Key, subject]
 	// list reads the objects of a namespace from the server.
 	list(ctx context.Context, namespace string) ([]subject, error)
 	// synced is closed when the cache has the objects, and the handler has handled them.
@@ -119,8 +119,8 @@ func (v *informed[T]) in(namespace string) iter.Seq2[object.Key, subject] {
 	return subjects(v.informer.Snapshot().Namespace(namespace))
 }
 
-func (v *informed[T]) controlledBy(uid types.UID) iter.Seq2[object.Key, subject] {
-	return subjects(v.informer.Snapshot().ControlledBy(uid))
+func (v *informed[T]) controlledBy(namespace string, uid types.UID) iter.Seq2[object.Key, subject] {
+	return subjects(v.informer.Snapshot().ControlledBy(namespace, uid))
 }
 
 func (v *informed[T]) list(ctx context.Context, namespace string) ([]subject, error) {

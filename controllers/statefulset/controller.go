@@ -135,7 +135,7 @@ func (r *reconciler) members(ctx context.Context, set *appsv1.StatefulSet, selec
 	claim := owned.Claim[*corev1.Pod]{
 		Server: r.pods.Server(), Owner: set, Kind: kind.GroupVersionKind(), Selector: selector, Also: isNamedAfter(set), Live: owned.LiveFrom(r.sets.Server(), set),
 	}
-	items, err := claim.Of(ctx, owned.InNamespace(set.Namespace, snapshot.ControlledBy(set.UID)), r.orphans.Selected(snapshot, set.Namespace, selector))
+	items, err := claim.Of(ctx, snapshot.ControlledBy(set.Namespace, set.UID), r.orphans.Selected(snapshot, set.Namespace, selector))
 	if err != nil {
 		return nil, err
 	}

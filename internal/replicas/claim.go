@@ -31,7 +31,7 @@ type claimed struct {
 func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod], d *demand) (claimed, error) {
 	var mine claimed
 	var undecided []cache.Item[*corev1.Pod]
-	for _, item := range owned.InNamespace(d.key.Namespace, snapshot.ControlledBy(d.owner.GetUID())) {
+	for _, item := range snapshot.ControlledBy(d.key.Namespace, d.owner.GetUID()) {
 		pod, err := item.Object()
 		if err != nil {
 			return claimed{}, err // a Pod that is not counted would be made again

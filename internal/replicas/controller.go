@@ -131,7 +131,7 @@ func siblings[T object.Object](snapshot cache.Snapshot[T], item cache.Item[T]) [
 		return []types.UID{item.Meta().UID}
 	}
 	var uids []types.UID
-	for _, sibling := range owned.InNamespace(item.Key().Namespace, snapshot.ControlledBy(owner.UID)) {
+	for _, sibling := range snapshot.ControlledBy(item.Key().Namespace, owner.UID) {
 		uids = append(uids, sibling.Meta().UID)
 	}
 	return uids

@@ -148,7 +148,7 @@ func endsSlowly(pod *corev1.Pod) bool {
 func (k *keeper) neighbours(snapshot cache.Snapshot[*corev1.Pod], d *demand) map[string]int {
 	on := map[string]int{}
 	for _, uid := range d.siblings() {
-		for _, item := range owned.InNamespace(d.key.Namespace, snapshot.ControlledBy(uid)) {
+		for _, item := range snapshot.ControlledBy(d.key.Namespace, uid) {
 			pod, err := item.Object()
 			if err == nil && podstate.Active(pod) {
 				on[pod.Spec.NodeName]++
