@@ -7,6 +7,7 @@ package controllerruntime_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,9 @@ const (
 // Budget is NewCache with a budget of decoded objects that holds all Pods, after each was read.
 //
 // The reads are with deep copies and, in those with Shared in their name, without. Get reads one
-// Pod after the other, and GetAgain the same one each time.
+// Pod after the other, and GetAgain the same one each time. The CPU time is that of the process, with the
+// garbage collector's, which collects the objects that the caller makes: the smaller the heap, the more often. The profile
+// of GetAgainShared has 1 µs of the cache and 2 µs of the collector. The wall time shows what a reader waits for.
 func BenchmarkCaches(b *testing.B) {
 	ctrl.SetLogger(logr.Discard())
 	config := podload.Serve(b)
@@ -181,11 +184,14 @@ func (s *side) end() {
 // read measures one way to read. A round has several reads.
 func (s *side) read(ofARound int, once func(b *testing.B, i int)) func(*testing.B) {
 	return func(b *testing.B) {
-		start := podload.CPU(b)
+		runtime.GC() // what came before leaves no work
+		start, began := podload.CPU(b), time.Now()
 		for i := range b.N * ofARound {
 			once(b, i)
 		}
+		wall := time.Since(began)
 		s.report(b, "cpu", "µs/read", micros(podload.CPU(b)-start)/float64(b.N*ofARound))
+		s.report(b, "wall", "µs/read", micros(wall)/float64(b.N*ofARound))
 	}
 }
 
