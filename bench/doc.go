@@ -102,9 +102,11 @@
 //
 // # Operators
 //
-// "operators" builds the core manager of cluster-api from its module, twice, with the same versions of all modules:
-// with NewCache of package adapters/controllerruntime in the lines that make its caches, and as it is. The lines are
-// printed. On a real API server there are --size Machines, in MachineSets of 100 with a MachineDeployment each, and a
+// "operators" builds the core manager of cluster-api and trust-manager from their modules, each twice, with the same versions
+// of all modules: with NewCache of package adapters/controllerruntime in the lines that make its caches, and as it is. The
+// lines are printed. --operators chooses one of them.
+//
+// For cluster-api there are --size Machines on a real API server, in MachineSets of 100 with a MachineDeployment each, and a
 // Cluster for each 1,000. The Machines have the status of ones that run. The Clusters are paused: the
 // manager then reads each object with its owners and its Cluster, and has nothing to write, so that the figures are of
 // the cache and of its readers. It needs no workload clusters. A first run, which is not measured, writes what
@@ -112,6 +114,11 @@
 // and is at rest. The heap is what a collection leaves, the CPU all that the process has used until then; the heap of a
 // Machine is what it is above that of a run without objects. Both binaries have their webhook server
 // on the loopback interface, by a second line.
+//
+// For trust-manager there are --size Namespaces and one Bundle, for which it writes a ConfigMap in each of them, in the first run.
+// It caches the Namespaces, and the metadata of the ConfigMaps. A turn ends when it has reconciled the Bundle, for which it
+// looks at each Namespace and its ConfigMap, and is at rest. Both binaries have a server of profiles, serve on the loopback
+// interface, and have a client without a limit of requests, by further lines.
 //
 // # Envtest
 //

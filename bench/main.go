@@ -31,7 +31,7 @@ var cases = map[string]struct {
 	"watch":       {runWatch, "setpoint watch beside the way of kubewatch: memory, CPU, lag, changes lost"},
 	"soak":        {runSoak, "informers and managers for a long time under faults: what leaks, what differs from the server"},
 	"envtest":     {runEnvtest, "start and stop of the binaries of setpoint assets beside stock ones, under envtest"},
-	"operators":   {runOperators, "cluster-api's manager with NewCache and without: heap, memory, CPU"},
+	"operators":   {runOperators, "cluster-api's manager and trust-manager with NewCache and without: heap, memory, CPU"},
 	"manager":     {runManager, "Setpoint's manager beside kube-controller-manager"},
 }
 

@@ -25,8 +25,7 @@ import (
 // It needs no workload clusters then.
 type fleet struct {
 	*scene
-	kinds        string // folder of their definitions
-	machineBytes int    // of one Machine, in JSON
+	kinds string // folder of their definitions
 }
 
 const (
@@ -38,21 +37,16 @@ const (
 	setLabel          = "cluster.x-k8s.io/set-name"
 )
 
-func newFleet(c *cluster, size, clients int, kinds string) (*fleet, error) {
-	s, err := newScene(c, size, clients)
-	return &fleet{scene: s, kinds: kinds}, err
-}
-
-// defineKinds creates the definitions of cluster-api and waits until they are served.
-func (f *fleet) defineKinds(ctx context.Context) error {
-	files, err := filepath.Glob(filepath.Join(f.kinds, "*.yaml"))
+// defineKinds creates the definitions of custom kinds that are in a folder.
+func (s *scene) defineKinds(ctx context.Context, dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("there are no definitions in %s", f.kinds)
+		err = fmt.Errorf("there are no definitions in %s", dir)
 	}
 	if err != nil {
 		return err
 	}
-	definitions := f.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definitions := s.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -66,6 +60,14 @@ func (f *fleet) defineKinds(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// define creates the definitions of cluster-api and waits until they are served.
+func (f *fleet) define(ctx context.Context) error {
+	if err := f.defineKinds(ctx, f.kinds); err != nil {
+		return err
+	}
 	for _, plural := range []string{"machines", "machinesets", "machinedeployments", "clusters"} {
 		err := poll(ctx, "the kind "+plural, func() (bool, error) {
 			_, err := f.resource(plural).List(ctx, metav1.ListOptions{Limit: 1})
@@ -75,7 +77,7 @@ func (f *fleet) defineKinds(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err = f.plain.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleetNamespace}}, metav1.CreateOptions{})
+	_, err := f.plain.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleetNamespace}}, metav1.CreateOptions{})
 	return err
 }
 
@@ -83,6 +85,7 @@ func (f *fleet) defineKinds(ctx context.Context) error {
 type creator interface {
 	Create(context.Context, *unstructured.Unstructured, metav1.CreateOptions, ...string) (*unstructured.Unstructured, error)
 	UpdateStatus(context.Context, *unstructured.Unstructured, metav1.UpdateOptions) (*unstructured.Unstructured, error)
+	Get(context.Context, string, metav1.GetOptions, ...string) (*unstructured.Unstructured, error)
 	List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error)
 }
 
@@ -148,14 +151,16 @@ func (f *fleet) add(ctx context.Context, plural, kind, name string, labels part,
 	if made, err = f.resource(plural).UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
 		return "", err
 	}
-	if name == machineName(0) {
-		text, err := json.Marshal(made)
-		if err != nil {
-			return "", err
-		}
-		f.machineBytes = len(text)
-	}
 	return made.GetUID(), nil
+}
+
+func (f *fleet) bytes(ctx context.Context) (int, error) {
+	one, err := f.resource("machines").Get(ctx, machineName(0), metav1.GetOptions{})
+	if err != nil {
+		return 0, err
+	}
+	text, err := json.Marshal(one)
+	return len(text), err
 }
 
 func uidOf(o *unstructured.Unstructured) types.UID {

@@ -21,9 +21,9 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// turn runs a binary until it has reconciled as many Machines, and is at rest. The readings are its heap
+// turn runs a binary until it has done that many reconciles, and is at rest. The readings are its heap
 // after a collection, its resident memory at rest and at its peak, its CPU time, and how long the reconciles took.
-func (f *fleet) turn(ctx context.Context, binary string, machines int) (found readings, sent requestCounts, err error) {
+func (f *operated) turn(ctx context.Context, binary string, reconciles int) (found readings, sent requestCounts, err error) {
 	ctx, cancel := context.WithTimeout(ctx, turnLimit)
 	defer cancel()
 	certificates, err := f.certificates()
@@ -34,26 +34,23 @@ func (f *fleet) turn(ctx context.Context, binary string, machines int) (found re
 	if err != nil {
 		return nil, nil, err
 	}
-	metrics, profiles := "127.0.0.1:"+ports[0], "127.0.0.1:"+ports[1]
+	at := addresses{metrics: port(ports[0]), profiles: port(ports[1]), webhook: port(ports[2])}
 	before, err := f.managersRequests(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	began := time.Now()
-	p, err := startProcess(f.dir, binary, "--kubeconfig", f.kubeconfig, "--diagnostics-address", metrics, "--insecure-diagnostics",
-		"--profiler-address", profiles, "--health-addr", "127.0.0.1:0", "--webhook-port", ports[2], "--webhook-cert-dir", certificates,
-		// What its client may send is not what is measured.
-		"--kube-api-qps", "1000", "--kube-api-burst", "1000")
+	p, err := startProcess(f.dir, binary, append(f.flags(at, certificates), "--kubeconfig", f.kubeconfig)...)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer p.stop()
-	err = poll(ctx, "the reconciles of all Machines", func() (bool, error) {
-		n, err := reconciled(ctx, "http://"+metrics+"/metrics")
+	err = poll(ctx, "the reconciles of all objects", func() (bool, error) {
+		n, err := reconciled(ctx, "http://"+at.metrics.address()+"/metrics", f.controller)
 		if err != nil {
 			return false, p.alive() // it is not served yet
 		}
-		return n >= float64(machines), nil
+		return n >= float64(reconciles), nil
 	})
 	if err != nil {
 		return nil, nil, err
@@ -66,7 +63,7 @@ func (f *fleet) turn(ctx context.Context, binary string, machines int) (found re
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err = atRest(ctx, p, "http://"+profiles+"/debug/pprof/heap?gc=1&debug=1")
+	found, err = atRest(ctx, p, "http://"+at.profiles.address()+"/debug/pprof/heap?gc=1&debug=1")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,15 +89,15 @@ func atRest(ctx context.Context, p *process, heap string) (readings, error) {
 	return readings{"heap": alloc / 1e6, "cpu": cpu, "memory": memory, "peak": peak}, nil
 }
 
-// reconciled returns how many reconciles of Machines a manager has counted.
-func reconciled(ctx context.Context, url string) (n float64, err error) {
+// reconciled returns how many reconciles of a controller a manager has counted.
+func reconciled(ctx context.Context, url, controller string) (n float64, err error) {
 	text, err := fetch(ctx, url)
 	if err != nil {
 		return 0, err
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		series, value, _ := strings.Cut(lines.Text(), "} ")
-		if strings.HasPrefix(series, "controller_runtime_reconcile_total{") && strings.Contains(series, `controller="machine"`) {
+		if strings.HasPrefix(series, "controller_runtime_reconcile_total{") && strings.Contains(series, `controller="`+controller+`"`) {
 			one, err := strconv.ParseFloat(value, 64)
 			if err != nil {
 				return 0, fmt.Errorf("reading the metrics of the manager: %w", err)
@@ -129,7 +126,7 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 }
 
 // certificates returns a folder with a certificate for a webhook server, which is not called.
-func (f *fleet) certificates() (string, error) {
+func (f *operated) certificates() (string, error) {
 	dir := filepath.Join(f.dir, "certificates")
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil

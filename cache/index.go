@@ -38,6 +38,10 @@ func SharedIndex[T object.Object](of SharedInformer[T], id any, values func(Item
 	return Index[T]{of, id}
 }
 
+// Remove removes the index from its informer, which calls its function no more. It finds nothing from then on, but
+// in snapshots that were taken before. Those who share the index lose it too. Removing it twice is no error.
+func (x Index[T]) Remove() { x.informer.informer.removeIndex(x.id) }
+
 // TextIndex is the index of a text, such as that of Pods by [wire.NodeName]. It reads that field
 // alone, at a tenth of the cost of a decode. All its users share it. Objects without the text
 // are not in it.

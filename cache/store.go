@@ -176,34 +176,72 @@ type store struct {
 
 	mu    sync.Mutex // held by writers
 	edits uint64
-	funcs []indexFunc // by number; nil for relations
+	added []*addedIndex // by number; nil for relations, and for those that were removed
+}
+
+// addedIndex is an index that a user added. A store and its successor share it.
+type addedIndex struct {
+	values  indexFunc
+	removed bool // guarded by the store's mu; the predecessor's, while a successor takes over
 }
 
 func newStore(report func(error)) *store {
-	s := &store{report: report, funcs: []indexFunc{nil}}
+	s := &store{report: report, added: []*addedIndex{nil}}
 	s.current.Store(&state{indexes: make([]groups, 1), labels: new(labelIndexes)})
 	return s
 }
 
 // addIndex adds an index, which has all objects of the store, unless there is one of that
 // identity.
-func (s *store) addIndex(id any, f indexFunc) {
+func (s *store) addIndex(id any, x *addedIndex) {
 	edit := s.begin()
 	if _, there := edit.numbers[id]; there {
 		edit.abandon()
 		return
 	}
-	number := len(s.funcs)
-	s.funcs = append(s.funcs, f)
+	number := relations + 1
+	for number < len(s.added) && s.added[number] != nil {
+		number++
+	}
+	if number == len(s.added) {
+		s.added = append(s.added, nil)
+		edit.indexes = append(edit.indexes, groups{})
+	}
+	s.added[number] = x
 	edit.numbers = maps.Clone(edit.numbers)
 	if edit.numbers == nil {
 		edit.numbers = map[any]int{}
 	}
 	edit.numbers[id] = number
-	edit.indexes = append(edit.indexes, groups{})
 	s.current.Load().all(func(e *entry) bool {
-		for _, value := range s.values(f, e) {
+		for _, value := range s.values(x.values, e) {
 			edit.place(e, placement{number, value})
+		}
+		return true
+	})
+	edit.commit(edit.version)
+}
+
+// removeIndex removes the index of an identity, if there is one. Its number is free for another one.
+func (s *store) removeIndex(id any) {
+	edit := s.begin()
+	number, there := edit.numbers[id]
+	if !there {
+		edit.abandon()
+		return
+	}
+	s.added[number].removed = true
+	s.added[number] = nil
+	edit.numbers = maps.Clone(edit.numbers)
+	delete(edit.numbers, id)
+	edit.indexes[number] = groups{}
+	edit.all(func(e *entry) bool {
+		if e.index == nil {
+			return true
+		}
+		*e.index = slices.DeleteFunc(*e.index, func(p placement) bool { return p.index == number })
+		if len(*e.index) == 0 {
+			e.index = nil
 		}
 		return true
 	})
@@ -275,17 +313,17 @@ func (e *edit) put(n *entry) (old *entry) {
 	for _, value := range n.family.relations {
 		e.indexes[relations].add(e.id, value, n)
 	}
-	if len(e.store.funcs) == 1 {
+	if len(e.numbers) == 0 {
 		return old
 	}
 	if old != nil {
 		e.displace(old)
 	}
-	for number, f := range e.store.funcs {
-		if number == relations {
+	for number, x := range e.store.added {
+		if x == nil {
 			continue
 		}
-		for _, value := range e.store.values(f, n) {
+		for _, value := range e.store.values(x.values, n) {
 			e.place(n, placement{number, value})
 		}
 	}

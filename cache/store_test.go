@@ -136,6 +136,67 @@ func TestAnIndexIsSharedByWhoNamesTheSameID(t *testing.T) {
 	}
 }
 
+func TestAnIndexThatIsRemovedCostsNothing(t *testing.T) {
+	s := testStore()
+	set(s, pod("a", "1"))
+	informer, calls := informerOf(s), map[string]int{}
+	add := func(value string) Index[*corev1.Pod] {
+		return NewIndex(informer, func(Item[*corev1.Pod]) ([]string, error) {
+			calls[value]++
+			return []string{value}, nil
+		})
+	}
+	first, second := add("first"), add("second")
+	before := snapshot(s)
+	first.Remove()
+	first.Remove()
+	set(s, pod("a", "2"), pod("b", "1"))
+	want(t, "the index that was removed", names(first.Find("first")), "")
+	want(t, "a snapshot from before", names(first.In(before, "first")), "ns/a")
+	want(t, "the other index", names(second.Find("second")), "ns/a ns/b")
+	third := add("third")
+	want(t, "an index that was added after", names(third.Find("third")), "ns/a ns/b")
+	want(t, "the index that was removed has", names(first.Find("third")), "")
+	if len(s.added) != 3 || len(snapshot(s).state.indexes) != 3 || calls["first"] != 1 || calls["second"] != 3 {
+		t.Errorf("the store has room for %d indexes, and their functions were called %v", len(s.added), calls)
+	}
+	second.Remove()
+	third.Remove()
+	for key, item := range snapshot(s).All() {
+		if item.entry.index != nil {
+			t.Errorf("%s stands in %v", key, *item.entry.index)
+		}
+	}
+}
+
+// An index that is removed while a successor takes over would otherwise stay in the successor for good.
+func TestAnIndexThatIsRemovedWhileASuccessorTakesOverIsGone(t *testing.T) {
+	from, to := testStore(), testStore()
+	for _, s := range []*store{from, to} {
+		set(s, pod("a", "1"))
+	}
+	always := func(*entry) ([]string, error) { return []string{"v"}, nil }
+	for _, id := range []string{"stays", "goes", "again"} {
+		from.addIndex(id, &addedIndex{values: always})
+	}
+	to.addIndex("own", &addedIndex{values: always})
+	to.addIndexesOf(from)
+	from.removeIndex("goes")
+	from.removeIndex("again")
+	newer := &addedIndex{values: always}
+	from.addIndex("again", newer)
+	from.mu.Lock()
+	to.addIndexesLocked(from)
+	from.mu.Unlock()
+	is := to.current.Load()
+	if have := is.numbers; len(have) != 3 || have["again"] == 0 || have["own"] == 0 || have["stays"] == 0 {
+		t.Errorf("the successor has the indexes %v", have)
+	}
+	if to.added[is.numbers["again"]] != newer {
+		t.Error("the successor has the index from before the removal")
+	}
+}
+
 func TestIndexFunctionThatFailsOrPanicsIsReportedAndStopsNothing(t *testing.T) {
 	var reports []string
 	s := newStore(func(err error) { reports = append(reports, err.Error()) })
@@ -218,6 +279,10 @@ func TestStoreIsAMapWithIndexes(t *testing.T) {
 			}
 			return []string{o.Spec.NodeName, "any"}, nil
 		})
+		byName := func() Index[*corev1.Pod] {
+			return NewIndex(informerOf(s), func(item Item[*corev1.Pod]) ([]string, error) { return []string{item.Key().Name}, nil })
+		}
+		comes := byName() // and goes
 		model, archive := map[object.Key]*corev1.Pod{}, newArchive(podContent())
 		older, olderModel := snapshot(s), maps.Clone(model)
 		pods := rapid.IntRange(1, 200).Draw(t, "pods")
@@ -250,6 +315,13 @@ func TestStoreIsAMapWithIndexes(t *testing.T) {
 				archive.drop(old)
 			}
 			e.commit(object.Version(fmt.Sprint(step + 1)))
+			if rapid.IntRange(0, 20).Draw(t, "remove an index") == 0 {
+				comes.Remove()
+				comes = byName()
+			}
+			if found := len(maps.Collect(comes.Find(name))); found != countNamed(model, name) {
+				t.Fatalf("%d objects are called %s, want %d", found, name, countNamed(model, name))
+			}
 			if step%50 == 0 {
 				compare(t, byNode, older, olderModel)
 				differences(t, snapshot(s), older, model, olderModel)
@@ -273,6 +345,15 @@ func TestStoreIsAMapWithIndexes(t *testing.T) {
 			}
 		}
 	})
+}
+
+func countNamed(model map[object.Key]*corev1.Pod, name string) (n int) {
+	for key := range model {
+		if key.Name == name {
+			n++
+		}
+	}
+	return n
 }
 
 // differences holds what differs between two snapshots against their maps.

@@ -59,9 +59,21 @@ func (i *informer) lock() *informer {
 
 // addIndex adds an index to the informer that serves the users of i.
 func (i *informer) addIndex(id any, f indexFunc) {
+	x := &addedIndex{values: f}
+	i.onStores(func(s *store) { s.addIndex(id, x) })
+}
+
+// removeIndex removes an index from the informer that serves the users of i.
+func (i *informer) removeIndex(id any) {
+	i.onStores(func(s *store) { s.removeIndex(id) })
+}
+
+// onStores calls a function with the store of the informer that serves the users of i, and with those of the
+// successors that take over meanwhile.
+func (i *informer) onStores(do func(*store)) {
 	for {
 		at := i.now()
-		at.store.addIndex(id, f)
+		do(at.store)
 		if at.now() == at {
 			return
 		}
@@ -229,18 +241,34 @@ func changesBetween(was, is *state) []delta {
 // addIndexesOf adds the indexes of another store.
 func (s *store) addIndexesOf(other *store) {
 	other.mu.Lock()
-	numbers, funcs := other.current.Load().numbers, other.funcs
+	numbers, added := other.current.Load().numbers, slices.Clone(other.added)
 	other.mu.Unlock()
 	for id, number := range numbers {
-		s.addIndex(id, funcs[number])
+		s.addIndex(id, added[number])
 	}
 }
 
-// addIndexesLocked is addIndexesOf with the lock of the other store held.
+// addIndexesLocked is addIndexesOf with the lock of the other store held. Indexes that were removed since addIndexesOf
+// are removed here too.
 func (s *store) addIndexesLocked(other *store) {
-	for id, number := range other.current.Load().numbers {
-		s.addIndex(id, other.funcs[number])
+	for _, id := range s.removedMeanwhile() {
+		s.removeIndex(id)
 	}
+	for id, number := range other.current.Load().numbers {
+		s.addIndex(id, other.added[number])
+	}
+}
+
+// removedMeanwhile returns the identities of indexes that were removed from the store before this one. Its lock is held.
+func (s *store) removedMeanwhile() (ids []any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, number := range s.current.Load().numbers {
+		if s.added[number].removed {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // retire waits for the end of an informer that has handed its users on, and frees what it has read. The
@@ -249,7 +277,7 @@ func (i *informer) retire(ctx context.Context) {
 	i.writing.Lock()
 	i.content.stop()
 	i.store.mu.Lock()
-	i.store.current.Store(&state{indexes: make([]groups, len(i.store.funcs)), numbers: i.store.current.Load().numbers})
+	i.store.current.Store(&state{indexes: make([]groups, len(i.store.added)), numbers: i.store.current.Load().numbers})
 	i.store.mu.Unlock()
 	i.archive.changing.stop()
 	i.archive, i.relist = newArchive(i.content), relist{number: i.relist.number}

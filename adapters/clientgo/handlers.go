@@ -217,13 +217,14 @@ func (r *registration) call(e setpoint.Event[object.Object]) {
 }
 
 // deleted reports a deletion: with the last state if the watch brought it, and else with the last
-// state that the informer has seen, in a tombstone.
+// state that the informer has seen, in a tombstone. The owner of an object must hear of its deletion
+// whatever the object contains, so the tombstone of one that cannot be decoded has its metadata.
 func (r *registration) deleted(e setpoint.Event[object.Object]) {
 	last, err := e.Old.Object()
 	switch {
 	case err != nil:
-		utilruntime.HandleErrorWithLogger(r.log, err, "A handler does not get the last state of an object, which cannot be decoded", "object", e.Key().String())
-		r.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: e.Key().String()})
+		utilruntime.HandleErrorWithLogger(r.log, err, "The last state of a deleted object cannot be decoded; a handler gets the metadata alone", "object", e.Key().String())
+		r.handler.OnDelete(decode.TombstoneOfMetadata(e.Old, r.informer.source.empty()))
 	case e.Stale:
 		r.handler.OnDelete(decode.Tombstone(last))
 	default:

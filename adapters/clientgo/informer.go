@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/setpoint-io/setpoint/adapters/internal/decode"
 	setpoint "github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
@@ -255,6 +257,15 @@ func (s *source) connect(ctx context.Context) (*client.Client, schema.GroupVersi
 	}
 	resource, err := c.Resolve(ctx, kind)
 	return c, kind, resource.Namespaced, err
+}
+
+// empty returns an object without content of the type of the example, which must have metadata.
+func (s *source) empty() object.Object {
+	o := reflect.New(reflect.TypeOf(s.example).Elem()).Interface().(object.Object)
+	if decode.ViewOf(s.example) != decode.Typed { // typed objects come without their kind
+		o.GetObjectKind().SetGroupVersionKind(s.example.GetObjectKind().GroupVersionKind())
+	}
+	return o
 }
 
 // failed calls the function that was set for errors of lists and watches. The log of the cache has

@@ -115,6 +115,47 @@ func TestObjectThatCanBeDecodedAtLastIsAdded(t *testing.T) {
 	})
 }
 
+// A handler that asks the object of a tombstone for its owner, as those of sample-controller do, must find it.
+func TestTheDeletionOfAnObjectThatCannotBeDecodedHasItsMetadata(t *testing.T) {
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = nil                         //nolint:reassign // it is the way to set them
+	defer func() { utilruntime.ErrorHandlers = handlers }() //nolint:reassign // as above
+	synctest.Test(t, func(t *testing.T) {
+		source := fcache.NewFakeControllerSource()
+		bad := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{"nodeName": int64(1)},
+			"metadata": map[string]any{"namespace": "shop", "name": "a", "uid": "u", "ownerReferences": []any{
+				map[string]any{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "w", "controller": true},
+			}},
+		}}
+		source.Add(bad)
+		informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, 0, nil)
+		var deleted []any
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(o any) { deleted = append(deleted, o) }}); err != nil {
+			t.Fatal(err)
+		}
+		stop := run(t, informer)
+		source.Delete(bad)
+		synctest.Wait()
+		if len(deleted) != 1 {
+			t.Fatalf("the handler got %d deletions, want 1", len(deleted))
+		}
+		tombstone, ok := deleted[0].(cache.DeletedFinalStateUnknown)
+		if !ok || tombstone.Key != "shop/a" {
+			t.Fatalf("the handler got %#v", deleted[0])
+		}
+		last, ok := tombstone.Obj.(*corev1.Pod)
+		if !ok {
+			t.Fatalf("the tombstone has %#v", tombstone.Obj)
+		}
+		if owner := metav1.GetControllerOf(last); last.Name != "a" || last.UID != "u" || owner == nil || owner.Name != "web" {
+			t.Errorf("the tombstone has %#v", tombstone.Obj)
+		}
+		stop()
+		source.Shutdown()
+	})
+}
+
 func TestObjectsOfAListerWatcherMayHaveTheirKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := fcache.NewFakeControllerSource()

@@ -166,17 +166,23 @@ func (c *informerCache) RemoveInformer(_ context.Context, o crclient.Object) err
 	if err != nil {
 		return err
 	}
+	c.drop(gvk, decode.ViewOf(o))()
+	return nil
+}
+
+// drop takes a view out of the cache, and returns what ends it.
+func (c *informerCache) drop(gvk schema.GroupVersionKind, form decode.View) (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.kinds[gvk]
 	if k == nil {
-		return nil
+		return func() {}
 	}
-	k.remove(decode.ViewOf(o))
+	end = k.drop(form)
 	if len(k.views) == 0 {
 		delete(c.kinds, gvk) // a definition that comes again may have another plural or scope
 	}
-	return nil
+	return end
 }
 
 // IndexField adds an index of a field, for lists with a field selector.
@@ -203,9 +209,12 @@ func (c *informerCache) view(gvk schema.GroupVersionKind, form decode.View) (*vi
 	k := c.kinds[gvk]
 	if k == nil {
 		k = made
-		c.kinds[gvk] = k
 	}
-	return k.add(form)
+	v, err := k.add(form)
+	if err == nil {
+		c.kinds[gvk] = k // a kind without a view would keep the resource that the mapper had for it
+	}
+	return v, err
 }
 
 // peek returns a view of a kind, or nil if there is none.

@@ -241,6 +241,76 @@ func TestHandlersGetTheObjectsOfTheirView(t *testing.T) {
 	}
 }
 
+// Indexes go with the informer that they were added to, though another view keeps the store.
+func TestTheIndexesOfARemovedInformerAreCalledNoMore(t *testing.T) {
+	inWorld(t, crcache.Options{}, func(t *testing.T, w *world) {
+		w.pod(t, "team-a", "a")
+		defer w.start(t)()
+		ctx := t.Context()
+		if _, err := w.cache.GetInformer(ctx, metadataOf(podKind)); err != nil {
+			t.Fatal(err)
+		}
+		calls := make([]int, 5)
+		for cycle := range calls {
+			values := func(crclient.Object) []string { calls[cycle]++; return []string{"v"} }
+			if err := w.cache.IndexField(ctx, &corev1.Pod{}, "f", values); err != nil {
+				t.Fatal(err)
+			}
+			var found corev1.PodList
+			if err := w.cache.List(ctx, &found, crclient.MatchingFields{"f": "v"}); err != nil || len(found.Items) != 1 {
+				t.Fatalf("cycle %d found %d Pods: %v", cycle, len(found.Items), err)
+			}
+			if err := w.cache.RemoveInformer(ctx, &corev1.Pod{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := slices.Clone(calls)
+		w.pod(t, "team-a", "a", on("node-1"))
+		if !slices.Equal(calls, before) {
+			t.Errorf("a change called the functions of removed informers: %v times, before it %v", calls, before)
+		}
+	})
+}
+
+// An index function may read another kind. RemoveInformer waits for it, and other readers must not wait with it.
+func TestAnInformerIsRemovedWhileItsIndexFunctionReadsAnotherKind(t *testing.T) {
+	inWorld(t, crcache.Options{}, func(t *testing.T, w *world) {
+		w.pod(t, "team-a", "a")
+		defer w.start(t)()
+		ctx := t.Context()
+		pods, err := w.cache.GetInformer(ctx, &corev1.Pod{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.cache.GetInformer(ctx, &corev1.Node{}); err != nil {
+			t.Fatal(err)
+		}
+		indexing, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+		go func() {
+			ended <- w.cache.IndexField(ctx, &corev1.Pod{}, "f", func(crclient.Object) []string {
+				close(indexing)
+				<-goOn
+				var nodes corev1.NodeList
+				if err := w.cache.List(ctx, &nodes); err != nil {
+					t.Error(err)
+				}
+				return nil
+			})
+		}()
+		<-indexing
+		go func() { ended <- w.cache.RemoveInformer(ctx, &corev1.Pod{}) }()
+		for !pods.IsStopped() { // then RemoveInformer waits for the index function
+			goruntime.Gosched()
+		}
+		close(goOn)
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 func TestAnInformerThatIsRemovedComesAgain(t *testing.T) {
 	inWorld(t, crcache.Options{}, func(t *testing.T, w *world) {
 		w.pod(t, "team-a", "a")

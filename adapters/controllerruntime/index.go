@@ -76,9 +76,6 @@ func (v *view) AddIndexers(indexers toolscache.Indexers) error {
 // indexed makes a function of an index of the cache of one of client-go.
 func (v *view) indexed(values toolscache.IndexFunc) func(cache.Item[object.Object]) ([]string, error) {
 	return func(item cache.Item[object.Object]) ([]string, error) {
-		if v.isRemoved() {
-			return nil, nil // the store may serve other views
-		}
 		o, err := v.read(item)
 		if err != nil {
 			return nil, err

@@ -80,20 +80,24 @@ func (k *kind) storeFor(form decode.View) (*store, error) {
 	return k.newStore(form, ofMetadata)
 }
 
-// remove removes a view, and its store with the last view.
-func (k *kind) remove(form decode.View) {
+// drop takes a view out of the kind. It returns what ends the view, and its store if no other view uses it. That may
+// wait for an index that is being added to the view, whose function may read from the cache, so it is called without the
+// lock of the cache.
+func (k *kind) drop(form decode.View) (end func()) {
 	v := k.views[form]
 	if v == nil {
-		return
+		return func() {}
 	}
 	delete(k.views, form)
-	v.remove()
 	for _, other := range k.views {
 		if other.store == v.store {
-			return
+			return v.remove
 		}
 	}
-	v.store.release()
+	return func() {
+		v.remove()
+		v.store.release()
+	}
 }
 
 // sample returns an empty object of the type that a view has.

@@ -74,7 +74,7 @@ func (v *view) waitForSync(ctx context.Context) error {
 	return nil
 }
 
-// remove ends the view.
+// remove ends the view, and takes back what it has added to its store, which may serve other views.
 func (v *view) remove() {
 	close(v.removed)
 	v.mu.Lock()
@@ -83,6 +83,11 @@ func (v *view) remove() {
 		r.remove()
 	}
 	clear(v.handlers)
+	for _, x := range v.indexes {
+		for _, part := range x.parts {
+			part.Remove()
+		}
+	}
 }
 
 // AddEventHandler adds a handler with the resync period of the cache.
