@@ -42,7 +42,9 @@ type index struct {
 }
 
 func newIndexer(i *Informer, indexers cache.Indexers) *indexer {
-	x := &indexer{informer: i, seed: cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, maps.Clone(indexers))}
+	own := cache.Indexers{} // client-go's indexer writes into the map, which must not be nil
+	maps.Copy(own, indexers)
+	x := &indexer{informer: i, seed: cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, own)}
 	indexes := map[string]index{}
 	for name, values := range indexers {
 		indexes[name] = newIndex(values)

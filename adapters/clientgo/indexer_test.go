@@ -26,6 +26,21 @@ func sorted(s []string) string { return strings.Join(slices.Sorted(slices.Values
 
 // The indexes of an informer that runs answer as those of client-go do, which an informer has
 // before it runs.
+// Options without Indexers are the usual ones.
+func TestAnInformerWithoutIndexersTakesOnesBeforeItRuns(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.put(t, pod("a", on("n")))
+		informer := w.podInformer(t, clientgo.Options{})
+		if err := informer.AddIndexers(cache.Indexers{"node": byNode}); err != nil {
+			t.Fatal(err)
+		}
+		defer run(t, informer)()
+		if found, err := informer.GetIndexer().ByIndex("node", "n"); err != nil || names(found) != "a" {
+			t.Errorf("the index has %s %v", names(found), err)
+		}
+	})
+}
+
 func TestIndexesBeforeAndAfterTheStart(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		all := []*corev1.Pod{pod("a", on("n1")), pod("b", on("n2")), pod("c", on("n1"), in("team-b"))}
