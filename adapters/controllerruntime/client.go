@@ -10,11 +10,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/setpoint-io/setpoint/adapters/internal/decode"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // NewClient makes a client that reads its own writes. It is a client.NewClientFunc, for the field
@@ -25,16 +27,21 @@ import (
 // A Get or a List that begins after a write of this client has returned waits until the cache has
 // seen that write. It waits for writes of the objects that it may return, and of no others, in every
 // view of their kind. A read that has waited for 30 seconds fails with a timeout
-// (apierrors.IsTimeout), and one whose context has ended with the error of the context.
+// (apierrors.IsTimeout), and one whose context has ended with the error of the context. A read that
+// would have to wait fails at once if the cache has not been started (cache.ErrCacheNotStarted), and
+// when the cache stops. If the informer is removed, the read goes on as if it began then.
 //
 // A write that the server has refused is not waited for. After a write that got no answer, the next
 // read of the object first reads its metadata from the server, which needs the right to get or list
-// the kind; no read waits for a write that the server carries out even later. DeleteAllOf lists what it has left. The client waits for deletions of objects that the
-// cache or this client has seen. An object that a selector of the cache does not select is not waited
-// for.
+// the kind; no read waits for a write that the server carries out even later. The same holds where
+// writes of one object overlap, one of them is a deletion, and their answers do not tell whether the
+// object still exists. DeleteAllOf lists what it has left. The client waits for deletions of objects
+// that the cache or this client has seen. An object that a selector of the cache does not select is
+// not waited for.
 //
 // client.DisableReadYourWritesConsistency, as an option of a read, has it return at once, and as one
-// of a write, has no read wait for that write. The option CacheOptions.EnableReadYourWritesConsistency
+// of a write, has no read wait for that write. DeleteAllOf takes it as a field of DeleteAllOfOptions,
+// and then lists nothing. The option CacheOptions.EnableReadYourWritesConsistency
 // has no effect. Reads that bypass the cache do not wait.
 //
 // The client is safe for concurrent use. The reader of the options must be a cache of NewCache; without
@@ -177,20 +184,23 @@ func (c *ownClient) Delete(ctx context.Context, o crclient.Object, options ...cr
 	if err != nil {
 		return err
 	}
-	before := targetOf(gvk, o)
-	precondition := how.Preconditions != nil && how.Preconditions.UID != nil
-	if precondition {
-		before.uid = *how.Preconditions.UID
-	}
-	err = c.Client.Delete(ctx, o, options...)
 	if len(how.DryRun) > 0 || how.DisableReadYourWritesConsistency {
-		return err
+		return c.Client.Delete(ctx, o, options...)
 	}
+	var uid types.UID
+	if how.Preconditions != nil && how.Preconditions.UID != nil {
+		uid = *how.Preconditions.UID
+	}
+	before := targetOf(gvk, o)
+	s := c.own.send(gvk.GroupKind(), before.key)
+	defer c.own.forget(s)
+	known := c.known(before, o, uid)
+	err = c.Client.Delete(ctx, o, options...)
 	switch {
 	case err == nil:
-		c.deleted(before, o, precondition)
+		c.deleted(s, before, known, uid == "")
 	case unanswered(err):
-		c.unknown(before)
+		c.unknown(s, before)
 	}
 	return err
 }
@@ -203,45 +213,81 @@ func (c *ownClient) DeleteAllOf(ctx context.Context, o crclient.Object, options 
 	if err != nil {
 		return err
 	}
+	ignored := how.DeleteOptions.DisableReadYourWritesConsistency || how.ListOptions.DisableReadYourWritesConsistency
+	if len(how.DryRun) > 0 || ignored {
+		return c.Client.DeleteAllOf(ctx, o, options...)
+	}
+	s := c.own.send(gvk.GroupKind(), object.Key{Namespace: how.Namespace})
+	defer c.own.forget(s)
 	err = c.Client.DeleteAllOf(ctx, o, options...)
-	if len(how.DryRun) == 0 && (err == nil || unanswered(err)) {
-		c.deletedAll(ctx, gvk, &how.ListOptions)
+	if err == nil || unanswered(err) {
+		c.deletedAll(ctx, s, gvk, &how.ListOptions)
 	}
 	return err
 }
 
 // write sends a write whose answer is in o, and notes what the cache has to see of it.
 func (c *ownClient) write(o crclient.Object, ignored bool, send func() error) error {
+	if ignored {
+		return send()
+	}
 	gvk, err := apiutil.GVKForObject(o, c.Scheme())
 	if err != nil {
 		return err
 	}
 	before := targetOf(gvk, o)
+	s := c.own.send(gvk.GroupKind(), before.key)
+	defer c.own.forget(s)
 	err = send()
 	switch {
-	case ignored:
 	case err == nil:
-		c.wrote(targetOf(gvk, o), o)
+		c.wrote(s, targetOf(gvk, o), o)
 	case unanswered(err) && before.key.Name != "": // a name that the server would have made is not known
-		c.unknown(before)
+		c.unknown(s, before)
 	}
 	return err
 }
 
 // apply is as write, with a configuration.
 func (c *ownClient) apply(config runtime.ApplyConfiguration, ignored bool, send func() error) error {
+	if ignored {
+		return send()
+	}
+	before, broken := targetOfConfiguration(config)
+	if broken != nil {
+		return errors.Join(send(), broken)
+	}
+	s := c.own.send(before.gvk.GroupKind(), before.key)
+	defer c.own.forget(s)
 	err := send()
-	if ignored || err != nil && !unanswered(err) {
+	if err != nil {
+		if unanswered(err) {
+			c.unknown(s, before)
+		}
 		return err
 	}
-	t, broken := targetOfConfiguration(config)
-	switch {
-	case broken != nil:
-		return errors.Join(err, broken)
-	case err == nil && t.version != "":
-		c.wrote(t, nil)
-	default:
-		c.unknown(t)
+	after, err := targetOfConfiguration(config)
+	if err != nil || after.version == "" {
+		c.unknown(s, before)
+		return err
+	}
+	c.wrote(s, after, nil)
+	return nil
+}
+
+// writeUnseen sends a write whose answer does not have the version of the object: the next read compares the cache with the
+// server.
+func (c *ownClient) writeUnseen(o crclient.Object, ignored bool, send func() error) error {
+	gvk, unnamed := apiutil.GVKForObject(o, c.Scheme())
+	if ignored || unnamed != nil {
+		return send()
+	}
+	t := targetOf(gvk, o)
+	s := c.own.send(gvk.GroupKind(), t.key)
+	defer c.own.forget(s)
+	err := send()
+	if err == nil || unanswered(err) {
+		c.unknown(s, t)
 	}
 	return err
 }

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // ownSubresource implements client.SubResourceClient.
@@ -24,14 +23,8 @@ type ownSubresource struct {
 func (s *ownSubresource) Create(ctx context.Context, o, body crclient.Object, options ...crclient.SubResourceCreateOption) error {
 	var how crclient.SubResourceCreateOptions
 	how.ApplyOptions(options)
-	err := s.SubResourceClient.Create(ctx, o, body, options...)
-	if s.name == "token" || len(how.DryRun) > 0 || err != nil && !unanswered(err) {
-		return err
-	}
-	if gvk, unnamed := apiutil.GVKForObject(o, s.client.Scheme()); unnamed == nil {
-		s.client.unknown(targetOf(gvk, o))
-	}
-	return err
+	ignored := s.name == "token" || len(how.DryRun) > 0 || how.DisableReadYourWritesConsistency
+	return s.client.writeUnseen(o, ignored, func() error { return s.SubResourceClient.Create(ctx, o, body, options...) })
 }
 
 // Update replaces a subresource.
@@ -66,12 +59,5 @@ func (s *ownSubresource) write(o, body crclient.Object, ignored bool, send func(
 	if body == nil {
 		return s.client.write(o, ignored, send)
 	}
-	err := send()
-	if ignored || err != nil && !unanswered(err) {
-		return err
-	}
-	if gvk, unnamed := apiutil.GVKForObject(o, s.client.Scheme()); unnamed == nil {
-		s.client.unknown(targetOf(gvk, o))
-	}
-	return err
+	return s.client.writeUnseen(o, ignored, send)
 }

@@ -6,11 +6,14 @@ package controllerruntime_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -322,6 +325,63 @@ func TestReadsDoNotWaitForOtherObjectsNorForRefusedWrites(t *testing.T) {
 			t.Errorf("a read waited %s", waited)
 		}
 	})
+}
+
+// The answer of the first write of a subresource does not have the version of the Pod, and that of the second is lost.
+func TestAWriteThatNoReadShallWaitFor(t *testing.T) {
+	ignored := crclient.DeleteAllOfOptions{DeleteOptions: crclient.DeleteOptions{DisableReadYourWritesConsistency: true}}
+	ignoredAsList := crclient.DeleteAllOfOptions{ListOptions: crclient.ListOptions{DisableReadYourWritesConsistency: true}}
+	for name, write := range map[string]func(t *testing.T, w *world, c crclient.Client) error{
+		"a subresource without an answer": func(t *testing.T, w *world, c crclient.Client) error {
+			w.api.Faults.RefuseNext(1, "create", &apierrors.NewServiceUnavailable("later").ErrStatus)
+			err := c.SubResource("eviction").Create(t.Context(), podOf("team-a", "a"), &policyv1.Eviction{}, crclient.DisableReadYourWritesConsistency)
+			if !apierrors.IsServiceUnavailable(err) {
+				return fmt.Errorf("the eviction got an answer: %w", err)
+			}
+			return nil
+		},
+		"a subresource with an answer": func(t *testing.T, w *world, c crclient.Client) error {
+			w.api.Faults.RefuseNext(1, "create", &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+			return c.SubResource("eviction").Create(t.Context(), podOf("team-a", "a"), &policyv1.Eviction{}, crclient.DisableReadYourWritesConsistency)
+		},
+		"DeleteAllOf": func(t *testing.T, _ *world, c crclient.Client) error {
+			return c.DeleteAllOf(t.Context(), &corev1.Pod{}, crclient.InNamespace("team-a"), crclient.GracePeriodSeconds(0), &ignored)
+		},
+		"DeleteAllOf, as an option of its list": func(t *testing.T, _ *world, c crclient.Client) error {
+			return c.DeleteAllOf(t.Context(), &corev1.Pod{}, crclient.InNamespace("team-a"), crclient.GracePeriodSeconds(0), &ignoredAsList)
+		},
+		"Update": func(t *testing.T, _ *world, c crclient.Client) error {
+			return c.Update(t.Context(), get(t, c, "team-a", "a"), crclient.DisableReadYourWritesConsistency)
+		},
+		"Delete": func(t *testing.T, _ *world, c crclient.Client) error {
+			return c.Delete(t.Context(), podOf("team-a", "a"), crclient.DisableReadYourWritesConsistency)
+		},
+		"the status": func(t *testing.T, _ *world, c crclient.Client) error {
+			return c.Status().Update(t.Context(), get(t, c, "team-a", "a"), crclient.DisableReadYourWritesConsistency)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withClient(t, crcache.Options{}, func(t *testing.T, w *world, c crclient.Client) {
+				w.api.Faults.HoldWatches(true)
+				w.api.Forget()
+				must(t, write(t, w, c))
+				start := time.Now()
+				get(t, c, "team-a", "a")
+				count(t, c)
+				if waited := time.Since(start); waited != 0 {
+					t.Errorf("the reads waited %s", waited)
+				}
+				if n := controllerruntime.UnseenWrites(c); n != 0 {
+					t.Errorf("the client has noted %d writes", n)
+				}
+				for _, q := range w.api.Requests() {
+					if q.Verb == "get" || q.Verb == "list" {
+						t.Errorf("the client asked the server: %s", q.String())
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestAReadThatWaitsEnds(t *testing.T) {

@@ -53,7 +53,17 @@ func (g *gate) holds() bool {
 	return true
 }
 
+// wait closes done if all channels are closed at the end. A channel may be ready together with an end, and a select takes
+// either of them, so the channels decide.
 func (g *gate) wait() {
+	g.awaitAll()
+	if g.holds() {
+		close(g.done)
+	}
+}
+
+// awaitAll returns when all channels are closed, or when the condition can no longer hold.
+func (g *gate) awaitAll() {
 	for _, c := range g.channels {
 		select {
 		case <-c:
@@ -65,7 +75,6 @@ func (g *gate) wait() {
 			return
 		}
 	}
-	close(g.done)
 }
 
 func isClosed(c <-chan struct{}) bool {

@@ -4,14 +4,12 @@
 package controllerruntime
 
 import (
-	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/setpoint-io/setpoint/adapters/internal/decode"
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -26,57 +24,163 @@ type ownWrites struct {
 	unseen map[cache.Handle]map[object.Key]unseen
 	count  int // of all informers
 	limit  int // of count, at which those that have been seen are removed
+	sent   map[*sent]bool
+	number uint64 // of the last note
 }
 
 // leastLimit is the smallest limit of ownWrites.
 const leastLimit = 128
 
 // unseen is what an informer has to see of an object. It is seen once the informer has reached the
-// version, if there is one, and then the end of the object, if that is set.
+// version, if there is one, and then shows the object no more, if it ends or leaves.
 type unseen struct {
 	gvk     schema.GroupVersionKind
-	version object.Version
-	ends    bool
-	uid     types.UID // of the object; "" is any
-	removed bool      // the object is not there any more, and not only being deleted
-	open    bool      // the outcome of the write is not known
-	stays   bool      // the informer selects the object, for certain
+	version object.Version // "" is none
+	uid     types.UID      // of the object; "" is any
+	newest  object.Version // the newest version that the object is known to have had
+	ends    bool           // the object has been deleted; its UID does not come back
+	byName  bool           // the deletion had no UID, so the deleted object may be newer than that of uid
+	removed bool           // the object is not there any more, and not only being deleted
+	leaves  bool           // the informer does not select the newest version
+	open    bool           // the outcome of the write is not known
+	stays   bool           // the informer selects the object, for certain
+	number  uint64         // of the last note
 }
 
 func newOwnWrites(live crclient.Reader, current func() map[cache.Handle]bool) *ownWrites {
-	return &ownWrites{live: live, current: current, unseen: map[cache.Handle]map[object.Key]unseen{}, limit: leastLimit}
+	return &ownWrites{
+		live: live, current: current, limit: leastLimit,
+		unseen: map[cache.Handle]map[object.Key]unseen{}, sent: map[*sent]bool{},
+	}
 }
 
-// note adds what an informer has to see.
-func (w *ownWrites) note(h cache.Handle, key object.Key, next unseen) {
+// sent is a write that has not returned. Writes that overlap get their answers in any order, so a write keeps what the writes
+// say that return before it does.
+type sent struct {
+	kind   schema.GroupKind
+	key    object.Key // an empty name is one that the server makes, or all; an empty namespace is all
+	others []note
+
+	// places are where a deletion of all notes the writes that overlapped with it; nil for other writes.
+	places []place
+}
+
+// note is what an informer has to see of an object.
+type note struct {
+	place
+	unseen unseen
+}
+
+// send adds a write that is about to be sent.
+func (w *ownWrites) send(kind schema.GroupKind, key object.Key) *sent {
+	s := &sent{kind: kind, key: key}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before, known := w.unseen[h][key]
+	w.sent[s] = true
+	return s
+}
+
+// forget removes a write that has returned. Nothing is noted of a write for which answered was not called.
+func (w *ownWrites) forget(s *sent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.sent, s)
+}
+
+// answered notes what informers have to see of a write that has returned. outcome is what the answer says for every informer.
+func (w *ownWrites) answered(s *sent, key object.Key, outcome unseen, notes []note) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.sent, s)
+	for _, other := range s.others {
+		if !unclear(other.unseen, outcome) {
+			continue
+		}
+		for _, p := range s.places {
+			at := place{p.informer, object.Key{Namespace: p.key.Namespace, Name: other.key.Name}}
+			notes = append(notes, note{at, unseen{gvk: outcome.gvk, open: true}})
+		}
+		for i, n := range notes {
+			notes[i].unseen.open = n.unseen.open || s.places == nil && mayBeSame(other.key, n.key)
+		}
+	}
+	for other := range w.sent {
+		if other.kind == s.kind && mayBeSame(other.key, key) {
+			other.others = append(other.others, note{place{key: key}, outcome})
+		}
+	}
+	for _, n := range notes {
+		w.note(n)
+	}
+}
+
+// mayBeSame reports whether two keys may be of one object. An empty name or namespace may be any.
+func mayBeSame(a, b object.Key) bool {
+	return (a.Name == b.Name || a.Name == "" || b.Name == "") &&
+		(a.Namespace == b.Namespace || a.Namespace == "" || b.Namespace == "")
+}
+
+// unclear reports whether an object may or may not exist after two writes that overlapped. A deletion by name may have deleted
+// an object that the client did not know yet, such as one that the other write has created.
+func unclear(one, other unseen) bool {
+	if one.open || other.open {
+		return true
+	}
+	if one.ends == other.ends {
+		return false
+	}
+	deletion, write := one, other
+	if other.ends {
+		deletion, write = other, one
+	}
+	same := deletion.uid != "" && deletion.uid == write.uid
+	return deletion.byName && !same && write.newest.AtLeast(deletion.newest)
+}
+
+// note adds what an informer has to see. mu is held.
+func (w *ownWrites) note(n note) {
+	next := n.unseen
+	if next.ends && next.uid == "" && !next.open {
+		return // an object that neither the cache nor the client has seen
+	}
+	before, known := w.unseen[n.informer][n.key]
 	if known {
-		next = before.then(next)
+		next = before.with(next)
 	} else {
 		w.count++
 	}
-	if w.unseen[h] == nil {
-		w.unseen[h] = map[object.Key]unseen{}
+	w.number++
+	next.number = w.number
+	if w.unseen[n.informer] == nil {
+		w.unseen[n.informer] = map[object.Key]unseen{}
 	}
-	w.unseen[h][key] = next
+	w.unseen[n.informer][n.key] = next
 	if w.count > w.limit {
 		w.prune()
 	}
 }
 
-// then returns what is to be seen after a further write. An informer shows the states of an object in
-// order: an earlier end is part of a later version, and an earlier version comes before a later end.
-func (u unseen) then(next unseen) unseen {
-	if !next.version.AtLeast(u.version) {
-		next.version = u.version
+// with returns what is to be seen of two writes. The versions tell their order at the server: the answers may have come in
+// another one. An informer shows the states of an object in order, so what the later write says of the object holds.
+func (u unseen) with(next unseen) unseen {
+	earlier, later := u, next
+	if next.uid == "" || u.uid != "" && u.newest.Compare(next.newest) > 0 {
+		earlier, later = next, u
 	}
-	next.open = next.open || u.open
-	if next.ends && next.uid == "" {
-		next.uid = u.uid
+	if earlier.version.AtLeast(later.version) {
+		later.version = earlier.version
 	}
-	return next
+	later.open = u.open || next.open
+	switch {
+	case earlier.uid == "": // the outcome of that write is not known
+	case earlier.uid == later.uid:
+		later.ends = later.ends || earlier.ends
+		later.removed = later.removed || earlier.removed
+		later.leaves = later.leaves || earlier.leaves && earlier.newest == later.newest
+	case earlier.newest == "" && (earlier.ends || later.ends): // which of the two objects is newer is not known
+		later.open = true
+	}
+	return later
 }
 
 // prune removes what informers have seen, and informers that there are no more. mu is held.
@@ -124,7 +228,7 @@ func (w *ownWrites) one(h cache.Handle, key object.Key) (unseen, bool) {
 func (w *ownWrites) seen(h cache.Handle, key object.Key, u unseen) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now, ok := w.unseen[h][key]; !ok || now != u {
+	if now, ok := w.unseen[h][key]; !ok || now.number != u.number {
 		return
 	}
 	delete(w.unseen[h], key)
@@ -174,140 +278,6 @@ func (c *informerCache) places(kind schema.GroupKind, key object.Key) []place {
 	return all
 }
 
-// wrote notes a write and its answer, which is nil if it is not known.
-func (c *ownClient) wrote(t target, answer object.Object) {
-	for _, p := range c.cache.places(t.gvk.GroupKind(), t.key) {
-		c.own.note(p.informer, p.key, t.unseenBy(p.informer, answer))
-	}
-}
-
-// unseenBy returns what an informer has to see of a write.
-func (t target) unseenBy(h cache.Handle, answer object.Object) unseen {
-	u := unseen{gvk: t.gvk, version: t.version, uid: t.uid}
-	if answer == nil {
-		return u
-	}
-	selected, certain := h.SelectsObject(answer)
-	switch {
-	case endsNow(answer), certain && !selected:
-		return unseen{gvk: t.gvk, ends: true, removed: true, uid: t.uid}
-	}
-	u.stays = certain
-	return u
-}
-
-// endsNow reports whether an object is gone after a write that the server has answered with it: the
-// write has removed the last finalizer of an object that was being deleted. The answer has the
-// resourceVersion from before the write.
-// Source: k8s.io/apiserver/pkg/registry/generic/registry, ShouldDeleteDuringUpdate.
-func endsNow(o object.Object) bool {
-	grace := o.GetDeletionGracePeriodSeconds()
-	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
-}
-
-// deleted notes a deletion of o. The object may stay until its finalizers are removed. Without a
-// precondition, the server has deleted the object that had the name: it is the newest that the cache
-// shows, or that the caller has read.
-func (c *ownClient) deleted(t target, o object.Object, precondition bool) {
-	for _, p := range c.cache.places(t.gvk.GroupKind(), t.key) {
-		u := unseen{gvk: t.gvk, ends: true, uid: t.uid}
-		shown, isShown := p.informer.Meta(p.key)
-		selected, certain := p.informer.SelectsObject(o)
-		switch {
-		case precondition:
-		case isShown && shown.Version.AtLeast(t.version):
-			u.uid = shown.UID
-		case t.uid != "" && (selected || !certain):
-			u.version = t.version // that state comes before the end
-		}
-		c.own.note(p.informer, p.key, u)
-	}
-}
-
-// unknown notes a write whose outcome is not known.
-func (c *ownClient) unknown(t target) {
-	for _, p := range c.cache.places(t.gvk.GroupKind(), t.key) {
-		c.own.note(p.informer, p.key, unseen{gvk: t.gvk, open: true})
-	}
-}
-
-// deletedAll notes the deletion of several objects: those that the cache shows, or that this client has
-// written, and that the server does not have, or has no longer for long.
-func (c *ownClient) deletedAll(ctx context.Context, gvk schema.GroupVersionKind, o *crclient.ListOptions) {
-	left, err := c.own.left(ctx, gvk, o)
-	for _, p := range c.cache.places(gvk.GroupKind(), object.Key{Namespace: o.Namespace}) {
-		keys := map[object.Key]types.UID{}
-		for key := range c.own.of(p.informer, inNamespace(p.key.Namespace)) {
-			keys[key] = ""
-		}
-		for key, item := range p.informer.Metadata().Select(p.key.Namespace, o.LabelSelector) {
-			keys[key] = item.Meta().UID
-		}
-		for key, uid := range keys {
-			now, there := left[key]
-			switch {
-			case err != nil:
-				c.own.note(p.informer, key, unseen{gvk: gvk, open: true})
-			case !there || now.Deleting() || uid != "" && now.UID != uid:
-				c.own.note(p.informer, key, unseen{gvk: gvk, ends: true, uid: uid})
-			}
-		}
-	}
-}
-
 func inNamespace(namespace string) func(object.Key) bool {
 	return func(key object.Key) bool { return namespace == "" || key.Namespace == namespace }
-}
-
-// viewOf returns the view that a read uses, which may share its informers with views that there were
-// before the write. It returns nil if there is none: the read then says why.
-func (c *ownClient) viewOf(gvk schema.GroupVersionKind, form decode.View) *view {
-	v := c.cache.peek(gvk, form)
-	if v == nil && !c.cache.options.ReaderFailOnMissingInformer {
-		v, _ = c.cache.view(gvk, form)
-	}
-	return v
-}
-
-// awaitObject waits until the view of an object has seen its own writes.
-func (c *ownClient) awaitObject(ctx context.Context, gvk schema.GroupVersionKind, form decode.View, key crclient.ObjectKey) error {
-	v := c.viewOf(gvk, form)
-	if v == nil {
-		return nil
-	}
-	if !v.kind.resource.Namespaced {
-		key.Namespace = ""
-	}
-	p := v.store.partOf(key.Namespace)
-	if p == nil {
-		return nil
-	}
-	at := object.Key{Namespace: key.Namespace, Name: key.Name}
-	h := p.informer.Handle()
-	u, ok := c.own.one(h, at)
-	if !ok {
-		return nil
-	}
-	return c.own.await(ctx, h, map[object.Key]unseen{at: u})
-}
-
-// awaitNamespace waits until the view of a kind has seen the own writes of a namespace; "" is all.
-func (c *ownClient) awaitNamespace(ctx context.Context, gvk schema.GroupVersionKind, form decode.View, namespace string) error {
-	v := c.viewOf(gvk, form)
-	if v == nil {
-		return nil
-	}
-	if !v.kind.resource.Namespaced {
-		namespace = ""
-	}
-	for part, p := range v.store.parts {
-		if namespace != "" && v.store.partOf(namespace) != v.store.parts[part] {
-			continue
-		}
-		h := p.informer.Handle()
-		if err := c.own.await(ctx, h, c.own.of(h, inNamespace(namespace))); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,20 +143,31 @@ func (w *world) gap(t *testing.T, changes func()) {
 }
 
 // events is a handler that writes its calls down.
-type events struct{ calls []string }
+type events struct {
+	mu    sync.Mutex
+	calls []string
+}
+
+func (e *events) note(call string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls = append(e.calls, call)
+}
 
 func (e *events) OnAdd(o any, initial bool) {
 	what := "add"
 	if initial {
 		what = "initial"
 	}
-	e.calls = append(e.calls, what+" "+nameIn(o))
+	e.note(what + " " + nameIn(o))
 }
-func (e *events) OnUpdate(_, o any) { e.calls = append(e.calls, "update "+nameIn(o)) }
-func (e *events) OnDelete(o any)    { e.calls = append(e.calls, "delete "+nameIn(o)) }
+func (e *events) OnUpdate(_, o any) { e.note("update " + nameIn(o)) }
+func (e *events) OnDelete(o any)    { e.note("delete " + nameIn(o)) }
 
 // was returns the calls since the last call of was.
 func (e *events) was() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	calls := e.calls
 	e.calls = nil
 	return strings.Join(calls, ", ")
