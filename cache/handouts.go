@@ -112,9 +112,22 @@ func (h *handouts) note(e *entry, o object.Object) {
 		h.order = append(h.order, e)
 	}
 	for _, holder := range holders {
-		if len(known.holders) < holdersMost && !slices.Contains(known.holders, holder) {
-			known.holders = append(known.holders, holder)
-		}
+		known.add(holder)
+	}
+}
+
+// add records a further holder of an object that was handed out.
+func (h *handouts) add(e *entry, holder string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if known := h.given[e]; known != nil {
+		known.add(holder)
+	}
+}
+
+func (h *handout) add(holder string) {
+	if len(h.holders) < holdersMost && !slices.Contains(h.holders, holder) {
+		h.holders = append(h.holders, holder)
 	}
 }
 
@@ -150,13 +163,17 @@ func (h *handouts) delivered(entries []*entry, holder string) {
 }
 
 // caller is the first function on the stack that is not on the way from this package to the program.
-// It is empty if there is none.
+// It is empty if there is none. Beyond the call of an index function there is the writer of the store, or who added the
+// index: neither has got the object.
 func caller() string {
 	var stack [64]uintptr
 	frames := runtime.CallersFrames(stack[:runtime.Callers(2, stack[:])])
 	for more := true; more; {
 		var frame runtime.Frame
 		frame, more = frames.Next()
+		if strings.HasSuffix(frame.Function, "setpoint/cache.(*store).values") {
+			return ""
+		}
 		if frame.Function != "" && (!onTheWay(frame.Function) || strings.HasSuffix(frame.File, "_test.go")) {
 			return fmt.Sprintf("%s (%s:%d)", frame.Function, frame.File, frame.Line)
 		}

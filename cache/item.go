@@ -73,6 +73,15 @@ func (i Item[T]) note(o T) {
 	}
 }
 
+// GivenTo records for [Factory.DetectMutation] who has got the object, where the stack of the read does not tell it: an adapter
+// reads the object, and then calls a function of the program with it. The holder is a text for people, such as the name of
+// that function. It costs nothing while mutation is not looked for.
+func (i Item[T]) GivenTo(holder string) {
+	if h := i.entry.form.handouts; h != nil {
+		h.add(i.entry, holder)
+	}
+}
+
 // object returns the object. A list has the budget keep it from the first decode on.
 func (i Item[T]) object(ofList bool) (T, error) {
 	var none T

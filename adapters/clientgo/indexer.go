@@ -17,6 +17,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/setpoint-io/setpoint/adapters/internal/decode"
 	setpoint "github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -60,7 +61,7 @@ func newIndex(values cache.IndexFunc) index {
 }
 
 // on adds the index to an informer of the cache.
-func (n index) on(informer setpoint.SharedInformer[object.Object]) index {
+func (n index) on(informer setpoint.SharedInformer[object.Object], name string) index {
 	if n.byNamespace {
 		return n
 	}
@@ -70,6 +71,7 @@ func (n index) on(informer setpoint.SharedInformer[object.Object]) index {
 		if err != nil {
 			return nil, err
 		}
+		item.GivenTo(decode.HolderOfIndex(name))
 		return values(o)
 	})
 	return n
@@ -81,7 +83,7 @@ func (x *indexer) begin(informer setpoint.SharedInformer[object.Object]) {
 	defer x.adding.Unlock()
 	indexes := map[string]index{}
 	for name, n := range *x.indexes.Load() {
-		indexes[name] = n.on(informer)
+		indexes[name] = n.on(informer, name)
 	}
 	x.indexes.Store(&indexes)
 }
@@ -105,7 +107,7 @@ func (x *indexer) add(indexers cache.Indexers, informer *setpoint.SharedInformer
 	for name, values := range indexers {
 		after[name] = newIndex(values)
 		if informer != nil {
-			after[name] = after[name].on(*informer)
+			after[name] = after[name].on(*informer, name)
 		}
 	}
 	x.indexes.Store(&after)

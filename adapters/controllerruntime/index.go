@@ -12,6 +12,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/setpoint-io/setpoint/adapters/internal/decode"
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -66,7 +67,7 @@ func (v *view) AddIndexers(indexers toolscache.Indexers) error {
 	for name, values := range indexers {
 		x := &index{values: values, parts: map[*part]cache.Index[object.Object]{}}
 		for _, p := range v.store.parts {
-			x.parts[p] = cache.NewIndex(p.informer, v.indexed(values))
+			x.parts[p] = cache.NewIndex(p.informer, v.indexed(name, values))
 		}
 		v.indexes[name] = x
 	}
@@ -74,12 +75,13 @@ func (v *view) AddIndexers(indexers toolscache.Indexers) error {
 }
 
 // indexed makes a function of an index of the cache of one of client-go.
-func (v *view) indexed(values toolscache.IndexFunc) func(cache.Item[object.Object]) ([]string, error) {
+func (v *view) indexed(name string, values toolscache.IndexFunc) func(cache.Item[object.Object]) ([]string, error) {
 	return func(item cache.Item[object.Object]) ([]string, error) {
 		o, err := v.read(item)
 		if err != nil {
 			return nil, err
 		}
+		item.GivenTo(decode.HolderOfIndex(name))
 		return values(o)
 	}
 }

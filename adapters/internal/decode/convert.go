@@ -28,6 +28,9 @@ func ToUnstructured(typed object.Object, kind schema.GroupVersionKind) (*unstruc
 	return u, nil
 }
 
+// HolderOfIndex is how the detector of changed objects names the function of an index. The index is what a program knows by name.
+func HolderOfIndex(name string) string { return fmt.Sprintf("the function of the index %q", name) }
+
 // Tombstone is what a handler of client-go gets for a deletion that no watch reported: the last
 // state that the informer has seen, which may not be the last one that there was.
 func Tombstone(o object.Object) toolscache.DeletedFinalStateUnknown {
