@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,17 +197,17 @@ var comparisonsOfInformers = []comparison{
 				s.Faults.RefuseNext(2, "watch", fakeapi.Forbidden("pods"))
 				s.Faults.RefuseNext(2, "list", fakeapi.Forbidden("pods"))
 				informer := s.informer(t, 0, nil)
-				forbidden := 0
+				var forbidden atomic.Int32 // of the goroutine of the informer
 				err := set(informer, func(err error) {
 					if strings.Contains(err.Error(), "forbidden") {
-						forbidden++
+						forbidden.Add(1)
 					}
 				})
 				stop := run(t, informer)
-				seen.Note("%v, at first: called %t, synced %t", err, forbidden > 0, informer.HasSynced())
+				seen.Note("%v, at first: called %t, synced %t", err, forbidden.Load() > 0, informer.HasSynced())
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				seen.Note("later: called %t, synced %t", forbidden > 1, informer.HasSynced())
+				seen.Note("later: called %t, synced %t", forbidden.Load() > 1, informer.HasSynced())
 				stop()
 			}
 		},

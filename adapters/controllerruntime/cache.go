@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,6 +41,16 @@ type informerCache struct {
 	mu      sync.Mutex
 	kinds   map[schema.GroupVersionKind]*kind
 	running context.Context // nil: Start has not been called
+
+	// known are the views of all kinds, for readers: each Get begins here, and workers read at the same time. The map
+	// that it points to does not change; mu is held to replace it.
+	known atomic.Pointer[map[viewKey]*view]
+}
+
+// viewKey names a view.
+type viewKey struct {
+	gvk  schema.GroupVersionKind
+	form decode.View
 }
 
 var _ crcache.Cache = (*informerCache)(nil)
@@ -57,11 +69,13 @@ func newInformerCache(config *rest.Config, o crcache.Options, s *settings, e *ex
 	if e.detect > 0 {
 		factory.DetectMutation(e.detect)
 	}
-	return &informerCache{
+	made := &informerCache{
 		options: o, settings: s, log: log, factory: factory,
 		started: make(chan struct{}), ended: make(chan struct{}),
 		kinds: map[schema.GroupVersionKind]*kind{},
-	}, nil
+	}
+	made.known.Store(&map[viewKey]*view{})
+	return made, nil
 }
 
 // NeedLeaderElection has a manager start the cache before it leads.
@@ -179,6 +193,7 @@ func (c *informerCache) drop(gvk schema.GroupVersionKind, form decode.View) (end
 		return func() {}
 	}
 	end = k.drop(form)
+	c.publish(viewKey{gvk, form}, nil)
 	if len(k.views) == 0 {
 		delete(c.kinds, gvk) // a definition that comes again may have another plural or scope
 	}
@@ -211,20 +226,32 @@ func (c *informerCache) view(gvk schema.GroupVersionKind, form decode.View) (*vi
 		k = made
 	}
 	v, err := k.add(form)
-	if err == nil {
-		c.kinds[gvk] = k // a kind without a view would keep the resource that the mapper had for it
+	if err != nil {
+		return nil, err // a kind without a view would keep the resource that the mapper had for it
 	}
-	return v, err
+	c.kinds[gvk] = k
+	c.publish(viewKey{gvk, form}, v)
+	return v, nil
+}
+
+// publish lets readers find a view, or find it no more if it is nil. mu is held.
+func (c *informerCache) publish(key viewKey, v *view) {
+	before := *c.known.Load()
+	if before[key] == v {
+		return
+	}
+	after := maps.Clone(before)
+	if v == nil {
+		delete(after, key)
+	} else {
+		after[key] = v
+	}
+	c.known.Store(&after)
 }
 
 // peek returns a view of a kind, or nil if there is none.
 func (c *informerCache) peek(gvk schema.GroupVersionKind, form decode.View) *view {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k := c.kinds[gvk]; k != nil {
-		return k.views[form]
-	}
-	return nil
+	return (*c.known.Load())[viewKey{gvk, form}]
 }
 
 // reader returns the view that a read uses, after it has synced.

@@ -39,10 +39,7 @@ type world struct {
 // the cache is left when the test ends.
 func inWorld(t *testing.T, options crcache.Options, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{api: fakeapi.New(pods, nodes, gizmos), mapper: meta.NewDefaultRESTMapper(nil)}
-		for _, r := range []object.Resource{pods, nodes, gizmos} {
-			w.serve(r)
-		}
+		w := newWorldOf(fakeapi.New(pods, nodes, gizmos))
 		options.Mapper = w.mapper
 		c, err := controllerruntime.NewCache(w.api.Config(), options)
 		if err != nil {
@@ -51,6 +48,15 @@ func inWorld(t *testing.T, options crcache.Options, test func(t *testing.T, w *w
 		w.cache = c
 		test(t, w)
 	})
+}
+
+// newWorldOf returns a world without a cache.
+func newWorldOf(api *fakeapi.Server) *world {
+	w := &world{api: api, mapper: meta.NewDefaultRESTMapper(nil)}
+	for _, r := range []object.Resource{pods, nodes, gizmos} {
+		w.serve(r)
+	}
+	return w
 }
 
 // serve makes the mapper know a resource.
