@@ -3,7 +3,10 @@
 
 package controllerruntime
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // gate is a condition that holds once several channels are closed. It implements DoneChecker of
 // client-go.
@@ -14,6 +17,7 @@ type gate struct {
 
 	once sync.Once
 	done chan struct{}
+	held atomic.Bool // the condition holds, for good
 }
 
 // ends are channels of which one is closed when a condition can no longer hold. One that is nil never
@@ -45,11 +49,15 @@ func (g *gate) Done() <-chan struct{} {
 }
 
 func (g *gate) holds() bool {
+	if g.held.Load() {
+		return true
+	}
 	for _, c := range g.channels {
 		if !isClosed(c) {
 			return false
 		}
 	}
+	g.held.Store(true)
 	return true
 }
 

@@ -59,7 +59,7 @@ func (v *view) get(key crclient.ObjectKey, out crclient.Object, options []crclie
 		return err
 	}
 	to, from := reflect.ValueOf(out), reflect.ValueOf(found)
-	if !from.Type().AssignableTo(to.Type()) {
+	if from.Type() != to.Type() && !from.Type().AssignableTo(to.Type()) {
 		return fmt.Errorf("the cache has objects of type %s, not %s", from.Type(), to.Type())
 	}
 	to.Elem().Set(from.Elem())
@@ -84,6 +84,9 @@ func isSet(b *bool) bool { return b != nil && *b }
 
 // partOf returns the informer that has the objects of a namespace, or nil if none has.
 func (s *store) partOf(namespace string) *part {
+	if s.only != nil {
+		return s.only
+	}
 	if p := s.parts[namespace]; p != nil {
 		return p
 	}

@@ -25,6 +25,7 @@ import (
 type store struct {
 	reader decode.Reader
 	parts  map[string]*part
+	only   *part // of all namespaces, if there is no other
 }
 
 // part is the informer of one configured namespace, or of all that have no configuration.
@@ -50,6 +51,9 @@ func (k *kind) newStore(form decode.View, before *store) (*store, error) {
 			options = append(options, cache.Succeeding(before.parts[namespace].informer.Handle()))
 		}
 		s.parts[namespace] = k.newPart(sample, namespace, config, options...)
+	}
+	if len(s.parts) == 1 {
+		s.only = s.parts[metav1.NamespaceAll]
 	}
 	return s, nil
 }
