@@ -387,6 +387,12 @@ func (s *scene) createPods(ctx context.Context, n int, pod func(i int) *corev1.P
 	})
 }
 
+// addNamespace creates a Namespace.
+func (s *scene) addNamespace(ctx context.Context, name string) error {
+	_, err := s.plain.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	return err
+}
+
 // createReadyPods creates Pods, and writes that they are ready: the least that the server has to do for the
 // Pods of any controller. It returns how many seconds that takes.
 func (s *scene) createReadyPods(ctx context.Context, n int) (float64, error) {

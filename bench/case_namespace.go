@@ -9,7 +9,6 @@ import (
 	"maps"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -102,8 +101,7 @@ func contentOf(i int) (*content, string) {
 const fullNamespace = "full"
 
 func (s *scene) fillNamespace(ctx context.Context) error {
-	_, err := s.plain.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fullNamespace}}, metav1.CreateOptions{})
-	if err != nil {
+	if err := s.addNamespace(ctx, fullNamespace); err != nil {
 		return err
 	}
 	return s.each(ctx, s.size, func(ctx context.Context, i int) error {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,11 +39,6 @@ func (b *bundle) define(ctx context.Context) error {
 		_, err := b.dynamic.Resource(bundles).List(ctx, metav1.ListOptions{Limit: 1})
 		return err == nil, nil
 	})
-}
-
-func (b *bundle) addNamespace(ctx context.Context, name string) error {
-	_, err := b.plain.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	return err
 }
 
 func (b *bundle) create(ctx context.Context) error {

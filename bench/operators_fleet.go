@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,8 +76,7 @@ func (f *fleet) define(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := f.plain.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleetNamespace}}, metav1.CreateOptions{})
-	return err
+	return f.addNamespace(ctx, fleetNamespace)
 }
 
 // creator is what creates objects of a kind of the fleet.

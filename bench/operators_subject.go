@@ -20,7 +20,7 @@ type subject struct {
 	describe   func(size int) string
 	edits      []operators.Line // of both sides
 	flags      func(at addresses, certificates string) []string
-	controller string             // whose reconciles show that it has looked at the objects
+	controller string             // the name of the controller whose reconciles are counted
 	reconciles func(size int) int // how many of them
 	populate   func(at *scene, module string) population
 }

@@ -73,9 +73,8 @@ func (i Item[T]) note(o T) {
 	}
 }
 
-// GivenTo records for [Factory.DetectMutation] who has got the object, where the stack of the read does not tell it: an adapter
-// reads the object, and then calls a function of the program with it. The holder is a text for people, such as the name of
-// that function. It costs nothing while mutation is not looked for.
+// GivenTo records, for [Factory.DetectMutation], a function that receives the object and does not read it itself. An adapter
+// reads the object, and then calls the function of a program with it. The holder names that function in the log. It costs nothing while mutation is not looked for.
 func (i Item[T]) GivenTo(holder string) {
 	if h := i.entry.form.handouts; h != nil {
 		h.add(i.entry, holder)

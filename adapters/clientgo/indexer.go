@@ -35,6 +35,7 @@ type indexer struct {
 
 // index is one of the indexes, by its name.
 type index struct {
+	name   string
 	values cache.IndexFunc
 	// byNamespace is set for the index that every generated informer has. The store finds the
 	// objects of a namespace without it, and without decoding one.
@@ -48,30 +49,30 @@ func newIndexer(i *Informer, indexers cache.Indexers) *indexer {
 	x := &indexer{informer: i, seed: cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, own)}
 	indexes := map[string]index{}
 	for name, values := range indexers {
-		indexes[name] = newIndex(values)
+		indexes[name] = newIndex(name, values)
 	}
 	x.indexes.Store(&indexes)
 	return x
 }
 
-func newIndex(values cache.IndexFunc) index {
+func newIndex(name string, values cache.IndexFunc) index {
 	// Functions cannot be compared, but the code that they run can.
 	byNamespace := reflect.ValueOf(values).Pointer() == reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
-	return index{values: values, byNamespace: byNamespace}
+	return index{name: name, values: values, byNamespace: byNamespace}
 }
 
 // on adds the index to an informer of the cache.
-func (n index) on(informer setpoint.SharedInformer[object.Object], name string) index {
+func (n index) on(informer setpoint.SharedInformer[object.Object]) index {
 	if n.byNamespace {
 		return n
 	}
-	values := n.values
+	values, holder := n.values, decode.HolderOfIndex(n.name)
 	n.found = setpoint.NewIndex(informer, func(item setpoint.Item[object.Object]) ([]string, error) {
 		o, err := item.Object()
 		if err != nil {
 			return nil, err
 		}
-		item.GivenTo(decode.HolderOfIndex(name))
+		item.GivenTo(holder)
 		return values(o)
 	})
 	return n
@@ -83,7 +84,7 @@ func (x *indexer) begin(informer setpoint.SharedInformer[object.Object]) {
 	defer x.adding.Unlock()
 	indexes := map[string]index{}
 	for name, n := range *x.indexes.Load() {
-		indexes[name] = n.on(informer, name)
+		indexes[name] = n.on(informer)
 	}
 	x.indexes.Store(&indexes)
 }
@@ -105,9 +106,9 @@ func (x *indexer) add(indexers cache.Indexers, informer *setpoint.SharedInformer
 	}
 	after := maps.Clone(before)
 	for name, values := range indexers {
-		after[name] = newIndex(values)
+		after[name] = newIndex(name, values)
 		if informer != nil {
-			after[name] = after[name].on(*informer, name)
+			after[name] = after[name].on(*informer)
 		}
 	}
 	x.indexes.Store(&after)

@@ -76,12 +76,13 @@ func (v *view) AddIndexers(indexers toolscache.Indexers) error {
 
 // indexed makes a function of an index of the cache of one of client-go.
 func (v *view) indexed(name string, values toolscache.IndexFunc) func(cache.Item[object.Object]) ([]string, error) {
+	holder := decode.HolderOfIndex(name)
 	return func(item cache.Item[object.Object]) ([]string, error) {
 		o, err := v.read(item)
 		if err != nil {
 			return nil, err
 		}
-		item.GivenTo(decode.HolderOfIndex(name))
+		item.GivenTo(holder)
 		return values(o)
 	}
 }
