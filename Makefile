@@ -12,6 +12,11 @@
 # them: what is tested is what `go install` gives to a user.
 export GOWORK := off
 
+# Everything but the race detector does without C. The commands hold nothing of the machine they were built on, and run in an
+# image that holds nothing else; and what the binaries, the tests and the linter compile is the same, and is compiled once.
+# (With C, package net is another one, and with it all that imports it.)
+export CGO_ENABLED := 0
+
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 BIN     := $(CURDIR)/bin
 STEP    := $(CURDIR)/hack/step
@@ -19,12 +24,11 @@ STEP    := $(CURDIR)/hack/step
 # The version is stamped by the linker, and so not asked of git a second time.
 BUILD := go build -v -buildvcs=false
 
-# The commands are linked with nothing of the machine they were built on: they run in an
-# image that holds nothing else, and 1.3 MB less of them is resident.
-STATIC := CGO_ENABLED=0 $(BUILD)
-
-# The race detector needs a C compiler, nothing else here does.
-RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
+# The race detector needs a C compiler, nothing else here does. The tests of these folders run without it: scripts start
+# each of the commands many times, and a command with the detector takes a second of CPU to start.
+RACE   := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
+WITH_C  = $(if $(RACE),CGO_ENABLED=1)
+UNRACED := cmd examples hack
 
 # Finds tests that fail now and then; go doc ./hack/flaky.
 FLAKY := $(BIN)/tools/flaky
@@ -32,8 +36,8 @@ build-flaky = @$(STEP) 'building bin/tools/flaky' $(BUILD) -o $(FLAKY) ./hack/fl
 
 # Compiles the tests before one of them runs, and the library as the modules use it that tests write, because compilers that
 # take all cores beside tests make servers of tests miss their deadlines. What does not compile is reported by go test, not here.
-compile-tests = @GOGC=$(COLLECT) $(STEP) 'compiling the tests' sh -c 'go list -e -export -test -f "" $(RACE) ./... ; CGO_ENABLED=0 go build ./...; \
-	for module in $(TESTED); do (cd $$module && go list -e -export -test -f "" ./...); done' || true
+compile-tests = @GOGC=$(COLLECT) $(STEP) 'compiling the tests' sh -c '$(WITH_C) go list -e -export -test -f "" $(RACE) $(RACED); \
+	go list -e -export -test -f "" $(PLAIN); for module in $(TESTED); do (cd $$module && go list -e -export -test -f "" ./...); done' || true
 
 # Flags for go test, such as TESTFLAGS='-run Rollout -count=1'.
 TESTFLAGS ?=
@@ -73,8 +77,12 @@ CONTROLPLANE ?= yes
 # Arguments of `make up`, `make bench` and `make conformance`, such as ARGS='--nodes 10'.
 ARGS ?=
 
+# The folders of the root module with Go in them.
+FOLDERS := $(sort $(foreach file,$(wildcard */*.go */*/*.go */*/*/*.go),$(firstword $(subst /, ,$(file)))))
 MODULES := . controlplane adapters browser $(patsubst %/go.mod,%,$(wildcard bench/go.mod)) generate release tools
 TESTED  := $(filter-out . tools,$(MODULES))
+RACED   := $(patsubst %,./%/...,$(filter-out $(UNRACED) $(MODULES),$(FOLDERS)))
+PLAIN   := $(patsubst %,./%/...,$(UNRACED))
 
 # What tests against a real API server start. They are built first, always.
 export SETPOINT_BIN              := $(BIN)/setpoint
@@ -98,15 +106,15 @@ build: setpoint setpoint-watch setpoint-generate setpoint-controlplane ## build 
 
 .PHONY: setpoint
 setpoint: ## build bin/setpoint: the command, the manager and the library's own code
-	@$(STEP) 'building bin/setpoint' env $(STATIC) -ldflags '-X main.version=$(VERSION)' -o $(BIN)/setpoint ./cmd/setpoint
+	@$(STEP) 'building bin/setpoint' $(BUILD) -ldflags '-X main.version=$(VERSION)' -o $(BIN)/setpoint ./cmd/setpoint
 
 .PHONY: setpoint-watch
 setpoint-watch: ## build bin/setpoint-watch: what "setpoint watch" hands over to
-	@$(STEP) 'building bin/setpoint-watch' env $(STATIC) -ldflags '-X main.version=$(VERSION)' -o $(BIN)/setpoint-watch ./cmd/setpoint-watch
+	@$(STEP) 'building bin/setpoint-watch' $(BUILD) -ldflags '-X main.version=$(VERSION)' -o $(BIN)/setpoint-watch ./cmd/setpoint-watch
 
 .PHONY: setpoint-generate
 setpoint-generate: ## build bin/setpoint-generate: what "setpoint generate" hands over to
-	@cd generate && $(STEP) 'building bin/setpoint-generate' env $(STATIC) -o $(BIN)/setpoint-generate ./cmd/setpoint-generate
+	@cd generate && $(STEP) 'building bin/setpoint-generate' $(BUILD) -o $(BIN)/setpoint-generate ./cmd/setpoint-generate
 
 .PHONY: up
 up: build ## build, then start control plane, nodes and manager, and stay until Ctrl-C
@@ -158,7 +166,9 @@ test: build kubectl kube-controller-manager ## run all tests of all modules, tho
 	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
 	$(build-flaky)
 	$(compile-tests)
-	@GOGC=$(COLLECT) $(ENDS) $(FLAKY) retry -retries $(RETRIES) -report $(BIN)/flaky.txt -- . $(RACE) $(LEAN) -vet=$(VET) -p $(PARALLEL) -timeout 40m $(TESTFLAGS) \
+	@GOGC=$(COLLECT) $(ENDS) $(FLAKY) retry -retries $(RETRIES) -report $(BIN)/flaky.txt \
+		-- . $(WITH_C) $(RACE) $(LEAN) -vet=$(VET) -p $(PARALLEL) -timeout 40m $(TESTFLAGS) $(RACED) \
+		-- . $(LEAN) -vet=$(VET) -p $(PARALLEL) -timeout 40m $(TESTFLAGS) $(PLAIN) \
 		$(foreach module,$(TESTED),-- $(module) $(LEAN) -vet=$(VET) -timeout 40m $(TESTFLAGS))
 
 .PHONY: first-hour
@@ -169,7 +179,7 @@ first-hour: build kubectl ## run the first hour of a new user as a test, and pri
 .PHONY: flaky
 flaky: build kubectl ## run the tests of the packages that changed since BASE COUNT times, under load
 	$(build-flaky)
-	@$(FLAKY) hunt $(RACE) -base '$(BASE)' -count $(COUNT) -for $(FOR) -run '$(RUN)' -out $(BIN)/flaky
+	@$(WITH_C) $(FLAKY) hunt $(RACE) -base '$(BASE)' -count $(COUNT) -for $(FOR) -run '$(RUN)' -out $(BIN)/flaky
 
 .PHONY: conformance
 conformance: setpoint setpoint-controlplane ## run the tests of other projects on what is built here, and print how many pass (downloads them)
@@ -186,7 +196,7 @@ conformance-operators: setpoint setpoint-controlplane ## run the tests of operat
 
 .PHONY: test-short
 test-short: ## run the tests that need no API server, in a minute
-	go test $(RACE) -short $(TESTFLAGS) ./...
+	$(WITH_C) go test $(RACE) -short $(TESTFLAGS) ./...
 
 .PHONY: cover
 cover: build kubectl kube-controller-manager ## run the tests of the library and write bin/coverage.html

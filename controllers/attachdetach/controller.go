@@ -81,6 +81,7 @@ type reconciler struct {
 	drivers     cache.SharedInformer[*storagev1.CSIDriver]
 
 	podsOfClaim   cache.Index[*corev1.Pod]
+	claimsOfPV    cache.Index[*corev1.PersistentVolumeClaim] // by the name of their volume
 	podsOfInline  cache.Index[*corev1.Pod] // by the unique name of a volume that stands in the Pod
 	podsOnNode    cache.Index[*corev1.Pod]
 	pvsOfVolume   cache.Index[*corev1.PersistentVolume] // by unique name
@@ -160,6 +161,7 @@ func (o Options) check() error {
 // index makes the indexes that the reconciler finds objects by.
 func (r *reconciler) index() {
 	r.podsOfClaim = volumes.PodsByClaim(r.pods)
+	r.claimsOfPV = cache.NewIndex(r.claims, nameOfPV)
 	r.podsOfInline = cache.NewIndex(r.pods, inlineVolumes)
 	r.podsOnNode = cache.TextIndex(r.pods, wire.NodeName)
 	r.pvsOfVolume = cache.NewIndex(r.pvs, uniqueNames)

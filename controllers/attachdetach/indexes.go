@@ -4,6 +4,7 @@
 package attachdetach
 
 import (
+	"cmp"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,14 @@ func inlineVolumes(item cache.Item[*corev1.Pod]) (names []string, err error) {
 		}
 	}
 	return names, nil
+}
+
+func nameOfPV(item cache.Item[*corev1.PersistentVolumeClaim]) ([]string, error) {
+	claim, err := item.Object()
+	if err != nil || claim.Spec.VolumeName == "" {
+		return nil, err
+	}
+	return []string{claim.Spec.VolumeName}, nil
 }
 
 func uniqueNames(item cache.Item[*corev1.PersistentVolume]) ([]string, error) {
@@ -87,7 +96,7 @@ func nodesOfAttachment(item cache.Item[*storagev1.VolumeAttachment]) ([]string, 
 
 // volumeOf returns the unique name of the volume of a VolumeAttachment. It reports false for one
 // that this controller has not made: the name of an attachment is a hash of its volume and node.
-// If the PersistentVolume is gone, the status of the Node may still name the volume.
+// If the PersistentVolume is gone, the status of the Node or the world may still name the volume.
 func (r *reconciler) volumeOf(va *storagev1.VolumeAttachment) (corev1.UniqueVolumeName, bool) {
 	var unique corev1.UniqueVolumeName
 	switch source := va.Spec.Source; {
@@ -97,7 +106,7 @@ func (r *reconciler) volumeOf(va *storagev1.VolumeAttachment) (corev1.UniqueVolu
 		unique = attachable.UniqueCSI(source.InlineVolumeSpec.CSI.Driver, source.InlineVolumeSpec.CSI.VolumeHandle)
 	}
 	if unique == "" {
-		unique = r.volumeInStatus(va)
+		unique = cmp.Or(r.volumeInStatus(va), r.volumeInWorld(va))
 	}
 	return unique, unique != "" && attachmentOf(unique, va.Spec.NodeName) == va.Name
 }
@@ -119,6 +128,16 @@ func (r *reconciler) volumeInStatus(va *storagev1.VolumeAttachment) corev1.Uniqu
 		}
 	}
 	return ""
+}
+
+// volumeInWorld searches the volume of a VolumeAttachment in what is remembered of its node.
+func (r *reconciler) volumeInWorld(va *storagev1.VolumeAttachment) (found corev1.UniqueVolumeName) {
+	r.spots.at(va.Spec.NodeName, func(name corev1.UniqueVolumeName) {
+		if attachmentOf(name, va.Spec.NodeName) == va.Name {
+			found = name
+		}
+	})
+	return found
 }
 
 // spots are the keys of a world, by volume and by node. It is safe for concurrent use.

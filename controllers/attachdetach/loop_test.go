@@ -4,6 +4,7 @@
 package attachdetach
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -105,6 +106,40 @@ func TestANodeThatIsNotReadyKeepsItsVolumesForSixMinutes(t *testing.T) {
 				}
 				pass(time.Second)
 				k.wantAt("after that", "data", "b")
+			})
+		})
+	}
+}
+
+// Without its PersistentVolume a volume stays where a Pod has it mounted, whatever becomes of the node.
+func TestAVolumeWhosePersistentVolumeIsGoneStaysWithItsPod(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		t.Run(fmt.Sprintf("silent node %v", silent), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, "a")
+				c.addVolume("data")
+				p := c.start()
+				c.addPod("web-0", "a", "data")
+				pass(time.Second)
+				if silent {
+					c.fail("a")
+				}
+				c.pvs.Remove(object.Key{Name: "pv-data"})
+				pass(10 * time.Minute)
+				c.wantAt("after ten minutes without the PersistentVolume", "data", "a")
+				p.Kill()
+				c.start()
+				pass(10 * time.Minute)
+				c.wantAt("ten minutes after a new process", "data", "a")
+				c.with(func() { c.force = true })
+				c.removePod("web-0")
+				if silent {
+					pass(5 * time.Minute)
+					c.wantAt("while the kubelet may unmount it", "data", "a")
+					pass(time.Minute)
+				}
+				pass(2 * time.Second)
+				c.wantAt("after the Pod", "data")
 			})
 		})
 	}

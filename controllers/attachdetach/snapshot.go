@@ -219,12 +219,39 @@ func (s *survey) complete(at *place) error {
 			return err
 		}
 	}
+	if err := s.claimed(at); err != nil {
+		return err
+	}
 	if began := at.memory.detaching; !began.IsZero() && at.attachment == nil {
 		s.r.took(&s.source, opDetach, began, nil)
 		s.r.world.Update(where, func(m *memory) { m.detaching = time.Time{} })
 	}
 	s.r.observe(where, at)
 	at.attach, at.detach = s.r.world.May(where, opAttach), s.r.world.May(where, opDetach)
+	return nil
+}
+
+// claimed adds the Pods that hold an attached volume whose PersistentVolume is gone: those at the
+// node whose claims name it. The kubelet of the node may have the volume mounted for them.
+func (s *survey) claimed(at *place) error {
+	if at.attachment == nil || at.attachment.Spec.Source.PersistentVolumeName == nil || len(at.users) > 0 || at.holders > 0 {
+		return nil
+	}
+	pv := *at.attachment.Spec.Source.PersistentVolumeName
+	if _, err := s.r.pvs.Get(object.Key{Name: pv}); !apierrors.IsNotFound(err) {
+		return err
+	}
+	for key := range s.r.claimsOfPV.Find(pv) {
+		for _, item := range s.r.podsOfClaim.Find(key.String()) {
+			pod, err := item.Object()
+			if err != nil {
+				return err
+			}
+			if pod.Spec.NodeName == at.node && !volumes.Stopped(pod) {
+				at.holders++
+			}
+		}
+	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/internal/attachable"
@@ -98,9 +99,19 @@ func (r *reconciler) volumesOfClaim(item cache.Item[*corev1.PersistentVolumeClai
 	}
 }
 
+// addVolumeOf adds the volume of a claim. If its PersistentVolume is gone, its attachments lead to the
+// volume: it stays at a node while a Pod there has the claim.
 func (r *reconciler) addVolumeOf(claim *corev1.PersistentVolumeClaim, add func(corev1.UniqueVolumeName)) {
-	if claim.Spec.VolumeName != "" {
-		r.addPV(claim.Spec.VolumeName, add)
+	name := claim.Spec.VolumeName
+	if name == "" {
+		return
+	}
+	if _, err := r.pvs.Get(object.Key{Name: name}); !apierrors.IsNotFound(err) {
+		r.addPV(name, add)
+		return
+	}
+	for _, va := range r.attachmentsOf.Find(name) {
+		r.volumesOfAttachment(va, add)
 	}
 }
 

@@ -3,12 +3,13 @@
 
 // Flaky finds tests that fail now and then.
 //
-//	flaky retry [-retries N] [-report FILE] -- FOLDER [FLAG...] [-- FOLDER [FLAG...]]...
+//	flaky retry [-retries N] [-report FILE] -- MODULE [-- MODULE]...
 //	flaky hunt [-base COMMIT] [-count N] [-for TIME] [-timeout TIME] [-cpu LIST]
 //	           [-run REGEXP] [-race] [-out FOLDER]
 //
-// "retry" is what make test calls. It runs "go test FLAG... ./..." in one folder after another,
-// prints what go test prints, and runs up to N of the tests that failed once
+// "retry" is what make test calls. A module is FOLDER [NAME=VALUE...] [FLAG...] [./PACKAGE...]. It
+// runs "go test FLAG... ./PACKAGE..." (without packages, "./...") in one folder after another, with
+// the settings in its environment, prints what go test prints, and runs up to N of the tests that failed once
 // more, each alone, with the same flags. A test that passes then is flaky: it is printed
 // under the heading FLAKY with both outputs, written to FILE, and does not fail the run. A
 // test that fails twice does, and so does every failure that no single test is responsible for: a package

@@ -11,7 +11,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -74,7 +76,7 @@ func modulesOf(args []string) ([]module, error) {
 		if end == 0 {
 			return nil, errors.New("a folder must stand after each --")
 		}
-		modules = append(modules, module{folder: args[0], flags: args[1:end]})
+		modules = append(modules, moduleOf(args[:end]))
 		args = args[min(end+1, len(args)):]
 	}
 	if len(modules) == 0 {
@@ -82,3 +84,21 @@ func modulesOf(args []string) ([]module, error) {
 	}
 	return modules, nil
 }
+
+// moduleOf takes a folder, settings of the environment, flags of go test, and packages, in this
+// order. There may be none but the folder.
+func moduleOf(args []string) module {
+	m := module{folder: args[0], flags: args[1:]}
+	if i := slices.IndexFunc(m.flags, func(arg string) bool { return !setting.MatchString(arg) }); i >= 0 {
+		m.env, m.flags = m.flags[:i], m.flags[i:]
+	} else {
+		m.env, m.flags = m.flags, nil
+	}
+	if i := slices.IndexFunc(m.flags, func(arg string) bool { return strings.HasPrefix(arg, "./") }); i >= 0 {
+		m.flags, m.packages = m.flags[:i], m.flags[i:]
+	}
+	return m
+}
+
+// setting is one of the environment.
+var setting = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)

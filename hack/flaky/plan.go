@@ -11,8 +11,7 @@ import (
 
 // suspect is a test that failed once, and is run again alone.
 type suspect struct {
-	folder string   // of its module
-	flags  []string // of go test
+	module module
 	in     *packageRun
 	test   string
 	second *packageRun // nil until it ran again
@@ -26,7 +25,7 @@ func (s *suspect) passed() bool {
 
 // plan sorts the failures of a run: tests to run again, and packages whose
 // failure no test is responsible for, which fail the run.
-func plan(folder string, flags []string, packages []*packageRun) (suspects []*suspect, failed []*packageRun) {
+func plan(m module, packages []*packageRun) (suspects []*suspect, failed []*packageRun) {
 	for _, p := range packages {
 		if p.result != "fail" {
 			continue
@@ -39,7 +38,7 @@ func plan(folder string, flags []string, packages []*packageRun) (suspects []*su
 			continue
 		}
 		for _, test := range culprits {
-			suspects = append(suspects, &suspect{folder: folder, flags: flags, in: p, test: test})
+			suspects = append(suspects, &suspect{module: m, in: p, test: test})
 		}
 	}
 	return suspects, failed
@@ -48,7 +47,7 @@ func plan(folder string, flags []string, packages []*packageRun) (suspects []*su
 // alone are the arguments of go test that run the suspect and nothing else. Of
 // a flag that is given twice, the last counts.
 func (s *suspect) alone() []string {
-	return append(slices.Clone(s.flags), "-count=1", "-run", "^"+regexp.QuoteMeta(s.test)+"$", s.in.name)
+	return append(slices.Clone(s.module.flags), "-count=1", "-run", "^"+regexp.QuoteMeta(s.test)+"$", s.in.name)
 }
 
 // rest are the arguments of go test that run the tests of a package that died

@@ -15,10 +15,20 @@ import (
 	"time"
 )
 
-// module is a folder in which go test runs, with the flags that it gets.
+// module is a folder in which go test runs, with what it is told.
 type module struct {
-	folder string
-	flags  []string
+	folder   string
+	env      []string // NAME=VALUE, beside the environment of this process
+	flags    []string
+	packages []string // patterns; all of the module if empty
+}
+
+// everything are the arguments of go test that run all tests of the module.
+func (m module) everything() []string {
+	if len(m.packages) == 0 {
+		return append(slices.Clone(m.flags), "./...")
+	}
+	return slices.Concat(m.flags, m.packages)
 }
 
 // retry runs the tests of modules, and what failed once more.
@@ -26,9 +36,9 @@ type retry struct {
 	out     io.Writer
 	retries int
 	report  string // file of what is flaky, removed if nothing is; none if empty
-	// goTest runs go test -json in a folder and hands over its events. It returns
-	// an *exec.ExitError if go test exits with another status than 0.
-	goTest func(ctx context.Context, folder string, args []string, handle func(event)) error
+	// goTest runs go test -json in the folder of a module, with its environment, and hands over
+	// the events. It returns an *exec.ExitError if go test exits with another status than 0.
+	goTest func(ctx context.Context, m module, args []string, handle func(event)) error
 }
 
 // run returns whether every test has passed in its first run or its second.
@@ -45,7 +55,7 @@ func (r *retry) run(ctx context.Context, modules []module) (bool, error) {
 	passed := true
 	var suspects []*suspect
 	for i, m := range modules {
-		again, failed := plan(m.folder, m.flags, all[i].all)
+		again, failed := plan(m, all[i].all)
 		suspects = append(suspects, again...)
 		passed = passed && len(failed) == 0 && !all[i].cut && (all[i].exitedWithZero || len(again) > 0)
 	}
@@ -73,7 +83,7 @@ func (r *retry) run(ctx context.Context, modules []module) (bool, error) {
 // servers that took two minutes to start.
 func (r *retry) first(ctx context.Context, modules []module) (all []results, err error) {
 	for _, m := range modules {
-		done, err := r.tests(ctx, m, append(slices.Clone(m.flags), "./..."))
+		done, err := r.tests(ctx, m, m.everything())
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +105,7 @@ func (r *retry) tests(ctx context.Context, m module, args []string) (results, er
 	fmt.Fprintf(r.out, "go test %s, in %s\n", strings.Join(args, " "), m.folder)
 	everything := slices.ContainsFunc(args, verbose)
 	running := map[string]*packageRun{}
-	err := r.goTest(ctx, m.folder, args, func(e event) {
+	err := r.goTest(ctx, m, args, func(e event) {
 		if e.Output != "" && (everything || e.Package == "") {
 			io.WriteString(r.out, e.Output) //nolint:errcheck // as the prints around it
 		}
@@ -141,7 +151,7 @@ func verbose(flag string) bool {
 // again runs a suspect alone.
 func (r *retry) again(ctx context.Context, s *suspect) error {
 	fmt.Fprintf(r.out, "\n=== running again alone: %s in %s\n", s.test, s.in.name)
-	got, err := r.tests(ctx, module{s.folder, s.flags}, s.alone())
+	got, err := r.tests(ctx, s.module, s.alone())
 	if err != nil {
 		return err
 	}
@@ -165,9 +175,9 @@ func (r *retry) rests(ctx context.Context, suspects []*suspect) (bool, error) {
 		for _, s := range of {
 			names = append(names, s.test)
 		}
-		if args := rest(s.in, s.flags, names); args != nil {
+		if args := rest(s.in, s.module.flags, names); args != nil {
 			fmt.Fprintf(r.out, "\n=== running what the failure kept from running in %s\n", s.in.name)
-			got, err := r.tests(ctx, module{s.folder, s.flags}, args)
+			got, err := r.tests(ctx, s.module, args)
 			if err != nil {
 				return false, err
 			}
@@ -214,9 +224,9 @@ func (s *suspect) firstOutput() string {
 }
 
 // goTest runs the real one.
-func goTest(ctx context.Context, folder string, args []string, handle func(event)) error {
+func goTest(ctx context.Context, m module, args []string, handle func(event)) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
-	cmd.Dir = folder
+	cmd.Dir, cmd.Env = m.folder, append(os.Environ(), m.env...)
 	cmd.Stderr = os.Stderr
 	// A terminal sends Ctrl-C to the go command as well, which then ends the tests.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

@@ -54,8 +54,8 @@ func stream(t *testing.T, pkg, result string, tests map[string]string) string {
 
 // played is a go test that plays streams: the first by "./...", the others by
 // the test that is asked for with -run, or by "rest" where -skip is given.
-func played(t *testing.T, streams map[string]string, calls *[]string) func(context.Context, string, []string, func(event)) error {
-	return func(_ context.Context, _ string, args []string, handle func(event)) error {
+func played(t *testing.T, streams map[string]string, calls *[]string) func(context.Context, module, []string, func(event)) error {
+	return func(_ context.Context, _ module, args []string, handle func(event)) error {
 		*calls = append(*calls, strings.Join(args, " "))
 		key := args[len(args)-1]
 		if i := slices.Index(args, "-run"); i >= 0 {
@@ -346,15 +346,15 @@ func TestExcerptLeavesOutTheMiddle(t *testing.T) {
 }
 
 func TestModulesStandBetweenDoubleDashes(t *testing.T) {
-	got, err := modulesOf([]string{".", "-race", "--", "bench", "--", "controlplane", "-v", "-count=1"})
+	got, err := modulesOf([]string{".", "CGO_ENABLED=1", "-race", "-run=A=B", "./a/...", "./b", "--", "bench", "--", "controlplane", "-v", "-count=1", "--", "x", "A=", "./c"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var words []string
 	for _, m := range got {
-		words = append(words, m.folder+" "+strings.Join(m.flags, ","))
+		words = append(words, m.folder+": "+strings.Join(m.env, ",")+" | "+strings.Join(m.everything(), ","))
 	}
-	if got := strings.Join(words, "; "); got != ". -race; bench ; controlplane -v,-count=1" {
+	if got := strings.Join(words, "; "); got != ".: CGO_ENABLED=1 | -race,-run=A=B,./a/...,./b; bench:  | ./...; controlplane:  | -v,-count=1,./...; x: A= | ./c" {
 		t.Errorf("got %q", got)
 	}
 	for _, bad := range [][]string{nil, {"--"}, {".", "--", "--", "."}} {
@@ -368,13 +368,13 @@ func TestTheTestsOfModulesTakeTurns(t *testing.T) {
 	folders := []string{".", "second", "third"}
 	var turn sync.Mutex // held by the module that has its turn
 	var out strings.Builder
-	r := retry{out: &out, goTest: func(_ context.Context, folder string, _ []string, handle func(event)) error {
+	r := retry{out: &out, goTest: func(_ context.Context, m module, _ []string, handle func(event)) error {
 		if !turn.TryLock() {
-			t.Errorf("%s begins while another module has its turn", folder)
+			t.Errorf("%s begins while another module has its turn", m.folder)
 			return nil
 		}
 		defer turn.Unlock()
-		return readEvents(strings.NewReader(stream(t, "example.com/"+folder, "pass", map[string]string{"TestA": "pass"})), handle)
+		return readEvents(strings.NewReader(stream(t, "example.com/"+m.folder, "pass", map[string]string{"TestA": "pass"})), handle)
 	}}
 	passed, err := r.run(t.Context(), []module{{folder: folders[0]}, {folder: folders[1]}, {folder: folders[2]}})
 	if err != nil || !passed {

@@ -72,6 +72,7 @@ func TestTheWorkGrowsAsTheObjectDoes(t *testing.T) {
 	}
 	binary := filepath.Join(t.TempDir(), "observe.test")
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-covermode=count", "-coverpkg=.,../diff", "-o", binary, ".")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0") // as make build compiles what it needs
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the test with coverage: %v\n%s", err, out)
 	}
