@@ -46,14 +46,20 @@ func (t *teller) edited() []Step {
 
 // verbOf tells whether a field manager has created the object or changed it, by the time of what it wrote.
 func (t *teller) verbOf(manager string, at time.Time) string {
-	created, err := time.Parse(time.RFC3339, (jsontree.Tree{Value: t.facts.State}).Text("metadata", "creationTimestamp"))
+	if created(t.facts.State, manager, at) {
+		return "created"
+	}
+	return "changed"
+}
+
+// created reports whether what a field manager wrote at a time is the object, as it was created.
+func created(state map[string]any, manager string, at time.Time) bool {
+	created, err := time.Parse(time.RFC3339, (jsontree.Tree{Value: state}).Text("metadata", "creationTimestamp"))
 	if err != nil {
-		return "changed"
+		return false
 	}
-	if first, found := firstWriterOf(t.facts.State, created); !found || first.Manager != manager || !first.At.Equal(at) {
-		return "changed"
-	}
-	return "created"
+	first, found := firstWriterOf(state, created)
+	return found && first.Manager == manager && first.At.Equal(at)
 }
 
 // lastOwner returns the newest field manager that owns a field of an object.

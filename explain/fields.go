@@ -126,14 +126,20 @@ func writerOf(kind string, state map[string]any, at time.Time) (FieldOwner, bool
 }
 
 // firstWriterOf returns the field manager that probably created an object: the first that wrote, and of several in that second the
-// one with the most fields. The server takes the times of the creation and of the fields one after the other, so there can be a second between them.
+// one with the most fields. The server takes the time of the fields before it calls admission webhooks and the time of the creation
+// after that, so a whole request can be between them. Source: k8s.io/apiserver/pkg/endpoints/handlers, createHandler.
 func firstWriterOf(state map[string]any, created time.Time) (FieldOwner, bool) {
-	found := writersOf(state, false, func(written time.Time) bool { return written.Sub(created).Abs() <= time.Second })
+	found := writersOf(state, false, func(written time.Time) bool {
+		return !written.After(created.Add(time.Second)) && created.Sub(written) <= longestRequest
+	})
 	if len(found) == 0 {
 		return FieldOwner{}, false
 	}
 	return slices.MinFunc(found, func(a, b FieldOwner) int { return cmp.Or(a.At.Compare(*b.At), cmp.Compare(b.size(), a.size())) }), true
 }
+
+// longestRequest is how long a server works on a request, if nobody has set it otherwise. Source: --request-timeout of kube-apiserver.
+const longestRequest = time.Minute
 
 // writersOf returns the field managers that wrote at certain times: to the object, and also to its subresources if they count.
 func writersOf(state map[string]any, subresources bool, at func(time.Time) bool) (found []FieldOwner) {

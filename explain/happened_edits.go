@@ -58,7 +58,7 @@ func editBy(k *Known, author *FieldOwner) *edit {
 		id:     fmt.Sprintf("edit-%s-%s-%d", k.Object.UID, author.Manager, author.At.Unix()),
 		object: k.Object, verb: workqueue.Updated, at: *author.At, author: author, begins: author.Subresource != "status",
 	}
-	if created := (jsontree.Tree{Value: k.State}).Text("metadata", "creationTimestamp"); e.begins && created == author.At.UTC().Format(time.RFC3339) {
+	if e.begins && created(k.State, author.Manager, *author.At) {
 		e.verb = workqueue.Added
 	}
 	return e

@@ -224,6 +224,19 @@ func TestTheChainOfCauses(t *testing.T) {
 	}
 }
 
+// A server that calls webhooks, or is busy, notes the time of the creation later than that of the fields.
+func TestACreationThatTookLongIsACreation(t *testing.T) {
+	for created, want := range map[string]string{
+		"11:56:59": "created", "11:57:00": "created", "11:57:01": "created", "11:57:40": "created", // the fields are of 11:57:00
+		"11:56:50": "changed", "11:58:30": "changed",
+	} {
+		answer := explain.Tell(explain.Facts{Now: now, Object: web, State: state("creationTimestamp", "2026-03-02T"+created+"Z")})
+		if len(answer.Chain) != 1 || answer.Chain[0].Text != want+" Deployment.apps shop/web: spec.replicas" {
+			t.Errorf("created at %s: the chain is %+v, want that kubectl-edit has %s it", created, answer.Chain, want)
+		}
+	}
+}
+
 // A loop that undoes a change also runs for what its own earlier run did. The chain goes through the change of the other controller, also
 // if the own run is older.
 func TestTheChainPrefersWhatOtherControllersChanged(t *testing.T) {

@@ -76,6 +76,7 @@ func (h *history) step() {
 		p := pod(fmt.Sprint("p", h.made), []string{"", "nowhere"}[h.random.IntN(2)], []string{"a:devs", "b:devs", "s=shared"}[:1+h.random.IntN(3)]...)
 		p.Namespace = h.in
 		p.Spec.Containers = []corev1.Container{{Name: "main", Image: "web"}}
+		p.Spec.SchedulerName = "the-history"
 		_, err := h.pods.Create(h.t.Context(), p)
 		check(h.t, err)
 	case n < 5:
@@ -83,7 +84,7 @@ func (h *history) step() {
 		p.Status.Phase = corev1.PodSucceeded
 		h.done.add(p.UID) // before, so that a check in between does not blame the controller
 		_, err := h.pods.UpdateStatus(h.t.Context(), p)
-		if apierrors.IsConflict(err) { // the controller has written the names of claims
+		for apierrors.IsConflict(err) { // the controller has written the names of claims
 			p, err = h.pods.Get(h.t.Context(), object.KeyOf(p))
 			check(h.t, err)
 			p.Status.Phase = corev1.PodSucceeded

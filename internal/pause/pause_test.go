@@ -13,7 +13,7 @@ import (
 )
 
 func TestAWaitPausesLongerAfterALongLook(t *testing.T) {
-	for took, want := range map[time.Duration]time.Duration{0: 20 * time.Millisecond, 15 * time.Millisecond: 30 * time.Millisecond, time.Minute: 3 * time.Second} {
+	for took, want := range map[time.Duration]time.Duration{0: 20 * time.Millisecond, 15 * time.Millisecond: 75 * time.Millisecond, time.Minute: 4 * time.Second} {
 		if got := pause.Between(took, 20*time.Millisecond); got != want {
 			t.Errorf("after %s it pauses %s, want %s", took, got, want)
 		}

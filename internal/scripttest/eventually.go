@@ -39,14 +39,19 @@ func eventually(args []string, limit time.Duration, stderr io.Writer) (status in
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
+	said := "" // by the last attempt that ended by itself, or by the first
+	var failed error
 	for {
 		began := time.Now()
 		out, err := attempt(ctx, command)
 		if err == nil {
 			return 0
 		}
+		if failed == nil || ctx.Err() == nil {
+			said, failed = out, err
+		}
 		if !pause.For(ctx, pause.Between(time.Since(began), retryPause)) {
-			fmt.Fprintf(stderr, "eventually: not so within %s: %s: %v\n%s", limit, strings.Join(args, " "), err, out)
+			fmt.Fprintf(stderr, "eventually: not so within %s: %s: %v\n%s", limit, strings.Join(args, " "), failed, said)
 			return 1
 		}
 	}

@@ -91,7 +91,6 @@ func TestTheTestsOfAClusterScopedKindPass(t *testing.T) {
 		t.Skip("compiles a module, which -short leaves out")
 	}
 	_, dir := written(t, names{Kind: "Order", Version: "v1", ClusterScoped: true})
-	runIn(t, dir, "go", "vet", "./...")
 	if output := runIn(t, dir, "go", "test", "-short", "-v", "./controllers"); strings.Count(output, "--- PASS") != 3 {
 		t.Errorf("want 3 tests that pass, and have\n%s", output)
 	}
