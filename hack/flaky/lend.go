@@ -14,20 +14,20 @@ import (
 )
 
 // lend lends control planes to the tests of a run, by the environment that it sets, and
-// returns what ends that. Where no variable names the binary, each package has to start
-// its own.
-func lend(out io.Writer) (end func(), err error) {
+// returns what stops those that nobody has borrowed and what ends all. Where no variable
+// names the binary, each package has to start its own.
+func lend(out io.Writer) (rest, end func(), err error) {
 	path := os.Getenv("SETPOINT_CONTROLPLANE_BIN")
 	if path == "" || os.Getenv(loan.Variable) != "" {
-		return func() {}, nil
+		return func() {}, func() {}, nil
 	}
 	lender, err := loan.Listen(func(ctx context.Context, k loan.Kind) (*child.Process, error) {
 		return child.Start(ctx, child.Options{Path: path, Nodes: k.Nodes, DualStack: true})
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return func() {
+	return lender.Rest, func() {
 		err := lender.Close()
 		a := lender.Account()
 		fmt.Fprintf(out, "%d control planes were lent %d times\n", a.Starts, a.Loans)

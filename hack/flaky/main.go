@@ -57,11 +57,12 @@ func runRetry(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	end, err := lend(out)
+	rest, end, err := lend(out)
 	if err != nil {
 		return false, err
 	}
 	defer end()
+	r.rest = rest
 	return r.run(ctx, modules)
 }
 

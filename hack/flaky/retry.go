@@ -39,6 +39,7 @@ type retry struct {
 	// goTest runs go test -json in the folder of a module, with its environment, and hands over
 	// the events. It returns an *exec.ExitError if go test exits with another status than 0.
 	goTest func(ctx context.Context, m module, args []string, handle func(event)) error
+	rest   func() // is called between modules; may be nil
 }
 
 // run returns whether every test has passed in its first run or its second.
@@ -88,6 +89,9 @@ func (r *retry) first(ctx context.Context, modules []module) (all []results, err
 			return nil, err
 		}
 		all = append(all, done)
+		if r.rest != nil {
+			r.rest()
+		}
 	}
 	return all, nil
 }

@@ -376,9 +376,11 @@ func TestTheTestsOfModulesTakeTurns(t *testing.T) {
 		defer turn.Unlock()
 		return readEvents(strings.NewReader(stream(t, "example.com/"+m.folder, "pass", map[string]string{"TestA": "pass"})), handle)
 	}}
+	rests := 0
+	r.rest = func() { rests++ }
 	passed, err := r.run(t.Context(), []module{{folder: folders[0]}, {folder: folders[1]}, {folder: folders[2]}})
-	if err != nil || !passed {
-		t.Errorf("passed = %v, %v; want that all passed:\n%s", passed, err, out.String())
+	if err != nil || !passed || rests != len(folders) {
+		t.Errorf("passed = %v, %v, with %d rests between; want that all passed:\n%s", passed, err, rests, out.String())
 	}
 	for _, folder := range folders {
 		if !strings.Contains(out.String(), "go test ./..., in "+folder+"\n") {

@@ -163,6 +163,34 @@ func TestCloseStopsWhatIsLentAndWhatIsIdle(t *testing.T) {
 	}
 }
 
+func TestAtRestNothingRunsButWhatIsLent(t *testing.T) {
+	p, l := lend(t)
+	kept := borrow(t, l, loan.Kind{})
+	lent := <-p.started
+	back := borrow(t, l, loan.Kind{})
+	idle := <-p.started
+	if err := back.Return(); err != nil {
+		t.Fatal(err)
+	}
+	for { // the lender reads the return some time after
+		l.Rest()
+		select {
+		case <-idle.Done():
+		default:
+			continue
+		}
+		break
+	}
+	select {
+	case <-lent.Done():
+		t.Error("a control plane that is lent was stopped")
+	default:
+	}
+	if err := kept.Discard("the test is over"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestFewControlPlanesWaitForABorrower(t *testing.T) {
 	p, l := lend(t)
 	var all []*loan.Loan
