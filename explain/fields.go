@@ -138,7 +138,7 @@ func firstWriterOf(state map[string]any, created time.Time) (FieldOwner, bool) {
 	return slices.MinFunc(found, func(a, b FieldOwner) int { return cmp.Or(a.At.Compare(*b.At), cmp.Compare(b.size(), a.size())) }), true
 }
 
-// longestRequest is how long a server works on a request, if nobody has set it otherwise. Source: --request-timeout of kube-apiserver.
+// longestRequest is how long a server works on a request by default. Source: --request-timeout of kube-apiserver.
 const longestRequest = time.Minute
 
 // writersOf returns the field managers that wrote at certain times: to the object, and also to its subresources if they count.

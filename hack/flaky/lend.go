@@ -14,7 +14,7 @@ import (
 )
 
 // lend lends control planes to the tests of a run, by the environment that it sets, and
-// returns what stops those that nobody has borrowed and what ends all. Where no variable
+// returns what stops those that are not lent and what ends all. Where no variable
 // names the binary, each package has to start its own.
 func lend(out io.Writer) (rest, end func(), err error) {
 	path := os.Getenv("SETPOINT_CONTROLPLANE_BIN")

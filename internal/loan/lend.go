@@ -95,7 +95,7 @@ func (l *Lender) Close() error {
 	return errors.Join(append(l.errs, err, os.RemoveAll(l.dir))...)
 }
 
-// Rest stops the control planes that nobody has borrowed. One at rest takes a twentieth of a core. Later loans start others.
+// Rest stops the control planes that wait for a borrower. One at rest takes a twentieth of a core. Later loans start others.
 func (l *Lender) Rest() { l.trim(0) }
 
 func (l *Lender) accept() {

@@ -79,7 +79,7 @@ func TestAProcessThatHoldsTheOutputOfItsScriptIsKilledAndNamed(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
 		"a command":                   "exec sh -c 'sleep 4321 & exit 1'\n",
-		"a command in the background": "exec sh -c 'sleep 4321 & exit 0' &\nexec true\n",
+		"a command in the background": "exec sh -c 'sleep 4321 & >started' &\nexec sh -c 'until test -e started; do sleep 0.01; done'\n",
 		"a command that waits":        "exec sh -c 'trap : QUIT; sleep 4321'\n",
 	} {
 		t.Run(name, func(t *testing.T) {
