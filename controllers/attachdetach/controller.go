@@ -82,7 +82,7 @@ type reconciler struct {
 
 	podsOfClaim   cache.Index[*corev1.Pod]
 	claimsOfPV    cache.Index[*corev1.PersistentVolumeClaim] // by the name of their volume
-	podsOfInline  cache.Index[*corev1.Pod] // by the unique name of a volume that stands in the Pod
+	podsOfInline  cache.Index[*corev1.Pod]                   // by the unique name of a volume that stands in the Pod
 	podsOnNode    cache.Index[*corev1.Pod]
 	pvsOfVolume   cache.Index[*corev1.PersistentVolume] // by unique name
 	nodesOfVolume cache.Index[*corev1.Node]             // by the unique names in the status
