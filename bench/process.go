@@ -108,6 +108,9 @@ func megabytes(pid int, name string) (float64, error) {
 	return 0, fmt.Errorf("reading memory: no %s in /proc's status", strings.TrimSuffix(name, ":"))
 }
 
+// mostRest is how long a process may take to come to rest.
+const mostRest = 2 * time.Minute
+
 // idle waits until the process has used next to no CPU for a while, so that
 // memory is read at rest and start-up is not counted as work.
 func (p *process) idle(ctx context.Context) error { return p.below(ctx, 0.03) }
@@ -115,12 +118,13 @@ func (p *process) idle(ctx context.Context) error { return p.below(ctx, 0.03) }
 // calm waits until the process has done what it starts with. Of a large cluster there is always something to look through again.
 func (p *process) calm(ctx context.Context) error { return p.below(ctx, 0.2) }
 
-// below waits until the process has used no more than so many seconds of CPU in each of several seconds.
+// below waits until the process has used no more than so many seconds of CPU in each of several seconds. What a process still
+// uses after mostRest is what it uses at rest: kube-controller-manager compares all volumes ten times a second.
 func (p *process) below(ctx context.Context, quiet float64) error {
 	const window = 3 // seconds
 	calm := 0
 	before, err := p.cpu()
-	for err == nil && calm < window {
+	for began := time.Now(); err == nil && calm < window && time.Since(began) < mostRest; {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s does not come to rest: %w", p.command.Path, ctx.Err())
