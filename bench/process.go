@@ -109,7 +109,7 @@ func megabytes(pid int, name string) (float64, error) {
 }
 
 // mostRest is how long a process may take to come to rest.
-const mostRest = 2 * time.Minute
+const mostRest = 5 * time.Minute
 
 // idle waits until the process has used next to no CPU for a while, so that
 // memory is read at rest and start-up is not counted as work.
