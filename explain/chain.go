@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
@@ -180,7 +179,7 @@ func (t *teller) stepOfOthers(o *runs.Origin, before time.Time) Step {
 	s := Step{At: before, Actor: "another program", Text: verb + " " + o.Cause.Object.String()}
 	state := t.stateOf(o.Cause.Object)
 	writer, found := writerOf(o.Cause.Object.Kind, state, before)
-	if created, err := time.Parse(time.RFC3339, (jsontree.Tree{Value: state}).Text("metadata", "creationTimestamp")); err == nil && o.Cause.Verb == workqueue.Added {
+	if created, known := creationOf(state); known && o.Cause.Verb == workqueue.Added {
 		// An informer also adds the objects that were there when it began.
 		s.At = created
 		writer, found = firstWriterOf(state, created)

@@ -54,12 +54,18 @@ func (t *teller) verbOf(manager string, at time.Time) string {
 
 // created reports whether what a field manager wrote at a time is the object, as it was created.
 func created(state map[string]any, manager string, at time.Time) bool {
-	created, err := time.Parse(time.RFC3339, (jsontree.Tree{Value: state}).Text("metadata", "creationTimestamp"))
-	if err != nil {
+	creation, known := creationOf(state)
+	if !known {
 		return false
 	}
-	first, found := firstWriterOf(state, created)
+	first, found := firstWriterOf(state, creation)
 	return found && first.Manager == manager && first.At.Equal(at)
+}
+
+// creationOf returns when an object was created.
+func creationOf(state map[string]any) (at time.Time, known bool) {
+	at, err := time.Parse(time.RFC3339, jsontree.Tree{Value: state}.Text("metadata", "creationTimestamp"))
+	return at, err == nil
 }
 
 // lastOwner returns the newest field manager that owns a field of an object.

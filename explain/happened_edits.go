@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/setpoint-io/setpoint/internal/jsontree"
 	"github.com/setpoint-io/setpoint/runs"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
@@ -48,8 +47,8 @@ func (h *history) editOf(cause runs.Cause, by time.Time) *edit {
 // createdBefore reports whether an object is older than the time that the answer is about: it is new to an informer that
 // has begun to watch, and nothing happened to it.
 func (h *history) createdBefore(k *Known) bool {
-	at, err := time.Parse(time.RFC3339, jsontree.Tree{Value: k.State}.Text("metadata", "creationTimestamp"))
-	return err == nil && at.Before(h.facts.Since)
+	at, known := creationOf(k.State)
+	return known && at.Before(h.facts.Since)
 }
 
 // editBy returns the change that an entry of managedFields shows.

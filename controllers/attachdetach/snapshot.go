@@ -5,6 +5,7 @@ package attachdetach
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/internal/attachable"
 	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/object"
@@ -134,21 +136,29 @@ func (s *survey) pods(pv *corev1.PersistentVolume) (used bool, err error) {
 		return false, err
 	}
 	bound := err == nil && claim.UID == ref.UID && claim.Spec.VolumeName == pv.Name && claim.Status.Phase == corev1.ClaimBound
-	for _, item := range s.r.podsOfClaim.Find(key.String()) {
-		pod, err := item.Object()
-		if err != nil {
-			return used, err
-		}
-		if pod.Spec.NodeName == "" || volumes.Stopped(pod) {
-			continue
-		}
+	pods, err := onNodes(s.r.podsOfClaim.Find(key.String()))
+	for _, pod := range pods {
 		at := s.place(pod.Spec.NodeName)
 		at.holders++
 		if bound && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return volumes.Uses(pod, &v, claim) }) {
 			at.users, used = append(at.users, pod), true
 		}
 	}
-	return used, nil
+	return used, err
+}
+
+// onNodes returns those of some Pods that are on a node and may still run.
+func onNodes(found iter.Seq2[object.Key, cache.Item[*corev1.Pod]]) (pods []*corev1.Pod, err error) {
+	for _, item := range found {
+		pod, err := item.Object()
+		if err != nil {
+			return pods, err
+		}
+		if pod.Spec.NodeName != "" && !volumes.Stopped(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, nil
 }
 
 // inline adds what refers to the volume without a PersistentVolume.
@@ -162,20 +172,14 @@ func (s *survey) inline() error {
 	if err != nil || !attachable {
 		return err
 	}
-	for _, item := range s.r.podsOfInline.Find(string(s.volume)) {
-		pod, err := item.Object()
-		if err != nil {
-			return err
-		}
-		if pod.Spec.NodeName == "" || volumes.Stopped(pod) {
-			continue
-		}
+	pods, err := onNodes(s.r.podsOfInline.Find(string(s.volume)))
+	for _, pod := range pods {
 		at := s.place(pod.Spec.NodeName)
 		at.holders++
 		at.users = append(at.users, pod)
 		s.inlineSource(pod)
 	}
-	return nil
+	return err
 }
 
 // inlineSource takes over what a Pod says of the volume.
@@ -242,12 +246,12 @@ func (s *survey) claimed(at *place) error {
 		return err
 	}
 	for key := range s.r.claimsOfPV.Find(pv) {
-		for _, item := range s.r.podsOfClaim.Find(key.String()) {
-			pod, err := item.Object()
-			if err != nil {
-				return err
-			}
-			if pod.Spec.NodeName == at.node && !volumes.Stopped(pod) {
+		pods, err := onNodes(s.r.podsOfClaim.Find(key.String()))
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods {
+			if pod.Spec.NodeName == at.node {
 				at.holders++
 			}
 		}

@@ -106,8 +106,7 @@ func (r *reconciler) addVolumeOf(claim *corev1.PersistentVolumeClaim, add func(c
 	if name == "" {
 		return
 	}
-	if _, err := r.pvs.Get(object.Key{Name: name}); !apierrors.IsNotFound(err) {
-		r.addPV(name, add)
+	if r.addPV(name, add) {
 		return
 	}
 	for _, va := range r.attachmentsOf.Find(name) {
@@ -115,14 +114,16 @@ func (r *reconciler) addVolumeOf(claim *corev1.PersistentVolumeClaim, add func(c
 	}
 }
 
-func (r *reconciler) addPV(name string, add func(corev1.UniqueVolumeName)) {
+// addPV adds the volume of a PersistentVolume, and reports whether there is one of that name.
+func (r *reconciler) addPV(name string, add func(corev1.UniqueVolumeName)) (exists bool) {
 	pv, err := r.pvs.Get(object.Key{Name: name})
 	if err != nil {
-		return
+		return !apierrors.IsNotFound(err)
 	}
 	if s, ok := ofVolume(pv); ok {
 		add(s.unique)
 	}
+	return true
 }
 
 func (r *reconciler) volumesOfPV(item cache.Item[*corev1.PersistentVolume], add func(corev1.UniqueVolumeName)) {

@@ -67,8 +67,6 @@ func TestServerClaimsAreRightAtEveryVersionOfARandomHistory(t *testing.T) {
 		}
 		h.settle()
 	}
-	h.collect()
-	h.settle()
 	if writes += len(p.Writes()); writes < rounds*steps {
 		t.Errorf("%d writes for %d steps show little", writes, 2*rounds*steps)
 	}

@@ -62,7 +62,7 @@ func runRetry(ctx context.Context, args []string, out io.Writer) (bool, error) {
 		return false, err
 	}
 	defer end()
-	r.rest = rest
+	r.between = rest
 	return r.run(ctx, modules)
 }
 
@@ -89,16 +89,18 @@ func modulesOf(args []string) ([]module, error) {
 // moduleOf takes a folder, settings of the environment, flags of go test, and packages, in this
 // order. There may be none but the folder.
 func moduleOf(args []string) module {
-	m := module{folder: args[0], flags: args[1:]}
-	if i := slices.IndexFunc(m.flags, func(arg string) bool { return !setting.MatchString(arg) }); i >= 0 {
-		m.env, m.flags = m.flags[:i], m.flags[i:]
-	} else {
-		m.env, m.flags = m.flags, nil
+	env, others := cutBefore(args[1:], func(arg string) bool { return !setting.MatchString(arg) })
+	flags, packages := cutBefore(others, func(arg string) bool { return strings.HasPrefix(arg, "./") })
+	return module{folder: args[0], env: env, flags: flags, packages: packages}
+}
+
+// cutBefore cuts arguments in two, before the first that begins the second part.
+func cutBefore(args []string, begins func(string) bool) (before, after []string) {
+	i := slices.IndexFunc(args, begins)
+	if i < 0 {
+		return args, nil
 	}
-	if i := slices.IndexFunc(m.flags, func(arg string) bool { return strings.HasPrefix(arg, "./") }); i >= 0 {
-		m.flags, m.packages = m.flags[:i], m.flags[i:]
-	}
-	return m
+	return args[:i], args[i:]
 }
 
 // setting is one of the environment.

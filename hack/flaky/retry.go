@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// module is a folder in which go test runs, with what it is told.
+// module is a folder in which go test runs, with its environment, flags and packages.
 type module struct {
 	folder   string
 	env      []string // NAME=VALUE, beside the environment of this process
@@ -38,8 +38,8 @@ type retry struct {
 	report  string // file of what is flaky, removed if nothing is; none if empty
 	// goTest runs go test -json in the folder of a module, with its environment, and hands over
 	// the events. It returns an *exec.ExitError if go test exits with another status than 0.
-	goTest func(ctx context.Context, m module, args []string, handle func(event)) error
-	rest   func() // is called between modules; may be nil
+	goTest  func(ctx context.Context, m module, args []string, handle func(event)) error
+	between func() // is called after each module; may be nil
 }
 
 // run returns whether every test has passed in its first run or its second.
@@ -89,8 +89,8 @@ func (r *retry) first(ctx context.Context, modules []module) (all []results, err
 			return nil, err
 		}
 		all = append(all, done)
-		if r.rest != nil {
-			r.rest()
+		if r.between != nil {
+			r.between()
 		}
 	}
 	return all, nil

@@ -377,7 +377,7 @@ func TestTheTestsOfModulesTakeTurns(t *testing.T) {
 		return readEvents(strings.NewReader(stream(t, "example.com/"+m.folder, "pass", map[string]string{"TestA": "pass"})), handle)
 	}}
 	rests := 0
-	r.rest = func() { rests++ }
+	r.between = func() { rests++ }
 	passed, err := r.run(t.Context(), []module{{folder: folders[0]}, {folder: folders[1]}, {folder: folders[2]}})
 	if err != nil || !passed || rests != len(folders) {
 		t.Errorf("passed = %v, %v, with %d rests between; want that all passed:\n%s", passed, err, rests, out.String())
