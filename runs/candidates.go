@@ -19,6 +19,7 @@ type candidate struct {
 	at     uint64
 	last   int64
 	number uint64
+	key    uint64
 }
 
 // candidates is a heap with the newest candidate at its top.
@@ -49,7 +50,7 @@ func (r *Record) candidates(in *ring, q Query, may func(header) bool) (all candi
 	}
 	add := func(at uint64, h header) {
 		if r.counts(in, h) && h.last() >= earliest && may(h) {
-			all = append(all, candidate{in: in, at: at, last: h.last(), number: h.uint64(atNumber)})
+			all = append(all, candidate{in: in, at: at, last: h.last(), number: h.uint64(atNumber), key: h.key()})
 		}
 	}
 	if q.Object.Name == "" || q.Object.Kind == "" {
@@ -89,7 +90,7 @@ func (r *Record) isPresent(of header) bool {
 		return false
 	}
 	for _, in := range [...]*ring{r.kept, r.idle} {
-		at, found := newest(in, of.key())
+		at, found := in.newest(of.key())
 		if !found {
 			continue
 		}
@@ -137,7 +138,7 @@ func (r *Record) newestFirst(all candidates) iter.Seq[Run] {
 			r.mu.Lock()
 			for len(all) > 0 && len(entries) < copiedAtOnce {
 				c := heap.Pop(&all).(candidate)
-				if c != before { // it may be found by its key and by a write
+				if c.in != before.in || c.number != before.number { // it may be found by its key and by a write, and may have moved
 					entries = r.appendCandidate(entries, c)
 				}
 				before = c
@@ -153,16 +154,13 @@ func (r *Record) newestFirst(all candidates) iter.Seq[Run] {
 	}
 }
 
-// appendCandidate appends a copy of the entry of a candidate, unless it has been dropped meanwhile. An entry that has been moved to
-// the end of its ring is found there.
+// appendCandidate appends a copy of the entry of a candidate, unless it has been dropped meanwhile. An entry that has been
+// moved to the end of its ring is found there.
 func (r *Record) appendCandidate(entries [][]byte, c candidate) [][]byte {
 	at := c.at
-	if !c.in.has(at) {
-		return entries
-	}
-	if h := header(c.in.at(at)); h.moved() {
+	if !c.in.has(at) || header(c.in.at(at)).moved() {
 		var found bool
-		if at, found = entryOf(c.in, h.key(), c.number); !found {
+		if at, found = entryOf(c.in, c.key, c.number); !found {
 			return entries
 		}
 	}

@@ -20,6 +20,7 @@ type header []byte
 
 func (h header) moved() bool          { return h[atFlags]&flagMoved != 0 }
 func (h header) restored() bool       { return h[atFlags]&flagRestored != 0 }
+func (h header) postings() int        { return int(binary.LittleEndian.Uint16(h[atPostings:])) }
 func (h header) key() uint64          { return h.uint64(atKey) }
 func (h header) like() uint64         { return h.uint64(atLike) }
 func (h header) last() int64          { return int64(h.uint64(atLast)) }
@@ -39,7 +40,7 @@ func decode(entry []byte, words []string) (Run, error) {
 		return Run{}, errDamaged
 	}
 	h := header(entry)
-	begin := headerSize + postingSize*int(binary.LittleEndian.Uint16(entry[atPostings:]))
+	begin := headerSize + postingSize*max(h.postings()-1, 0)
 	size := int(h.uint32(atSize))
 	all := outcomes()
 	if size > len(entry) || begin > size || int(entry[atOutcome]) >= len(all) {

@@ -12,24 +12,26 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// An entry begins with fields of fixed size, of which those from atLast on change when further runs are counted in
-// it. Numbers are little endian. The postings follow, and then the payload, in the order of encoder.payload.
+// An entry begins with fields of fixed size, of which those that change when further runs are counted in it are beside
+// what finds it: a run that changed nothing looks at 64 bytes. Numbers are little endian. The other postings follow, and
+// then the payload, in the order of encoder.payload.
 const (
 	atSize     = 0  // 4 bytes: of the entry
 	atOutcome  = 4  // 1 byte: index into outcomes
 	atFlags    = 5  // 1 byte
-	atPostings = 6  // 2 bytes: how many
-	atKey      = 8  // 8 bytes: the hash of controller and key
-	atLike     = 16 // 8 bytes: equal for runs that are counted in one entry; 0 for runs that are not
-	atNumber   = 24 // 8 bytes
-	atBegan    = 32 // 8 bytes: nanoseconds since 1970
+	atPostings = 6  // 2 bytes: how many, with that of the key
+	atPosting  = 8  // 12 bytes: that of the key
+	atRuns     = 20 // 4 bytes
+	atKey      = 24 // 8 bytes: the hash of controller and key
+	atLike     = 32 // 8 bytes: equal for runs that are counted in one entry; 0 for runs that are not
 	atLast     = 40 // 8 bytes: as atBegan, of the last run
 	atNext     = 48 // 8 bytes: as atBegan, when the key runs again; 0 if there is no time
 	atVersion  = 56 // 8 bytes: LastVersion
-	atRuns     = 64 // 4 bytes
-	atSettled  = 68 // 4 bytes: microseconds
+	atNumber   = 64 // 8 bytes
+	atBegan    = 72 // 8 bytes: nanoseconds since 1970
+	atSettled  = 80 // 4 bytes: microseconds
 
-	headerSize = 72
+	headerSize = 84
 )
 
 // Flags of an entry.
@@ -81,7 +83,8 @@ func (e *encoder) begin(i *index, of *entry, outcome Outcome, writes []Write, re
 	binary.LittleEndian.PutUint64(fixed[atLike:], of.like)
 	binary.LittleEndian.PutUint32(fixed[atRuns:], 1)
 	e.b = append(e.b[:0], fixed[:]...)
-	for _, term := range e.terms {
+	binary.LittleEndian.PutUint32(e.b[atPosting:], e.terms[0])
+	for _, term := range e.terms[1:] {
 		e.b = binary.LittleEndian.AppendUint32(e.b, term)
 		e.b = append(e.b, 0, 0, 0, 0, 0, 0, 0, 0) // which the ring fills in
 	}

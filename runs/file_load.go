@@ -126,9 +126,7 @@ func (l *loader) add(run *Run) {
 	putChanging(e.b, run)
 	binary.LittleEndian.PutUint64(e.b[atNumber:], run.Number)
 	binary.LittleEndian.PutUint64(e.b[atBegan:], uint64(run.Began.UnixNano()))
-	at := r.kept.add(e.b, headerSize, len(e.terms), r.dropping)
-	segment := r.kept.segmentOf(at)
-	segment.last = max(segment.last, run.Last.UnixNano())
+	at := r.kept.add(e.b, r.dropping)
 	l.at[run.Number] = at
 	l.numbers = max(l.numbers, run.Number)
 	r.restored++

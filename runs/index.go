@@ -53,10 +53,11 @@ func (i *index) version(group, kind string, version uint64) uint32 {
 	return term(mix(i.text(i.text(ofVersion, group), kind), version))
 }
 
-// like returns what is equal for two runs without writes that ended alike: those with the same error; those with the
-// same reasons; and those that say nothing, if the same sources saw the same changes of the same objects.
-func (i *index) like(run *Ended) uint64 {
-	h := i.text(1, string(run.Outcome))
+// like returns what is equal for two runs of one key without writes that ended alike: those with the same error; those with
+// the same reasons; and those that say nothing, if the same sources saw the same changes of the same objects. Most causes
+// are changes of the object that the key stands for, of which only the UID is not known yet.
+func (i *index) like(l *Loop, key object.Key, run *Ended) uint64 {
+	h := uint64(1 + indexOf(run.Outcome))
 	switch {
 	case run.Outcome.fails():
 		h = i.reasons(i.text(h, run.Error), run.Reasons)
@@ -65,7 +66,10 @@ func (i *index) like(run *Ended) uint64 {
 	default:
 		for c := range run.Causes.All() {
 			h = i.text(i.text(h, c.Source), c.Verb)
-			h = i.text(i.text(i.key(h, c.Ref.Key), c.Ref.Kind), string(c.Ref.UID))
+			if c.Ref.Key != key || c.Ref.Kind != l.kind {
+				h = i.text(i.key(h, c.Ref.Key), c.Ref.Kind)
+			}
+			h = i.text(h, string(c.Ref.UID))
 		}
 	}
 	return max(h, 1)

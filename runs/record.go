@@ -53,6 +53,7 @@ func New(bytes int) (*Record, error) {
 	// Of 64 parts, runs that changed something have 44, the others 14, the indexes 4, and words and buffers 2.
 	part := bytes / 64
 	r := &Record{bytes: bytes, index: newIndex(), kept: newRing(44*part, 3*part), idle: newRing(14*part, part), words: newWords(part)}
+	r.idle.stays = true
 	r.encoder.words = r.words
 	return r, nil
 }
@@ -138,7 +139,7 @@ func add[K comparable](l *Loop, key K, run *Ended) (place Place, number uint64) 
 	}
 	like := uint64(0)
 	if len(run.Writes) == 0 {
-		like = l.record.index.like(run)
+		like = l.record.index.like(l, objectKey, run)
 		if number, counted := l.record.count(hash, like, run); counted {
 			return Place{}, number
 		}
@@ -168,11 +169,13 @@ func (r *Record) count(hash, like uint64, run *Ended) (number uint64, counted bo
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	in := r.ringOf(run)
-	at, found := newest(in, hash)
+	at, found := in.newest(hash)
 	if !found || header(in.at(at)).like() != like {
 		return 0, false
 	}
-	at = r.renewed(in, at)
+	if in == r.kept {
+		at = r.renewed(at)
+	}
 	number = r.numbered(run)
 	b := in.at(at)
 	if n := header(b).uint32(atRuns); n < math.MaxUint32 {
@@ -189,29 +192,19 @@ func (r *Record) count(hash, like uint64, run *Ended) (number uint64, counted bo
 	return number, true
 }
 
-// newest returns the newest entry of a key in a ring.
-func newest(in *ring, hash uint64) (at uint64, found bool) {
-	for at, found = in.first(term(hash)); found; at, found = in.after(at) {
-		if entry := in.entry(at); header(in.at(entry)).key() == hash {
-			return entry, true
-		}
-	}
-	return 0, false
-}
-
-// renewed returns where an entry in which a run is to be counted is: an entry in the older half of its ring is copied
-// to the end, so that it is not dropped although its key still runs.
-func (r *Record) renewed(in *ring, at uint64) uint64 {
-	if in.next-at < uint64(in.size*len(in.segments)/2) {
+// renewed returns where an entry in which a run is to be counted is: a kept one in the older half of its ring is copied
+// to the end, so that it is not dropped although its key still runs. A File writes it once more then.
+func (r *Record) renewed(at uint64) uint64 {
+	in := r.kept
+	if in.next-at < in.half() {
 		return at
 	}
-	b := in.at(at)
-	n := int(binary.LittleEndian.Uint16(b[atPostings:]))
-	r.encoder.b = append(r.encoder.b[:0], b[:header(b).uint32(atSize)]...)
+	b := header(in.at(at))
+	r.encoder.b = append(r.encoder.b[:0], b[:b.uint32(atSize)]...)
 	r.encoder.b[atFlags] &^= flagChanged
 	b[atFlags] |= flagMoved
 	in.segmentOf(at).entries--
-	return in.add(r.encoder.b, headerSize, n, r.dropping)
+	return in.add(r.encoder.b, r.dropping)
 }
 
 // ringOf returns the ring of a run.
@@ -250,9 +243,7 @@ func (r *Record) add(of *entry, run *Ended) (place Place, number uint64) {
 	binary.LittleEndian.PutUint64(b[atLast:], uint64(began))
 	binary.LittleEndian.PutUint64(b[atNext:], uint64(nextLook(run)))
 	binary.LittleEndian.PutUint64(b[atVersion:], lastVersion(run))
-	at := in.add(b, headerSize, len(e.terms), r.dropping)
-	segment := in.segmentOf(at)
-	segment.last = max(segment.last, began)
+	at := in.add(b, r.dropping)
 	if in == r.idle {
 		return Place{}, number
 	}

@@ -142,19 +142,64 @@ func BenchmarkAdd(b *testing.B) {
 		keys   int
 		writes []runs.Write
 	}{{"counted", 1, nil}, {"of 20,000 keys", len(keys), nil}, {"writing", 1, write}} {
+		causes := make([]workqueue.Causes, c.keys)
+		for i := range causes {
+			causes[i] = causesOf(keys[i])
+		}
+
 		b.Run(c.name, func(b *testing.B) {
 			loop := newRecord(b, runs.DefaultBytes).Loop("deployment", "apps", "Deployment")
 			run := &runs.Ended{Began: noon, Outcome: runs.Done, Writes: c.writes, Causes: causesOf(keys[0])}
-			for _, key := range keys[:c.keys] {
+			for i, key := range keys[:c.keys] {
+				run.Causes = causes[i]
 				runs.Add(loop, key, run)
 			}
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
+				run.Causes = causes[i%c.keys]
 				runs.Add(loop, keys[i%c.keys], run)
 				i++
 			}
 		})
+	}
+}
+
+// A key that runs again and again without a change stays in one entry, whatever comes beside it, and is not copied for it
+// if nothing comes.
+func TestAKeyThatRunsAgainStays(t *testing.T) {
+	record := newRecord(t, runs.LeastBytes)
+	loop := record.Loop("pods", "", "Pod")
+	now := noon
+	add := func(name string) {
+		now = now.Add(time.Second)
+		runs.Add(loop, object.Key{Namespace: "ns", Name: name}, &runs.Ended{Began: now, Outcome: runs.Done})
+	}
+	const passing, again = 20_000, 10
+	steady := func() {
+		for i := range again {
+			add(fmt.Sprint("steady-", i))
+		}
+	}
+	steady()
+	for i := range passing {
+		add(fmt.Sprint("passing-", i))
+		if i%10 == 0 {
+			add(fmt.Sprint("steady-", i/10%again))
+		}
+	}
+	steady()
+	for i := range again {
+		found, _ := record.Find(runs.Query{Object: runs.Object{Kind: "Pod", Namespace: "ns", Name: fmt.Sprint("steady-", i)}})
+		if want := 2 + passing/10/again; len(found) != 1 || found[0].Runs != want || !found[0].Began.Before(noon.Add(time.Hour)) {
+			t.Fatalf("of a key that ran all the time the record has %+v, want one with %d runs", found, want)
+		}
+	}
+	if found, _ := record.Find(runs.Query{Object: runs.Object{Kind: "Pod", Namespace: "ns", Name: "passing-0"}}); len(found) != 0 {
+		t.Errorf("the record has %+v, although %d keys ran after it", found, passing)
+	}
+	if found, _ := record.Find(runs.Query{Object: runs.Object{Kind: "Pod", Namespace: "ns", Name: fmt.Sprint("passing-", passing-1)}}); len(found) != 1 {
+		t.Errorf("of the last key the record has %+v, want its run", found)
 	}
 }
 
