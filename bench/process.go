@@ -111,6 +111,13 @@ func megabytes(pid int, name string) (float64, error) {
 // mostRest is how long a process may take to come to rest.
 const mostRest = 5 * time.Minute
 
+// A process that has used less than lowUse seconds of CPU in each of lowSeconds seconds is at rest too: that is what it uses then.
+// kube-controller-manager compares all volumes ten times a second.
+const (
+	lowUse     = 0.15
+	lowSeconds = 30
+)
+
 // idle waits until the process has used next to no CPU for a while, so that
 // memory is read at rest and start-up is not counted as work.
 func (p *process) idle(ctx context.Context) error { return p.below(ctx, 0.03) }
@@ -119,12 +126,12 @@ func (p *process) idle(ctx context.Context) error { return p.below(ctx, 0.03) }
 func (p *process) calm(ctx context.Context) error { return p.below(ctx, 0.2) }
 
 // below waits until the process has used no more than so many seconds of CPU in each of several seconds. What a process still
-// uses after mostRest is what it uses at rest: kube-controller-manager compares all volumes ten times a second.
+// uses after mostRest is what it uses at rest.
 func (p *process) below(ctx context.Context, quiet float64) error {
 	const window = 3 // seconds
-	calm := 0
+	calm, low := 0, 0
 	before, err := p.cpu()
-	for began := time.Now(); err == nil && calm < window && time.Since(began) < mostRest; {
+	for began := time.Now(); err == nil && calm < window && low < lowSeconds && time.Since(began) < mostRest; {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s does not come to rest: %w", p.command.Path, ctx.Err())
@@ -134,12 +141,19 @@ func (p *process) below(ctx context.Context, quiet float64) error {
 		if err = p.alive(); err != nil {
 			return err
 		}
-		if now, err = p.cpu(); now-before <= quiet {
-			calm++
-		} else {
-			calm = 0
+		if now, err = p.cpu(); err != nil {
+			return err
 		}
+		calm, low = inARow(calm, now-before <= quiet), inARow(low, now-before <= lowUse)
 		before = now
 	}
 	return err
+}
+
+// inARow counts how often in a row something was so.
+func inARow(before int, is bool) int {
+	if is {
+		return before + 1
+	}
+	return 0
 }

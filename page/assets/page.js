@@ -182,7 +182,7 @@
     }
   });
 
-  if (address) {
+  const follow = () => {
     for (const part of main.querySelectorAll("[data-part]")) part.source = part.outerHTML;
     setInterval(() => {
       if (stream && Date.now() - heard > patience) {
@@ -196,5 +196,11 @@
     window.addEventListener("pagehide", close);
     window.addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
     if (!document.hidden) connect();
+  };
+
+  // The view is seen before it is followed: otherwise the server and this script would do first what takes as long as the
+  // first paint. A page that is not seen has no frame.
+  if (address) {
+    if (document.hidden) follow(); else requestAnimationFrame(() => setTimeout(follow));
   }
 })();
