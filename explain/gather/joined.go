@@ -8,13 +8,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/setpoint-io/setpoint/explain"
+	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/runs"
+	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 // How long the records of [Joined] may take for one answer: all of them together for the question itself, and those that
@@ -25,11 +28,14 @@ const (
 )
 
 // Bounds of what is looked up to join the chains of one answer: objects that the managers are asked about, causes that are
-// filled in, and steps back from one manager to another.
+// filled in, and steps back from one manager to another. Of the changes that one cause stands for, so many are told, and for them alone
+// the managers are asked about fewer objects.
 const (
-	mostAbout = 16
-	mostFills = 64
-	mostSteps = 8
+	mostAbout       = 16
+	mostFills       = 64
+	mostSteps       = 8
+	mostMerged      = 8
+	mostMergedAbout = 8
 )
 
 // Joined is the record of several managers. It asks all of them at the same time. A change that one manager has not made is
@@ -129,49 +135,93 @@ type linker struct {
 	records joined
 	found   map[runs.Object]Found // what the records have about an object
 	about   int                   // objects that may still be asked about
-	fills   int                   // causes that may still be filled in
+	fills   int                   // origins that may still be filled in
 }
 
-// linked returns a copy of a chain of causes, with the runs that its manager does not have.
+// linked returns a copy of a chain of causes, with the runs that their manager does not have.
 func (l *linker) linked(ctx context.Context, chain []runs.Origin, steps int) []runs.Origin {
-	chain = slices.Clone(chain)
-	for i := range chain {
-		o := &chain[i]
+	all := make([]runs.Origin, 0, len(chain))
+	begin := 0 // of the origins of one cause, which follow each other
+	for i, o := range chain {
 		left := steps
-		if o.Run == nil && o.Cause.Version != "" && o.Cause.Object.Name != "" {
-			if steps == 0 || l.fills == 0 || !l.fill(ctx, o) {
-				continue
-			}
+		switch {
+		case o.Run != nil || o.Cause.Version == "" || o.Cause.Object.Name == "":
+			o.Origins = l.linked(ctx, o.Origins, left)
+		case steps > 0 && l.fills > 0 && l.fill(ctx, &o):
 			l.fills--
 			left--
+			o.Origins = l.linked(ctx, o.Origins, left)
 		}
-		o.Origins = l.linked(ctx, o.Origins, left)
+		all = append(all, o)
+		if i+1 == len(chain) || chain[i+1].Cause != o.Cause {
+			all = append(all, l.merged(ctx, o.Cause, all[begin:], steps)...)
+			begin = len(all)
+		}
 	}
-	return chain
+	return all
 }
 
 // fill looks for the write of a cause in all records.
 func (l *linker) fill(ctx context.Context, o *runs.Origin) bool {
-	of := o.Cause.Object
+	for run, w := range l.writesOf(ctx, o.Cause.Object, mostAbout) {
+		if w.Version == o.Cause.Version {
+			o.Run, o.Write, o.Origins, o.NotKnown = &run.Run, w, run.Origins, ""
+			return true
+		}
+	}
+	return false
+}
+
+// merged returns the origins of a cause besides those that are known: a queue keeps one cause for all changes of an object that come
+// while a key waits, and several managers may have made them.
+func (l *linker) merged(ctx context.Context, cause runs.Cause, known []runs.Origin, steps int) (all []runs.Origin) {
+	from, to := object.Version(cause.From), object.Version(cause.Version)
+	if steps == 0 || cause.Verb != workqueue.Updated || from == "" || cause.Object.Name == "" {
+		return nil
+	}
+	seen := map[runs.Identity]bool{}
+	for _, o := range known {
+		if o.Run != nil {
+			seen[o.Run.Identity()] = true
+		}
+	}
+	for run, w := range l.writesOf(ctx, cause.Object, mostMergedAbout) {
+		version := object.Version(w.Version)
+		if seen[run.Identity()] || version == "" || version.Compare(from) <= 0 || version.Compare(to) >= 0 {
+			continue
+		}
+		if l.fills == 0 || len(all) == mostMerged {
+			break
+		}
+		l.fills--
+		seen[run.Identity()] = true
+		all = append(all, runs.Origin{Cause: cause, Run: &run.Run, Write: w, Origins: l.linked(ctx, run.Origins, steps-1)})
+	}
+	return all
+}
+
+// writesOf yields the writes of an object that the records have, the newest run first. It asks them only if they have been asked
+// about fewer than so many objects.
+func (l *linker) writesOf(ctx context.Context, of runs.Object, most int) iter.Seq2[*explain.Traced, *runs.Write] {
 	found, known := l.found[of]
 	if !known {
-		if l.about == 0 {
-			return false
+		if asked := mostAbout - l.about; asked >= most {
+			return func(func(*explain.Traced, *runs.Write) bool) {}
 		}
 		l.about--
 		found, _, _ = l.records.ask(ctx, linkPatience, func(ctx context.Context, r Record) (Found, error) { return r.About(ctx, of) }) // without an answer the cause stays unknown
 		l.found[of] = found
 	}
-	for i := range found.Runs {
-		run := &found.Runs[i]
-		for k := range run.Writes {
-			if w := &run.Writes[k]; w.Version == o.Cause.Version && sameObject(w.Object, of) {
-				o.Run, o.Write, o.Origins, o.NotKnown = &run.Run, w, run.Origins, ""
-				return true
+	return func(yield func(*explain.Traced, *runs.Write) bool) {
+		for i := range found.Runs {
+			run := &found.Runs[i]
+			for k := range run.Writes {
+				if w := &run.Writes[k]; sameObject(w.Object, of) && !yield(run, w) {
+					return
+				}
 			}
 		}
 	}
-	return false
 }
 
 // sameObject compares kind and name, and the UID if both have one.

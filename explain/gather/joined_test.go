@@ -86,3 +86,44 @@ func TestTheChainLeadsFromOneManagerToTheOther(t *testing.T) {
 		}
 	})
 }
+
+// A queue has one cause for all changes that come while its key waits. Those of other managers are told too: the operator's new image
+// is the reason for a run, although the last change before that run was a status.
+func TestChangesThatOneCauseStandsForAreFoundInAllManagers(t *testing.T) {
+	shop := runs.Object{Group: "example.com", Kind: "Shop", Namespace: "ns", Name: "a", UID: "s"}
+	web := runs.Object{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "a", UID: "d"}
+	now := time.Now()
+	add := func(loop *runs.Loop, after int, causes workqueue.Causes, w runs.Write) {
+		runs.Add(loop, object.Key{Namespace: "ns", Name: "a"}, &runs.Ended{Began: now.Add(time.Duration(after) * time.Second), Outcome: runs.Done, Causes: causes, Writes: []runs.Write{w}})
+	}
+	newRecord := func() *runs.Record {
+		record, err := runs.New(runs.LeastBytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return record
+	}
+	operator, ours := newRecord(), newRecord()
+	add(operator.Loop("shop", shop.Group, shop.Kind), 0, because(shop, "20"),
+		runs.Write{Verb: "update", Object: web, Version: "21", Fields: []string{"spec.template.spec.containers[web].image"}})
+	deployments := ours.Loop("deployment", web.Group, web.Kind)
+	add(deployments, 0, because(web, "11"), runs.Write{Verb: "update", Object: web, Subresource: "status", Version: "22"})
+	add(operator.Loop("old", shop.Group, shop.Kind), -5, because(shop, "5"), runs.Write{Verb: "update", Object: web, Version: "15"}) // before the cause
+	add(operator.Loop("new", shop.Group, shop.Kind), 5, because(shop, "30"), runs.Write{Verb: "update", Object: web, Version: "31"}) // after it
+	queue := workqueue.New(workqueue.Options[object.Key]{})
+	queue.AddWith(workqueue.Add{Cause: workqueue.Cause{Source: "deployments", Verb: workqueue.Updated, From: "15", Version: "22", Ref: web.Ref()}}, web.Ref().Key)
+	item, _ := queue.Get()
+	add(deployments, 1, item.Causes, runs.Write{Verb: "create", Object: runs.Object{Group: "apps", Kind: "ReplicaSet", Namespace: "ns", Name: "a-1"}, Version: "23"})
+
+	found, err := gather.Joined(gather.Local(operator), gather.Local(ours)).About(t.Context(), runs.Object{Group: "apps", Kind: "ReplicaSet", Namespace: "ns", Name: "a-1"})
+	if err != nil || len(found.Runs) != 1 {
+		t.Fatalf("about the ReplicaSet there are %+v, %v; want one run", found.Runs, err)
+	}
+	var origins []string
+	for _, o := range found.Runs[0].Origins {
+		origins = append(origins, o.Run.Controller+" "+o.Write.Version)
+	}
+	if got, want := strings.Join(origins, ", "), "deployment 22, shop 21"; got != want {
+		t.Errorf("the run was caused by %q, want %q", got, want)
+	}
+}
