@@ -128,6 +128,10 @@ func (b *managerBench) runCase(ctx context.Context, out io.Writer) (err error) {
 				fmt.Fprintf(out, "# %sturn %d of %s, in which the server did not answer a client in time: %v\n", playedAgain, turn+1, side, err)
 				r, notes, err = play(ctx, &c, side)
 			}
+			if err != nil && timedOut(err) && len(found[side]) > 0 {
+				fmt.Fprintf(out, "# %sturn %d of %s, in which the server did not answer a client in time, twice: %v\n", leftOut, turn+1, side, err)
+				continue
+			}
 			if err != nil {
 				return fmt.Errorf("measuring %s of %s: %w", b.scale, side, err)
 			}
@@ -143,8 +147,12 @@ func (b *managerBench) runCase(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// playedAgain begins a line about a turn that was played again. It is in the page as well.
-const playedAgain = "played again: "
+// playedAgain and leftOut begin lines about turns that were played again, and about those that have no figures. They are in the page as
+// well.
+const (
+	playedAgain = "played again: "
+	leftOut     = "left out: "
+)
 
 // timedOut reports whether a turn ended because a server on two cores, which managers and clients share with it, did not answer a
 // client of the bench in time. That says nothing of a manager.

@@ -68,7 +68,7 @@ func (c *cluster) stop() error {
 func poll(ctx context.Context, what string, f func() (bool, error)) error {
 	for {
 		done, err := f()
-		if done || err != nil {
+		if done || err != nil && !timedOut(err) { // a server that is busy answers the next time
 			return err
 		}
 		select {

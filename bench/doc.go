@@ -7,6 +7,7 @@
 //	go run . cache
 //	go run . readers
 //	go run . relist
+//	go run . informers
 //	go run . queue
 //	go run . queue --soak 10000000
 //	go run . loop
@@ -298,6 +299,12 @@
 // of the others. Setpoint keeps decoded objects within --budget. "metadata-selected" reads the versions of the objects
 // that a selector matches, "few-selected" lists the Pods of one ReplicaSet by their label, and "namespace", "selected" and
 // "all" list whole objects.
+//
+// # Many informers
+//
+// "informers" starts a thousand informers in one process, each of the ConfigMaps of another namespace, of which there are few, with a
+// handler each. All of them watch one server, over HTTP/2. Memory is the live heap and the stacks, at rest, without what a first
+// informer took. Then all but the first are stopped, and nothing of them may be left.
 //
 // # Relists
 //

@@ -160,7 +160,7 @@ func (n *notes) Write(b []byte) (int, error) {
 	for line := range strings.Lines(string(b)) {
 		text, isNote := strings.CutPrefix(strings.TrimSpace(line), "# ")
 		n.started = n.started || !isNote || strings.HasPrefix(text, "turn ")
-		if !n.started || strings.HasPrefix(text, playedAgain) {
+		if !n.started || strings.HasPrefix(text, playedAgain) || strings.HasPrefix(text, leftOut) {
 			n.heads = append(n.heads, text)
 		}
 	}

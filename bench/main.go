@@ -21,6 +21,7 @@ var cases = map[string]struct {
 }{
 	"cache":       {runCache, "Setpoint's informers beside client-go's: memory, CPU, events, reads"},
 	"readers":     {runReaders, "what readers that list in a loop cost the writer of a cache"},
+	"informers":   {runInformers, "a thousand informers of small kinds beside client-go's: memory and goroutines of each"},
 	"relist":      {runRelist, "memory while an informer lists everything again"},
 	"queue":       {runQueue, "Setpoint's work queue beside client-go's and controller-runtime's"},
 	"explain":     {runExplain, "the answers of setpoint explain in a cluster of 20,000 Pods, with the record full"},

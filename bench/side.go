@@ -80,7 +80,7 @@ func runSide(ctx context.Context, args []string, out io.Writer) error {
 	measure := map[string]func(context.Context, *sideSpec) (readings, error){
 		"cache": measureCache, "readers": measureReaders, "lists": measureRepeatedLists, "relist": measureRelist,
 		"loop": measureLoop, "loop-pairs": measureLoopPairs, "loop-write": measureLoopWrites,
-		"consistency": measureConsistency,
+		"consistency": measureConsistency, "informers": measureInformers,
 	}[s.Case]
 	if measure == nil {
 		return fmt.Errorf("measuring a side: there is no case %q", s.Case)

@@ -80,8 +80,16 @@ func (d *decoder) payload() (run Run) {
 	run.Wait.Before = time.Duration(d.uint())
 	run.Wait.Queue = time.Duration(d.uint())
 	run.Took = time.Duration(d.uint())
-	for d.more() {
-		run.Causes = append(run.Causes, Cause{Source: d.word(), Verb: d.word(), Object: d.object(), From: d.version(), Version: d.version()})
+	for form := d.form(); form != causeNone; form = d.form() {
+		c := Cause{Source: d.word(), Verb: d.word()}
+		if form == causeOwn {
+			c.Object = run.Object
+			c.Object.UID = types.UID(d.uid())
+		} else {
+			c.Object = d.object()
+		}
+		c.From, c.Version = d.version(), d.version()
+		run.Causes = append(run.Causes, c)
 	}
 	run.More = int(d.uint())
 	run.Error = d.text()
@@ -155,9 +163,14 @@ func (d *decoder) take(n int) []byte {
 }
 
 // more reads whether another element follows.
-func (d *decoder) more() bool {
-	b := d.take(1)
-	return len(b) == 1 && b[0] != 0
+func (d *decoder) more() bool { return d.form() != 0 }
+
+// form reads which form what follows has. It is 0 at the end.
+func (d *decoder) form() byte {
+	if b := d.take(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
 }
 
 func (d *decoder) text() string { return string(d.take(d.count())) }

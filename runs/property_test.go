@@ -112,8 +112,11 @@ func (h *history) run(key object.Key) *runs.Ended {
 // causes returns causes that a queue hands out.
 func (h *history) causes(key object.Key) workqueue.Causes {
 	for range h.IntN(6) {
-		h.queue.AddWith(workqueue.Add{Cause: workqueue.Cause{Source: "pods", Verb: workqueue.Updated, Version: h.version(), From: "7",
-			Ref: object.Ref{Kind: "Pod", Key: object.Key{Namespace: "ns", Name: fmt.Sprint("p", h.IntN(5))}}}}, key)
+		of := object.Ref{Kind: "Pod", Key: object.Key{Namespace: "ns", Name: fmt.Sprint("p", h.IntN(5))}}
+		if h.IntN(3) == 0 {
+			of.Key, of.UID = key, "0c9a4c0e-5a3e-4f57-9d8f-1f2e3d4c5b6a"
+		}
+		h.queue.AddWith(workqueue.Add{Cause: workqueue.Cause{Source: "pods", Verb: workqueue.Updated, Version: h.version(), From: "7", Ref: of}}, key)
 	}
 	h.queue.Add(key)
 	item, _ := h.queue.Get()

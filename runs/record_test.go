@@ -135,7 +135,7 @@ func BenchmarkAdd(b *testing.B) {
 		Object: runs.Object{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "0c9a4c0e-5a3e-4f57-9d8f-1f2e3d4c5b6a"}}}
 	keys := make([]object.Key, 20_000)
 	for i := range keys {
-		keys[i] = object.Key{Namespace: "shop", Name: fmt.Sprint("web-", i)}
+		keys[i] = object.Key{Namespace: "shop", Name: fmt.Sprintf("deployment-%05d-6d4cf56db6-%05d", i/10, i)}
 	}
 	for _, c := range []struct {
 		name   string
