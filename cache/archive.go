@@ -36,6 +36,12 @@ func (f *frame) read(e wire.Encoding, raw []byte) error {
 	return e.ReadHead(raw, &f.head)
 }
 
+// drop lets go of the bytes.
+func (f *frame) drop() {
+	f.raw, f.fault = nil, nil
+	f.head.Drop()
+}
+
 // archive turns frames into entries. It is used by the writer of a store alone.
 type archive struct {
 	content  *content

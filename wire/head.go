@@ -83,6 +83,13 @@ func (h *Head) reset() {
 	*h = Head{labels: h.labels[:0], cut: h.cut[:0], own: h.own[:0], without: h.without[:0], family: h.family[:0], scan: h.scan}
 }
 
+// Drop empties h, which then keeps none of the bytes that it was read from in memory. It keeps its own memory for the next
+// [Encoding.ReadHead].
+func (h *Head) Drop() {
+	h.reset()
+	clear(h.labels[:cap(h.labels)])
+}
+
 func (h *Head) addLabel(key, value []byte) {
 	if n := len(h.labels); n > 0 && bytes.Compare(h.labels[n-1].key, key) >= 0 {
 		h.unsorted = true

@@ -11,10 +11,12 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	appsv1 "k8s.io/api/apps/v1"
@@ -563,4 +565,37 @@ func metaOf(h *wire.Head) (object.Meta, error) {
 		Created:         h.Created,
 		Deleted:         h.Deleted,
 	}, nil
+}
+
+// A head that was dropped keeps nothing of what it was read from, whose buffer may be a large one that others use meanwhile.
+func TestADroppedHeadKeepsNoBytes(t *testing.T) {
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: realMeta(1)}
+	text, err := json.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message, err := pod.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for encoding, raw := range map[wire.Encoding][]byte{wire.JSON: text, wire.Protobuf: message} {
+		head, kept := new(wire.Head), weak.Pointer[byte]{}
+		func() {
+			buffer := bytes.Clone(raw)
+			kept = weak.Make(&buffer[0])
+			if err := encoding.ReadHead(buffer, head); err != nil {
+				t.Fatal(err)
+			}
+		}()
+		goruntime.GC()
+		if kept.Value() == nil {
+			t.Errorf("%v: a head that is in use does not keep its bytes", encoding)
+		}
+		head.Drop()
+		goruntime.GC()
+		if kept.Value() != nil {
+			t.Errorf("%v: the bytes of a dropped head are still in memory", encoding)
+		}
+		goruntime.KeepAlive(head)
+	}
 }
