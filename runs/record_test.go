@@ -5,6 +5,7 @@ package runs_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -176,21 +177,24 @@ func TestAKeyThatRunsAgainStays(t *testing.T) {
 		runs.Add(loop, object.Key{Namespace: "ns", Name: name}, &runs.Ended{Began: now, Outcome: runs.Done})
 	}
 	const passing, again = 20_000, 10
+	// Their entries are longer than the others: one that moves by less than its length overlaps itself.
+	name := func(i int) string { return fmt.Sprint("steady-", strings.Repeat("x", 200), i) }
 	steady := func() {
 		for i := range again {
-			add(fmt.Sprint("steady-", i))
+			add(fmt.Sprint("once-", now.UnixNano()))
+			add(name(i))
 		}
 	}
 	steady()
 	for i := range passing {
 		add(fmt.Sprint("passing-", i))
 		if i%10 == 0 {
-			add(fmt.Sprint("steady-", i/10%again))
+			add(name(i / 10 % again))
 		}
 	}
 	steady()
 	for i := range again {
-		found, _ := record.Find(runs.Query{Object: runs.Object{Kind: "Pod", Namespace: "ns", Name: fmt.Sprint("steady-", i)}})
+		found, _ := record.Find(runs.Query{Object: runs.Object{Kind: "Pod", Namespace: "ns", Name: name(i)}})
 		if want := 2 + passing/10/again; len(found) != 1 || found[0].Runs != want || !found[0].Began.Before(noon.Add(time.Hour)) {
 			t.Fatalf("of a key that ran all the time the record has %+v, want one with %d runs", found, want)
 		}
@@ -200,6 +204,51 @@ func TestAKeyThatRunsAgainStays(t *testing.T) {
 	}
 	if found, _ := record.Find(runs.Query{Object: runs.Object{Kind: "Pod", Namespace: "ns", Name: fmt.Sprint("passing-", passing-1)}}); len(found) != 1 {
 		t.Errorf("of the last key the record has %+v, want its run", found)
+	}
+}
+
+// Entries of many lengths stay and go as their segments are emptied: what is found of a key is what its last run was.
+func TestEntriesThatStayAreWhole(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	record := newRecord(t, runs.LeastBytes)
+	loop := record.Loop("pods", "", "Pod")
+	name := func(sort string, i, length int) string { return fmt.Sprint(sort, strings.Repeat("x", length), "-", i) }
+	lengths := make([]int, 80)
+	for i := range lengths {
+		lengths[i] = random.IntN(200)
+	}
+	last := map[string]time.Time{}
+	const adds = 20_000
+	for i := range adds {
+		key := object.Key{Namespace: "ns", Name: name("once", i, random.IntN(200))}
+		if random.IntN(3) > 0 {
+			k := random.IntN(len(lengths))
+			key.Name = name("again", k, lengths[k])
+		}
+		last[key.String()] = noon.Add(time.Duration(i) * time.Second)
+		runs.Add(loop, key, &runs.Ended{Began: last[key.String()], Outcome: runs.Done, Causes: causesOf(key)})
+		if i%2000 != 1999 {
+			continue
+		}
+		found, _ := record.Find(runs.Query{Limit: adds})
+		if len(found) < 100 {
+			t.Fatalf("after %d runs the record has %d", i, len(found))
+		}
+		seen := map[string]bool{}
+		for _, run := range found {
+			if newest := !seen[run.Key]; newest && !run.Last.Equal(last[run.Key]) || run.Object.Kind != "Pod" || len(run.Causes) != 1 || run.Causes[0].Object.Name != run.Object.Name {
+				t.Fatalf("after %d runs the record has %+v, the last run of its key began at %v", i, run, last[run.Key])
+			}
+			seen[run.Key] = true
+		}
+		for k, length := range lengths {
+			one, _ := record.Find(runs.Query{Object: runs.Object{Kind: "Pod", Namespace: "ns", Name: name("again", k, length)}})
+			if at := last["ns/"+name("again", k, length)]; len(one) == 0 && noon.Add(time.Duration(i)*time.Second).Sub(at) < time.Minute {
+				t.Fatalf("after %d runs the record has none of a key that ran at %v", i, at)
+			}
+		}
 	}
 }
 

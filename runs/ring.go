@@ -114,13 +114,14 @@ func (r *ring) append(i int, entry []byte) (position uint64) {
 	position = r.next
 	a := &r.about[i]
 	into := r.segments[i][r.offset(position):]
-	copy(into, entry)
-	r.next += uint64(len(entry))
-	a.used += len(entry)
+	into = into[:copy(into, entry)] // one that stays may lie in the same place: only the copy is whole from here on
+	h := header(into)
+	r.next += uint64(len(into))
+	a.used += len(into)
 	a.entries++
-	a.last = max(a.last, header(entry).last())
+	a.last = max(a.last, h.last())
 	r.post(into, atPosting, position)
-	for n := range header(entry).postings() - 1 {
+	for n := range h.postings() - 1 {
 		r.post(into, headerSize+n*postingSize, position)
 	}
 	return position
