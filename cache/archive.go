@@ -36,7 +36,7 @@ func (f *frame) read(e wire.Encoding, raw []byte) error {
 	return e.ReadHead(raw, &f.head)
 }
 
-// drop lets go of the bytes.
+// drop releases the bytes.
 func (f *frame) drop() {
 	f.raw, f.fault = nil, nil
 	f.head.Drop()
