@@ -58,10 +58,7 @@ func clientGoShared(k *kind, from *server) (clientgo.SharedIndexInformer, error)
 		}
 		return dynamicinformer.NewDynamicSharedInformerFactory(c, 0).ForResource(k.groupVersionResource()).Informer(), nil
 	}
-	config := rest.CopyConfig(from.config)
-	config.ContentType = wire.Protobuf.MediaType()
-	config.AcceptContentTypes = wire.Protobuf.MediaType() + "," + wire.JSON.MediaType()
-	c, err := kubernetes.NewForConfig(config)
+	c, err := kubernetes.NewForConfig(overProtobuf(from.config))
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +67,14 @@ func clientGoShared(k *kind, from *server) (clientgo.SharedIndexInformer, error)
 		return nil, err
 	}
 	return generic.Informer(), nil
+}
+
+// overProtobuf returns a copy of a configuration by which client-go reads and writes protobuf.
+func overProtobuf(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.ContentType = wire.Protobuf.MediaType()
+	config.AcceptContentTypes = wire.Protobuf.MediaType() + "," + wire.JSON.MediaType()
+	return config
 }
 
 func makeClientGoInformer[T object.Object](k *kind, from *server, h *handler, transform bool) (informer, error) {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 )
 
@@ -34,18 +33,9 @@ func runInformers(ctx context.Context, args []string, out io.Writer) (err error)
 	if *informers < 1 || *objects < 1 || *turns < 1 {
 		return fmt.Errorf("measuring informers: --informers %d, --objects %d, --turns %d: all must be at least 1", *informers, *objects, *turns)
 	}
-	dir, err := os.MkdirTemp("", "setpoint-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
 	printMachine(out)
 	fmt.Fprintf(out, "# %d informers of %d ConfigMaps each, with a handler each, over HTTP/2; %d turns, medians\n", *informers, *objects, *turns)
-	path, err := record(configMapKind, *objects, dir)
-	if err != nil {
-		return err
-	}
-	t, err := load(configMapKind, path)
+	t, err := tapeOf(configMapKind, *objects)
 	if err != nil {
 		return err
 	}

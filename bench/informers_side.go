@@ -20,7 +20,6 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
-	"github.com/setpoint-io/setpoint/wire"
 )
 
 // measureInformers measures what many informers take that hold next to nothing: the heap and the stacks, and the goroutines. A first
@@ -105,10 +104,7 @@ func setpointInformers(config *rest.Config) (manyInformers, error) {
 }
 
 func clientGoInformers(config *rest.Config) (manyInformers, error) {
-	config = rest.CopyConfig(config)
-	config.ContentType = wire.Protobuf.MediaType()
-	config.AcceptContentTypes = wire.Protobuf.MediaType() + "," + wire.JSON.MediaType()
-	c, err := kubernetes.NewForConfig(config)
+	c, err := kubernetes.NewForConfig(overProtobuf(config))
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 )
 
@@ -27,18 +26,9 @@ func runRelist(ctx context.Context, args []string, out io.Writer) (err error) {
 	if *objects < 1 || *turns < 1 || *changed < 0 || *changed > 100 {
 		return fmt.Errorf("measuring relists: --objects %d, --turns %d, --changed %d: not all in range", *objects, *turns, *changed)
 	}
-	dir, err := os.MkdirTemp("", "setpoint-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
 	printMachine(out)
 	fmt.Fprintf(out, "# %d Pods, %d%% of them changed, %d turns, medians\n", *objects, *changed, *turns)
-	path, err := record(podKind, *objects, dir)
-	if err != nil {
-		return err
-	}
-	t, err := load(podKind, path)
+	t, err := tapeOf(podKind, *objects)
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,20 @@ func record(k *kind, n int, dir string) (path string, err error) {
 	return file.Name(), nil
 }
 
+// tapeOf returns a new tape of a kind, which no file holds any more.
+func tapeOf(k *kind, n int) (*tape, error) {
+	dir, err := os.MkdirTemp("", "setpoint-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path, err := record(k, n, dir)
+	if err != nil {
+		return nil, err
+	}
+	return load(k, path)
+}
+
 // load maps a recorded tape. It stays mapped until the process ends.
 func load(k *kind, path string) (*tape, error) {
 	file, err := os.Open(filepath.Clean(path))

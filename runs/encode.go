@@ -194,14 +194,12 @@ func appendUUID(b []byte, uid string) ([]byte, bool) {
 func (e *encoder) payload(l *Loop, key object.Key, text string, run *Ended, most int) {
 	e.key(l.controller, l.group, l.kind, key, text)
 	e.waits(&Wait{Delay: run.Delayed, Before: run.Before, Queue: run.Queued, Priority: run.Priority}, run.Attempt, run.Took)
-	own := object.Ref{Group: l.group, Kind: l.kind, Key: key}
 	for c := range run.Causes.All() {
-		of := c.Ref
-		if of.UID = ""; of == own && l.kind != "" {
-			e.ownCause(c.Source, c.Verb, string(c.Ref.UID), c.From, c.Version)
-		} else {
-			e.cause(c.Source, c.Verb, &c.Ref, c.From, c.Version)
+		form := byte(causeOf)
+		if l.owns(key, &c.Ref) {
+			form = causeOwn
 		}
+		e.cause(form, c.Source, c.Verb, &c.Ref, c.From, c.Version)
 	}
 	e.b = append(e.b, causeNone)
 	e.uint(uint64(run.Causes.Dropped()))
@@ -217,7 +215,7 @@ func (e *encoder) payloadOf(run *Run, most int) {
 	for i := range run.Causes {
 		c := &run.Causes[i]
 		of := c.Object.Ref()
-		e.cause(c.Source, c.Verb, &of, c.From, c.Version)
+		e.cause(causeOf, c.Source, c.Verb, &of, c.From, c.Version)
 	}
 	e.b = append(e.b, causeNone)
 	e.uint(uint64(run.More))
@@ -258,22 +256,17 @@ const (
 	causeOwn  = 2 // a change of the object that the key stands for, of which the UID alone follows
 )
 
-// ownCause writes a cause that is a change of the object of the key. Most causes are: without their names, the entries of 20,000
-// Pods that run by turns fit into a record of the usual size, and each run is counted in the one before it.
-func (e *encoder) ownCause(source, verb, uid, from, version string) {
-	e.b = append(e.b, causeOwn)
+// cause writes a cause in one of its forms. Most causes are changes of the object of the key: without their names, the entries of
+// 20,000 Pods that run by turns fit into a record of the usual size, and each run is counted in the one before it.
+func (e *encoder) cause(form byte, source, verb string, of *object.Ref, from, version string) {
+	e.b = append(e.b, form)
 	e.word(source)
 	e.word(verb)
-	e.uid(uid)
-	e.version(from)
-	e.version(version)
-}
-
-func (e *encoder) cause(source, verb string, of *object.Ref, from, version string) {
-	e.b = append(e.b, causeOf)
-	e.word(source)
-	e.word(verb)
-	e.object(of.Group, of.Kind, of.Key, string(of.UID))
+	if form == causeOwn {
+		e.uid(string(of.UID))
+	} else {
+		e.object(of.Group, of.Kind, of.Key, string(of.UID))
+	}
 	e.version(from)
 	e.version(version)
 }

@@ -66,7 +66,7 @@ func (i *index) like(l *Loop, key object.Key, run *Ended) uint64 {
 	default:
 		for c := range run.Causes.All() {
 			h = i.text(i.text(h, c.Source), c.Verb)
-			if c.Ref.Key != key || c.Ref.Kind != l.kind {
+			if !l.owns(key, &c.Ref) {
 				h = i.text(i.key(h, c.Ref.Key), c.Ref.Kind)
 			}
 			h = i.text(h, string(c.Ref.UID))

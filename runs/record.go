@@ -81,6 +81,11 @@ func (r *Record) Loop(name, group, kind string) *Loop {
 	return l
 }
 
+// owns reports whether an object is the one that a key of the loop stands for, whatever its UID.
+func (l *Loop) owns(key object.Key, of *object.Ref) bool {
+	return of.Key == key && of.Kind == l.kind && of.Group == l.group && l.kind != ""
+}
+
 // Ended is a run that has ended, for [Add]. The record keeps no pointer into it.
 type Ended struct {
 	Causes   workqueue.Causes

@@ -28,7 +28,7 @@ const (
 )
 
 // Bounds of what is looked up to join the chains of one answer: objects that the managers are asked about, causes that are
-// filled in, and steps back from one manager to another. Of the changes that one cause stands for, so many are told, and for them alone
+// filled in, and steps back from one manager to another. Of the changes that one cause stands for, so many are shown, and for them alone
 // the managers are asked about fewer objects.
 const (
 	mostAbout       = 16

@@ -25,6 +25,15 @@ func because(of runs.Object, version string) workqueue.Causes {
 	return item.Causes
 }
 
+func newRecord(t *testing.T) *runs.Record {
+	t.Helper()
+	record, err := runs.New(runs.LeastBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
 // silent is a manager that does not answer.
 type silent struct{}
 
@@ -42,14 +51,7 @@ func TestTheChainLeadsFromOneManagerToTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shop := runs.Object{Group: "example.com", Kind: "Shop", Namespace: "ns", Name: "a", UID: "s"}
 		web := runs.Object{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "a", UID: "d"}
-		operator, err := runs.New(runs.LeastBytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ours, err := runs.New(runs.LeastBytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		operator, ours := newRecord(t), newRecord(t)
 		shops, deployments := operator.Loop("shop", shop.Group, shop.Kind), ours.Loop("deployment", web.Group, web.Kind)
 		now := time.Now()
 		add := func(loop *runs.Loop, after int, causes workqueue.Causes, w runs.Write) {
@@ -87,7 +89,7 @@ func TestTheChainLeadsFromOneManagerToTheOther(t *testing.T) {
 	})
 }
 
-// A queue has one cause for all changes that come while its key waits. Those of other managers are told too: the operator's new image
+// A queue has one cause for all changes that come while its key waits. Those of other managers are found too: the operator's new image
 // is the reason for a run, although the last change before that run was a status.
 func TestChangesThatOneCauseStandsForAreFoundInAllManagers(t *testing.T) {
 	shop := runs.Object{Group: "example.com", Kind: "Shop", Namespace: "ns", Name: "a", UID: "s"}
@@ -96,14 +98,7 @@ func TestChangesThatOneCauseStandsForAreFoundInAllManagers(t *testing.T) {
 	add := func(loop *runs.Loop, after int, causes workqueue.Causes, w runs.Write) {
 		runs.Add(loop, object.Key{Namespace: "ns", Name: "a"}, &runs.Ended{Began: now.Add(time.Duration(after) * time.Second), Outcome: runs.Done, Causes: causes, Writes: []runs.Write{w}})
 	}
-	newRecord := func() *runs.Record {
-		record, err := runs.New(runs.LeastBytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return record
-	}
-	operator, ours := newRecord(), newRecord()
+	operator, ours := newRecord(t), newRecord(t)
 	add(operator.Loop("shop", shop.Group, shop.Kind), 0, because(shop, "20"),
 		runs.Write{Verb: "update", Object: web, Version: "21", Fields: []string{"spec.template.spec.containers[web].image"}})
 	deployments := ours.Loop("deployment", web.Group, web.Kind)

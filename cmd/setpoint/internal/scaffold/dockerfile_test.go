@@ -23,8 +23,8 @@ func instructions(dockerfile, name string) []string {
 	return found
 }
 
-// The Dockerfile is carried out without Docker: its command runs as it is written but for
-// -trimpath, in the files that Docker would copy.
+// The command of the Dockerfile runs without Docker, as it is written but for -trimpath, in the
+// files that Docker would copy.
 func TestTheDockerfileBuildsAStaticProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a module, which -short leaves out")
