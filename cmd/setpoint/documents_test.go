@@ -25,7 +25,12 @@ func TestDocuments(t *testing.T) {
 		t.Skip("starts a cluster, which -short leaves out")
 	}
 	cluster := setpointtest.Own(t)
+	docs, err := filepath.Abs("../../docs")
+	if err != nil {
+		t.Fatal(err)
+	}
 	runScripts(t, "testdata/documents", func(e *testscript.Env) error {
+		e.Setenv("DOCS", docs)
 		e.Setenv("FREE2", freePort(t))
 		return inNamespace(e, cluster.Kubeconfig)
 	})

@@ -104,7 +104,7 @@ func startManager(t *testing.T, cluster *controlplanetest.Cluster) {
 }
 
 // explained OBJECT TEXT FILE [LEFT-OUT] waits until the first sentence of "setpoint explain OBJECT" has the text, and then until the whole
-// answer is the file. What differs from run to run has names in the file: TIME, AGE, RUN, HASH and ID.
+// answer is the file. What differs from run to run has names in the file: TIME, AGE, RUN, HASH, ID and MINUTE.
 // Lines that match the regular expression LEFT-OUT are left out: those that depend on which of two controllers acts first.
 func explained(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
@@ -186,6 +186,7 @@ var varying = []struct {
 	{regexp.MustCompile(`(assigned \S+ to) node-\d`), "$1 NODE"},
 	{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b`), "-HASH"},
 	{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "-ID"},
+	{regexp.MustCompile(`-\d{8}\b`), "-MINUTE"}, // of a Job of a CronJob
 }
 
 // unordered are the sections whose lines depend on what came first within a second.

@@ -155,7 +155,17 @@ func TestTheManifestOfKubeadmRunsAsItIs(t *testing.T) {
 		"--from-literal=token-id=abcdef", "--from-literal=token-secret=0123456789abcdef", "--from-literal=usage-bootstrap-signing=true")
 	kubectl("create", "secret", "generic", "bootstrap-token-000000", "-n", "kube-system", "--type=bootstrap.kubernetes.io/token",
 		"--from-literal=token-id=000000", "--from-literal=token-secret=0123456789abcdef", "--from-literal=expiration=2020-01-01T00:00:00Z")
-	kubectl("create", "deployment", "web", "--image=web", "--replicas=2")
+	kubectl("create", "deployment", "pair", "--image=web", "--replicas=2")
+	kubectl("apply", "-f", "../../docs/first-minute.yaml")
+	daemonSet := filepath.Join(t.TempDir(), "daemonset.yaml")
+	if err := os.WriteFile(daemonSet, []byte("{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {app: agent}}, "+
+		"template: {metadata: {labels: {app: agent}}, spec: {containers: [{name: main, image: agent}]}}}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl("create", "-f", daemonSet)
+	for object, ready := range map[string]string{"daemonset/agent": "numberReady", "statefulset/db": "readyReplicas", "job/import": "succeeded"} {
+		until(object, func() bool { return kubectl("get", object, "-o", "jsonpath={.status."+ready+"}") > "0" })
+	}
 	until("the signature", func() bool {
 		return strings.HasPrefix(kubectl("get", "configmap", "cluster-info", "-n", "kube-public", "-o", "jsonpath={.data.jws-kubeconfig-abcdef}"), "eyJ")
 	})
@@ -163,7 +173,7 @@ func TestTheManifestOfKubeadmRunsAsItIs(t *testing.T) {
 		return kubectl("get", "secret", "bootstrap-token-000000", "-n", "kube-system", "--ignore-not-found") == ""
 	})
 	until("two Pods that run", func() bool {
-		return kubectl("get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}") == "2"
+		return kubectl("get", "deployment", "pair", "-o", "jsonpath={.status.readyReplicas}") == "2"
 	})
 	until("the event", func() bool {
 		return kubectl("get", "events.events.k8s.io", "-o", "jsonpath={.items[?(@.reportingController=='deployment-controller')].reason}") != ""

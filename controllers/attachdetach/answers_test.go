@@ -276,13 +276,14 @@ func TestADriverThatSucceedsAfterItHasFailedIsSaid(t *testing.T) {
 		c := newCluster(t, "a")
 		c.addVolume("data")
 		c.with(func() { c.hangs = true })
-		c.start()
+		p := c.start()
 		c.addPod("web-0", "a", "data")
 		pass(time.Second)
 		c.answer("data", "a", func(va *storagev1.VolumeAttachment) {
 			va.Status.AttachError = &storagev1.VolumeError{Message: "no such disk"}
 		})
 		pass(10 * time.Second) // it waits for its next try, and the driver does not
+		c.wantReason(p, "data", codeBackingOff+": Pod ns/web-0: the volume pv-data could not be attached at node a, 5 times in a row; the next try is at 2000-01-01T00:00:17Z: no such disk")
 		c.answer("data", "a", attached)
 		c.wantMounted("after the driver has tried again", "data", "a")
 		c.wantNote(reasonAttached, "web-0", `AttachVolume.Attach succeeded for volume "pv-data" `)

@@ -18,6 +18,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controller/worlds"
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/internal/pace"
 	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -25,6 +26,10 @@ import (
 // Name is the controller's name.
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "persistentvolume-attach-detach-controller"
+
+// eventSource is whom Events name, which users filter by.
+// Source: k8s.io/kubernetes/pkg/controller/volume/attachdetach.
+const eventSource = "attachdetach-controller"
 
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
@@ -88,8 +93,10 @@ type reconciler struct {
 	nodesOfVolume cache.Index[*corev1.Node]             // by the unique names in the status
 	attachmentsOf cache.Index[*storagev1.VolumeAttachment]
 	attachmentsOn cache.Index[*storagev1.VolumeAttachment] // by node
+	attachedOn    cache.Index[*storagev1.VolumeAttachment] // by node, those that are attached and stay
 	world         *worlds.World[spot, memory]
-	spots         spots // that the world remembers
+	spots         spots             // that the world remembers
+	reports       pace.Pace[string] // into the status of Nodes
 	forced        forcedDetaches
 	durations     *prometheus.HistogramVec
 	recorder      *events.Recorder
@@ -111,8 +118,9 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		nodes:       cache.Informer[*corev1.Node](h),
 		attachments: cache.Informer[*storagev1.VolumeAttachment](h),
 		drivers:     cache.Informer[*storagev1.CSIDriver](h),
+		reports:     pace.Pace[string]{Pause: reportPause},
 		world:       worlds.New[spot, memory](worlds.Options{}),
-		recorder:    h.Recorder(Name),
+		recorder:    h.Recorder(eventSource),
 		log:         h.Logger().With("controller", Name),
 		durations:   newDurations(),
 	}
@@ -168,4 +176,5 @@ func (r *reconciler) index() {
 	r.nodesOfVolume = cache.NewIndex(r.nodes, namedVolumes)
 	r.attachmentsOf = cache.NewIndex(r.attachments, sourceOfAttachment)
 	r.attachmentsOn = cache.NewIndex(r.attachments, nodesOfAttachment)
+	r.attachedOn = cache.NewIndex(r.attachments, nodesOfAttached)
 }

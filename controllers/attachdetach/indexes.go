@@ -94,6 +94,15 @@ func nodesOfAttachment(item cache.Item[*storagev1.VolumeAttachment]) ([]string, 
 	return []string{va.Spec.NodeName}, nil
 }
 
+// nodesOfAttached returns the node of an attachment that is attached and stays.
+func nodesOfAttached(item cache.Item[*storagev1.VolumeAttachment]) ([]string, error) {
+	va, err := item.Object()
+	if err != nil || !va.Status.Attached || va.DeletionTimestamp != nil {
+		return nil, err
+	}
+	return []string{va.Spec.NodeName}, nil
+}
+
 // volumeOf returns the unique name of the volume of a VolumeAttachment. It reports false for one
 // that this controller has not made: the name of an attachment is a hash of its volume and node.
 // If the PersistentVolume is gone, the status of the Node or the world may still name the volume.

@@ -4,6 +4,7 @@
 package attachdetach
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -68,23 +69,26 @@ func TestAVolumeForManyNodesIsAttachedToAll(t *testing.T) {
 
 func TestANodeThatIsNotReadyKeepsItsVolumesForSixMinutes(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		sends func(*cluster)
-		after time.Duration
+		name       string
+		sends      func(*cluster)
+		after      time.Duration
+		why, until string
 	}{
-		{"by time", func(*cluster) {}, 6 * time.Minute},
+		{"by time", func(*cluster) {}, 6 * time.Minute, "is not ready and has the volume pv-data in use",
+			"the kubelet unmounts the volume, or the node gets the taint node.kubernetes.io/out-of-service"},
 		{"out of service", func(c *cluster) {
 			c.changeNode("a", func(n *corev1.Node) {
 				n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
 			})
-		}, 0},
-		{"gone", func(c *cluster) { c.nodes.Remove(object.Key{Name: "a"}) }, 6 * time.Minute},
+		}, 0, "", ""},
+		{"gone", func(c *cluster) { c.nodes.Remove(object.Key{Name: "a"}) }, 6 * time.Minute, "does not exist any more, and had the volume pv-data in use",
+			"the node is back, and its kubelet unmounts the volume"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := newCluster(t, "a", "b")
 				k.addVolume("data")
-				k.start()
+				p := k.start()
 				k.addPod("web-0", "a", "data")
 				pass(time.Second)
 				k.fail("a")
@@ -101,6 +105,7 @@ func TestANodeThatIsNotReadyKeepsItsVolumesForSixMinutes(t *testing.T) {
 					if notes := k.notes(reasonWaits, "web-1"); len(notes) == 0 || !strings.Contains(notes[0], "it is detached by force at 2000-01-01T00:13:0") {
 						t.Errorf("the Events say %q", notes)
 					}
+					k.wantReason(p, "data", fmt.Sprintf(codeNotReady+": Pod ns/web-1: node a %s; it is detached by force at 2000-01-01T00:13:02Z (until %s)", c.why, c.until))
 					pass(15 * time.Second)
 				}
 				pass(time.Second)
@@ -108,6 +113,26 @@ func TestANodeThatIsNotReadyKeepsItsVolumesForSixMinutes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// No run for the volume comes between its mounting and the end of the Node object.
+func TestAVolumeThatWasMountedJustBeforeItsNodeObjectWentCountsAsInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "a")
+		c.addVolume("data")
+		c.start()
+		c.addPod("web-0", "a", "data")
+		pass(time.Second)
+		c.wantMounted("with a Pod", "data", "a")
+		c.nodes.Remove(object.Key{Name: "a"})
+		pass(time.Second)
+		c.removePod("web-0")
+		pass(5 * time.Minute)
+		c.wantAt("while the kubelet may have it mounted", "data", "a")
+		c.with(func() { c.force, c.silent["a"] = true, true })
+		pass(2 * time.Minute)
+		c.wantAt("after the time", "data")
+	})
 }
 
 // At a node that is ready, the kubelet says that it has the volume in use: see TestAVolumeWhoseObjectIsGoneIsDetachedAfterItsPod.
@@ -226,7 +251,7 @@ func TestADetachThatFailsIsSaidToThePodThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "a", "b")
 		c.addVolume("data")
-		c.start()
+		p := c.start()
 		c.addPod("web-0", "a", "data")
 		pass(time.Second)
 		c.with(func() { c.hangs = true })
@@ -237,6 +262,33 @@ func TestADetachThatFailsIsSaidToThePodThatWaits(t *testing.T) {
 			va.Status.DetachError = &storagev1.VolumeError{Message: "the disk is busy"}
 		}))
 		c.wantNote(reasonFailedDetach, "web-1", `DetachVolume.Detach failed for volume "pv-data" on node a : the disk is busy`)
+		c.wantReason(p, "data", codeDetachFails+": Pod ns/web-1: the driver disk.example.com detaches the volume pv-data from node a, and has failed: the disk is busy (until the driver succeeds)")
+	})
+}
+
+// The driver of a machine that is gone may wait for it. Its users learn which driver that is.
+func TestAPodThatWaitsForANodeThatIsGoneHasAnEventThatNamesTheDriver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "a", "b")
+		c.addVolume("data")
+		c.start()
+		c.addPod("web-0", "a", "data")
+		pass(2 * time.Minute)
+		c.with(func() { c.hangs, c.force, c.silent["a"] = true, true, true })
+		c.nodes.Remove(object.Key{Name: "a"})
+		c.removePod("web-0")
+		c.addPod("web-1", "b", "data")
+		pass(5 * time.Minute)
+		c.wantNote(reasonWaits, "web-1", `Volume "pv-data" is in use of node a, which does not exist any more: it is detached by force at 2000-01-01T00:08:01Z, `+
+			`or at once if the node gets the taint node.kubernetes.io/out-of-service`)
+		c.wantNote(reasonFailedDetach, "web-1")
+		pass(time.Hour)
+		c.wantNote(reasonFailedDetach, "web-1", `Volume "pv-data" is being detached from node a, which does not exist any more: the driver disk.example.com may wait for it. `+
+			`If the machine is gone, see the logs of the driver's external-attacher`)
+		c.wantAt("while the driver waits", "data", "a")
+		c.with(func() { c.hangs = false })
+		pass(time.Second)
+		c.wantMounted("after the driver has detached it", "data", "a", "b") // the machine that is gone is the first
 	})
 }
 

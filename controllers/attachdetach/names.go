@@ -5,7 +5,7 @@ package attachdetach
 
 import (
 	"crypto/sha256"
-	"fmt"
+	"encoding/hex"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,7 +20,8 @@ const Annotation = attachable.Annotation
 // and drivers find it by this name.
 // Source: k8s.io/kubernetes/pkg/volume/csi, getAttachmentName.
 func AttachmentName(handle, driver, node string) string {
-	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
+	sum := sha256.Sum256([]byte(handle + driver + node))
+	return "csi-" + hex.EncodeToString(sum[:])
 }
 
 // attachmentOf returns the name of the VolumeAttachment of a volume by its unique name, "" for a

@@ -35,7 +35,7 @@ type step struct {
 type what int
 
 const (
-	stepKeep     what = iota // note that something needs the volume at the node
+	stepKeep     what = iota // note that something needs the volume at the node, and whether the node is going to learn that it is there
 	stepUnwanted             // note since when nothing needs the volume at the node
 	stepCheck                // begin a detach: ask for the check
 	stepCancel               // end a detach that has changed nothing
@@ -110,7 +110,7 @@ func (p *plan) keep(at *place) {
 	if at.memory.check.stage != checkNone {
 		p.add(stepCancel, at.node)
 	}
-	if !at.memory.wanted {
+	if !at.memory.wanted || at.memory.unreported != at.unreported() {
 		p.add(stepKeep, at.node)
 	}
 }
@@ -174,17 +174,19 @@ func (p *plan) leaving(v view, at *place) {
 
 // inUse states why a volume that nothing needs stays where it is.
 func (p *plan) inUse(v view, at *place, end time.Time) {
+	node, ends := "node {node} is not ready and has the volume {volume} in use", "the kubelet unmounts the volume, or the node gets the taint node.kubernetes.io/out-of-service"
+	if !at.state.exists {
+		node, ends = "node {node} does not exist any more, and had the volume {volume} in use", "the node is back, and its kubelet unmounts the volume"
+	}
 	switch {
 	case at.state.ready:
 		p.because(v, at, codeInUse, "node {node} has the volume {volume} in use", "the kubelet unmounts the volume")
 	case !v.forceTimeout:
-		p.because(v, at, codeNotReady, "node {node} is not ready and has the volume {volume} in use; --disable-force-detach-on-timeout is set, so it stays there",
-			"the kubelet unmounts the volume, or the node gets the taint node.kubernetes.io/out-of-service")
+		p.because(v, at, codeNotReady, node+"; --disable-force-detach-on-timeout is set, so it stays there", ends)
 		p.note(v, at, noteNoForce(v, at))
 	default:
 		p.at(end)
-		p.because(v, at, codeNotReady, "node {node} is not ready and has the volume {volume} in use; it is detached by force at {time}",
-			"the kubelet unmounts the volume, or the node gets the taint node.kubernetes.io/out-of-service", "time", end.UTC().Format(time.RFC3339))
+		p.because(v, at, codeNotReady, node+"; it is detached by force at {time}", ends, "time", end.UTC().Format(time.RFC3339))
 		p.note(v, at, noteForcedAt(v, at, end))
 	}
 }
@@ -197,7 +199,7 @@ func (p *plan) arrive(v view, at *place, taken string) {
 		// A detach that has changed nothing is called off first.
 	case at.attachment != nil && at.attachment.DeletionTimestamp != nil:
 		p.because(v, at, codeDetaching, "the volume {volume} is being detached from node {node} and is attached again after that",
-			"the driver {driver} removes its finalizer from the VolumeAttachment", "driver", v.driver)
+			"the driver removes its finalizer from the VolumeAttachment")
 	case at.attached:
 		if attaching || at.memory.failed {
 			p.add(stepAttached, at.node)

@@ -81,8 +81,11 @@ func (r *reconciler) do(ctx context.Context, v view, at *place, s step) (again b
 	where := spot{v.unique, at.node}
 	switch s.do {
 	case stepKeep:
-		r.world.Update(where, func(m *memory) { m.wanted, m.unwanted, m.said = true, time.Time{}, nil })
-		if at.attached && !at.reported {
+		r.world.Update(where, func(m *memory) { m.unreported = at.unreported() })
+		if !at.memory.wanted {
+			r.world.Update(where, func(m *memory) { m.wanted, m.unwanted, m.said = true, time.Time{}, nil })
+		}
+		if at.unreported() {
 			r.attendNode(at.node)
 		}
 	case stepUnwanted:
@@ -226,8 +229,8 @@ func (r *reconciler) forget(v view) {
 		if _, running := r.world.Running(where); running {
 			continue
 		}
+		r.spots.remove(where) // first, so that no event of the Node remembers the place again
 		r.world.Forget(where)
-		r.spots.remove(where)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,19 +20,30 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
+// reportPause is the least time between two writes of the status of a Node. Of 20 Pods that come to a Node at once, a
+// driver attaches one volume after the other. Upstream looks at all volumes as often.
+// Source: k8s.io/kubernetes/pkg/controller/volume/attachdetach, DefaultTimerConfig.
+const reportPause = 100 * time.Millisecond
+
 // report writes which volumes are attached into the status of one Node, and carries out the checks
 // that detaches wait for. The kubelet mounts no volume that the status does not name, and says
 // before which volumes it is going to mount. So if the status does not name a volume, and the Node
 // as the server has it after that does not have it in use, the kubelet will not mount it.
 //
-// All volumes of a Node share one write and one check.
+// All volumes of a Node share one write and one check, and those that are attached within reportPause of a write
+// share the next.
 func (r *reconciler) report(ctx context.Context, req controller.RequestOf[string]) (controller.Result, error) {
+	now := time.Now()
+	if left := r.reports.Left(req.Key, now); left > 0 {
+		return controller.Result{After: left}, nil
+	}
 	asked := r.asked(req.Key) // before the list is made, which then does not have them
 	key := object.Key{Name: req.Key}
 	node, err := r.nodes.Get(key)
 	switch {
 	case apierrors.IsNotFound(err):
 		node = nil
+		r.reports.Forget(req.Key)
 	case err != nil:
 		return controller.Result{}, err
 	}
@@ -40,9 +52,11 @@ func (r *reconciler) report(ctx context.Context, req controller.RequestOf[string
 			if node, err = r.writeAttached(ctx, node, list); err != nil {
 				return controller.Result{}, err
 			}
+			r.reports.Wrote(req.Key, now)
 			r.answer(req.Key, asked, node)
-			return controller.Result{}, nil
+			return controller.Result{}, nil // its event starts the next run
 		}
+		r.attendReported(node)
 	}
 	if len(asked) == 0 {
 		return controller.Result{}, nil
@@ -58,6 +72,16 @@ func (r *reconciler) report(ctx context.Context, req controller.RequestOf[string
 		return controller.Result{}, errors.New("the cache does not show the status that the server has")
 	}
 	return controller.Result{}, nil
+}
+
+// attendReported requests a run for the volumes that the status names now. The last one has stated that it does not.
+func (r *reconciler) attendReported(node *corev1.Node) {
+	for i := range node.Status.VolumesAttached {
+		volume := node.Status.VolumesAttached[i].Name
+		if m, _ := r.world.Actual(spot{volume, node.Name}); m.unreported {
+			r.attendVolume(volume)
+		}
+	}
 }
 
 // asked returns the volumes at a node that wait for a check.
@@ -93,23 +117,31 @@ func (r *reconciler) attachedTo(node *corev1.Node) []corev1.AttachedVolume {
 	return list
 }
 
-// attachedVolumes returns the volumes that are attached to a node.
+// attachedVolumes returns the volumes that are attached to a node. The name of an attachment is a hash of its volume
+// and node, so that those of volumes that the world remembers are known by their names. In a profile of 20 volumes at
+// each Node, a tenth of the CPU went into decoding all attachments of a Node, and their PersistentVolumes, for each report.
 func (r *reconciler) attachedVolumes(node *corev1.Node) map[corev1.UniqueVolumeName]bool {
 	attached := map[corev1.UniqueVolumeName]bool{}
-	for _, item := range r.attachmentsOn.Find(node.Name) {
+	known := map[string]corev1.UniqueVolumeName{} // by the names of their attachments
+	r.spots.at(node.Name, func(volume corev1.UniqueVolumeName) {
+		if m, _ := r.world.Actual(spot{volume, node.Name}); m.attached {
+			attached[volume] = true
+		}
+		known[attachmentOf(volume, node.Name)] = volume
+	})
+	for _, item := range r.attachedOn.Find(node.Name) {
+		if volume, ok := known[item.Key().Name]; ok {
+			attached[volume] = true
+			continue
+		}
 		va, err := item.Object()
-		if err != nil || !va.Status.Attached || va.DeletionTimestamp != nil {
+		if err != nil {
 			continue
 		}
 		if volume, ok := r.volumeOf(va); ok {
 			attached[volume] = true
 		}
 	}
-	r.spots.at(node.Name, func(volume corev1.UniqueVolumeName) {
-		if m, _ := r.world.Actual(spot{volume, node.Name}); m.attached {
-			attached[volume] = true
-		}
-	})
 	return attached
 }
 

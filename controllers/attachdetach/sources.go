@@ -162,11 +162,19 @@ func (r *reconciler) volumesAtNode(item cache.Item[*corev1.Node], add func(corev
 	r.spots.at(node.Name, add)
 }
 
-// volumesThatLeave adds the volumes that wait for a kubelet to unmount them.
+// volumesThatLeave adds the volumes that wait for a kubelet to unmount them. It notes of all volumes whether the kubelet has
+// them in use: that counts if the Node goes before the next run for the volume.
 func (r *reconciler) volumesThatLeave(item cache.Item[*corev1.Node], add func(corev1.UniqueVolumeName)) {
-	node := item.Key().Name
-	r.spots.at(node, func(volume corev1.UniqueVolumeName) {
-		if m, _ := r.world.Actual(spot{volume, node}); !m.unwanted.IsZero() {
+	node, err := item.Object()
+	if err != nil {
+		return
+	}
+	r.spots.at(node.Name, func(volume corev1.UniqueVolumeName) {
+		inUse, leaves := slices.Contains(node.Status.VolumesInUse, volume), false
+		r.world.Update(spot{volume, node.Name}, func(m *memory) {
+			m.notInUse, leaves = !inUse, !m.unwanted.IsZero()
+		})
+		if leaves {
 			add(volume)
 		}
 	})

@@ -49,6 +49,9 @@ type place struct {
 // exists reports whether the volume is at the node, or may be.
 func (p *place) exists() bool { return p.attachment != nil || p.attached }
 
+// unreported reports whether the status of the Node does not name the volume, which is attached.
+func (p *place) unreported() bool { return p.attached && !p.reported }
+
 // wanted reports whether the volume is to stay at the node.
 func (p *place) wanted() bool { return len(p.users) > 0 || p.holders > 0 }
 
@@ -104,6 +107,9 @@ type memory struct {
 	// wanted is set while something needs the volume at the node. Neither wanted nor unwanted is set
 	// before the first run for the volume.
 	wanted bool
+
+	// unreported is set while the volume is attached and the status of the Node does not say so.
+	unreported bool
 
 	// unwanted is since when nothing needs the volume at the node. It is zero while something does.
 	unwanted time.Time

@@ -128,12 +128,25 @@ func (r *reconciler) jobsOf(ctx context.Context, cronJob *batchv1.CronJob) ([]*b
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
+			r.sayNotRead(cronJob, jobs, err)
 			return nil, fmt.Errorf("reading job %s/%s, which the status names as active: %w", cronJob.Namespace, ref.Name, err)
 		case job.UID == ref.UID:
 			jobs = append(jobs, job)
 		}
 	}
 	return jobs, nil
+}
+
+// sayNotRead says that a running Job cannot be read, if it is to make place for another one. jobs are
+// the Jobs that can be.
+func (r *reconciler) sayNotRead(cronJob *batchv1.CronJob, jobs []*batchv1.Job, err error) {
+	if cronJob.Spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent {
+		return
+	}
+	p := decide(view{cronJob: cronJob, jobs: jobs, now: r.now(), memory: r.recall(cronJob)})
+	if !p.slot.IsZero() {
+		r.recorder.Warning(cronJob, reasonNotRead, "Get", "Get job: %v", err)
+	}
 }
 
 // apply deletes and creates Jobs as a plan says, and notes in its status what it did. It tries

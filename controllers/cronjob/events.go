@@ -24,10 +24,12 @@ const (
 	reasonMissing         = "MissingJob"
 	reasonNotCreated      = "FailedCreate"
 	reasonNotDeleted      = "FailedDelete"
+	reasonNotRead         = "FailedGet"
 	reasonTooManyMissed   = "TooManyMissedTimes"
 	reasonUnexpected      = "UnexpectedJob"
 	reasonUnknownTimeZone = "UnknownTimeZone"
 	reasonUnparseable     = "UnparseableSchedule"
+	reasonUnparseableEdit = "UnParseableCronJobSchedule"
 	reasonUnsupported     = "UnsupportedSchedule"
 )
 
@@ -58,11 +60,24 @@ func (p *plan) miss(v view, schedule slots, anchor, last time.Time) {
 		text = fmt.Sprintf("Missed %d scheduled times to start a job, from %s to %s", n, clock(first), clock(last))
 	}
 	p.events = append(p.events, events.Planned{Warning: !expected, Reason: reasonMissed, Action: actionReconcile, Note: text + ": " + why})
-	if n > tooMany {
+	if schedule.count(withinDeadline(v, anchor), last) > tooMany {
 		p.events.Warning(reasonTooManyMissed, actionReconcile,
 			"too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
 	}
 	p.memory.told = last
+}
+
+// withinDeadline returns the anchor, or the time before which slots have no start any more, if that is
+// later. The slots before it say nothing about clocks.
+func withinDeadline(v view, anchor time.Time) time.Time {
+	deadline := v.cronJob.Spec.StartingDeadlineSeconds
+	if deadline == nil {
+		return anchor
+	}
+	if over := v.now.Add(-seconds.Duration(*deadline)); over.After(anchor) {
+		return over
+	}
+	return anchor
 }
 
 // why says why slots were missed, and whether the CronJob asks for that.

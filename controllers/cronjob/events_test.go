@@ -117,6 +117,120 @@ func TestAnActiveJobThatTheCacheDoesNotShowIsReadFromTheServer(t *testing.T) {
 	})
 }
 
+// With Replace a Job that cannot be read is not deleted, so the next one does not start.
+func TestAnActiveJobThatCannotBeReadHasAnEventIfItIsToBeReplaced(t *testing.T) {
+	for policy, said := range map[batchv1.ConcurrencyPolicy]int{batchv1.ReplaceConcurrent: 1, batchv1.ForbidConcurrent: 0, batchv1.AllowConcurrent: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			cronJob := c.create("report", "0 * * * *", func(c *batchv1.CronJob) { c.Spec.ConcurrencyPolicy = policy })
+			c.start()
+			c.jobs.HoldWatches(true)
+			theirs, err := newJob(cronJob, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if theirs, err = client.For[*batchv1.Job](c.client).Create(t.Context(), theirs); err != nil {
+				t.Fatal(err)
+			}
+			var away atomic.Bool
+			away.Store(true)
+			c.jobs.Before(func(q *fakeapi.Request) *metav1.Status {
+				if q.Verb == "get" && away.Load() {
+					return fakeapi.Forbidden("jobs")
+				}
+				return nil
+			})
+			running(cronJob, theirs)
+			if _, err := client.For[*batchv1.CronJob](c.client).UpdateStatus(t.Context(), cronJob); err != nil {
+				t.Fatal(err)
+			}
+			pass(50 * time.Minute)
+			if notes := c.notes("FailedGet"); len(notes) > 0 {
+				t.Errorf("with %s the Events before the slot say %q", policy, notes)
+			}
+			pass(30 * time.Minute) // for a retry
+			notes := slices.Compact(c.notes("FailedGet"))
+			if len(notes) != said || said > 0 && !strings.HasPrefix(notes[0], "Get job: jobs is forbidden") {
+				t.Errorf("with %s the Events say %q", policy, notes)
+			}
+			c.want("with "+string(policy)+", while the Job cannot be read,", "00:00")
+			away.Store(false)
+			c.jobs.HoldWatches(false)
+			pass(time.Hour)
+			if got, want := c.slots(), map[batchv1.ConcurrencyPolicy][]string{
+				batchv1.ReplaceConcurrent: {"02:00"}, batchv1.ForbidConcurrent: {"00:00"}, batchv1.AllowConcurrent: {"00:00", "01:00", "02:00"},
+			}[policy]; !slices.Equal(got, want) {
+				t.Errorf("with %s, when it can be read, there are the Jobs of %q, want %q", policy, got, want)
+			}
+		})
+	}
+}
+
+func TestAnEditToAScheduleThatCannotBeParsedIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.create("report", "0 * * * *")
+		c.start()
+		edit := func(schedule string) {
+			t.Helper()
+			cronJob, err := client.For[*batchv1.CronJob](c.client).Get(t.Context(), object.Key{Namespace: "team-a", Name: "report"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cronJob.Spec.Schedule = schedule
+			if _, err := client.For[*batchv1.CronJob](c.client).Update(t.Context(), cronJob); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+		}
+		edit("every hour")
+		edit("TZ=0")
+		edit("0 0 31 2 *") // can be parsed, and names no day
+		edit("*/30 * * * *")
+		edit("0 0 0")
+		for reason, want := range map[string][]string{
+			"UnParseableCronJobSchedule": {
+				"unparseable schedule for cronjob: 0 0 0", "unparseable schedule for cronjob: TZ=0", "unparseable schedule for cronjob: every hour",
+			},
+			reasonUnparseable: nil,
+			reasonUnsupported: nil,
+			reasonInvalid:     {"invalid schedule: 0 0 31 2 * : the schedule names no day that exists"},
+		} {
+			notes := c.notes(reason)
+			if slices.Sort(notes); !slices.Equal(notes, want) {
+				t.Errorf("the Events %s say %q, want %q", reason, notes, want)
+			}
+		}
+	})
+}
+
+// A run that an edit of the schedule has not started has the Event that it has at the start of a manager.
+func TestAScheduleThatCannotBeParsedHasOneReasonAtItsEditAndAnotherOneLater(t *testing.T) {
+	bad := hourly(func(c *batchv1.CronJob) { c.Spec.Schedule = "every hour" })
+	first := decide(view{cronJob: hourly(), now: at(0, 10)})
+	edited := decide(view{cronJob: bad, now: at(0, 20), memory: first.memory})
+	if got := edited.eventReasons(); got != reasonUnparseableEdit {
+		t.Errorf("after the edit the Events are %s", got)
+	}
+	if len(edited.reasons) != 1 || edited.reasons[0].Code != codeBadSchedule {
+		t.Errorf("after the edit the reasons are %v", edited.reasons)
+	}
+	later := decide(view{cronJob: bad, now: at(0, 30), memory: edited.memory})
+	if got := later.eventReasons(); got != reasonUnparseable {
+		t.Errorf("in the next run the Events are %s", got)
+	}
+	worse := bad.DeepCopy()
+	worse.Spec.Schedule = "every minute"
+	atStart := decide(view{cronJob: bad, now: at(0, 30)})
+	if again := decide(view{cronJob: worse, now: at(0, 40), memory: atStart.memory}); atStart.eventReasons() != reasonUnparseable || again.eventReasons() != reasonUnparseableEdit {
+		t.Errorf("from one bad schedule to another one the Events are %s, then %s", atStart.eventReasons(), again.eventReasons())
+	}
+	mended := decide(view{cronJob: hourly(), now: at(1, 30), memory: later.memory})
+	if !mended.slot.Equal(at(1, 0)) {
+		t.Errorf("with the first schedule again, the slot is %s", mended.slot)
+	}
+}
+
 func TestAnEditOfTheScheduleStartsAJobAtItsNewTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

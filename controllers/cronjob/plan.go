@@ -27,7 +27,8 @@ type view struct {
 // after a restart: it keeps Events from being repeated, and tells why slots were missed.
 type memory struct {
 	uid      types.UID
-	schedule string // with its time zone
+	schedule string // the last one that could be parsed, with its time zone
+	seen     string // the last one, with its time zone
 	// since is the time at which the schedule changed while this controller ran. Earlier slots
 	// of the new schedule are not missed: they never were.
 	since time.Time
@@ -194,11 +195,18 @@ func (p *plan) schedule(v view) (slots, bool) {
 			return nil, false
 		}
 	}
+	text := spec.Schedule + " " + zone
+	edited := p.memory.seen != "" && p.memory.seen != text
+	p.memory.seen = text
+	s, err := parse(spec.Schedule, zone)
+	if edited && err != nil && !errors.Is(err, errNever) {
+		p.events.Warning(reasonUnparseableEdit, actionReconcile, "unparseable schedule for cronjob: %s", spec.Schedule)
+		return nil, false
+	}
 	if namesZone(spec.Schedule) {
 		p.events.Warning(reasonUnsupported, actionReconcile, "CRON_TZ or TZ used in schedule %q is not officially supported, "+
 			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details", spec.Schedule)
 	}
-	s, err := parse(spec.Schedule, zone)
 	switch {
 	case errors.Is(err, errNever):
 		p.events.Warning(reasonInvalid, actionReconcile, "invalid schedule: %s : %s", spec.Schedule, err)
@@ -211,7 +219,6 @@ func (p *plan) schedule(v view) (slots, bool) {
 		p.events.Warning(reasonUnsupported, actionReconcile, "the schedule %q has several start times a minute, and a Job's name has only the minute: "+
 			"only one Job a minute starts", spec.Schedule)
 	}
-	text := spec.Schedule + " " + zone
 	if p.memory.schedule != "" && p.memory.schedule != text {
 		p.memory.since = v.now
 	}

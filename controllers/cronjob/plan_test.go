@@ -4,6 +4,7 @@
 package cronjob
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +129,29 @@ func TestTheLatestOfManyMissedSlotsStarts(t *testing.T) {
 	p.said(t, reasonTooManyMissed, "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
 	if again := decide(view{cronJob: hourly(), now: at(24*365*2, 30), memory: p.memory}); again.eventReasons() != "" {
 		t.Errorf("a second run, after the Job could not be created, has the Events %v", again.events)
+	}
+}
+
+// The advice is to set the deadline, or to make it shorter. A deadline that is short enough ends it.
+func TestManyMissedSlotsAreAWarningOnlyIfTheirDeadlineIsNotOver(t *testing.T) {
+	for seconds, warns := range map[int64]bool{0: true, 60: false, 100 * 60: false, 102 * 60: true, math.MaxInt64: true} {
+		c := hourly(func(c *batchv1.CronJob) {
+			if c.Spec.Schedule = "* * * * *"; seconds > 0 {
+				c.Spec.StartingDeadlineSeconds = &seconds
+			}
+		})
+		suspended := c.DeepCopy()
+		suspended.Spec.Suspend = new(true)
+		for what, m := range map[string]memory{
+			"without a manager": {},
+			"suspended":         decide(view{cronJob: suspended, now: at(23, 59)}).memory,
+		} {
+			p := decide(view{cronJob: c, now: at(24, 0).Add(30 * time.Second), memory: m})
+			p.said(t, reasonMissed, "Missed 1439 scheduled times to start a job")
+			if !p.slot.Equal(at(24, 0)) || strings.Contains(p.eventReasons(), reasonTooManyMissed) != warns {
+				t.Errorf("%s for a day, with a deadline of %d seconds (0 is none): the slot is %s, and the Events are %v", what, seconds, p.slot, p.events)
+			}
+		}
 	}
 }
 

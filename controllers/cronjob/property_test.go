@@ -146,7 +146,9 @@ func TestASlotNeverStartsTwiceAndNeverNotWithinItsDeadline(t *testing.T) {
 			if policy != batchv1.AllowConcurrent && w.active() > 1 {
 				t.Fatalf("at %s %d Jobs run, and the policy is %s", w.now, w.active(), policy)
 			}
-			if last := slots.latest(start, w.now); policy == batchv1.AllowConcurrent && last.After(up) && w.starts[last.Unix()] == 0 {
+			last := slots.latest(start, w.now)
+			due := last.After(up) || !last.IsZero() && !last.Add(deadline).Before(w.now) // the latter also after a time without a controller
+			if policy != batchv1.ForbidConcurrent && due && w.starts[last.Unix()] == 0 {
 				t.Fatalf("at %s no Job of the slot %s has started", w.now, last)
 			}
 			if wait <= 0 {

@@ -18,7 +18,7 @@ func Defaults() Options {
 // Descriptor describes the controller.
 func Descriptor() *controllers.Descriptor {
 	return controllers.Define(controllers.Definition[Options]{
-		Name: Name, Alias: "daemonset",
+		Name: Name, Alias: "daemonset", Account: "daemon-set-controller",
 		Summary:  "runs a Pod of each DaemonSet on every node that its template fits",
 		ActsOn:   []object.Resource{kind},
 		Rights:   Rights(),

@@ -5,9 +5,13 @@ package daemonset
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -86,22 +90,32 @@ func (r *reconciler) labelled(ctx context.Context, revision *appsv1.ControllerRe
 // merge deletes a revision of which another one has the same data. Its Pods become those of the
 // other one before that, so that no rollout replaces them.
 func (r *reconciler) merge(ctx context.Context, from, into *appsv1.ControllerRevision, pods []*pod) error {
-	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{
-		"labels": map[string]string{hashLabel: into.Labels[hashLabel]},
-	}})
-	if err != nil {
-		return err
-	}
 	for _, p := range pods {
 		if p.hash != from.Labels[hashLabel] || p.hash == into.Labels[hashLabel] {
 			continue
 		}
-		_, err := r.pods.Patch(ctx, object.Key{Namespace: p.namespace, Name: p.name}, patch)
-		if err != nil && !client.Absent(err) {
+		patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{
+			"uid": p.uid, "labels": map[string]string{hashLabel: into.Labels[hashLabel]},
+		}})
+		if err != nil {
+			return err
+		}
+		_, err = r.pods.Patch(ctx, object.Key{Namespace: p.namespace, Name: p.name}, patch)
+		if err != nil && !client.Absent(err) && !ofAnother(err) {
 			return fmt.Errorf("labelling Pod %s/%s: %w", p.namespace, p.name, err)
 		}
+		p.hash = into.Labels[hashLabel] // this run would replace it as an old one
 	}
 	return r.history.Delete(ctx, from)
+}
+
+// ofAnother reports whether a patch with a UID was refused because another object has the name by now.
+// A conflict is something else: other writes came first each time that the server applied the patch.
+// Source: k8s.io/apimachinery/pkg/api/validation, ValidateObjectMetaAccessorUpdate.
+func ofAnother(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsInvalid(err) && status.ErrStatus.Details != nil &&
+		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // prune deletes old revisions beyond the limit. One that a Pod was created from stays, as long as

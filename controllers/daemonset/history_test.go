@@ -5,8 +5,10 @@ package daemonset
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +124,77 @@ func TestRevisionsOfOneTemplateBecomeOneAndTheirPodsStay(t *testing.T) {
 			t.Errorf("the Pods have the hashes %v; want the first one to be of the revision that stays, and the other as it was", of)
 		}
 	})
+}
+
+// A name says nothing about which Pod has it.
+func TestAPodThatTakesTheNameOfAnotherOneKeepsItsRevision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 2)
+		p := c.start()
+		c.create(onDelete)
+		c.kubelets()
+		p.Stop()
+		first := c.allRevisions()[0]
+		c.put(duplicate(first, "agent-newest", "newest", 9))
+		was := c.allPods()[0]
+		other := was.DeepCopy()
+		other.UID, other.OwnerReferences, other.Labels = "other", nil, map[string]string{hashLabel: "theirs"}
+		var once sync.Once
+		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "patch" && q.Key == object.KeyOf(was) {
+				once.Do(func() {
+					c.pods.Remove(q.Key)
+					if err := c.pods.Put(other); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			return nil
+		})
+		p = c.start()
+		now, err := fakeapi.Read[*corev1.Pod](c.pods, object.KeyOf(was))
+		if err != nil || now.UID != "other" || now.Labels[hashLabel] != "theirs" {
+			t.Errorf("the Pod that has taken the name is %+v (%v)", now.ObjectMeta, err)
+		}
+		if got := c.numbers(); got != "9 a" {
+			t.Errorf("the revisions are %s", got)
+		}
+		if warnings := p.Warnings(); len(warnings) != 0 {
+			t.Errorf("the log says %q", warnings)
+		}
+	})
+}
+
+// A Pod counts as an old one if its revision is deleted before it has the label of the other one.
+func TestNoRolloutReplacesThePodsOfARevisionThatIsMerged(t *testing.T) {
+	conflict := &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "changed meanwhile"}
+	for name, conflicts := range map[string]int{"at once": 0, "after a conflict": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, 3)
+				p := c.start()
+				c.create()
+				c.kubelets()
+				p.Stop()
+				before := c.allPods()
+				c.put(duplicate(c.allRevisions()[0], "agent-newest", "newest", 9))
+				if conflicts > 0 {
+					c.pods.RefuseNext(conflicts, "patch", conflict)
+				}
+				c.start()
+				pass(time.Minute)
+				for _, o := range before {
+					now, err := fakeapi.Read[*corev1.Pod](c.pods, object.KeyOf(o))
+					if err != nil || now.UID != o.UID || now.DeletionTimestamp != nil || now.Labels[hashLabel] != "newest" {
+						t.Errorf("Pod %s is %+v (%v)", o.Name, now.ObjectMeta, err)
+					}
+				}
+				if got := c.numbers(); got != "9 a" {
+					t.Errorf("the revisions are %s", got)
+				}
+			})
+		})
+	}
 }
 
 func TestARevisionOfAnOldClusterGetsItsLabel(t *testing.T) {

@@ -22,6 +22,15 @@ import (
 // Source: k8s.io/kubernetes/pkg/controller/disruption, DeletionTimeout.
 const deletionTimeout = 2 * time.Minute
 
+// scalePeriod is after how long a budget counts again if only the server knows the size of an owner: the controller
+// watches no custom kinds. A Pod that comes or goes because of a new size is an event. So the period is for sizes that no
+// Pod follows, such as a larger one for which no Pod can be created. For as long, the API server allows evictions by the
+// old size.
+//
+// A read is of one small object, and there is one for each owner of a budget. At half a minute, a thousand such budgets
+// cost 33 reads a second. That is half of the reads of scales for as many HorizontalPodAutoscalers, which clusters have.
+const scalePeriod = 30 * time.Second
+
 // census is what is known of the Pods of a budget.
 type census struct {
 	healthy int32
@@ -32,6 +41,20 @@ type census struct {
 	kept []*corev1.Pod
 	// recheck is when the first of the disrupted Pods counts again, or the zero time.
 	recheck time.Time
+	// live is set if a size was read from the server. No event says that it has changed.
+	live bool
+}
+
+// next returns after how long a budget counts again without an event, or 0 if it does not.
+func (c *census) next(now time.Time) time.Duration {
+	var after time.Duration
+	if !c.recheck.IsZero() {
+		after = max(c.recheck.Sub(now), 0) + time.Second
+	}
+	if c.live && (after == 0 || after > scalePeriod) {
+		return scalePeriod
+	}
+	return after
 }
 
 // count counts the Pods of a budget. The API server enters a Pod in the status before it deletes

@@ -27,6 +27,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/controller/selectors"
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/internal/pace"
 	"github.com/setpoint-io/setpoint/internal/shortlist"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
@@ -35,6 +36,10 @@ import (
 // Name is the controller's name.
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "disruption-controller"
+
+// eventSource is whom Events name, which users filter by.
+// Source: k8s.io/kubernetes/pkg/controller/disruption.
+const eventSource = "controllermanager"
 
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
@@ -67,7 +72,7 @@ type reconciler struct {
 	owners    owners
 	recorder  *events.Recorder
 	log       *slog.Logger
-	pace      pace
+	pace      pace.Pace[object.Key] // of writes
 }
 
 // New returns the controller, built on h, which runs it.
@@ -85,8 +90,9 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 			controllers: cache.Informer[*corev1.ReplicationController](h),
 			stateful:    cache.Informer[*appsv1.StatefulSet](h),
 		},
-		recorder: h.Recorder(Name),
+		recorder: h.Recorder(eventSource),
 		log:      h.Logger().With("controller", Name),
+		pace:     pace.Pace[object.Key]{Pause: pause},
 	}
 	r.selecting = selectors.NewIndex(r.budgets, selectorOf)
 	r.labelled = selectors.NewLabelled(r.pods)
@@ -112,7 +118,7 @@ func selectorOf(pdb *policyv1.PodDisruptionBudget) (labels.Selector, error) {
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	pdb, err := r.budgets.Get(req.Key)
 	if apierrors.IsNotFound(err) {
-		r.pace.forget(req.Key)
+		r.pace.Forget(req.Key)
 		return controller.Result{}, nil
 	}
 	if err != nil {
@@ -128,7 +134,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		controller.Because(ctx, reason)
 	}
 	if !same(pdb.Status, status) {
-		if left := r.pace.left(req.Key, now); left > 0 && mayWait(pdb.Status, status) {
+		if left := r.pace.Left(req.Key, now); left > 0 && mayWait(pdb.Status, status) {
 			return controller.Result{After: left}, err
 		}
 		next := *pdb
@@ -144,7 +150,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		case failure != nil:
 			return controller.Result{}, fmt.Errorf("writing the status: %w", failure)
 		}
-		r.pace.wrote(req.Key, now)
+		r.pace.Wrote(req.Key, now)
 	}
 	if err != nil {
 		return controller.Result{}, err
@@ -152,10 +158,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	for _, pod := range c.kept {
 		r.recorder.Warning(pod, "NotDeleted", "Evict", "Pod was expected by PDB %s to be deleted but it wasn't", req.Key)
 	}
-	if !c.recheck.IsZero() {
-		return controller.Result{After: max(c.recheck.Sub(now), 0) + time.Second}, nil
-	}
-	return controller.Result{}, nil
+	return controller.Result{After: c.next(now)}, nil
 }
 
 // status computes the status of a budget.
@@ -180,24 +183,24 @@ func (r *reconciler) status(ctx context.Context, pdb *policyv1.PodDisruptionBudg
 		r.recorder.Normal(pdb, "NoPods", "Reconcile", "No matching pods found")
 	}
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	total := int32(len(pods))
+	wanted := sizes{total: int32(len(pods))}
 	if podlimits.NeedsScale(pdb) {
-		sum, unmanaged, err := r.owners.sum(ctx, pods)
-		if err != nil {
+		if wanted, err = r.owners.sum(ctx, pods); err != nil {
 			r.recorder.Warning(pdb, "CalculateExpectedPodCountFailed", "Reconcile", "Failed to calculate the number of expected pods: %v", err)
 			return fail(err)
 		}
-		if total = sum; len(unmanaged) > 0 {
+		if len(wanted.unmanaged) > 0 {
 			r.recorder.Warning(pdb, "UnmanagedPods", "Reconcile", "Pods selected by this PodDisruptionBudget (selector: %v) were found "+
 				"to be unmanaged: %s. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. "+
-				"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.", selector, shortlist.Join(unmanaged, mostNamed))
+				"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.", selector, shortlist.Join(wanted.unmanaged, mostNamed))
 		}
 	}
-	budget, err := podlimits.PodDisruptionBudget(pdb, total)
+	budget, err := podlimits.PodDisruptionBudget(pdb, wanted.total)
 	if err != nil {
 		r.recorder.Warning(pdb, "CalculateExpectedPodCountFailed", "Reconcile", "Failed to calculate the number of expected pods: %v", err)
 		return fail(controller.Terminal(err))
 	}
 	c := count(pods, pdb.Status.DisruptedPods, now)
+	c.live = wanted.live
 	return statusOf(pdb, budget, c), c, nil
 }

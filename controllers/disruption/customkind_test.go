@@ -62,7 +62,7 @@ func TestTheSizeOfACustomKindCountsUnlessItIsNone(t *testing.T) {
 		return s.ExpectedPods == 8 && s.DesiredHealthy == 6 && s.CurrentHealthy == 7 && s.DisruptionsAllowed == 1
 	})
 	apply(`{}`)
-	// The budget counts again when a Pod goes.
+	// The budget counts again when a Pod goes, which is sooner than by itself.
 	if err := client.For[*corev1.Pod](cluster.Client).Delete(t.Context(), object.Key{Namespace: namespace, Name: "p0"}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,8 @@
 //
 // It watches budgets, Pods, and the Deployments, ReplicaSets, ReplicationControllers and
 // StatefulSets that Pods belong to. It reads the scale of other controllers of Pods from the
-// server. It writes the status of budgets, and the condition DisruptionTarget of Pods.
+// server, whenever it counts, and every half minute. It writes the status of budgets, and the
+// condition DisruptionTarget of Pods.
 //
 // # What holds
 //
@@ -36,7 +37,7 @@
 // that changes neither its readiness nor its labels, costs no run.
 //
 // A status on which an eviction depends is written at once. While a budget has fewer healthy Pods
-// than it wants, their number alone is written every tenth of a second at most: see pace.go.
+// than it wants, their number alone is written every tenth of a second at most: see pause.go.
 //
 // # What differs from kube-controller-manager
 //
@@ -44,7 +45,8 @@
 // (k8s.io/kubernetes/pkg/controller/disruption), with these differences:
 //
 //   - It enqueues one budget of a Pod and none of those that selected the Pod before.
-//   - It does not notice a new size of a Deployment before the Pods change.
+//   - It does not notice a new size of an owner before the Pods change. Here, that of a kind which is
+//     watched counts at once, and that of another kind within half a minute (see scalePeriod in budget.go).
 //   - It leaves a budget whose computation failed at 0 until something changes.
 //   - Its Event NotDeleted has the namespace in the place of the budget's name.
 package disruption

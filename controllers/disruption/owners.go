@@ -32,28 +32,40 @@ type owners struct {
 	stateful    cache.SharedInformer[*appsv1.StatefulSet]
 }
 
+// sizes are how many Pods the controllers of a budget's Pods want.
+type sizes struct {
+	total     int32
+	unmanaged []string // Pods without a controller
+	live      bool     // one of the sizes was read from the server
+}
+
 // sum returns how many Pods the controllers of a budget's Pods want, each controller counted
-// once, and the Pods that have none.
-func (o *owners) sum(ctx context.Context, pods []*corev1.Pod) (total int32, unmanaged []string, err error) {
+// once. It asks for the size of each controller once, whatever number of Pods it has.
+func (o *owners) sum(ctx context.Context, pods []*corev1.Pod) (sizes, error) {
+	var s sizes
 	scales := map[types.UID]int32{}
 	known := map[types.UID]bool{}
 	for _, pod := range pods {
 		ref := metav1.GetControllerOfNoCopy(pod)
 		if ref == nil {
-			unmanaged = append(unmanaged, pod.Name)
+			s.unmanaged = append(s.unmanaged, pod.Name)
 			continue
 		}
 		if known[ref.UID] {
 			continue
 		}
 		known[ref.UID] = true
-		owner, replicas, err := o.scale(ctx, pod.Namespace, ref)
-		if err != nil {
-			return 0, nil, fmt.Errorf("finding how many Pods the controller of Pod %s wants: %w", pod.Name, err)
+		owner, replicas, found := o.cached(pod.Namespace, ref)
+		if !found {
+			s.live = true
+			var err error
+			if owner, replicas, err = o.live(ctx, object.Key{Namespace: pod.Namespace, Name: ref.Name}, ref); err != nil {
+				return sizes{}, fmt.Errorf("finding how many Pods the controller of Pod %s wants: %w", pod.Name, err)
+			}
 		}
 		if replicas < 0 {
 			// An API server refuses it in its own kinds and in custom ones, and another server behind it may not. The sum would allow disruptions for the Pods of others.
-			return 0, nil, fmt.Errorf("the controller of Pod %s, the %s %s, wants %d replicas: give it a number that is not negative, "+
+			return sizes{}, fmt.Errorf("the controller of Pod %s, the %s %s, wants %d replicas: give it a number that is not negative, "+
 				"or set minAvailable to a number, which needs no scale", pod.Name, ref.Kind, ref.Name, replicas)
 		}
 		scales[owner] = replicas
@@ -62,12 +74,14 @@ func (o *owners) sum(ctx context.Context, pods []*corev1.Pod) (total int32, unma
 	for _, n := range scales {
 		all += int64(n)
 	}
-	return int32(min(all, math.MaxInt32)), unmanaged, nil
+	s.total = int32(min(all, math.MaxInt32))
+	return s, nil
 }
 
-// scale returns the controller that decides how many Pods there are, and their number. Of a
-// ReplicaSet that has a Deployment, it is the Deployment.
-func (o *owners) scale(ctx context.Context, namespace string, ref *metav1.OwnerReference) (types.UID, int32, error) {
+// cached returns the controller that decides how many Pods there are, and their number. Of a
+// ReplicaSet that has a Deployment, it is the Deployment. It returns false if the cache does not have
+// the controller, or if it is of a kind that is not watched: the server knows its scale.
+func (o *owners) cached(namespace string, ref *metav1.OwnerReference) (owner types.UID, replicas int32, found bool) {
 	key := object.Key{Namespace: namespace, Name: ref.Name}
 	group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
 	switch {
@@ -77,26 +91,25 @@ func (o *owners) scale(ctx context.Context, namespace string, ref *metav1.OwnerR
 			break
 		}
 		above := metav1.GetControllerOfNoCopy(set)
-		if above == nil || above.Kind != "Deployment" {
-			return set.UID, orOne(set.Spec.Replicas), nil
+		if !isDeployment(above) {
+			return set.UID, orOne(set.Spec.Replicas), true
 		}
 		d, err := o.deployments.Get(object.Key{Namespace: namespace, Name: above.Name})
 		if err == nil && d.UID == above.UID {
-			return d.UID, orOne(d.Spec.Replicas), nil
+			return d.UID, orOne(d.Spec.Replicas), true
 		}
 	case group == schema.GroupKind{Kind: "ReplicationController"}:
 		rc, err := o.controllers.Get(key)
 		if err == nil && rc.UID == ref.UID {
-			return rc.UID, orOne(rc.Spec.Replicas), nil
+			return rc.UID, orOne(rc.Spec.Replicas), true
 		}
 	case group == schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}:
 		set, err := o.stateful.Get(key)
 		if err == nil && set.UID == ref.UID {
-			return set.UID, orOne(set.Spec.Replicas), nil
+			return set.UID, orOne(set.Spec.Replicas), true
 		}
 	}
-	// The cache does not have it, or it is of another kind: the server knows its scale.
-	return o.live(ctx, key, ref)
+	return "", 0, false
 }
 
 // live reads a scale from the server.
@@ -125,6 +138,12 @@ func (o *owners) live(ctx context.Context, key object.Key, ref *metav1.OwnerRefe
 // isReplicaSet reports whether a kind is ReplicaSet, in the group of today or that of old.
 func isReplicaSet(kind schema.GroupKind) bool {
 	return kind.Kind == "ReplicaSet" && slices.Contains([]string{appsv1.GroupName, "extensions"}, kind.Group)
+}
+
+// isDeployment reports whether the controller of a ReplicaSet decides about the ReplicaSet's Pods, so that the size of the
+// ReplicaSet itself does not count. Other controllers of ReplicaSets, those of custom kinds, may be of any form.
+func isDeployment(controller *metav1.OwnerReference) bool {
+	return controller != nil && controller.Kind == "Deployment"
 }
 
 // orOne returns how many replicas a spec wants. The API server sets the default.

@@ -79,7 +79,8 @@ func labelsOfReplicationController(rc *corev1.ReplicationController) map[string]
 	return rc.Spec.Template.Labels
 }
 
-// alone chooses ReplicaSets without a Deployment, whose own size counts.
+// alone chooses ReplicaSets without a Deployment, whose own size counts: those without a controller, and those of a custom
+// kind.
 func alone(e cache.Event[*appsv1.ReplicaSet]) bool {
-	return e.Item().Meta().Controller() == nil
+	return !isDeployment(e.Item().Meta().Controller())
 }

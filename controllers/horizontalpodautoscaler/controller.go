@@ -35,6 +35,10 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "horizontal-pod-autoscaler-controller"
 
+// eventSource is whom Events name, which users filter by.
+// Source: k8s.io/kubernetes/pkg/controller/podautoscaler.
+const eventSource = "horizontal-pod-autoscaler"
+
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
 	// Workers is how many HorizontalPodAutoscalers are worked on at a time.
@@ -123,13 +127,23 @@ func build(h controller.Host, o Options, now func() time.Time) (controller.Runna
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
+	r := newReconciler(h, o, now)
+	return r.counts.Of(controller.New(Name, r.reconcile,
+		controller.For(r.autoscalers, o.specChanged),
+		controller.Reads(r.pods),
+		controller.RateLimit[object.Key](&workqueue.Exponential[object.Key]{Base: o.period(), Max: o.period()}),
+		controller.Workers(o.Workers),
+	)), nil
+}
+
+func newReconciler(h controller.Host, o Options, now func() time.Time) *reconciler {
 	r := &reconciler{
 		options:     o,
 		client:      h.Client(),
 		autoscalers: cache.Informer[*autoscalingv2.HorizontalPodAutoscaler](h).With(client.MetadataAnswer()),
 		pods:        cache.Informer[*corev1.Pod](h),
 		metrics:     newMetricsReader(h.Client(), o.period()),
-		recorder:    h.Recorder(Name),
+		recorder:    h.Recorder(eventSource),
 		log:         h.Logger().With("controller", Name),
 		now:         now,
 		memories:    map[object.Key]memory{},
@@ -137,12 +151,7 @@ func build(h controller.Host, o Options, now func() time.Time) (controller.Runna
 	r.labelled = selectors.NewLabelled(r.pods)
 	r.counts = newCounts(func() int { return r.autoscalers.Snapshot().Len() })
 	r.counts.StaleSyncSkips("horizontal_pod_autoscaler_controller")
-	return r.counts.Of(controller.New(Name, r.reconcile,
-		controller.For(r.autoscalers, o.specChanged),
-		controller.Reads(r.pods),
-		controller.RateLimit[object.Key](&workqueue.Exponential[object.Key]{Base: o.period(), Max: o.period()}),
-		controller.Workers(o.Workers),
-	)), nil
+	return r
 }
 
 // specChanged chooses the changes of a HorizontalPodAutoscaler that need not wait for the period. The
@@ -212,8 +221,8 @@ func (r *reconciler) measure(ctx context.Context, s *snapshot, t *target) error 
 	key := object.KeyOf(s.hpa)
 	ignores, wrong := ignoresForeign(s.hpa)
 	s.annotation = wrong
-	selector, problem := parseSelector(s.scale.Status.Selector)
-	r.targets.put(key, selection{selector: selector, target: t.resource.String() + "/" + t.key.Name, own: ignores})
+	selector, problem := r.targets.parse(key, s.scale.Status.Selector)
+	r.targets.put(key, selection{text: s.scale.Status.Selector, selector: selector, target: t.resource.String() + "/" + t.key.Name, own: ignores})
 	if problem != nil {
 		s.selector = problem
 		return nil

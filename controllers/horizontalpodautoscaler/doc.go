@@ -57,6 +57,9 @@
 //
 //   - It forgets the windows and the periods when it restarts, and a target at zero if it is killed at
 //     the wrong moment.
+//   - It takes the condition ScaledToZero back only when it scales the target itself. There, a target at
+//     zero that a user gives replicas, and later none, gets replicas again. Here it stays at zero: a size
+//     of 0 that a user gives turns the scaling off.
 //   - Its conditions do not name the Pods that were counted, and Pods of others always count.
 //   - Pods that have succeeded count there, and Pods that do not count must have requests.
 //   - Metrics of Pods that are not the target's count there. A value that cannot be read is an error

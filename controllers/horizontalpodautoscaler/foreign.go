@@ -72,6 +72,9 @@ func (f foreigners) String() string {
 // divide divides the Pods that the selector of a target selects into its own, and those of others.
 // target is the UID of the target.
 func divide(all []*corev1.Pod, ref autoscalingv2.CrossVersionObjectReference, target types.UID) (own []*corev1.Pod, others foreigners) {
+	if !knowsPodsOf(ref) {
+		return all, foreigners{}
+	}
 	owners := map[string]bool{}
 	own = make([]*corev1.Pod, 0, len(all))
 	for _, pod := range all {
@@ -104,13 +107,11 @@ func knowsPodsOf(target autoscalingv2.CrossVersionObjectReference) bool {
 	return false
 }
 
-// belongs reports whether a Pod is one of a target's. The controller may not read ReplicaSets, as
+// belongs reports whether a Pod is one of a target's, whose Pods are known. The controller may not read ReplicaSets, as
 // upstream's may not: it knows those of a Deployment by their names, which are that of the Deployment
 // and the hash of their template.
 func belongs(ref autoscalingv2.CrossVersionObjectReference, target types.UID, pod *corev1.Pod, by *metav1.OwnerReference) bool {
 	switch {
-	case !knowsPodsOf(ref):
-		return true
 	case by == nil:
 		return false
 	case ref.Kind == "Deployment":

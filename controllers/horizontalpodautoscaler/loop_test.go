@@ -217,6 +217,39 @@ func TestATargetThatAUserTookToZeroStaysThere(t *testing.T) {
 	})
 }
 
+// A size of 0 that a user gives turns the scaling off, such as for maintenance. That this controller has removed the last
+// replicas some time before does not matter: the user has given the target replicas since.
+func TestATargetThatAUserTookToZeroStaysThereAlthoughItWasScaledToZeroBefore(t *testing.T) {
+	for name, least := range map[string]int32{"the least is 0": 0, "the least has become 1": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t)
+				c.deploy("web", 2)
+				c.waits("0")
+				c.autoscaler("web", 0, 10, measuring(queue("1")))
+				c.start()
+				pass(6 * time.Minute)
+				c.want("without work", "web", 0)
+				c.wantCondition("without work", "web", "ScaledToZero=True ScaledToZero")
+				c.resize("web", 2)
+				c.waits("2") // which is what two replicas are for, so this controller changes nothing
+				c.edit("web", func(hpa *autoscalingv2.HorizontalPodAutoscaler) { hpa.Spec.MinReplicas = &least })
+				pass(time.Minute)
+				c.want("after the user gave it replicas", "web", 2)
+				c.wantCondition("after the user gave it replicas", "web", "ScaledToZero=False NotScaledToZero")
+				c.resize("web", 0)
+				c.waits("5")
+				pass(time.Minute)
+				c.want("after the user took them away", "web", 0)
+				c.wantCondition("after the user took them away", "web", "ScalingActive=False ScalingDisabled: scaling is disabled since the replica count of the target is zero")
+				c.resize("web", 1)
+				pass(time.Minute)
+				c.want("after the user turned it on again", "web", 5)
+			})
+		})
+	}
+}
+
 func TestASizeThatAUserChangesMeanwhileIsNotOverwritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

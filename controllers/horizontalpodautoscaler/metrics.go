@@ -95,7 +95,11 @@ func (r *metricsReader) resource(ctx context.Context, namespace string, pods lab
 
 // ofPods reads a custom metric of Pods.
 func (r *metricsReader) ofPods(ctx context.Context, namespace string, pods labels.Selector, m autoscalingv2.MetricIdentifier) (samples, error) {
-	body, err := r.getCustom(ctx, m, func(version string) *client.Request {
+	series, err := selectorOfSeries(m)
+	if err != nil {
+		return samples{}, err
+	}
+	body, err := r.getCustom(ctx, series, func(version string) *client.Request {
 		return r.request(customMetrics, version, "pods").Namespace(namespace).Name("*").Subresource(m.Name).Param("labelSelector", pods.String())
 	})
 	if err != nil {
@@ -106,6 +110,10 @@ func (r *metricsReader) ofPods(ctx context.Context, namespace string, pods label
 
 // ofObject reads a custom metric of an object.
 func (r *metricsReader) ofObject(ctx context.Context, namespace string, m *autoscalingv2.ObjectMetricSource) (int64, error) {
+	series, err := selectorOfSeries(m.Metric)
+	if err != nil {
+		return 0, err
+	}
 	of := schema.FromAPIVersionAndKind(m.DescribedObject.APIVersion, m.DescribedObject.Kind)
 	var plural string
 	ofNamespace := of.Group == "" && of.Kind == "Namespace"
@@ -116,7 +124,7 @@ func (r *metricsReader) ofObject(ctx context.Context, namespace string, m *autos
 		}
 		plural = resource.String()
 	}
-	body, err := r.getCustom(ctx, m.Metric, func(version string) *client.Request {
+	body, err := r.getCustom(ctx, series, func(version string) *client.Request {
 		if ofNamespace { // it is the object's own, whatever its name
 			return r.request(customMetrics, version, "metrics").Namespace(namespace).Name(m.Metric.Name)
 		}
@@ -137,17 +145,14 @@ func (r *metricsReader) ofObject(ctx context.Context, namespace string, m *autos
 
 // external reads an external metric: the sum of its series.
 func (r *metricsReader) external(ctx context.Context, namespace string, m autoscalingv2.MetricIdentifier) (int64, error) {
-	selector, err := metav1.LabelSelectorAsSelector(m.Selector)
+	series, err := selectorOfSeries(m)
 	if err != nil {
 		return 0, err
-	}
-	if m.Selector == nil {
-		selector = labels.Everything()
 	}
 	if m.Name == "." || m.Name == ".." || strings.ContainsAny(m.Name, "/%") {
 		return 0, fmt.Errorf("the name %q cannot stand in a URL", m.Name)
 	}
-	body, err := r.get(ctx, r.request(externalMetrics, "v1beta1", m.Name).Namespace(namespace).Param("labelSelector", selector.String()), externalMetrics)
+	body, err := r.get(ctx, r.request(externalMetrics, "v1beta1", m.Name).Namespace(namespace).Param("labelSelector", series), externalMetrics)
 	if err != nil {
 		return 0, fmt.Errorf("unable to fetch metrics from external metrics API: %w", err)
 	}
@@ -165,20 +170,25 @@ func (r *metricsReader) external(ctx context.Context, namespace string, m autosc
 	return total, nil
 }
 
-// getCustom reads a custom metric. request begins the request in a version of the API.
-func (r *metricsReader) getCustom(ctx context.Context, m autoscalingv2.MetricIdentifier, request func(version string) *client.Request) ([]byte, error) {
+// selectorOfSeries returns the selector of the series of a metric. Without one, all count.
+func selectorOfSeries(m autoscalingv2.MetricIdentifier) (string, error) {
+	if m.Selector == nil {
+		return labels.Everything().String(), nil
+	}
 	selector, err := metav1.LabelSelectorAsSelector(m.Selector)
 	if err != nil {
-		return nil, err
+		return "", selectorError{err}
 	}
-	if m.Selector == nil {
-		selector = labels.Everything()
-	}
+	return selector.String(), nil
+}
+
+// getCustom reads a custom metric of the series that a selector selects. request begins the request in a version of the API.
+func (r *metricsReader) getCustom(ctx context.Context, series string, request func(version string) *client.Request) ([]byte, error) {
 	version, err := r.customVersion(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("unable to fetch metrics from custom metrics API: %w", err)
 	}
-	body, err := r.get(ctx, request(version).Param("metricLabelSelector", selector.String()), customMetrics)
+	body, err := r.get(ctx, request(version).Param("metricLabelSelector", series), customMetrics)
 	if err != nil {
 		return nil, fmt.Errorf("unable to fetch metrics from custom metrics API: %w", err)
 	}

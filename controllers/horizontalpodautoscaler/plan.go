@@ -118,7 +118,9 @@ func (o *Options) decide(s *snapshot) plan {
 	}
 	current := s.current()
 	if current > 0 && isTrue(p.status.Conditions, autoscalingv2.ScaledToZero) {
-		p.notAtZero() // another client has scaled it up
+		// Another client has scaled it up. If it is at zero again later, by a user, it stays there: that is how users turn
+		// the scaling off. In upstream the condition stays, and the metrics bring the target back.
+		p.notAtZero()
 	}
 	switch {
 	case o.byMetrics(s):
@@ -237,10 +239,13 @@ func (p *plan) measured(s *snapshot, kind autoscalingv2.MetricSourceType, is *pr
 
 // wrapped returns the error of a metric with what was to be read.
 func (p *proposal) wrapped() error {
-	if p.source == "" {
-		return p.err
+	err := p.err
+	for _, what := range []string{p.part, p.source} {
+		if what != "" {
+			err = fmt.Errorf("failed to get %s: %w", what, err)
+		}
 	}
-	return fmt.Errorf("failed to get %s: %w", p.source, p.err)
+	return err
 }
 
 // fit applies the rules of the spec to what the metrics ask for.

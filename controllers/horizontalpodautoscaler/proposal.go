@@ -31,7 +31,20 @@ type proposal struct {
 
 	err    error
 	reason string // of the condition, if there is an error
-	source string // what was to be read, for the error
+	// source and part are what was to be read. As in upstream, only the error of all metrics together says it.
+	source, part string
+}
+
+// selectorError is the error of a selector of a metric. The API server does not check them. Its text stands alone, as
+// upstream reads the selector before anything else.
+type selectorError struct{ error }
+
+// unable says of an error that came from a metrics API what could not be read.
+func unable(err error, format string, args ...any) error {
+	if bad, none := errors.AsType[selectorError](err); none {
+		return bad
+	}
+	return fmt.Errorf("unable to get "+format+": %w", append(args, err)...)
 }
 
 // propose returns what a metric of the spec asks for.
@@ -118,7 +131,7 @@ func (o *Options) proposePods(s *snapshot, m *autoscalingv2.PodsMetricSource, is
 	case m.Target.AverageValue == nil:
 		return proposal{err: errors.New("invalid pods metric source: no average value target was set")}
 	case is.err != nil:
-		return proposal{err: fmt.Errorf("unable to get metric %s: %w", m.Metric.Name, is.err)}
+		return proposal{err: unable(is.err, "metric %s", m.Metric.Name)}
 	}
 	c := o.count(s.pods, "", is.pods, s.now)
 	p, err := c.byValue(s.current(), milli(*m.Target.AverageValue), o.tolerancesOf(s.hpa))
@@ -136,8 +149,11 @@ func (o *Options) proposeObject(s *snapshot, m *autoscalingv2.ObjectMetricSource
 	byValue := m.Target.Type == autoscalingv2.ValueMetricType && m.Target.Value != nil
 	byShare := m.Target.Type == autoscalingv2.AverageValueMetricType && m.Target.AverageValue != nil
 	of := m.DescribedObject
+	if bad, none := errors.AsType[selectorError](is.err); none { // whatever the target is
+		return proposal{err: bad}
+	}
 	if is.err != nil {
-		is.err = fmt.Errorf("unable to get metric %s on %s %s/%s: %w", m.Metric.Name, of.Kind, s.hpa.Namespace, of.Name, is.err)
+		is.err = unable(is.err, "metric %s on %s %s/%s", m.Metric.Name, of.Kind, s.hpa.Namespace, of.Name)
 	}
 	switch {
 	case byValue:
@@ -147,9 +163,7 @@ func (o *Options) proposeObject(s *snapshot, m *autoscalingv2.ObjectMetricSource
 	case byShare:
 		p := o.proposeShare(s, m.Target.AverageValue, is)
 		p.name = externalName(m.Metric) // which is what upstream calls it
-		if p.err != nil {
-			p.err = fmt.Errorf("failed to get %s object metric: %w", m.Metric.Name, p.err)
-		}
+		p.part = m.Metric.Name + " object metric"
 		return p
 	}
 	return proposal{err: errors.New("invalid object metric source: neither a value target nor an average value target was set")}
@@ -159,17 +173,15 @@ func (o *Options) proposeObject(s *snapshot, m *autoscalingv2.ObjectMetricSource
 func (o *Options) proposeExternal(s *snapshot, m *autoscalingv2.ExternalMetricSource, is reading) (p proposal) {
 	name := m.Metric.Name
 	if is.err != nil {
-		is.err = fmt.Errorf("unable to get external metric %s/%s/%+v: %w", s.hpa.Namespace, name, m.Metric.Selector, is.err)
+		is.err = unable(is.err, "external metric %s/%s/%+v", s.hpa.Namespace, name, m.Metric.Selector)
 	}
 	switch {
 	case m.Target.AverageValue != nil:
-		if p = o.proposeShare(s, m.Target.AverageValue, is); p.err != nil {
-			p.err = fmt.Errorf("failed to get %s external metric: %w", name, p.err)
-		}
+		p = o.proposeShare(s, m.Target.AverageValue, is)
+		p.part = name + " external metric"
 	case m.Target.Value != nil:
-		if p = o.proposeValue(s, m.Target.Value, is); p.err != nil {
-			p.err = fmt.Errorf("failed to get external metric %s: %w", name, p.err)
-		}
+		p = o.proposeValue(s, m.Target.Value, is)
+		p.part = "external metric " + name
 	default:
 		p.err = errors.New("invalid external metric source: neither a value target nor an average value target was set")
 	}

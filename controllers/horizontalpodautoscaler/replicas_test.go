@@ -255,7 +255,7 @@ func TestOfSeveralMetricsTheLargestProposalCounts(t *testing.T) {
 		{"the larger one", []string{"3", "5"}, 5, "ScalingActive=True ValidMetricFound"},
 		{"whatever the order", []string{"5", "3"}, 5, "ScalingActive=True ValidMetricFound"},
 		{"one is away, on the way up", []string{"?", "6"}, 6, "ScalingActive=True ValidMetricFound"},
-		{"one is away, on the way down", []string{"?", "2"}, 0, "ScalingActive=False FailedGetExternalMetric: the HPA was unable to compute the replica count: failed to get queue external metric: unable to get external metric shop/queue/nil: it is away"},
+		{"one is away, on the way down", []string{"?", "2"}, 0, "ScalingActive=False FailedGetExternalMetric: the HPA was unable to compute the replica count: unable to get external metric shop/queue/nil: it is away"},
 		{"all are away", []string{"?", "?"}, 0, "ScalingActive=False FailedGetExternalMetric"},
 		{"none are left", nil, 0, "ScalingActive=False InvalidMetricSourceType"},
 	} {

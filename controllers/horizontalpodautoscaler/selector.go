@@ -5,6 +5,7 @@ package horizontalpodautoscaler
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -71,10 +72,16 @@ func stillAmbiguous(hpa *autoscalingv2.HorizontalPodAutoscaler) *selectorProblem
 
 // selection is which Pods a HorizontalPodAutoscaler counts.
 type selection struct {
+	text     string          // of the selector, as the scale has it
 	selector labels.Selector // nil is one whose target was read and has no selector
 	target   string
 	// own says that Pods of others than the target do not count.
 	own bool
+}
+
+// same reports whether two selections are of the same Pods.
+func (s selection) same(other selection) bool {
+	return s.text == other.text && s.target == other.target && s.own == other.own && (s.selector == nil) == (other.selector == nil)
 }
 
 // counts reports whether a Pod with these labels may count for both of two HorizontalPodAutoscalers,
@@ -90,27 +97,96 @@ func (s selection) counts(other selection, set labels.Set) bool {
 // safe for concurrent use.
 type targetSelectors struct {
 	mu sync.Mutex
-	in map[string]map[object.Key]selection // by namespace
+	in map[string]*neighbours // by namespace
+}
+
+// neighbours are the HorizontalPodAutoscalers of a namespace. A selector is found by one label that Pods must have for it,
+// so that a search does not compare all of them. Most selectors require one: that of an app.
+type neighbours struct {
+	of map[object.Key]placed
+	at map[label]map[object.Key]bool
+}
+
+// placed is a selection and the label under which it is found.
+type placed struct {
+	selection
+	label label
+}
+
+// label is one that a selector requires. The zero label is that of selectors that require none.
+type label struct{ key, value string }
+
+// place returns the label under which a selector is to be found: of those that it requires, the one of the fewest others.
+func (n *neighbours) place(selector labels.Selector) (best label) {
+	if selector == nil {
+		return label{}
+	}
+	requirements, _ := selector.Requirements()
+	for _, r := range requirements {
+		value, exact := selector.RequiresExactMatch(r.Key())
+		if l := (label{r.Key(), value}); exact && (best == label{} || len(n.at[l]) < len(n.at[best])) {
+			best = l
+		}
+	}
+	return best
+}
+
+func (n *neighbours) remove(key object.Key) {
+	l := n.of[key].label
+	delete(n.of, key)
+	if delete(n.at[l], key); len(n.at[l]) == 0 {
+		delete(n.at, l)
+	}
+}
+
+// parse is as parseSelector. The selector that a HorizontalPodAutoscaler had the last time is not parsed again.
+func (t *targetSelectors) parse(key object.Key, text string) (labels.Selector, *selectorProblem) {
+	t.mu.Lock()
+	var known selection
+	if n := t.in[key.Namespace]; n != nil {
+		known = n.of[key].selection
+	}
+	t.mu.Unlock()
+	if known.selector != nil && known.text == text {
+		return known.selector, nil
+	}
+	return parseSelector(text)
 }
 
 // put notes which Pods a HorizontalPodAutoscaler counts.
 func (t *targetSelectors) put(key object.Key, s selection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.in == nil {
-		t.in = map[string]map[object.Key]selection{}
+	n := t.in[key.Namespace]
+	if n == nil {
+		if t.in == nil {
+			t.in = map[string]*neighbours{}
+		}
+		n = &neighbours{of: map[object.Key]placed{}, at: map[label]map[object.Key]bool{}}
+		t.in[key.Namespace] = n
 	}
-	if t.in[key.Namespace] == nil {
-		t.in[key.Namespace] = map[object.Key]selection{}
+	if was, known := n.of[key]; known {
+		if was.same(s) {
+			return
+		}
+		n.remove(key)
 	}
-	t.in[key.Namespace][key] = s
+	l := n.place(s.selector)
+	n.of[key] = placed{s, l}
+	if n.at[l] == nil {
+		n.at[l] = map[object.Key]bool{}
+	}
+	n.at[l][key] = true
 }
 
 func (t *targetSelectors) forget(key object.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.in[key.Namespace], key)
-	if len(t.in[key.Namespace]) == 0 {
+	n := t.in[key.Namespace]
+	if n == nil {
+		return
+	}
+	if n.remove(key); len(n.of) == 0 {
 		delete(t.in, key.Namespace)
 	}
 }
@@ -119,7 +195,11 @@ func (t *targetSelectors) forget(key object.Key) {
 func (t *targetSelectors) known(key object.Key) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, known := t.in[key.Namespace][key]
+	n := t.in[key.Namespace]
+	if n == nil {
+		return false
+	}
+	_, known := n.of[key]
 	return known
 }
 
@@ -128,21 +208,32 @@ func (t *targetSelectors) known(key object.Key) bool {
 // which are matched once.
 func (t *targetSelectors) sharing(key object.Key, pods []*corev1.Pod) []object.Key {
 	sets := map[string]labels.Set{}
-	for _, pod := range pods {
-		sets[labels.Set(pod.Labels).String()] = pod.Labels
+	for i, pod := range pods {
+		if i == 0 || !maps.Equal(pods[i-1].Labels, pod.Labels) {
+			sets[labels.Set(pod.Labels).String()] = pod.Labels
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	is := t.in[key.Namespace][key]
-	var keys []object.Key
-	for key, other := range t.in[key.Namespace] {
-		for _, set := range sets {
-			if other.counts(is, set) {
-				keys = append(keys, key)
-				break
+	n := t.in[key.Namespace]
+	if n == nil {
+		return nil
+	}
+	is := n.of[key].selection
+	found := map[object.Key]bool{}
+	for _, set := range sets {
+		compare := func(l label) {
+			for key := range n.at[l] {
+				if !found[key] && n.of[key].counts(is, set) {
+					found[key] = true
+				}
 			}
 		}
+		compare(label{})
+		for name, value := range set {
+			compare(label{name, value})
+		}
 	}
-	slices.SortFunc(keys, func(a, b object.Key) int { return strings.Compare(a.String(), b.String()) })
+	keys := slices.SortedFunc(maps.Keys(found), func(a, b object.Key) int { return strings.Compare(a.String(), b.String()) })
 	return keys[:min(len(keys), 2)]
 }

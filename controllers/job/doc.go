@@ -98,7 +98,6 @@
 //   - Pods that have ended and are counted cost nothing. Upstream reads all Pods of a Job in each
 //     run.
 //   - If nothing loses its finalizer, the interim and the final condition are written at once.
-//   - It has none of upstream's metrics job_controller_*. Those of the loops are in docs/metrics.md.
 //   - A Job with a dot in its name, or with more than 57 characters, gets a Workload too. Upstream
 //     names its template so that the server refuses it, and such a Job never starts.
 //   - A new Job whose controller has a Workload finds it, though the cache does not show it yet.

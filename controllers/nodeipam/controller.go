@@ -31,6 +31,10 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "node-ipam-controller"
 
+// eventSource is whom Events name, which users filter by.
+// Source: k8s.io/kubernetes/pkg/controller/nodeipam/ipam.
+const eventSource = "cidrAllocator"
+
 // lookAgain is the time until a Node without a range is reconciled again, if no range becomes free
 // before.
 const lookAgain = 5 * time.Minute
@@ -92,7 +96,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	c := newCounts()
 	r := &reconciler{
 		nodes:    cache.Informer[*corev1.Node](h).With(client.MetadataAnswer()),
-		recorder: h.Recorder(Name),
+		recorder: h.Recorder(eventSource),
 		log:      log,
 		book:     newBook(pools, c),
 		waiting:  map[object.Key]bool{},
@@ -214,13 +218,11 @@ func (r *reconciler) give(ctx context.Context, node *corev1.Node) (controller.Re
 		return controller.Result{After: lookAgain}, nil
 	}
 	r.endWaiting(object.KeyOf(node))
-	if err := r.write(ctx, node, ranges); err != nil {
-		return controller.Result{}, err
-	}
-	for _, u := range crossed {
+	err := r.write(ctx, node, ranges)
+	for _, u := range crossed { // after an error as well: the next run finds the ranges in the book, and no level is crossed
 		r.fillingUp(node, u)
 	}
-	return controller.Result{}, nil
+	return controller.Result{}, err
 }
 
 // reclaim releases the ranges of Nodes that are gone without a deletion that the informer saw:

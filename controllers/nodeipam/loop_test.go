@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -260,6 +261,33 @@ func TestAWriteWhoseAnswerIsLostIsNotMadeWithAnotherRange(t *testing.T) {
 	}
 }
 
+func TestWhileTheServerDoesNotSayWhetherANodeHasARangeThatIsStated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "10.244.0.0/22")
+		p := c.start()
+		var fails atomic.Bool
+		c.refuse = func(q *fakeapi.Request) *metav1.Status {
+			if fails.Load() && (q.Verb == "patch" || q.Verb == "get") {
+				return fakeapi.Unavailable(0)
+			}
+			return nil
+		}
+		fails.Store(true)
+		c.add("a")
+		settle()
+		const want = codeNotAnswered + ": whether the Node has 10.244.0.0/24 is not known: not now (until the API server answers)"
+		if reasons := p.Reasons("a"); !slices.Equal(reasons, []string{want}) {
+			t.Errorf("the reasons are %q, want %q", reasons, want)
+		}
+		fails.Store(false)
+		time.Sleep(time.Minute)
+		c.want("when the server answers", "a=10.244.0.0/24")
+		if reasons := p.Reasons("a"); len(reasons) > 0 {
+			t.Errorf("when the server answers the reasons are %q", reasons)
+		}
+	})
+}
+
 func TestARefusedWriteIsReportedAndTriedAgainWithTheSameRange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "10.244.0.0/22")
@@ -282,6 +310,48 @@ func TestARefusedWriteIsReportedAndTriedAgainWithTheSameRange(t *testing.T) {
 		}
 		if got := c.notes(reasonNotAvailable); len(got) > 0 {
 			t.Errorf("events %q", got)
+		}
+	})
+}
+
+// The ranges count as used when they are chosen. The run that writes them in the end finds them chosen, so it crosses no level.
+func TestANetworkThatFillsUpIsSaidAlthoughTheWriteIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "10.244.0.0/21")
+		p := c.start()
+		add := func(names ...string) {
+			for _, name := range names {
+				c.add(name)
+				settle()
+			}
+		}
+		add("a", "b", "c", "d", "e", "f")
+		if got := c.notes(reasonFillingUp); len(got) > 0 {
+			t.Fatalf("with 6 of 8 ranges there are the events %q", got)
+		}
+		refused := 0
+		c.refuse = func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb != "patch" || refused > 0 {
+				return nil
+			}
+			refused++
+			return fakeapi.Forbidden("nodes")
+		}
+		add("g")
+		time.Sleep(10 * time.Minute)
+		c.want("at last", "g=10.244.6.0/24")
+		want := "g: 7 of 8 ranges of 10.244.0.0/21 are used; Nodes beyond the last one get none"
+		if got := c.notes(reasonFillingUp); refused != 1 || len(got) != 1 || got[0] != want {
+			t.Errorf("after %d refusals there are the events %q, want %q", refused, got, want)
+		}
+		said := 0
+		for _, line := range p.Warnings() {
+			if strings.Contains(line, "a network of --cluster-cidr is filling up") {
+				said++
+			}
+		}
+		if said != 1 {
+			t.Errorf("the log says it %d times, want once", said)
 		}
 	})
 }
@@ -322,12 +392,17 @@ func TestANodeThatWaitsGetsTheRangeOfOneThatGoes(t *testing.T) {
 		c := newCluster(t, "10.244.0.0/23")
 		c.options.ServiceClusterIPRange = "10.244.0.0/30"
 		c.add("a", "10.244.1.0/24")
-		c.start()
+		p := c.start()
 		c.add("b")
 		settle()
 		want := "b: Node b status is now: CIDRNotAvailable: 2 of 2 ranges of 10.244.0.0/23 are used, 1 of them by the addresses of Services"
 		if got := c.notes(reasonNotAvailable); len(got) != 1 || got[0] != want {
 			t.Errorf("events %q, want %q", got, want)
+		}
+		reason := codeNoRange + ": the Node gets no range: 2 of 2 ranges of 10.244.0.0/23 are used, 1 of them by the addresses of Services " +
+			"(until a Node is deleted, or the manager is started with a larger --cluster-cidr or longer masks)"
+		if reasons := p.Reasons("b"); !slices.Equal(reasons, []string{reason}) {
+			t.Errorf("the reasons are %q, want %q", reasons, reason)
 		}
 		time.Sleep(time.Hour)
 		if got := c.notes(reasonNotAvailable); len(got) != 1 {
@@ -335,6 +410,9 @@ func TestANodeThatWaitsGetsTheRangeOfOneThatGoes(t *testing.T) {
 		}
 		c.remove("a")
 		c.want("after a went", "b=10.244.1.0/24")
+		if reasons := p.Reasons("b"); len(reasons) > 0 {
+			t.Errorf("after a went the reasons are %q", reasons)
+		}
 	})
 }
 
@@ -411,10 +489,14 @@ func TestANodeThatIsBeingDeletedGetsNone(t *testing.T) {
 		if err := c.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ends", Finalizers: []string{"example.com/held"}, DeletionTimestamp: new(metav1.Now())}}); err != nil {
 			t.Fatal(err)
 		}
-		c.start()
+		p := c.start()
 		c.add("a")
 		settle()
 		c.want("at last", "ends= a=10.244.0.0/24")
+		const want = codeDeleted + ": the Node is being deleted, so it gets no range (until the Node is gone)"
+		if reasons := p.Reasons("ends"); !slices.Equal(reasons, []string{want}) {
+			t.Errorf("the reasons are %q, want %q", reasons, want)
+		}
 	})
 }
 

@@ -26,6 +26,10 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "persistentvolume-binder-controller"
 
+// eventSource is whom Events name, which users filter by.
+// Source: k8s.io/kubernetes/pkg/controller/volume/persistentvolume.
+const eventSource = "persistentvolume-controller"
+
 // How many claims and volumes are worked on at a time. Each of the four writes of a binding waits
 // for the one before, so that one worker alone, as in kube-controller-manager, binds some thirty
 // claims a second.
@@ -113,7 +117,7 @@ func build(h controller.Host, o Options) (*binder, controller.Runnable, error) {
 		volumes:   cache.Informer[*corev1.PersistentVolume](h),
 		classes:   cache.Informer[*storagev1.StorageClass](h),
 		pods:      cache.Informer[*corev1.Pod](h).With(client.MetadataAnswer()),
-		recorder:  h.Recorder(Name),
+		recorder:  h.Recorder(eventSource),
 		log:       h.Logger().With("controller", Name),
 		now:       time.Now,
 		reminders: newReminders(o.SyncPeriod),

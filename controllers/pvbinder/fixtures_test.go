@@ -147,6 +147,14 @@ func (c *cluster) wantNote(reason, note string) {
 	}
 }
 
+// wantReason fails the test unless what holds a volume is that.
+func (c *cluster) wantReason(p *managertest.Process, volume, want string) {
+	c.t.Helper()
+	if reasons := p.Reasons(volume); !slices.Equal(reasons, []string{want}) {
+		c.t.Errorf("the reasons of volume %s are %q, want %q", volume, reasons, want)
+	}
+}
+
 // pass lets time pass, and the controllers do what is due.
 func pass(d time.Duration) {
 	time.Sleep(d)

@@ -336,7 +336,7 @@ func TestALostVolumeIsTheEndOfItsClaim(t *testing.T) {
 func TestAReleasedVolumeIsReclaimedAsItsPolicySays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		c.start()
+		p := c.start()
 		for name, v := range map[string]*corev1.PersistentVolume{
 			"retain":  newVolume("retain", "1Gi", reservedFor("retain")),
 			"driver":  newVolume("driver", "1Gi", reservedFor("driver"), reclaimed(corev1.PersistentVolumeReclaimDelete)),
@@ -358,6 +358,14 @@ func TestAReleasedVolumeIsReclaimedAsItsPolicySays(t *testing.T) {
 		c.wantNote(reasonFailedRecycle, "No recycler plugin found for the volume!")
 		c.wantPhase("strange", corev1.VolumeFailed)
 		c.wantNote(reasonUnknownPolicy, "Volume has unrecognized PersistentVolumeReclaimPolicy")
+		for volume, want := range map[string]string{
+			"retain": codeRetained + ": the claim ns/retain is gone, and the reclaim policy Retain keeps the volume with its data (until an administrator deletes the volume, or removes spec.claimRef to have it used again)",
+			"local": codeCannotDelete + `: the volume cannot be deleted: error getting deleter volume plugin for volume "local": no volume plugin matched ` +
+				"(until an administrator deletes the volume, or changes its reclaim policy)",
+			"nobody": codeNoRecycler + ": the claim is gone, and no plugin can empty the volume (until an administrator deletes the volume, or changes its reclaim policy)",
+		} {
+			c.wantReason(p, volume, want)
+		}
 
 		// A claim of the same name is another one.
 		c.add(newClaim("retain"))
@@ -488,6 +496,7 @@ func TestAVolumeIsRecycledByAPod(t *testing.T) {
 		if *pod.Spec.ActiveDeadlineSeconds != 3000 || pod.Spec.Volumes[0].NFS == nil {
 			t.Errorf("the Pod is %v", pod.Spec)
 		}
+		c.wantReason(p, "v", codeRecycler+": the claim is gone, and the Pod default/recycler-for-v empties the volume (until the Pod ends)")
 		end := func(phase corev1.PodPhase) {
 			must(t, fakeapi.Change(c.pods, key, func(pod *corev1.Pod) { pod.Status.Phase = phase }))
 			pass(time.Second)

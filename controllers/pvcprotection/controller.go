@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -50,6 +51,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		Options: o,
 		claims:  cache.Informer[*corev1.PersistentVolumeClaim](h),
 		pods:    cache.Informer[*corev1.Pod](h),
+		live:    map[string]liveList{},
 	}
 	r.byClaim = volumes.PodsByClaim(r.pods)
 	r.protection = protection.Protection[*corev1.PersistentVolumeClaim]{
@@ -63,19 +65,34 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	), nil
 }
 
-// reconciler has one worker, as upstream's: live needs no lock.
+// reconciler has one worker, as upstream's: live and behind need no lock.
 type reconciler struct {
 	Options
 	claims     cache.SharedInformer[*corev1.PersistentVolumeClaim]
 	pods       cache.SharedInformer[*corev1.Pod]
 	byClaim    cache.Index[*corev1.Pod]
 	protection protection.Protection[*corev1.PersistentVolumeClaim]
-	live       liveList
+	live       map[string]liveList // by namespace
+	behind     bool                // in this run, the server had a Pod that uses the claim, and the cache had none
 }
 
-// reconcile writes the condition of a bound claim, or else its finalizer. The condition of a new
-// claim follows when the cache shows the claim with its finalizer.
+// lagging is the time until a claim is reconciled again after such a run. The event of the Pod comes
+// before that, unless the Pod goes while the watch of Pods is broken: then there is none.
+const lagging = 10 * time.Second
+
+// reconcile takes the next step of one claim.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
+	r.behind = false
+	result, err := r.step(ctx, req)
+	if err == nil && r.behind {
+		result.After = lagging
+	}
+	return result, err
+}
+
+// step writes the condition of a bound claim, or else its finalizer. The condition of a new
+// claim follows when the cache shows the claim with its finalizer.
+func (r *reconciler) step(ctx context.Context, req controller.Request) (controller.Result, error) {
 	claim, err := r.claims.Get(req.Key)
 	if err != nil || r.OmitUnused || !inService(claim) {
 		return r.protection.Reconcile(ctx, req)
@@ -96,17 +113,14 @@ func inService(claim *corev1.PersistentVolumeClaim) bool {
 // since the cache showed it, removing its finalizer is a conflict, and the claim runs again.
 func (r *reconciler) usedBy(ctx context.Context, claim *corev1.PersistentVolumeClaim) ([]string, error) {
 	users, err := r.cached(claim, keeps)
-	if err != nil || len(users) > 0 || r.live.released(claim) {
+	if err != nil || len(users) > 0 {
 		return users, err
 	}
-	if r.live, err = r.listPods(ctx, claim.Namespace); err != nil {
-		return nil, err
-	}
-	return r.live.users(claim), nil
+	return r.onServer(ctx, claim, keeps)
 }
 
 // cached returns the Pods in the cache that use a claim in some way.
-func (r *reconciler) cached(claim *corev1.PersistentVolumeClaim, used func(*corev1.Pod, *corev1.PersistentVolumeClaim) bool) ([]string, error) {
+func (r *reconciler) cached(claim *corev1.PersistentVolumeClaim, used usage) ([]string, error) {
 	var users []string
 	for key, item := range r.byClaim.Find(object.KeyOf(claim).String()) {
 		pod, err := item.Object()

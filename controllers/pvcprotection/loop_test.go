@@ -6,6 +6,7 @@ package pvcprotection
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,7 @@ import (
 // cluster is a server in memory, inside of a bubble of synctest.
 type cluster struct {
 	t            *testing.T
+	api          *fakeapi.Server
 	claims, pods *fakeapi.Resource
 	claim        client.Typed[*corev1.PersistentVolumeClaim]
 	pod          client.Typed[*corev1.Pod]
@@ -34,7 +36,7 @@ func start(t *testing.T, o Options) *cluster {
 	t.Helper()
 	api := fakeapi.New()
 	c := &cluster{
-		t:      t,
+		t: t, api: api,
 		claims: api.Serve(object.Resource{Version: "v1", Plural: "persistentvolumeclaims", Kind: "PersistentVolumeClaim", Namespaced: true}, fakeapi.WithStatus()),
 		pods:   api.Serve(object.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}),
 	}
@@ -146,6 +148,25 @@ func TestAPodThatTheCacheHasNotSeenKeepsItsClaim(t *testing.T) {
 	})
 }
 
+// A Pod that has ended keeps its claim, and does not use it. The list for another claim has the Pod, and the cache has not.
+func TestAListForOneClaimKeepsAnotherOneOfAPodThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t, Defaults())
+		first, second := c.addClaim("first"), c.addClaim("second")
+		settle()
+		c.pods.HoldWatches(true)
+		pod := c.addPod("web", "second")
+		if err := fakeapi.Change(c.pods, pod, func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }); err != nil {
+			t.Fatal(err)
+		}
+		c.claims.HoldWatches(true) // until both are being deleted
+		c.delete(first, second)
+		c.claims.HoldWatches(false)
+		settle()
+		c.want("with the Pod", "ns/second")
+	})
+}
+
 // A Pod that ends between the list and the run of its claim does not keep the claim for ever.
 func TestAListThatIsOutOfDateKeepsNoClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -215,19 +236,32 @@ func TestAClaimWithoutTheFinalizerGetsIt(t *testing.T) {
 	})
 }
 
-func TestABoundClaimSaysWhetherAPodUsesIt(t *testing.T) {
-	bound := func(claim *corev1.PersistentVolumeClaim) { claim.Status.Phase = corev1.ClaimBound }
-	condition := func(c *cluster, key object.Key) string {
-		claim, err := c.claim.Get(c.t.Context(), key)
-		if err != nil {
+func bound(claim *corev1.PersistentVolumeClaim) { claim.Status.Phase = corev1.ClaimBound }
+
+// condition returns the conditions of a claim, each as "type status reason second".
+func (c *cluster) condition(key object.Key) string {
+	c.t.Helper()
+	claim, err := c.claim.Get(c.t.Context(), key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	text := ""
+	for _, x := range claim.Status.Conditions {
+		text += fmt.Sprint(x.Type, " ", x.Status, " ", x.Reason, " ", x.LastTransitionTime.Unix())
+	}
+	return text
+}
+
+func (c *cluster) removePods(names ...string) {
+	c.t.Helper()
+	for _, name := range names {
+		if err := c.pod.Delete(c.t.Context(), object.Key{Namespace: "ns", Name: name}, client.GracePeriod(0)); err != nil {
 			c.t.Fatal(err)
 		}
-		text := ""
-		for _, x := range claim.Status.Conditions {
-			text += fmt.Sprint(x.Type, " ", x.Status, " ", x.Reason, " ", x.LastTransitionTime.Unix())
-		}
-		return text
 	}
+}
+
+func TestABoundClaimSaysWhetherAPodUsesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t, Defaults())
 		pending := c.addClaim("pending")
@@ -236,7 +270,7 @@ func TestABoundClaimSaysWhetherAPodUsesIt(t *testing.T) {
 		settle()
 		want := func(when, text string) {
 			t.Helper()
-			if got := condition(c, key); got != text {
+			if got := c.condition(key); got != text {
 				t.Errorf("%s: %q, want %q", when, got, text)
 			}
 		}
@@ -259,7 +293,7 @@ func TestABoundClaimSaysWhetherAPodUsesIt(t *testing.T) {
 		began = time.Now().Unix()
 		settle()
 		want("after the Pods", fmt.Sprint("Unused True NoPodsUsingPVC ", began))
-		if got := condition(c, pending); got != "" {
+		if got := c.condition(pending); got != "" {
 			t.Errorf("a claim that is not bound says %q", got)
 		}
 	})
@@ -267,8 +301,155 @@ func TestABoundClaimSaysWhetherAPodUsesIt(t *testing.T) {
 		c := start(t, Options{OmitUnused: true})
 		key := c.addClaim("data", bound)
 		settle()
-		if got := condition(c, key); got != "" {
+		if got := c.condition(key); got != "" {
 			t.Errorf("with the gate off it says %q", got)
+		}
+	})
+}
+
+// A tool may delete claims that have been unused. The cache may not have seen a Pod yet that the server has.
+func TestAClaimOfAPodThatTheCacheHasNotSeenIsNotUnused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t, Defaults())
+		c.pods.HoldWatches(true)
+		c.addPod("web", "data")
+		began := time.Now().Unix()
+		key := c.addClaim("data", bound)
+		settle()
+		used := fmt.Sprint("Unused False PodUsingPVC ", began)
+		if got := c.condition(key); got != used {
+			t.Errorf("while the watch of Pods stands still: %q, want %q", got, used)
+		}
+		c.pods.HoldWatches(false)
+		settle()
+		// A Pod takes the place of another one, and the cache shows the end of the first alone.
+		c.pods.LagWatches(func() time.Duration { return 10 * time.Second })
+		c.removePods("web")
+		time.Sleep(2 * time.Second)
+		c.addClaim("other", bound) // costs a list, which shows neither Pod
+		time.Sleep(3 * time.Second)
+		c.addPod("web", "data")
+		time.Sleep(7 * time.Second)
+		synctest.Wait()
+		if got := c.condition(key); got != used {
+			t.Errorf("before the cache shows the second Pod: %q, want %q", got, used)
+		}
+		settle()
+		if got := c.condition(key); got != used {
+			t.Errorf("after the cache shows it: %q, want %q", got, used)
+		}
+	})
+}
+
+// Between two tries to write the condition there may be a new Pod, and the cache may not have seen it.
+func TestAListFromBeforeAWriteThatFailedDoesNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t, Defaults())
+		c.claims.RefuseNext(12, "update", fakeapi.Unavailable(0)) // for about twenty seconds
+		key := c.addClaim("data", bound)                          // a list shows no Pod, and the write fails
+		time.Sleep(time.Second)
+		synctest.Wait()
+		c.pods.HoldWatches(true)
+		c.addPod("web", "data")
+		settle()
+		if got := c.condition(key); !strings.HasPrefix(got, "Unused False PodUsingPVC ") {
+			t.Errorf("a claim of a Pod that was created after a write that failed says %q", got)
+		}
+		if n := c.lists.Load(); n < 2 {
+			t.Errorf("%d lists, want one before the Pod and one after it", n)
+		}
+	})
+}
+
+func TestManyClaimsThatBecomeUnusedCostOneList(t *testing.T) {
+	for name, end := range map[string]func(*cluster){
+		"is gone": func(c *cluster) { c.removePods("web") },
+		"has succeeded": func(c *cluster) {
+			if err := fakeapi.Change(c.pods, object.Key{Namespace: "ns", Name: "web"}, func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }); err != nil {
+				c.t.Fatal(err)
+			}
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := start(t, Defaults())
+			var names []string
+			for i := range 100 {
+				names = append(names, fmt.Sprint("c", i))
+			}
+			c.addPod("web", names...)
+			c.addPod("other", "elsewhere")
+			settle()
+			for _, name := range names {
+				c.addClaim(name, bound)
+			}
+			c.addClaim("elsewhere", bound)
+			settle()
+			if n := c.lists.Load(); n != 0 {
+				t.Errorf("claims with a Pod cost %d lists", n)
+			}
+			end(c)
+			settle()
+			for _, name := range names {
+				if got := c.condition(object.Key{Namespace: "ns", Name: name}); !strings.HasPrefix(got, "Unused True NoPodsUsingPVC ") {
+					t.Fatalf("%s, whose Pod %s, says %q", name, name, got)
+				}
+			}
+			if n := c.lists.Load(); n != 1 {
+				t.Errorf("100 claims whose Pod %s cost %d lists", name, n)
+			}
+			if err := fakeapi.Change(c.claims, object.Key{Namespace: "ns", Name: "c0"}, func(claim *corev1.PersistentVolumeClaim) { claim.Labels = map[string]string{"a": "b"} }); err != nil {
+				t.Fatal(err)
+			}
+			settle()
+			if n := c.lists.Load(); n != 1 {
+				t.Errorf("a claim that says already that it is unused costs %d lists more", n-1)
+			}
+		})
+	}
+}
+
+// The claims of a cluster that has just been upgraded do not have the condition.
+func TestClaimsOfManyNamespacesCostAListForEachNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t, Options{OmitUnused: true})
+		for i := range 300 {
+			c.addClaim(fmt.Sprint("c", i), bound, func(claim *corev1.PersistentVolumeClaim) { claim.Namespace = fmt.Sprint("ns-", i%10) })
+		}
+		settle()
+		managertest.Run(t, c.api.Config(), managertest.Making(New, Defaults()))
+		settle()
+		if lists, writes := c.lists.Load(), c.writes.Load(); lists != 10 || writes != 300 {
+			t.Errorf("300 claims in 10 namespaces cost %d lists and %d writes", lists, writes)
+		}
+	})
+}
+
+// The watch breaks, and a Pod is created and deleted before the next one. The cache shows nothing of it.
+func TestAPodThatTheCacheNeverShowsHoldsItsClaimNoLongerThanItExists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t, Defaults())
+		kept, marked := c.addClaim("kept"), c.addClaim("marked", bound)
+		settle()
+		c.pods.HoldWatches(true)
+		c.addPod("web", "kept", "marked")
+		c.delete(kept)
+		if err := fakeapi.Change(c.claims, marked, func(claim *corev1.PersistentVolumeClaim) { claim.Status.Conditions = nil }); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+		c.want("with the Pod", "ns/kept", "ns/marked")
+		if got := c.condition(marked); !strings.HasPrefix(got, "Unused False PodUsingPVC ") {
+			t.Errorf("with the Pod the claim says %q", got)
+		}
+		c.removePods("web")
+		c.api.Compact(c.api.ResourceVersion())
+		c.api.CutConnections()
+		settle() // the informer lists again
+		c.pods.HoldWatches(false)
+		settle()
+		c.want("after the Pod", "ns/marked")
+		if got := c.condition(marked); !strings.HasPrefix(got, "Unused True NoPodsUsingPVC ") {
+			t.Errorf("after the Pod the claim says %q", got)
 		}
 	})
 }

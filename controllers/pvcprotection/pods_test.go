@@ -65,16 +65,16 @@ func TestWhichPodsKeepAClaim(t *testing.T) {
 
 func TestAClaimThatIsNotRemovedNamesItsPods(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "files"}}
-	var l liveList
+	var pods []*corev1.Pod
 	for _, name := range []string{"web-0", "web-1", "other"} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1.PodSpec{NodeName: "n"}}
 		if name != "other" {
 			pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "files"}}}}
 		}
-		l.pods = append(l.pods, pod)
+		pods = append(pods, pod)
 	}
-	if users := l.users(claim); !slices.Equal(users, []string{"Pod web-0", "Pod web-1"}) {
+	if users := usersOf(claim, pods, keeps); !slices.Equal(users, []string{"Pod web-0", "Pod web-1"}) {
 		t.Errorf("the users are %q", users)
 	}
 }

@@ -9,7 +9,7 @@
 //
 // # What it watches and writes
 //
-// It watches PersistentVolumes, and updates their finalizers.
+// It watches PersistentVolumes, updates their finalizers, and records Events on them.
 //
 // # What holds
 //
@@ -17,6 +17,11 @@
 //   - An update carries the version of the volume that was judged: where the volume has
 //     changed since, it is judged again.
 //
-// Behaviour is that of kube-controller-manager's controller of the same name
-// (k8s.io/kubernetes/pkg/controller/volume/pvprotection).
+// # What differs from kube-controller-manager
+//
+// Behaviour is that of its controller of the same name
+// (k8s.io/kubernetes/pkg/controller/volume/pvprotection), with this difference:
+//
+//   - It says in its log alone that a volume that is deleted is bound. Here an Event InUse names
+//     the claim, once in the life of the process.
 package pvprotection

@@ -24,6 +24,10 @@ import (
 // Source: k8s.io/kubernetes/cmd/kube-controller-manager/names.
 const Name = "resourceclaim-controller"
 
+// eventSource is whom Events name, which users filter by.
+// Source: k8s.io/kubernetes/pkg/controller/resourceclaim.
+const eventSource = "resource_claim"
+
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
 	// Workers is how many Pods are worked on at a time, and how many claims.
@@ -79,7 +83,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		pods:      cache.Informer[*corev1.Pod](h),
 		claims:    cache.Informer[*resourcev1.ResourceClaim](h),
 		templates: cache.Informer[*resourcev1.ResourceClaimTemplate](h),
-		recorder:  h.Recorder(Name),
+		recorder:  h.Recorder(eventSource),
 	}
 	r.users = devices.UsersOf(r.pods)
 	r.metrics = newMetrics(r.claims)

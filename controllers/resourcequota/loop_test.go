@@ -52,12 +52,12 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// start runs the controller. stop ends it.
-func (c *cluster) start() (stop func()) {
+// start runs the controller.
+func (c *cluster) start() *managertest.Process {
 	c.t.Helper()
 	p := managertest.Run(c.t, c.api.Config(), managertest.Making(New, Defaults()))
 	synctest.Wait()
-	return p.Stop
+	return p
 }
 
 func hard(pairs ...string) corev1.ResourceList {
@@ -195,7 +195,7 @@ func TestAQuotaIsCountedAndFollowsItsObjects(t *testing.T) {
 func TestWhatIsInFlightIsNotTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		c.start()
+		p := c.start()
 		c.quota("small", "pods=10", "requests.cpu=4")
 		pass(soon)
 		c.admitted("small", "web", "1")
@@ -204,9 +204,17 @@ func TestWhatIsInFlightIsNotTakenBack(t *testing.T) {
 		c.delete("web")
 		pass(2 * pace)
 		c.want("while a creation is under way", "small", "pods=1 requests.cpu=500m")
+		want := []string{"MayBeInFlight: status.used has pods=1 requests.cpu=500m more than the objects count for: a creation may be under way, or one has failed" +
+			" (until the objects appear, or it is certain that they do not)"}
+		if reasons := p.Reasons("shop/small"); !slices.Equal(reasons, want) {
+			t.Errorf("while a creation is under way the reasons are %q, want %q", reasons, want)
+		}
 		c.pod("late", "500m")
 		pass(time.Hour)
 		c.want("after it", "small", "pods=1 requests.cpu=500m")
+		if reasons := p.Reasons("shop/small"); len(reasons) > 0 {
+			t.Errorf("after it the reasons are %q, want none", reasons)
+		}
 	})
 }
 
@@ -373,13 +381,13 @@ func TestAWriteWithoutAnswerIsNotMadeTwice(t *testing.T) {
 func TestARestartFindsWhatChangedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		stop := c.start()
+		p := c.start()
 		c.quota("small", "pods=10")
 		pass(pace)
 		c.admitted("small", "a", "1")
 		c.admitted("small", "b", "1")
 		pass(pace)
-		stop()
+		p.Stop()
 		c.delete("a")
 		pass(time.Hour)
 		c.start()
@@ -407,6 +415,66 @@ func TestAKindThatCannotBeListedDelaysNoOther(t *testing.T) {
 		widgets.Before(nil)
 		pass(5 * time.Minute)
 		c.want("with widgets", "mixed", "count/widgets.example.com=0 pods=1")
+	})
+}
+
+// A kind was counted, and then its list and its watch fail: what is known of it is the last count. To lower that would let clients
+// create more than the quota allows, and to write nothing would keep the other kinds of the quota from being lowered.
+func TestAKindThatWasCountedAndCannotBeListedAnyMoreKeepsItsValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		widgets := c.api.Serve(widget)
+		add := func(names ...string) {
+			t.Helper()
+			for _, name := range names {
+				if err := widgets.Add(&metav1.PartialObjectMetadata{
+					TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		add("one", "two")
+		p := c.start()
+		c.quota("mixed", "pods=10", "count/widgets.example.com=5")
+		pass(pace)
+		c.admitted("mixed", "web", "1")
+		c.admitted("mixed", "db", "1")
+		pass(2 * inFlight)
+		c.want("at first", "mixed", "count/widgets.example.com=2 pods=2")
+
+		widgets.Before(func(*fakeapi.Request) *metav1.Status { return fakeapi.Unavailable(0) })
+		c.api.CutConnections()
+		pass(time.Minute)
+		widgets.Remove(key("one")) // of which the controller learns nothing
+		c.delete("web")
+		pass(pace)
+		c.want("without widgets", "mixed", "count/widgets.example.com=2 pods=1")
+		const reason = "CountMayBeOld: the count of count/widgets.example.com may be old: "
+		if reasons := p.Reasons("shop/mixed"); len(reasons) != 1 || !strings.HasPrefix(reasons[0], reason) {
+			t.Errorf("the reasons are %q, want %q", reasons, reason)
+		}
+		// Admission raises it for a creation that fails. No list of the server says so.
+		c.raise("mixed", "count/widgets.example.com=1")
+		pass(time.Hour)
+		c.delete("db")
+		pass(pace)
+		c.want("without widgets for an hour", "mixed", "count/widgets.example.com=3 pods=0")
+		notes := c.notes(eventNotCounted)
+		if len(notes) != 1 || !strings.HasPrefix(notes[0], "the count of count/widgets.example.com may be old: ") {
+			t.Errorf("the Events are %q, want one that says that the count may be old", notes)
+		}
+
+		widgets.Before(nil)
+		pass(5 * time.Minute)
+		c.want("with widgets", "mixed", "count/widgets.example.com=1 pods=0")
+		if reasons := p.Reasons("shop/mixed"); len(reasons) > 0 {
+			t.Errorf("with widgets the reasons are %q, want none", reasons)
+		}
+		add("three")
+		pass(2 * pace)
+		c.want("with one more", "mixed", "count/widgets.example.com=2 pods=0")
 	})
 }
 

@@ -165,16 +165,23 @@ func TestAServiceCIDRStaysWhileItsAddressesAreInUse(t *testing.T) {
 func TestAServiceCIDRStaysForTenSecondsAtLeast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		c.start()
+		p := c.start()
 		c.create("a", "10.0.0.0/24")
 		c.delete("a")
 		pass(8 * time.Second)
+		const want = codeGrace + ": API servers have 10s to hear of the deletion (until that time)"
+		if reasons := p.Reasons("a"); !slices.Equal(reasons, []string{want}) {
+			t.Errorf("the reasons are %q, want %q", reasons, want)
+		}
 		if c.gone("a") {
 			t.Fatal("it is gone after nine seconds")
 		}
 		c.allocate("10.0.0.9") // by a server that has not heard of the deletion
 		pass(time.Minute)
 		c.want("when an address was allocated meanwhile", "a", stays("10.0.0.9 of Service shop/web"))
+		if reasons := p.Reasons("a"); len(reasons) != 1 || !strings.HasPrefix(reasons[0], codeInUse+": ") {
+			t.Errorf("a minute later the reasons are %q", reasons)
+		}
 	})
 }
 

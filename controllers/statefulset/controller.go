@@ -114,6 +114,9 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	for _, reason := range p.reasons {
 		controller.Because(ctx, reason)
 	}
+	if p.refused {
+		return controller.Result{}, errors.Join(p.failure, r.prune(ctx, set, known, &v))
+	}
 	done, err := r.carryOut(ctx, set, &p)
 	err = errors.Join(err, p.failure)
 	result := controller.Result{After: p.after}

@@ -55,8 +55,10 @@
 //   - the strategy is RollingUpdate, the Pod has an old revision, and its ordinal is not below the
 //     partition: the rollout would replace the Pod in any case, as soon as it is ready;
 //   - the Pod has never been ready, which its status has to prove;
-//   - every other Pod that has been ready is available;
-//   - nothing of the Pod runs, or its containers fail, or they have run for ten minutes.
+//   - every other Pod that has been ready is available, and each ordinal below the highest wanted
+//     Pod has a Pod: OrderedReady creates a Pod only when all Pods below it are ready, so an
+//     ordinal without a Pod had one that was ready;
+//   - nothing of the Pod runs, or one of its containers has failed and does not run, or they have run for ten minutes.
 //
 // Why a quorum is safe: the members on which the application has ever been able to count are Pods
 // that were ready. The rule deletes none of them. While it deletes a Pod, all of them are
@@ -64,6 +66,10 @@
 // deleted Pod since that Pod was created. The Pod keeps its claims, its ordinal and its name. It ends
 // with its grace period, and its successor is created when it is gone. The last condition is for
 // data: a process that fills a volume for the first time is not interrupted in the middle.
+//
+// Nothing distinguishes a highest ordinal whose Pod is gone from one whose Pod was never created. It
+// counts as the latter: otherwise a first template that is broken could not be mended. An ordinal
+// that a smaller spec.ordinals.start adds below existing Pods counts as one that had a Pod.
 //
 // In each other state the rollout waits, as upstream's does, because an application can depend on
 // that: a Pod that was ready once may be the member that has the newest data.
@@ -87,5 +93,4 @@
 //   - The status counts what the run has just created and deleted.
 //   - A run creates 500 Pods at most.
 //   - Deletes carry the Pod's UID.
-//   - It has no metrics statefulset_max_unavailable and statefulset_unavailable_replicas.
 package statefulset

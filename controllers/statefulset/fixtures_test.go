@@ -146,6 +146,14 @@ func pulls(p *corev1.Pod) {
 func crashes(p *corev1.Pod) {
 	starting(p)
 	p.Status.ContainerStatuses[0].RestartCount = 3
+	p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+}
+
+// runsAgain is a Pod that has never been ready, whose container has failed and runs again since a minute ago.
+func runsAgain(p *corev1.Pod) {
+	startingSince(midday.Add(-time.Hour))(p)
+	c := &p.Status.ContainerStatuses[0]
+	c.RestartCount, c.State.Running.StartedAt = 1, metav1.NewTime(midday.Add(-time.Minute))
 }
 
 // unready is a Pod that was ready before.

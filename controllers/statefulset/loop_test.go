@@ -17,6 +17,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -146,6 +147,25 @@ func TestAFirstTemplateThatIsBadCanBeMended(t *testing.T) {
 		c.change(image("web:2"))
 		c.settle()
 		c.want("at rest", "web-0 web:2, web-1 web:2")
+	})
+}
+
+// The observed generation says that the spec has been acted on.
+func TestAStrategyThatIsRefusedLeavesTheStatusAsItIs(t *testing.T) {
+	bubble(t, func(c *cluster) {
+		c.create(web(1))
+		c.settle()
+		before := c.set()
+		c.change(recreate)
+		c.wantNotes("UnknownStrategy", "statefulset shop/web uses Recreate strategy but feature gate StatefulSetRecreateStrategy is disabled")
+		if now := c.set(); now.Generation != before.Generation+1 || !equality.Semantic.DeepEqual(now.Status, before.Status) {
+			t.Errorf("of the generation %d the status is %+v, and was %+v", now.Generation, now.Status, before.Status)
+		}
+		c.change(func(set *appsv1.StatefulSet) { set.Spec.UpdateStrategy = web(1).Spec.UpdateStrategy })
+		c.settle()
+		if now := c.set(); now.Status.ObservedGeneration != now.Generation {
+			t.Errorf("with a strategy that it has, the status of the generation %d is %+v", now.Generation, now.Status)
+		}
 	})
 }
 

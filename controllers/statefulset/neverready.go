@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/setpoint-io/setpoint/internal/podstate"
 )
@@ -59,24 +60,39 @@ func hasStarted(c *corev1.ContainerStatus) bool {
 // not become ready by itself; 0 is now.
 //
 // A Pod of which nothing runs, such as one without a node or without its image, loses nothing by a
-// deletion. A Pod whose containers fail is interrupted anyway. A Pod whose containers run for the
-// first time may be filling its volume, and a process that is interrupted in that may leave data
-// that its successor cannot read. Such a Pod has the time of [firstStart].
+// deletion. A container that waits for its next start after it has failed, or that has ended, is
+// interrupted anyway. A container that runs may be filling its volume, and a process that is interrupted
+// in that may leave data that its successor cannot read. It may also be a member that votes already
+// while its probe is wrong. Such a Pod has the time of [firstStart], from the start of its youngest
+// container that has failed before, or of the Pod.
 func hopelessIn(pod *corev1.Pod, now time.Time) time.Duration {
-	runs := false
+	var since *metav1.Time
 	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range containers {
 			c := &containers[i]
-			if hasFailed(c) {
+			switch running := c.State.Running; {
+			case hasFailed(c) && running == nil:
 				return 0
+			case running == nil:
+			case !hasFailed(c):
+				since = later(since, pod.Status.StartTime)
+			default:
+				since = later(since, &running.StartedAt)
 			}
-			runs = runs || c.State.Running != nil
 		}
 	}
-	if !runs || pod.Status.StartTime == nil {
+	if since == nil {
 		return 0
 	}
-	return max(pod.Status.StartTime.Add(firstStart).Sub(now), 0)
+	return max(since.Add(firstStart).Sub(now), 0)
+}
+
+// later returns the later of two times, which may be nil.
+func later(a, b *metav1.Time) *metav1.Time {
+	if a == nil || b != nil && b.After(a.Time) {
+		return b
+	}
+	return a
 }
 
 // hasFailed reports whether a container has ended with an error, now or before.

@@ -63,6 +63,7 @@ type plan struct {
 	events  events.List
 	reasons []controller.Reason
 	failure error // why the rollout cannot be planned
+	refused bool  // the spec is not acted on, so the status stays as it is
 
 	// unavailable is how many wanted Pods are not available, for the metric. It is nil if the
 	// run ends before the rollout.

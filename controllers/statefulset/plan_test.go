@@ -200,6 +200,7 @@ func TestAPodThatWasNeverReadyDoesNotHoldUpARollout(t *testing.T) {
 		"the first of all":                  {web(3), []state{old(pulls)}, "delete web-0", ""},
 		"not one that was ready":            {web(3), []state{ready, ready, old(unready)}, "", codeOrder},
 		"not while it starts":               {web(3), []state{ready, ready, old(starting)}, "", codeFirstStart},
+		"not while it runs after a failure": {web(3), []state{ready, ready, old(runsAgain)}, "", codeFirstStart},
 		"nor while its init container runs": {web(3), []state{ready, ready, old(initializing)}, "", codeFirstStart},
 		"not one of the new revision":       {web(3), []state{ready, ready, pulls}, "", codeOrder},
 		"not one below the partition":       {web(3, partition(3)), []state{ready, ready, old(pulls)}, "", codeOrder},
@@ -207,6 +208,13 @@ func TestAPodThatWasNeverReadyDoesNotHoldUpARollout(t *testing.T) {
 		"not while a member is missing":     {web(3), []state{ready, old(pulls), old(unready)}, "", codeOrder},
 		"nor while a member terminates":     {web(3), []state{ready, old(pulls), func(p *corev1.Pod) { unready(p); leaving(p) }}, "", codeOrder},
 		"though others were never ready":    {web(3), []state{ready, old(pulls), old(pulls)}, "delete web-1", ""},
+		"not while one above it is gone":    {web(3), []state{old(crashes), nil, ready}, "", codeOrder},
+		"nor while several are":             {web(4), []state{old(pulls), nil, nil, old(pulls)}, "", codeOrder},
+		"nor one that is not the next":      {web(4), []state{ready, old(crashes), nil, ready}, "", codeOrder},
+		"though the last one is gone":       {web(3), []state{old(crashes), ready, nil}, "delete web-0", ""},
+		"though none is above it":           {web(3), []state{ready, old(crashes), nil}, "delete web-1", ""},
+		"though there is none before start": {web(2, startAt(1)), []state{nil, old(crashes), ready}, "delete web-1", ""},
+		"not with a gap after the start":    {web(3, startAt(1)), []state{nil, old(crashes), nil, ready}, "", codeOrder},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := checkPlan(t, seen(test.set, some(test.set, 0, test.pods...)), test.want)
@@ -217,6 +225,17 @@ func TestAPodThatWasNeverReadyDoesNotHoldUpARollout(t *testing.T) {
 				t.Errorf("it looks again after %s", p.after)
 			}
 		})
+	}
+}
+
+// Under OrderedReady a Pod is created when all below it are ready, so web-2 shows that web-1 was.
+func TestARolloutThatWaitsForAMemberWithoutAPodNamesIt(t *testing.T) {
+	set := web(3)
+	p := decide(seen(set, some(set, 0, old(crashes), nil, ready)))
+	want := "the next step waits for Pod web-0, which has never been ready and is not replaced, because Pod web-1 was ready and does not exist " +
+		"(podManagementPolicy OrderedReady); to go on, delete Pod web-0"
+	if len(p.reasons) != 1 || p.reasons[0].Sentence() != want || p.reasons[0].Until.Name != "web-0" {
+		t.Errorf("the reasons are %v, want %q", p.reasons, want)
 	}
 }
 

@@ -53,6 +53,13 @@ func (p *planner) waitsFor(pod *corev1.Pod, state string) {
 	p.until(codeOrder, text, "Pod", pod, "pod", pod.Name, "state", state)
 }
 
+// waitsForGap adds that a Pod that was never ready stays, because a member has no Pod. That member
+// gets its Pod when the other one is ready or replaced.
+func (p *planner) waitsForGap(pod *corev1.Pod, missing string) {
+	p.until(codeOrder, "the next step waits for Pod {pod}, which has never been ready and is not replaced, because Pod {missing} was ready and does not exist "+
+		"(podManagementPolicy OrderedReady); to go on, delete Pod {pod}", "Pod", pod, "pod", pod.Name, "missing", missing)
+}
+
 // firstStarts adds that a Pod that was never ready has time left.
 func (p *planner) firstStarts(pod *corev1.Pod, left time.Duration) {
 	p.until(codeFirstStart, "the next step waits for Pod {pod}, which has an old template and has never been ready; its containers run, so the rollout replaces it no sooner than {time}",

@@ -118,6 +118,10 @@ func (p *planner) replaceNeverReady(pod *corev1.Pod) bool {
 		p.waitsFor(missing, "has been ready and is not available, so the rollout does not replace "+pod.Name+", which has never been ready")
 		return true
 	}
+	if ordinal := p.gap(); ordinal >= 0 {
+		p.waitsForGap(pod, podName(p.set.Name, ordinal))
+		return true
+	}
 	if left := hopelessIn(pod, p.now); left > 0 {
 		p.firstStarts(pod, left)
 		p.wake(left)
@@ -135,6 +139,19 @@ func (p *planner) missingMember() *corev1.Pod {
 		}
 	}
 	return nil
+}
+
+// gap returns the lowest ordinal that has no Pod and is below one that has, or -1. Its Pod was
+// ready once: with OrderedReady, a Pod is created only while all Pods below it are available.
+func (p *planner) gap() int {
+	next := start(p.set)
+	for _, pod := range p.replicas {
+		if ordinalOf(pod) != next {
+			return next
+		}
+		next++
+	}
+	return -1
 }
 
 // recreate takes the first two steps of the strategy Recreate: it deletes all Pods of other
@@ -166,4 +183,5 @@ func (p *planner) unknownStrategy() {
 	err := fmt.Errorf("statefulset %s/%s uses Recreate strategy but feature gate StatefulSetRecreateStrategy is disabled", p.set.Namespace, p.set.Name)
 	p.events.Warning(unknownStrategy, deciding, "%v", err)
 	p.failure = controller.Terminal(err)
+	p.refused = true
 }

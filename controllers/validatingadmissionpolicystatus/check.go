@@ -52,6 +52,25 @@ func Check(policy *admissionv1.ValidatingAdmissionPolicy, kinds []Kind, params *
 	return warnings, nil
 }
 
+// keeps reports whether new warnings have all that a status has.
+func keeps(status *admissionv1.TypeChecking, warnings []admissionv1.ExpressionWarning) bool {
+	if status == nil {
+		return true
+	}
+	now := map[string]string{}
+	for _, w := range warnings {
+		now[w.FieldRef] = w.Warning
+	}
+	for _, w := range status.ExpressionWarnings {
+		for kind := range strings.SplitSeq(strings.TrimSpace(w.Warning), "\n\n") { // Check has an empty line between kinds
+			if !strings.Contains(now[w.FieldRef], kind) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // checker compiles the expressions of a policy for one kind.
 type checker struct {
 	kind schema.GroupVersionKind

@@ -5,6 +5,7 @@ package validatingadmissionpolicystatus
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -39,23 +40,36 @@ func TestTheKindsOfAPolicyAreThoseThatItsRulesName(t *testing.T) {
 		rules   rules
 		kinds   int
 		missing string
+		silent  string
 	}{
-		"none":                   {nil, 0, ""},
-		"one":                    {rules{rule("apps", "v1", "deployments")}, 1, ""},
-		"groups times resources": {rules{rule("apps,", "v1", "deployments,pods")}, 2, ""},
-		"once":                   {rules{rule("apps", "v1", "deployments"), rule("apps", "v1", "deployments")}, 1, ""},
-		"in two versions":        {rules{rule("apps", "v1,v1beta1", "deployments")}, 2, ""},
-		"wildcards":              {rules{rule("*", "v1", "deployments"), rule("apps", "*", "deployments"), rule("apps", "v1", "*")}, 0, ""},
-		"subresources":           {rules{rule("apps", "v1", "deployments/scale,deployments/*")}, 0, ""},
-		"no kind of the server":  {rules{rule("example.com", "v1", "websites"), rule("", "v1", "pods")}, 1, "websites"},
-		"ten of a rule":          {rules{rule("many", "v1", strings.Join(many, ",")), rule("", "v1", "pods")}, mostKinds + 1, ""},
+		"none":                   {nil, 0, "", ""},
+		"one":                    {rules{rule("apps", "v1", "deployments")}, 1, "", ""},
+		"groups times resources": {rules{rule("apps,", "v1", "deployments,pods")}, 2, "", ""},
+		"once":                   {rules{rule("apps", "v1", "deployments"), rule("apps", "v1", "deployments")}, 1, "", ""},
+		"in two versions":        {rules{rule("apps", "v1,v1beta1", "deployments")}, 2, "", ""},
+		"wildcards":              {rules{rule("*", "v1", "deployments"), rule("apps", "*", "deployments"), rule("apps", "v1", "*")}, 0, "", ""},
+		"subresources":           {rules{rule("apps", "v1", "deployments/scale,deployments/*")}, 0, "", ""},
+		"no kind of the server":  {rules{rule("example.com", "v1", "websites"), rule("", "v1", "pods")}, 1, "websites", ""},
+		"ten of a rule":          {rules{rule("many", "v1", strings.Join(many, ",")), rule("", "v1", "pods")}, mostKinds + 1, "", ""},
+		"a group of an aggregated server that is away": {rules{rule("metrics.example.com", "v1", "figures,sums"), rule("metrics.example.com", "v2", "figures"),
+			rule("example.com", "v1", "websites")}, 0, "figures websites", "metrics.example.com/v1: figures, sums"},
+		"served in a version, and not known in another": {rules{rule("apps", "v1,v1beta1", "deployments")}, 2, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &admissionv1.ValidatingAdmissionPolicy{}
 			p.Spec.MatchConstraints = &admissionv1.MatchResources{ResourceRules: c.rules}
-			kinds, missing := kindsOf(p, served)
-			if len(kinds) != c.kinds || strings.Join(missing, " ") != c.missing {
-				t.Errorf("the kinds are %v, and %q is missing; want %d and %q", kinds, missing, c.kinds, c.missing)
+			kinds, u := kindsOf(p, found{kinds: served, failed: map[schema.GroupVersion]error{
+				{Group: "metrics.example.com", Version: "v1"}: errors.New("away"), {Group: "apps", Version: "v1beta1"}: errors.New("away"),
+			}})
+			if len(kinds) != c.kinds || strings.Join(u.notServed, " ") != c.missing {
+				t.Errorf("the kinds are %v, and %q is missing; want %d and %q", kinds, u.notServed, c.kinds, c.missing)
+			}
+			var silent []string
+			for _, each := range u.silent {
+				silent = append(silent, fmt.Sprintf("%s: %s", each.version, strings.Join(each.kinds, ", ")))
+			}
+			if strings.Join(silent, " ") != c.silent {
+				t.Errorf("not known are %q, want %q", silent, c.silent)
 			}
 		})
 	}

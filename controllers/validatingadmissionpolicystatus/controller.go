@@ -12,14 +12,13 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controllers"
-	"github.com/setpoint-io/setpoint/internal/discovery"
-	"github.com/setpoint-io/setpoint/internal/shortlist"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -30,9 +29,6 @@ const Name = "validatingadmissionpolicy-status-controller"
 // fieldManager writes the status. Source:
 // k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus, ControllerName.
 const fieldManager = "validatingadmissionpolicy-status"
-
-// codeNotServed is the code of the reason why a policy is checked again.
-const codeNotServed = "KindsNotServed"
 
 // Options changes how the controller works. [Defaults] returns upstream's choices.
 type Options struct {
@@ -52,6 +48,8 @@ func Rights() []rbacv1.PolicyRule {
 type reconciler struct {
 	policies cache.SharedInformer[*admissionv1.ValidatingAdmissionPolicy]
 	client   *client.Client
+	served   served
+	settled  settled
 }
 
 // New returns the controller, built on h, which runs it.
@@ -59,55 +57,59 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	if err := controllers.CheckWorkers(o.Workers); err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
-	r := &reconciler{policies: cache.Informer[*admissionv1.ValidatingAdmissionPolicy](h), client: h.Client()}
+	r := &reconciler{policies: cache.Informer[*admissionv1.ValidatingAdmissionPolicy](h), client: h.Client(), served: newServed(h.Client().Discover)}
 	return controller.New(Name, r.reconcile, controller.For(r.policies), controller.Workers(o.Workers)), nil
 }
 
 // reconcile checks a policy that was not checked since its last change, or that names kinds that
-// were not served.
+// were not known then.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	policy, err := r.policies.Get(req.Key)
 	if apierrors.IsNotFound(err) {
+		r.settled.set(req.Key, false)
 		return controller.Result{}, nil
 	}
 	if err != nil {
 		return controller.Result{}, err
 	}
-	if policy.Generation <= policy.Status.ObservedGeneration && req.Attempt == 0 {
+	checked := policy.Generation <= policy.Status.ObservedGeneration
+	// The status does not say with which kinds a policy was checked, and another process may have written it: each process looks once at
+	// each policy.
+	first := checked && req.Attempt == 0
+	if first && r.settled.has(req.Key) {
 		return controller.Result{}, nil
 	}
-	served, err := discovery.Ask(ctx, r.client.Discover)
-	if err != nil && len(served) == 0 {
+	from, err := r.served.ask(ctx, first)
+	if err != nil {
 		return controller.Result{}, fmt.Errorf("reading which kinds the server serves: %w", err)
 	}
-	kinds, missing := kindsOf(policy, served)
-	documents := schemas{client: r.client}
-	matched, unknown, err := documents.with(ctx, kinds)
-	if err != nil {
-		return controller.Result{}, err
-	}
-	missing = append(missing, unknown...)
-	var params *Schema
+	kinds, u := kindsOf(policy, from)
+	var ofParams []schema.GroupVersionKind
 	if kind := paramsOf(policy); !kind.Empty() {
-		if params, err = documents.of(ctx, kind); err != nil {
-			return controller.Result{}, err
-		}
-		if params == nil {
-			missing = append(missing, kind.GroupKind().String())
-		}
+		ofParams = append(ofParams, kind)
+	}
+	if first && u.none() && wereServed(kinds, from.kinds) && wereServed(ofParams, from.kinds) {
+		r.settled.set(req.Key, true)
+		return controller.Result{}, nil
+	}
+	documents := schemas{client: r.client, failed: from.failed}
+	matched := documents.with(ctx, kinds, &u)
+	var params *Schema
+	if known := documents.with(ctx, ofParams, &u); len(known) > 0 {
+		params = known[0].Schema
 	}
 	warnings, err := Check(policy, matched, params)
 	if err != nil {
 		return controller.Result{}, controller.Terminal(err)
 	}
-	if err := r.apply(ctx, policy, warnings); err != nil || len(missing) == 0 {
-		return controller.Result{}, err
+	// What is known of kinds that cannot be read at present stays: after a restart, a server that is away would take its warnings with it.
+	if !checked || len(u.silent) == 0 || keeps(policy.Status.TypeChecking, warnings) {
+		if err := r.apply(ctx, policy, warnings); err != nil {
+			return controller.Result{}, err
+		}
 	}
-	controller.Because(ctx, controller.Reason{
-		Code: codeNotServed, Text: "the expressions were not checked with all kinds that the policy matches: the server does not serve {kinds}",
-		Params: controller.With("kinds", shortlist.Join(missing, 5)), Ends: "the server serves them",
-	})
-	return controller.Result{Again: true}, nil
+	r.settled.set(req.Key, u.none())
+	return u.result(ctx)
 }
 
 // apply writes the status of a policy, if it has changed.

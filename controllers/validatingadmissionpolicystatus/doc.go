@@ -18,7 +18,14 @@
 //
 // # How it checks
 //
-//   - A generation of a policy is checked once.
+//   - A generation of a policy is checked once, with all kinds that are known. A policy of which
+//     kinds are not served, or not known because an aggregated server is away, is checked with the
+//     others, and again with growing pauses until all are known.
+//   - A status does not say with which kinds a policy was checked. So each process looks once at
+//     each policy that was checked before: it asks which kinds the server serves, and checks those
+//     policies again that name custom kinds, which may have been defined since, or kinds that are
+//     not served. It writes if the warnings differ.
+//   - The warnings about a kind stay while the kind cannot be read.
 //   - The kinds are those of spec.matchConstraints.resourceRules without wildcards, ten for each
 //     rule at most. Subresources have no type of their own and are left out.
 //   - The variables object and oldObject have the kind's type, params has that of spec.paramKind,
@@ -40,6 +47,6 @@
 //   - Schemas come from the server, for built-in kinds too: they are those of its version.
 //   - Names of types in warnings are the same each time. Upstream's have a number from the clock.
 //   - authorizer.requestResource is known. Upstream warns of it.
-//   - A kind that is not served yet is looked for again, with growing pauses. Upstream checks the
-//     policy without it, and not again.
+//   - A kind that is not served yet, or that cannot be read, is looked for again, with growing
+//     pauses and in the next process too. Upstream checks the policy without it, and not again.
 package validatingadmissionpolicystatus

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/internal/discovery"
 )
 
 // Schema is the part of an OpenAPI v3 schema that says which types the fields of an object have.
@@ -118,48 +119,68 @@ func (d *Document) resolve(s *Schema, within []string, left *int) *Schema {
 
 // schemas reads schemas from the server, each document once.
 type schemas struct {
-	client    *client.Client
-	documents map[schema.GroupVersion]*Document
+	client  *client.Client
+	failed  map[schema.GroupVersion]error // of discovery
+	answers map[schema.GroupVersion]answer
 }
 
-// of returns the schema of a kind, nil if the server does not serve it.
+// answer is a document, or why it cannot be read.
+type answer struct {
+	document *Document
+	err      error
+}
+
+// of returns the schema of a kind, nil if the server does not serve it. An error is about the document, and so about all
+// kinds of its group and version.
 func (s *schemas) of(ctx context.Context, kind schema.GroupVersionKind) (*Schema, error) {
 	version := kind.GroupVersion()
-	document, read := s.documents[version]
+	a, read := s.answers[version]
 	if !read {
-		var err error
-		if document, err = s.read(ctx, version); err != nil {
-			return nil, fmt.Errorf("reading the OpenAPI schemas of %s: %w", version, err)
+		if a.document, a.err = s.read(ctx, version); a.err != nil {
+			a.err = fmt.Errorf("reading the OpenAPI schemas of %s: %w", version, a.err)
 		}
-		if s.documents == nil {
-			s.documents = map[schema.GroupVersion]*Document{}
+		if s.answers == nil {
+			s.answers = map[schema.GroupVersion]answer{}
 		}
-		s.documents[version] = document
+		s.answers[version] = a
 	}
-	return document.Of(kind), nil
+	if a.err != nil {
+		return nil, a.err
+	}
+	return a.document.Of(kind), nil
 }
 
-// with returns kinds with their schemas. A kind that is served in another of the versions that were
-// asked for is not among the unknown ones.
-func (s *schemas) with(ctx context.Context, kinds []schema.GroupVersionKind) (known []Kind, unknown []string, err error) {
+// with returns those of the kinds that have a schema, and adds the others to u. A kind that is served in another of the versions that
+// were asked for is not among those that are not served.
+func (s *schemas) with(ctx context.Context, kinds []schema.GroupVersionKind, u *unknown) (known []Kind) {
+	settled := map[schema.GroupKind]bool{}
 	for _, kind := range kinds {
 		of, err := s.of(ctx, kind)
-		if err != nil {
-			return nil, nil, err
-		}
-		if of != nil {
+		switch {
+		case err != nil:
+			u.cannotRead(kind.GroupVersion(), kind.GroupKind().String(), err)
+		case of != nil:
 			known = append(known, Kind{kind, of})
+		case s.failed[kind.GroupVersion()] != nil: // an API server may drop the document of a server that is away
+			u.cannotRead(kind.GroupVersion(), kind.GroupKind().String(), s.failed[kind.GroupVersion()])
+		default:
+			continue
 		}
+		settled[kind.GroupKind()] = true
 	}
 	for _, kind := range kinds {
-		if !slices.ContainsFunc(known, func(k Kind) bool { return k.Kind.GroupKind() == kind.GroupKind() }) {
-			unknown = append(unknown, kind.GroupKind().String())
+		if of := kind.GroupKind(); !settled[of] {
+			u.notServed, settled[of] = append(u.notServed, of.String()), true
 		}
 	}
-	return known, slices.Compact(unknown), nil
+	return known
 }
 
+// read reads a document. An aggregated server may not answer at all, and must not keep the policy from being checked with the
+// kinds of others.
 func (s *schemas) read(ctx context.Context, version schema.GroupVersion) (*Document, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, discovery.Patience, errNoAnswer)
+	defer cancel()
 	path := "/openapi/v3/apis/" + version.String()
 	if version.Group == "" {
 		path = "/openapi/v3/api/" + version.Version
@@ -177,3 +198,6 @@ func (s *schemas) read(ctx context.Context, version schema.GroupVersion) (*Docum
 	}
 	return document, nil
 }
+
+// errNoAnswer is the cause of the end of a request that took too long.
+var errNoAnswer = fmt.Errorf("no answer within %s: %w", discovery.Patience, context.DeadlineExceeded)

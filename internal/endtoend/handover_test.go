@@ -49,7 +49,7 @@ func holder(t *testing.T, cluster *controlplanetest.Cluster) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// exhibit is an object of every kind, in a namespace of its own.
+// exhibit is an object of every kind that a server serves by default, in a namespace of its own.
 type exhibit struct {
 	t         *testing.T
 	cluster   *controlplanetest.Cluster
@@ -70,6 +70,7 @@ func show(t *testing.T, cluster *controlplanetest.Cluster, number int) *exhibit 
 		t.Fatal(err)
 	}
 	e.kubectl("create", "-f", e.file)
+	e.kubectl("certificate", "approve", "jane-of-"+e.namespace)
 	t.Cleanup(func() {
 		if _, err := cluster.Kubectl("delete", "-f", e.file, "-n", e.namespace, "--ignore-not-found", "--wait=false", "--grace-period=0", "--force"); err != nil {
 			t.Error(err)
@@ -157,7 +158,7 @@ func valueAt(o any, path string) any {
 }
 
 // kept are the kinds whose objects a change of the manager must not replace.
-const kept = "pods,replicasets,controllerrevisions,jobs,services,endpoints,endpointslices,serviceaccounts,secrets,configmaps,persistentvolumeclaims,resourceclaims,nodes"
+const kept = "pods,replicasets,controllerrevisions,jobs,services,endpoints,endpointslices,serviceaccounts,secrets,configmaps,persistentvolumeclaims,resourceclaims,nodes,clustertrustbundles"
 
 // identities are all objects of the exhibit, with what a replacement or a restart would change.
 func (e *exhibit) identities() (all []string) {
@@ -175,7 +176,8 @@ func (e *exhibit) identities() (all []string) {
 			continue
 		}
 		identity := fmt.Sprint(name, " ", valueAt(o, "metadata.uid"))
-		for _, field := range []string{"status.containerStatuses.0.restartCount", "spec.nodeName", "spec.volumeName", "spec.claimRef.uid", "spec.podCIDR"} {
+		for _, field := range []string{"status.containerStatuses.0.restartCount", "spec.nodeName", "spec.volumeName", "spec.claimRef.uid", "spec.podCIDR",
+			"status.certificate", "status.reservedFor.0.uid", "status.allocation.devices.results.0.device"} {
 			if value := valueAt(o, field); value != nil {
 				identity += fmt.Sprint(" ", field, " ", value)
 			}
@@ -213,7 +215,7 @@ func (e *exhibit) attachments() (all []string) {
 // exhibitVolumes is how many volumes of an exhibit are attached: those of the StatefulSet.
 const exhibitVolumes = 2
 
-// A live cluster with an object of every kind goes from kube-controller-manager to Setpoint and
+// A live cluster with an object of every kind that a server serves by default goes from kube-controller-manager to Setpoint and
 // back. Both have the same command line, and the lease decides which of them works. Each change
 // is in the middle of all works.
 func TestALiveClusterGoesFromKubeControllerManagerToSetpointAndBack(t *testing.T) {

@@ -4,12 +4,9 @@
 package disruption
 
 import (
-	"sync"
 	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
-
-	"github.com/setpoint-io/setpoint/object"
 )
 
 // pause is the least time between two writes of a budget of which no eviction depends on the
@@ -31,36 +28,4 @@ func mayWait(was, is policyv1.PodDisruptionBudgetStatus) bool {
 	}
 	was.CurrentHealthy = is.CurrentHealthy
 	return same(was, is)
-}
-
-// pace remembers when budgets were written. It is safe for concurrent use. The zero pace is empty.
-type pace struct {
-	mu   sync.Mutex
-	last map[object.Key]time.Time
-}
-
-// left returns what is left of the pause after the last write of a budget; 0 or less is nothing.
-func (p *pace) left(budget object.Key, now time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	last, ok := p.last[budget]
-	if !ok {
-		return 0
-	}
-	return last.Add(pause).Sub(now)
-}
-
-func (p *pace) wrote(budget object.Key, at time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.last == nil {
-		p.last = map[object.Key]time.Time{}
-	}
-	p.last[budget] = at
-}
-
-func (p *pace) forget(budget object.Key) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.last, budget)
 }
