@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -52,11 +53,12 @@ func measureEverything(ctx context.Context, s *scene) (readings, error) {
 	if err != nil {
 		return nil, err
 	}
+	endProfile := s.profiler.during(ctx, "steady")
 	if err := pause(ctx, steadyTime); err != nil {
 		return nil, err
 	}
 	after, err := s.manager.cpu()
-	if err != nil {
+	if err := errors.Join(err, endProfile()); err != nil {
 		return nil, err
 	}
 	found := readings{"steady": (after - before) * float64(time.Minute/steadyTime)}
