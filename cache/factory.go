@@ -130,6 +130,7 @@ func (f *Factory) informer(c choice, typ reflect.Type, empty func() object.Objec
 		key.alone = f.made + 1
 	} else if i := f.shared(key, c.exact); i != nil {
 		i.references++
+		i.gather.Store(min(i.gather.Load(), int64(c.gather)))
 		return i
 	}
 	f.made++
@@ -168,6 +169,8 @@ func (f *Factory) build(key selection, c choice, empty func() object.Object) *in
 	i.reflect.server = &f.server
 	i.reflect.pageSize = c.pageSize
 	i.reflect.noBookmarks = c.noBookmarks
+	i.gather.Store(int64(c.gather))
+	i.reflect.gather = func() time.Duration { return time.Duration(i.gather.Load()) }
 	i.onTrouble = c.onTrouble
 	i.kind = object.Ref{Group: c.kind.Group, Kind: c.kind.Kind}
 	i.chosen = chosenBy(c.selection)

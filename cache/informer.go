@@ -28,6 +28,7 @@ type informer struct {
 	log      *slog.Logger
 	store    *store
 	reflect  reflector
+	gather   atomic.Int64 // how long changes may wait before they are read: a time.Duration
 	versions versionWaits
 	content  *content
 

@@ -70,10 +70,13 @@ type reflector struct {
 	pageSize int64          // of lists at no version; 0: all in one
 	// noBookmarks makes watches without bookmarks, and so no watch lists.
 	noBookmarks bool
-	expired     time.Time // when the server last answered that a version has expired
-	failures    failures  // of watches, at one version
-	why         error     // the last failure; nil after a watch that reached its timeout
-	backoff     backoff
+	// gather returns how long changes may wait before they are read; nil is not at all.
+	gather    func() time.Duration
+	following bool      // the state is whole, and changes follow
+	expired   time.Time // when the server last answered that a version has expired
+	failures  failures  // of watches, at one version
+	why       error     // the last failure; nil after a watch that reached its timeout
+	backoff   backoff
 }
 
 var (

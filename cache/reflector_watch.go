@@ -45,15 +45,25 @@ func (r *reflector) follow(ctx context.Context) error {
 
 func (r *reflector) watchOptions() client.WatchOptions {
 	return client.WatchOptions{
-		Timeout: minWatchTimeout + rand.N(minWatchTimeout), NoBookmarks: r.noBookmarks, BeforeRead: r.sink.flush,
+		Timeout: minWatchTimeout + rand.N(minWatchTimeout), NoBookmarks: r.noBookmarks, BeforeRead: r.sink.flush, Gather: r.gathers,
 	}
+}
+
+// gathers is called by the watch, before it waits for events.
+func (r *reflector) gathers() time.Duration {
+	if r.gather == nil || !r.following {
+		return 0
+	}
+	return r.gather()
 }
 
 // consume passes on the events of a watch until it ends.
 func (r *reflector) consume(ctx context.Context, w stream) error {
 	works := newProof(r.well)
 	began, news := time.Now(), false
+	r.following = true
 	defer func() {
+		r.following = false
 		r.sink.flush()
 		works.end()
 		// Only what reaches the server from now on counts.

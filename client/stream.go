@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/setpoint-io/setpoint/internal/pause"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
@@ -48,6 +49,11 @@ type WatchOptions struct {
 	// BeforeRead is called before each read from the connection, which may wait, by the goroutine that
 	// calls Next. Between two calls Next returns events that have arrived already. It may be nil.
 	BeforeRead func()
+
+	// Gather is called before a read that follows one which had to wait for events. It returns how long events may wait in the
+	// connection, so that they are read together: 0 or less is not at all. What has come meanwhile is read without a pause. It
+	// may be nil.
+	Gather func() time.Duration
 }
 
 // asMetadata requests an object's metadata instead of the object.
@@ -145,8 +151,8 @@ func (c *Client) Watch(ctx context.Context, r object.Resource, s Selection, o Wa
 		return nil, err
 	}
 	var body io.Reader = stream.Body
-	if o.BeforeRead != nil {
-		body = &announcingReader{body, o.BeforeRead}
+	if o.BeforeRead != nil || o.Gather != nil {
+		body = &pacedReader{ctx: ctx, in: body, before: o.BeforeRead, gather: o.Gather}
 	}
 	return &WatchStream{
 		Encoding:   stream.Encoding,
@@ -156,13 +162,34 @@ func (c *Client) Watch(ctx context.Context, r object.Resource, s Selection, o Wa
 	}, nil
 }
 
-// announcingReader calls a function before each read.
-type announcingReader struct {
+// pacedReader calls a function before each read, and has events wait before it reads them.
+type pacedReader struct {
+	ctx    context.Context
 	in     io.Reader
 	before func()
+	gather func() time.Duration
+	waited bool // the last read has waited, and has read all there was
 }
 
-func (r *announcingReader) Read(p []byte) (int, error) {
-	r.before()
-	return r.in.Read(p)
+// waits is how long a read takes, at least, that has waited for the connection. One that takes as long for another reason, on a busy
+// machine, costs a pause.
+const waits = time.Millisecond
+
+func (r *pacedReader) Read(p []byte) (int, error) {
+	if r.before != nil {
+		r.before()
+	}
+	if r.gather == nil {
+		return r.in.Read(p)
+	}
+	if r.waited {
+		if d := r.gather(); d > 0 {
+			pause.For(r.ctx, d)
+		}
+	}
+	began := time.Now()
+	n, err := r.in.Read(p)
+	// The state of a connection does not say whether there is more: over HTTP/1.1 a read returns one chunk.
+	r.waited = n < len(p) && time.Since(began) >= waits
+	return n, err
 }

@@ -6,10 +6,12 @@ package garbagecollector
 import (
 	"fmt"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
@@ -28,9 +30,13 @@ type monitor struct {
 
 func newMonitor(p cache.Provider, r object.Resource) *monitor {
 	k := r.GroupVersionKind()
+	options := []cache.InformerOption{cache.OfKind(k)}
+	if r.Group == coordinationv1.GroupName && r.Plural == "leases" {
+		options = append(options, cache.Gathers(controllers.HeartbeatsGather))
+	}
 	return &monitor{
 		resource: r, kind: kindOf(k),
-		informer: cache.Informer[*metav1.PartialObjectMetadata](p, cache.OfKind(k)),
+		informer: cache.Informer[*metav1.PartialObjectMetadata](p, options...),
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -47,7 +48,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	}
 	r := &reconciler{
 		nodes:   cache.Informer[*corev1.Node](h),
-		leases:  cache.Informer[*coordinationv1.Lease](h, cache.InNamespace(corev1.NamespaceNodeLease)),
+		leases:  cache.Informer[*coordinationv1.Lease](h, cache.InNamespace(corev1.NamespaceNodeLease), cache.Gathers(controllers.HeartbeatsGather)),
 		pods:    cache.Informer[*corev1.Pod](h).With(client.MetadataAnswer()),
 		events:  h.Recorder(source),
 		log:     h.Logger().With("controller", Name),

@@ -13,11 +13,13 @@ import (
 func TestASmallHeapHasHeadroomAndALargeOneDoubles(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
-		live uint64
-		want int
-	}{{0, 1600}, {4 * mb, 400}, {8 * mb, 200}, {16 * mb, 100}, {1000 * mb, 100}} {
-		if got := percentOf(c.live); got != c.want {
-			t.Errorf("GOGC=%d for %d MB, want %d", got, c.live/mb, c.want)
+		live       uint64
+		busy, rest int
+	}{{0, 1600, 400}, {4 * mb, 400, 100}, {8 * mb, 200, 50}, {16 * mb, 100, 50}, {1000 * mb, 100, 50}} {
+		for resting, want := range map[bool]int{false: c.busy, true: c.rest} {
+			if got := percentOf(c.live, resting); got != want {
+				t.Errorf("GOGC=%d for %d MB, at rest: %t; want %d", got, c.live/mb, resting, want)
+			}
 		}
 	}
 }
@@ -68,7 +70,8 @@ func TestMemoryIsReturnedOnceTheProcessIsAtRest(t *testing.T) {
 	allocated := uint64(0)
 	come := func(allocates, garbage uint64) bool {
 		allocated += allocates
-		return r.come(heapState{live: 10 * mb, objects: 10*mb + garbage, allocated: allocated})
+		_, returns := r.come(heapState{live: 10 * mb, objects: 10*mb + garbage, allocated: allocated})
+		return returns
 	}
 	for i, step := range []struct {
 		allocates, garbage uint64
@@ -97,5 +100,43 @@ func TestMemoryIsReturnedOnceTheProcessIsAtRest(t *testing.T) {
 	r.since = restPauses
 	if come(0, 4*mb) {
 		t.Error("memory is returned for 4 MB")
+	}
+}
+
+// Heartbeats of many Nodes make garbage in a manager that remembers much.
+func TestALargeProcessIsAtRestWhileItAllocatesLittleOfWhatItHas(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		live, allocates uint64
+		want            bool
+	}{{10 * mb, mb / 4, true}, {10 * mb, mb, false}, {100 * mb, 3 * mb, true}, {100 * mb, 10 * mb, false}} {
+		r, allocated, resting := idleness{}, uint64(0), false
+		for i := range 5 {
+			allocated += c.allocates
+			if resting, _ = r.come(heapState{live: c.live, objects: c.live, allocated: allocated}); resting && i < restCalm-1 {
+				t.Errorf("%+v: at rest after %d s", c, i+1)
+			}
+		}
+		if resting != c.want {
+			t.Errorf("%+v: at rest: %t", c, resting)
+		}
+	}
+}
+
+// It changes GOGC of the process, so it runs beside no other test.
+func TestAProcessAtRestHasLessRoomUntilItIsBusy(t *testing.T) {
+	p, restore := setPercents()
+	defer restore()
+	busy := gogc()
+	deadline := time.Now().Add(time.Minute)
+	for p.rest(true); gogc() >= busy; p.rest(true) { // a collection that has just been may undo it
+		if time.Now().After(deadline) {
+			t.Fatalf("GOGC=%d at rest, and %d before", gogc(), busy)
+		}
+	}
+	for ; gogc() < busy; runtime.GC() { // as of a burst
+		if time.Now().After(deadline) {
+			t.Fatalf("GOGC=%d though collections follow each other, want %d", gogc(), busy)
+		}
 	}
 }
