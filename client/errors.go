@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -150,7 +151,8 @@ func decodeStatus(contentType string, body []byte, into *metav1.Status) error {
 	return encoding.Decode(raw, into)
 }
 
-// Absent reports whether err is the answer of a server that an object does not exist. Not every
+// Absent reports whether err is the answer of a server that the object of a request does not exist: there is none of
+// its name, or the request was a patch with a UID and another object has the name by now. Not every
 // 404 (apierrors.IsNotFound) is: a server that is older than another one beside it, or that
 // has just lost a kind, answers 404 about objects that exist, and so does a proxy without
 // servers. Use Absent before acting on the absence of an object.
@@ -159,11 +161,19 @@ func decodeStatus(contentType string, body []byte, into *metav1.Status) error {
 // the kind or version, its Status has no name (k8s.io/apiserver/pkg/server,
 // serviceErrorHandler). If it does not serve the group, there is no Status, and this package
 // notes that as the cause.
+//
+// A patch whose UID is that of another object is invalid (422), with the UID as the cause: a UID cannot be changed. A
+// conflict (409) says of a patch that other writes came first. Of a deletion or an update with a UID it may say either.
+// Source: k8s.io/apimachinery/pkg/api/validation, ValidateObjectMetaAccessorUpdate.
 func Absent(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && apierrors.IsNotFound(err) &&
-		status.ErrStatus.Details != nil && status.ErrStatus.Details.Name != "" &&
-		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+	if !ok || status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == "" {
+		return false
+	}
+	if apierrors.IsInvalid(err) {
+		return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+	}
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // AbsentAt is [Absent] for the object of this name, and not for another object such as its

@@ -4,6 +4,7 @@
 package client_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -227,6 +229,22 @@ func TestAnAnswerOfMetadataAlone(t *testing.T) {
 	}
 }
 
+// patchWithUID creates a ConfigMap, and returns how a patch ends that has a UID, or that of the ConfigMap if it is empty.
+func patchWithUID(t *testing.T, c *client.Client, key object.Key, uid types.UID) error {
+	t.Helper()
+	maps := client.For[*corev1.ConfigMap](c)
+	created, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"uid": cmp.Or(uid, created.UID), "labels": map[string]string{"a": "b"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = maps.Patch(t.Context(), key, patch)
+	return err
+}
+
 // A 404 may be about an object, about its kind, or from somebody who knows nothing of both.
 func TestAnObjectIsAbsentWhereTheServerLookedForIt(t *testing.T) {
 	cluster := shared.Get(t)
@@ -251,6 +269,8 @@ func TestAnObjectIsAbsentWhereTheServerLookedForIt(t *testing.T) {
 		"of a version of none":   {get(object.Resource{Group: "apps", Version: "v9", Plural: "deployments", Kind: "Deployment", Namespaced: true}), false},
 		"of a group of none":     {get(object.Resource{Group: "nowhere.example.org", Version: "v1", Plural: "ghosts", Kind: "Ghost", Namespaced: true}), false},
 		"no error":               {nil, false},
+		"another of its name":    {patchWithUID(t, cluster.Client, object.Key{Namespace: namespace, Name: "kept"}, "another"), true},
+		"the same":               {patchWithUID(t, cluster.Client, object.Key{Namespace: namespace, Name: "same"}, ""), false},
 		"another answer":         {apierrors.NewConflict(corev1.Resource("configmaps"), "missing", errors.New("no")), false},
 		"who asked was not told": {errors.New("configmaps \"missing\" not found"), false},
 	} {

@@ -144,7 +144,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		controller.Watches(r.nodes, nodeItself, attachedMatters),
 		controller.Watches(r.attachments, nodeOfAttachment, attachmentMatters),
 		controller.Reads(r.pvs),
-		controller.Workers(o.Workers),
+		controller.Workers(min(reportWorkers, o.Workers)),
 	)
 	volumeQueue, nodeQueue := ofVolumes.Queue(), ofNodes.Queue()
 	r.attendVolume = func(volume corev1.UniqueVolumeName) { volumeQueue.AddWith(enqueuedBy(ofNodes.Name()), volume) }

@@ -21,9 +21,13 @@ import (
 )
 
 // reportPause is the least time between two writes of the status of a Node. Of 20 Pods that come to a Node at once, a
-// driver attaches one volume after the other. Upstream looks at all volumes as often.
-// Source: k8s.io/kubernetes/pkg/controller/volume/attachdetach, DefaultTimerConfig.
-const reportPause = 100 * time.Millisecond
+// driver attaches one volume after the other. A kubelet that waits for its volumes looks at the status no more often than that.
+// Source: k8s.io/kubernetes/pkg/util/goroutinemap/exponentialbackoff, initialDurationBeforeRetry.
+const reportPause = 500 * time.Millisecond
+
+// reportWorkers is how many Nodes are reported to at a time. Where the server is slow, Nodes wait for their turn, and what is
+// attached meanwhile is in the same write. Upstream writes one after the other.
+const reportWorkers = 2
 
 // report writes which volumes are attached into the status of one Node, and carries out the checks
 // that detaches wait for. The kubelet mounts no volume that the status does not name, and says

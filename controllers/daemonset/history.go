@@ -5,13 +5,9 @@ package daemonset
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/setpoint-io/setpoint/client"
@@ -101,21 +97,13 @@ func (r *reconciler) merge(ctx context.Context, from, into *appsv1.ControllerRev
 			return err
 		}
 		_, err = r.pods.Patch(ctx, object.Key{Namespace: p.namespace, Name: p.name}, patch)
-		if err != nil && !client.Absent(err) && !ofAnother(err) {
+		if err != nil && !client.Absent(err) {
+			// A conflict too: other writes came first each time that the server applied the patch.
 			return fmt.Errorf("labelling Pod %s/%s: %w", p.namespace, p.name, err)
 		}
 		p.hash = into.Labels[hashLabel] // this run would replace it as an old one
 	}
 	return r.history.Delete(ctx, from)
-}
-
-// ofAnother reports whether a patch with a UID was refused because another object has the name by now.
-// A conflict is something else: other writes came first each time that the server applied the patch.
-// Source: k8s.io/apimachinery/pkg/api/validation, ValidateObjectMetaAccessorUpdate.
-func ofAnother(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && apierrors.IsInvalid(err) && status.ErrStatus.Details != nil &&
-		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // prune deletes old revisions beyond the limit. One that a Pod was created from stays, as long as

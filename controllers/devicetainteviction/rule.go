@@ -65,7 +65,7 @@ func (r *reconciler) reconcileRule(ctx context.Context, req controller.Request) 
 func (r *reconciler) writeCondition(ctx context.Context, rule *resourcev1.DeviceTaintRule, c metav1.Condition) error {
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": resourcev1.SchemeGroupVersion.String(), "kind": "DeviceTaintRule",
-		"metadata": map[string]any{"name": rule.Name, "uid": rule.UID}, // another rule of that name is a conflict
+		"metadata": map[string]any{"name": rule.Name, "uid": rule.UID}, // another rule of that name is not changed
 		"status":   map[string]any{"conditions": []metav1.Condition{c}},
 	})
 	if err != nil {

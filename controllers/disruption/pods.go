@@ -87,7 +87,7 @@ func (r *reconciler) reconcilePod(ctx context.Context, req controller.Request) (
 	}
 	_, err = r.pods.Sub("status").Patch(ctx, req.Key, patch)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), client.Absent(err):
 		return controller.Result{}, nil // the change enqueues the Pod again
 	case err != nil:
 		return controller.Result{}, fmt.Errorf("resetting the condition DisruptionTarget of pod %s: %w", req.Key, err)

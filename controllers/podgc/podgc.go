@@ -281,8 +281,8 @@ func (r *reconciler) remove(ctx context.Context, pod *corev1.Pod, why reason) er
 			return err
 		}
 		_, err = r.pods.Sub("status").Patch(ctx, key, patch)
-		if apierrors.IsNotFound(err) {
-			return nil // it went meanwhile
+		if apierrors.IsNotFound(err) || client.Absent(err) {
+			return nil // it went meanwhile, and another Pod may have its name
 		}
 		if err != nil {
 			return fmt.Errorf("marking pod %s failed, because %s: %w", key, why, err)

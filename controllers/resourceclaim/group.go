@@ -194,7 +194,7 @@ func (r *reconciler) writeGroupStatus(ctx context.Context, group *schedulingv1be
 	slices.SortFunc(all, func(a, b schedulingv1beta1.PodGroupResourceClaimStatus) int { return cmp.Compare(a.Name, b.Name) })
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": schedulingv1beta1.SchemeGroupVersion.String(), "kind": "PodGroup",
-		"metadata": map[string]any{"name": group.Name, "namespace": group.Namespace, "uid": group.UID}, // another one of that name is a conflict
+		"metadata": map[string]any{"name": group.Name, "namespace": group.Namespace, "uid": group.UID}, // another one of that name is not changed
 		"status":   map[string]any{"resourceClaimStatuses": all},
 	})
 	if err != nil {

@@ -154,7 +154,7 @@ func (r *reconciler) writeStatus(ctx context.Context, pod *corev1.Pod, got map[s
 	key := object.KeyOf(pod)
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Pod",
-		"metadata": map[string]any{"name": pod.Name, "namespace": pod.Namespace, "uid": pod.UID}, // another Pod of that name is a conflict
+		"metadata": map[string]any{"name": pod.Name, "namespace": pod.Namespace, "uid": pod.UID}, // another Pod of that name is not changed
 		"status":   map[string]any{"resourceClaimStatuses": statuses(pod, got)},
 	})
 	if err != nil {

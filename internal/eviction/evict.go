@@ -28,15 +28,15 @@ func Evict(ctx context.Context, pods cache.SharedInformer[*corev1.Pod], pod *cor
 	key := object.KeyOf(pod)
 	if c := condition(pod, cause, time.Now()); c != nil {
 		patch, err := client.StrategicPatch(map[string]any{
-			"metadata": map[string]any{"uid": pod.UID}, // another Pod of that name is a conflict
+			"metadata": map[string]any{"uid": pod.UID}, // another Pod of that name is not changed
 			"status":   map[string]any{"conditions": []corev1.PodCondition{*c}},
 		})
 		if err != nil {
 			return false, err
 		}
 		_, err = pods.Sub("status").Patch(ctx, key, patch)
-		if apierrors.IsNotFound(err) {
-			return false, nil // it went meanwhile
+		if apierrors.IsNotFound(err) || client.Absent(err) {
+			return false, nil // it went meanwhile, and another Pod may have its name
 		}
 		if err != nil {
 			return false, fmt.Errorf("writing the condition that pod %s is about to be deleted: %w", key, err)
