@@ -155,7 +155,7 @@ const (
 	restEvery  = time.Second
 	restCalm   = 2                // times in a row that the process has hardly allocated
 	restRate   = 512 << 10        // bytes: what a small manager at rest does not allocate within restEvery
-	restShare  = 16               // a larger one allocates less than this share of what lives
+	restShare  = 32               // a larger one allocates less than this share of what lives
 	restLeast  = 8 << 20          // bytes that are worth a collection
 	restPauses = 10 * time.Second // between two collections of this kind
 )

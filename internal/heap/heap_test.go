@@ -109,7 +109,7 @@ func TestALargeProcessIsAtRestWhileItAllocatesLittleOfWhatItHas(t *testing.T) {
 	for _, c := range []struct {
 		live, allocates uint64
 		want            bool
-	}{{10 * mb, mb / 4, true}, {10 * mb, mb, false}, {100 * mb, 3 * mb, true}, {100 * mb, 10 * mb, false}} {
+	}{{10 * mb, mb / 4, true}, {10 * mb, mb, false}, {100 * mb, 2 * mb, true}, {100 * mb, 10 * mb, false}} {
 		r, allocated, resting := idleness{}, uint64(0), false
 		for i := range 5 {
 			allocated += c.allocates
