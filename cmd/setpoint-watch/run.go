@@ -14,6 +14,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/heap"
+	"github.com/setpoint-io/setpoint/internal/processors"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/watch"
 	"github.com/setpoint-io/setpoint/watch/sink"
@@ -67,6 +68,7 @@ func (r *runCommand) run(c *cobra.Command, args []string) error {
 	ctx, stop := r.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
 	defer heap.Tune(ctx)()
+	defer processors.Tune(ctx)()
 	if r.causes && !r.once { // what changed while no watch ran has no cause
 		o.Because = causes(ctx, m.Client(), cluster, r.within)
 	}

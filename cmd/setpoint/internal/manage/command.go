@@ -20,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/internal/announce"
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/heap"
+	"github.com/setpoint-io/setpoint/internal/processors"
 	"github.com/setpoint-io/setpoint/manager"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/page"
@@ -137,6 +138,7 @@ func (m *command) run(c *cobra.Command) error {
 	ctx, stop := m.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
 	defer heap.Tune(ctx)()
+	defer processors.Tune(ctx)()
 	log.Info("managing", "server", mgr.Client().Server(), "controllers", names(run))
 	err = mgr.Run(ctx)
 	log.Info("stopped")

@@ -1,0 +1,62 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package processors
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Tune sets GOMAXPROCS to what the process uses, until ctx ends or end is called, which waits. Then it has the default again. Tune does nothing if
+// the user has chosen GOMAXPROCS by the environment variable, or if the system does not say what a process uses.
+func Tune(ctx context.Context) (end func()) {
+	if _, ok := cpuTime(); !ok || os.Getenv("GOMAXPROCS") != "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		defer runtime.SetDefaultGOMAXPROCS() // which follows a limit of the container, if that changes
+		govern(ctx)
+	})
+	return func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
+func govern(ctx context.Context) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	n := runtime.GOMAXPROCS(0)
+	g := governor{most: n, now: n}
+	was, _ := cpuTime()
+	last := time.Now()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		used, _ := cpuTime()
+		now := time.Now()
+		wants := g.come(used-was, now.Sub(last))
+		was, last = used, now
+		switch {
+		case wants == n:
+			continue
+		case wants == g.most:
+			// The limit of a container may have changed meanwhile.
+			runtime.SetDefaultGOMAXPROCS()
+			n = runtime.GOMAXPROCS(0)
+			g.most, g.now = n, n
+		default:
+			n = wants
+			runtime.GOMAXPROCS(n)
+		}
+	}
+}
