@@ -35,7 +35,7 @@ func aQuarter() *policyv1.PodDisruptionBudget {
 // eightOf adds eight ready Pods of an owner.
 func (c *cluster) eightOf(apiVersion, kind, owner string) {
 	c.t.Helper()
-	for _, name := range strings.Fields("a b c d e f g h") {
+	for name := range strings.FieldsSeq("a b c d e f g h") {
 		p := pod(name, true)
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: owner, UID: types.UID(owner), Controller: new(true)}}
 		c.add(p)

@@ -126,7 +126,12 @@ func BenchmarkATargetAtRest(b *testing.B) {
 			ctx, stop := context.WithCancel(b.Context())
 			ended := make(chan error)
 			go func() { ended <- mgr.InformerFactory().Run(ctx) }()
-			defer func() { stop(); <-ended }()
+			defer func() {
+				stop()
+				if err := <-ended; err != nil {
+					b.Error(err)
+				}
+			}()
 			if err := r.autoscalers.WaitForSync(ctx); err != nil {
 				b.Fatal(err)
 			}

@@ -87,8 +87,7 @@ func (s *served) ask(ctx context.Context, shared bool) (found, error) {
 
 func (s *served) now(ctx context.Context) (found, error) {
 	kinds, err := discovery.Ask(ctx, s.discover)
-	var partial *client.DiscoveryError
-	if errors.As(err, &partial) {
+	if partial, ok := errors.AsType[*client.DiscoveryError](err); ok {
 		return found{kinds, partial.Failed}, nil
 	}
 	return found{kinds: kinds}, err

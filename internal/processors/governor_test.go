@@ -94,7 +94,7 @@ func TestTheProcessHasFewerProcessorsWhileItWaits(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	for range before {
 		go func() {
-			for ctx.Err() == nil { //nolint:revive // it is to use a processor
+			for ctx.Err() == nil { // it is to use a processor
 			}
 		}()
 	}

@@ -46,10 +46,9 @@ func govern(ctx context.Context) {
 		now := time.Now()
 		wants := g.come(used-was, now.Sub(last))
 		was, last = used, now
-		switch {
-		case wants == n:
-			continue
-		case wants == g.most:
+		switch wants {
+		case n:
+		case g.most:
 			// The limit of a container may have changed meanwhile.
 			runtime.SetDefaultGOMAXPROCS()
 			n = runtime.GOMAXPROCS(0)
