@@ -8,7 +8,7 @@ import "time"
 const (
 	// every is the time between two looks. A burst waits for that long until it has twice the processors.
 	every = 250 * time.Millisecond
-	// calmLooks is how many looks in a row must find that half of the processors are enough.
+	// calmLooks is how many looks in a row must find that half of the processors are enough, or that goroutines wait for one.
 	calmLooks = 4
 	// busy and idle are shares of the processors. Above the first one there are twice as many at once. Below the second one there are half as
 	// many, if that lasts: those use at most half of what they have then, which is far from busy.
@@ -21,11 +21,20 @@ type governor struct {
 	most int
 	now  int
 	calm int // looks in a row that were idle
+	full int // looks in a row that found goroutines waiting
 }
 
-// come takes how much CPU the process has used within a time, and returns how many processors it needs from now on.
-func (g *governor) come(used, within time.Duration) int {
+// come takes how much CPU the process has used within a time, and how many goroutines wait for a processor at this moment. It returns how many
+// processors the process needs from now on. On a machine that others keep busy, a process that has much to do does not use much: there the
+// goroutines that wait show it.
+func (g *governor) come(used, within time.Duration, waiting int) int {
 	if within <= 0 {
+		return g.now
+	}
+	if waiting < g.now {
+		g.full = 0
+	} else if g.full++; g.full >= calmLooks {
+		g.now, g.calm, g.full = min(2*g.now, g.most), 0, 0
 		return g.now
 	}
 	switch share := float64(used) / float64(within) / float64(g.now); {

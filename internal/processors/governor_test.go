@@ -15,7 +15,7 @@ import (
 func looks(g *governor, n int, share float64) int {
 	want := g.now
 	for range n {
-		want = g.come(time.Duration(share*float64(every)), every)
+		want = g.come(time.Duration(share*float64(every)), every, 0)
 	}
 	return want
 }
@@ -49,8 +49,32 @@ func TestAProcessThatUsesLittleHasOneProcessorAndABurstHasAll(t *testing.T) {
 			t.Errorf("step %d: %d processors after %d looks at %.1f, want %d", i, got, step.looks, step.share, step.want)
 		}
 	}
-	if got := g.come(time.Second, 0); got != 1 {
+	if got := g.come(time.Second, 0, 0); got != 1 {
 		t.Errorf("%d processors after no time", got)
+	}
+}
+
+// Others use the machine: the process gets a third of a processor, and has work for more.
+func TestAProcessWhoseGoroutinesWaitHasMoreProcessors(t *testing.T) {
+	g := governor{most: 8, now: 1}
+	come := func(n, waiting int) (want int) {
+		for range n {
+			want = g.come(every/3, every, waiting)
+		}
+		return want
+	}
+	for i, step := range []struct{ looks, waiting, want int }{
+		{calmLooks - 1, 5, 1}, // for a moment
+		{1, 0, 1},             // which is over
+		{calmLooks - 1, 5, 1}, // it counts anew
+		{1, 5, 2},
+		{2 * calmLooks, 5, 8},
+		{10 * calmLooks, 9, 8}, // there are no more
+		{3 * calmLooks, 0, 1},
+	} {
+		if got := come(step.looks, step.waiting); got != step.want {
+			t.Errorf("step %d: %d processors, want %d", i, got, step.want)
+		}
 	}
 }
 
@@ -92,7 +116,7 @@ func TestTheProcessHasFewerProcessorsWhileItWaits(t *testing.T) {
 	}
 	await("at rest", func() bool { return runtime.GOMAXPROCS(0) < before })
 	ctx, stop := context.WithCancel(t.Context())
-	for range before {
+	for range 4 * before {
 		go func() {
 			for ctx.Err() == nil { // it is to use a processor
 			}

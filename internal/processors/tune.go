@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"sync"
 	"time"
 )
@@ -29,6 +30,15 @@ func Tune(ctx context.Context) (end func()) {
 	}
 }
 
+// waiting returns how many goroutines could run and wait for a processor.
+func waiting() int {
+	sample := []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}}
+	if metrics.Read(sample); sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return int(sample[0].Value.Uint64())
+}
+
 func govern(ctx context.Context) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -44,7 +54,7 @@ func govern(ctx context.Context) {
 		}
 		used, _ := cpuTime()
 		now := time.Now()
-		wants := g.come(used-was, now.Sub(last))
+		wants := g.come(used-was, now.Sub(last), waiting())
 		was, last = used, now
 		switch wants {
 		case n:
