@@ -197,8 +197,7 @@ func (c *Claim[T]) release(ctx context.Context, m object.Meta) error {
 	case err == nil, client.Absent(err):
 		return nil
 	case apierrors.IsInvalid(err):
-		// The object has no owner references any more, or another UID: either
-		// way there is nothing to release.
+		// The object has no owner references any more: there is nothing to release.
 		return nil
 	}
 	return fmt.Errorf("releasing %s: %w", m.Key, err)

@@ -64,11 +64,7 @@ func TestAnAnswerThatComesAfterTheLimitCounts(t *testing.T) {
 
 func TestASecondAnswerChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, "a")
-		c.addVolume("data")
-		c.start()
-		c.addPod("web-0", "a", "data")
-		pass(time.Second)
+		c, _ := attachedCluster(t, "a")
 		c.with(func() { c.hangs = true }) // the test answers from now on
 		c.answer("data", "a", func(va *storagev1.VolumeAttachment) {
 			attached(va)
@@ -112,11 +108,7 @@ func TestAnAnswerAfterThePodIsGoneIsNotReported(t *testing.T) {
 
 func TestAnAttachmentThatAnotherClientRemovesIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, "a")
-		c.addVolume("data")
-		c.start()
-		c.addPod("web-0", "a", "data")
-		pass(time.Second)
+		c, _ := attachedCluster(t, "a")
 		c.attachments.Remove(object.Key{Name: AttachmentName("h-data", driverName, "a")})
 		pass(time.Second)
 		c.wantAt("after it was removed", "data", "a")

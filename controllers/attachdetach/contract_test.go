@@ -69,11 +69,7 @@ func TestANodeWhoseKubeletAttachesVolumesItselfIsLeftAlone(t *testing.T) {
 // The kubelet mounts what the status of its Node names. So the entry goes before the volume does.
 func TestTheEntryOfAVolumeGoesBeforeTheVolumeAndComesBackIfADetachFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, "a")
-		c.addVolume("data")
-		c.start()
-		c.addPod("web-0", "a", "data")
-		pass(time.Second)
+		c, _ := attachedCluster(t, "a")
 		c.wantMounted("with a Pod", "data", "a")
 		var refuses atomic.Bool
 		deletes := 0

@@ -76,6 +76,17 @@ func newCluster(t *testing.T, nodes ...string) *cluster {
 	return c
 }
 
+// attachedCluster is a cluster with a process in it, and with a Pod web-0 at the node a whose claim data has had a second to be attached.
+func attachedCluster(t *testing.T, nodes ...string) (*cluster, *managertest.Process) {
+	t.Helper()
+	c := newCluster(t, nodes...)
+	c.addVolume("data")
+	p := c.start()
+	c.addPod("web-0", "a", "data")
+	pass(time.Second)
+	return c, p
+}
+
 func (c *cluster) start() *managertest.Process {
 	c.t.Helper()
 	p := managertest.Run(c.t, c.api.Config(), managertest.Making(New, Defaults()))

@@ -118,11 +118,7 @@ func TestANodeThatIsNotReadyKeepsItsVolumesForSixMinutes(t *testing.T) {
 // No run for the volume comes between its mounting and the end of the Node object.
 func TestAVolumeThatWasMountedJustBeforeItsNodeObjectWentCountsAsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, "a")
-		c.addVolume("data")
-		c.start()
-		c.addPod("web-0", "a", "data")
-		pass(time.Second)
+		c, _ := attachedCluster(t, "a")
 		c.wantMounted("with a Pod", "data", "a")
 		c.nodes.Remove(object.Key{Name: "a"})
 		pass(time.Second)
@@ -138,11 +134,7 @@ func TestAVolumeThatWasMountedJustBeforeItsNodeObjectWentCountsAsInUse(t *testin
 // At a node that is ready, the kubelet says that it has the volume in use: see TestAVolumeWhoseObjectIsGoneIsDetachedAfterItsPod.
 func TestAVolumeWhoseObjectIsGoneStaysWithItsPodAtASilentNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, "a")
-		c.addVolume("data")
-		p := c.start()
-		c.addPod("web-0", "a", "data")
-		pass(time.Second)
+		c, p := attachedCluster(t, "a")
 		c.fail("a")
 		c.pvs.Remove(object.Key{Name: "pv-data"})
 		pass(10 * time.Minute)
@@ -162,11 +154,7 @@ func TestAVolumeWhoseObjectIsGoneStaysWithItsPodAtASilentNode(t *testing.T) {
 
 func TestANodeThatIsReadyAgainIsNotForced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, "a", "b")
-		c.addVolume("data")
-		c.start()
-		c.addPod("web-0", "a", "data")
-		pass(time.Second)
+		c, _ := attachedCluster(t, "a", "b")
 		c.fail("a")
 		c.removePod("web-0")
 		pass(5 * time.Minute)
@@ -186,11 +174,7 @@ func TestANodeThatIsReadyAgainIsNotForced(t *testing.T) {
 
 func TestATaintThatIsGoneOnTheServerForcesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, "a")
-		c.addVolume("data")
-		c.start()
-		c.addPod("web-0", "a", "data")
-		pass(time.Second)
+		c, _ := attachedCluster(t, "a")
 		c.fail("a")
 		c.changeNode("a", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService}} })
 		pass(time.Second)
@@ -249,11 +233,7 @@ func TestADriverThatNeverAnswersIsSaidAndItsVolumeCanLeave(t *testing.T) {
 
 func TestADetachThatFailsIsSaidToThePodThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, "a", "b")
-		c.addVolume("data")
-		p := c.start()
-		c.addPod("web-0", "a", "data")
-		pass(time.Second)
+		c, p := attachedCluster(t, "a", "b")
 		c.with(func() { c.hangs = true })
 		c.removePod("web-0")
 		c.addPod("web-1", "b", "data")
@@ -318,11 +298,7 @@ func TestARestartLosesAndRepeatsNothing(t *testing.T) {
 
 func TestAnAttachmentOfADriverThatNoLongerAttachesGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, "a")
-		c.addVolume("data")
-		c.start()
-		c.addPod("web-0", "a", "data")
-		pass(time.Second)
+		c, _ := attachedCluster(t, "a")
 		c.with(func() { c.silent["a"] = true })
 		c.must(c.drivers.Add(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driverName}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}))
 		pass(time.Minute)
@@ -372,11 +348,7 @@ func TestALostAnswerAndARefusalAreSurvived(t *testing.T) {
 
 func TestANodeThatWasCreatedAgainGetsItsStatusBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, "a")
-		c.addVolume("data")
-		c.start()
-		c.addPod("web-0", "a", "data")
-		pass(time.Second)
+		c, _ := attachedCluster(t, "a")
 		c.nodes.Remove(object.Key{Name: "a"})
 		pass(time.Second)
 		c.wantAt("without the node", "data", "a")

@@ -81,10 +81,11 @@ func (r *reconciler) do(ctx context.Context, v view, at *place, s step) (again b
 	where := spot{v.unique, at.node}
 	switch s.do {
 	case stepKeep:
-		r.world.Update(where, func(m *memory) { m.unreported = at.unreported() })
-		if !at.memory.wanted {
-			r.world.Update(where, func(m *memory) { m.wanted, m.unwanted, m.said = true, time.Time{}, nil })
-		}
+		r.world.Update(where, func(m *memory) {
+			if m.unreported = at.unreported(); !m.wanted {
+				m.wanted, m.unwanted, m.said = true, time.Time{}, nil
+			}
+		})
 		if at.unreported() {
 			r.attendNode(at.node)
 		}

@@ -124,7 +124,7 @@ func (s *scaleServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// resize sets the size, as a user does who scales the Rollout.
+// resize scales the Rollout, as a user does.
 func (s *scaleServer) resize(replicas int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func TestANewSizeOfACustomKindCountsWithinHalfAMinute(t *testing.T) {
 	})
 }
 
-// An eviction that is under way ends before a scale is read again, or after it: whichever comes first is looked at first.
+// The budget counts again when the eviction ends or when the scale is to be read, whichever comes first.
 func TestABudgetCountsAgainAtTheFirstOfItsTimes(t *testing.T) {
 	for _, test := range []struct {
 		name string
