@@ -5,6 +5,7 @@ package cache_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,12 +21,15 @@ import (
 func arrivals(t *testing.T, w *world, start func() cache.SharedInformer[*corev1.Pod]) (moments int, longest time.Duration) {
 	t.Helper()
 	informer := start()
+	var mu sync.Mutex // the handler may run at the moment at which a Pod is added
 	added, heard := map[string]time.Time{}, map[time.Time]bool{}
 	seen := 0
 	if _, err := informer.AddHandler(func(e cache.Event[*corev1.Pod]) {
 		if e.Initial {
 			return
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		seen++
 		heard[time.Now()] = true
 		longest = max(longest, time.Since(added[e.New.Key().Name]))
@@ -37,12 +41,16 @@ func arrivals(t *testing.T, w *world, start func() cache.SharedInformer[*corev1.
 	}
 	for i := range 100 {
 		name := fmt.Sprint("web-", i)
+		mu.Lock()
 		added[name] = time.Now()
+		mu.Unlock()
 		w.add(t, name)
 		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(time.Second)
 	synctest.Wait()
+	mu.Lock()
+	defer mu.Unlock()
 	if seen != 100 {
 		t.Errorf("the handler heard of %d Pods, want 100", seen)
 	}
