@@ -146,9 +146,11 @@ type processAtRest struct {
 	goroutines float64
 }
 
-// observeAtRest waits until the number of goroutines stays, and returns what the process has.
+// observeAtRest waits until the number of goroutines stays for twelve seconds, and returns what the process has. A handler of Setpoint
+// keeps its goroutine for up to ten seconds after its last event.
 func observeAtRest() (found processAtRest, err error) {
-	for same, before := 0, -1; same < 10; time.Sleep(50 * time.Millisecond) {
+	const looks, apart = 120, 100 * time.Millisecond
+	for same, before := 0, -1; same < looks; time.Sleep(apart) {
 		n := runtime.NumGoroutine()
 		if n == before {
 			same++

@@ -40,7 +40,7 @@ type deltas struct {
 	most    int                   // how many keys waiting has held
 	ring    delta                 // sentinel: ring.after is the first, ring.before the last
 	closed  bool
-	wake    chan struct{} // has room for one
+	notify  func()        // called when a change waits
 	room    chan struct{} // closed when there is room again; nil while there is
 	merged  uint64
 
@@ -53,8 +53,8 @@ type deltas struct {
 // waitingKept is for how many keys a queue that is empty keeps room.
 const waitingKept = 1024
 
-func newDeltas(limit int) *deltas {
-	d := &deltas{limit: limit, waiting: map[object.Key]*delta{}, wake: make(chan struct{}, 1)}
+func newDeltas(limit int, notify func()) *deltas {
+	d := &deltas{limit: limit, waiting: map[object.Key]*delta{}, notify: notify}
 	d.ring.before, d.ring.after = &d.ring, &d.ring
 	return d
 }
@@ -88,14 +88,6 @@ func (d *deltas) push(n *delta) (dropped, over bool) {
 	n.before.after, n.after.before = n, n
 	d.notify()
 	return false, over
-}
-
-// notify wakes the handler's goroutine.
-func (d *deltas) notify() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
 }
 
 // merges reports whether a change may be merged.

@@ -609,3 +609,53 @@ func TestTheStatusPageSaysWhatThereIsAndWhatWaits(t *testing.T) {
 		stop()
 	})
 }
+
+// Most of the informers of a process with many of them, one for each namespace or each cluster, see
+// no change for minutes.
+func TestAHandlerWithoutEventsHasNoGoroutine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add(t, "web-0")
+		informer := cache.Informer[*corev1.Pod](w.factory)
+		var heard, resyncs atomic.Int64
+		count := func(e cache.Event[*corev1.Pod]) {
+			if e.Kind == cache.Resync {
+				resyncs.Add(1)
+			} else {
+				heard.Add(1)
+			}
+		}
+		handler, err := informer.AddHandler(count, cache.HandlerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := informer.AddHandler(count, cache.HandlerOptions{Resync: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		stop := w.run(t)
+		first := goroutines()
+		time.Sleep(30 * time.Second)
+		if n := goroutines(); n != first-2 {
+			t.Errorf("%d goroutines, and %d while there was work; want 2 less", n, first)
+		}
+		w.add(t, "web-1")
+		if n := heard.Load(); n != 4 {
+			t.Errorf("the handlers have heard %d times, want 4", n)
+		}
+		time.Sleep(5*time.Minute + time.Second)
+		if n := resyncs.Load(); n != 10 {
+			t.Errorf("%d events of resyncs, want 10", n)
+		}
+		handler.Remove()
+		<-handler.Ended()
+		w.add(t, "web-2")
+		if n := heard.Load(); n != 5 {
+			t.Errorf("after one handler was removed they have heard %d times, want 5", n)
+		}
+		time.Sleep(30 * time.Second)
+		stop()
+		time.Sleep(time.Hour)
+		if n := resyncs.Load(); n > 13 {
+			t.Errorf("%d events of resyncs, and the informer has ended", n)
+		}
+	})
+}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 )
 
 // Handler handles the events of an informer. A goroutine of its own calls it, with one event at
-// a time. If it panics, the informer logs the panic with its stack, counts it, and goes on with
+// a time, which ends while there are none for some seconds. If it panics, the informer logs the panic with its stack, counts it, and goes on with
 // the next event.
 type Handler[T object.Object] func(Event[T])
 
@@ -71,10 +70,9 @@ type Registration struct {
 	held     atomic.Int64 // how long the informer has waited for room, nanoseconds
 	holding  atomic.Int64 // since when it waits, unix nanoseconds; 0: it does not
 	resync   time.Duration
-	stop     context.CancelFunc
-	stopOnce sync.Once
+	ticks    *time.Timer // for resync; nil: never
+	worker   worker
 	ended    chan struct{} // closed when no call runs and none will
-	endOnce  sync.Once
 }
 
 // Synced returns a channel that is closed once the informer has listed its kind and the handler
@@ -85,7 +83,13 @@ func (r *Registration) Synced() <-chan struct{} { return r.synced }
 // the handler was removed, or its informer has stopped.
 func (r *Registration) Ended() <-chan struct{} { return r.ended }
 
-func (r *Registration) end() { r.endOnce.Do(func() { close(r.ended) }) }
+// end notes that no call runs and none will begin.
+func (r *Registration) end() {
+	if r.ticks != nil {
+		r.ticks.Stop()
+	}
+	close(r.ended)
+}
 
 // HandlerStatus is the status of a handler.
 type HandlerStatus struct {
@@ -130,21 +134,16 @@ func (r *Registration) Status() HandlerStatus {
 // included, and more than once. A call that is running ends normally. No call begins after
 // Remove, except one that was about to begin while another goroutine called Remove.
 func (r *Registration) Remove() {
-	r.stopOnce.Do(func() {
-		started := r.informer.forget(r)
-		r.stop()
-		if !started {
-			r.end()
-		}
-		r.queue.close()
-	})
+	r.informer.forget(r)
+	r.worker.close()
+	r.queue.close()
 }
 
 // Resync delivers every object, changed or not, after all events that wait now. It returns at
 // once, and may be called from anywhere.
 func (r *Registration) Resync() {
 	r.asked.Store(true)
-	r.queue.notify()
+	r.worker.notify()
 }
 
 // behind reports whether many changes wait for the handler.
@@ -190,35 +189,32 @@ func (r *Registration) initialDone() {
 	}
 }
 
-// run calls the handler until ctx ends.
-func (r *Registration) run(ctx context.Context) {
-	var tick <-chan time.Time
-	if r.resync > 0 {
-		ticker := time.NewTicker(max(r.resync, time.Second))
-		defer ticker.Stop()
-		tick = ticker.C
-	}
+// work calls the handler until no change waits, or ctx ends.
+func (r *Registration) work(ctx context.Context) {
 	for ctx.Err() == nil {
-		if d := r.queue.pop(); d != nil {
+		switch d := r.queue.pop(); {
+		case d != nil:
 			r.handle(d)
-			continue
-		}
-		if r.queue.caughtUp() {
+		case r.queue.caughtUp():
 			r.hasCaughtUp()
-			continue
-		}
-		if r.asked.Swap(false) {
+		case r.asked.Swap(false):
 			r.informer.resync(r)
-			continue
-		}
-		select {
-		case <-r.queue.wake:
-		case <-tick:
-			r.informer.resync(r)
-		case <-ctx.Done():
+		default:
+			return
 		}
 	}
 }
+
+// tick asks for a resync, and for the next one.
+func (r *Registration) tick() {
+	if r.worker.isClosed() {
+		return
+	}
+	r.Resync()
+	r.ticks.Reset(r.period())
+}
+
+func (r *Registration) period() time.Duration { return max(r.resync, time.Second) }
 
 // hasCaughtUp calls CaughtUp. A panic in it counts as one of the handler.
 func (r *Registration) hasCaughtUp() {

@@ -56,7 +56,7 @@ type informer struct {
 	faults   map[object.Key]*fault     // objects whose newest state cannot be used
 	faulted  uint64                    // how often there was one more
 	running  context.Context           // nil: not started
-	tasks    sync.WaitGroup
+	tasks    tasks
 	stopped  bool
 	taken    []*informer // that have handed their users on to this one
 
@@ -98,7 +98,7 @@ func (i *informer) run(ctx context.Context) error {
 	}
 	i.mu.Unlock()
 	if i.again != nil {
-		i.tasks.Go(func() { i.retryFaults(ctx) })
+		i.tasks.start(func() { i.retryFaults(ctx) })
 	}
 
 	i.reflect.run(reading)
@@ -126,7 +126,7 @@ func (i *informer) neverRun() {
 	if !i.stopped {
 		i.stopped = true
 		for _, r := range i.handlers {
-			r.end()
+			r.worker.close()
 		}
 		close(i.ended)
 	}
@@ -148,5 +148,10 @@ func (i *informer) awaitHandlers() {
 		}
 	})
 	defer saying.Stop()
-	i.tasks.Wait()
+	i.mu.Lock()
+	for _, r := range i.handlers {
+		r.worker.close()
+	}
+	i.mu.Unlock()
+	i.tasks.wait()
 }

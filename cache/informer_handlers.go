@@ -12,14 +12,10 @@ import (
 
 // startHandler is called with mu held.
 func (i *informer) startHandler(r *Registration) {
-	ctx, cancel := context.WithCancel(i.running)
-	before := r.stop
-	r.stop = func() { before(); cancel() }
-	i.tasks.Go(func() {
-		defer r.end()
-		defer cancel()
-		r.run(ctx)
-	})
+	r.worker.start(i.running, &i.tasks)
+	if r.ticks != nil {
+		r.ticks.Reset(r.period())
+	}
 }
 
 func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registration, error) {
@@ -30,8 +26,14 @@ func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registratio
 		}
 	}
 	r := &Registration{
-		informer: i, name: o.Name, queue: newDeltas(limit), call: call, synced: make(chan struct{}), ended: make(chan struct{}),
-		resync: o.Resync, caughtUp: o.CaughtUp, stop: func() {},
+		informer: i, name: o.Name, call: call, synced: make(chan struct{}), ended: make(chan struct{}),
+		resync: o.Resync, caughtUp: o.CaughtUp,
+	}
+	r.queue = newDeltas(limit, r.worker.notify)
+	r.worker.work, r.worker.ended = r.work, r.end
+	if o.Resync > 0 {
+		r.ticks = time.AfterFunc(r.period(), r.tick)
+		r.ticks.Stop()
 	}
 	r.queue.holdUp = limit > 0 && o.HoldUp
 	r.initial.Store(1) // the informer's own sync
@@ -54,12 +56,11 @@ func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registratio
 	return r, nil
 }
 
-// forget removes a handler, and reports whether a goroutine of its own has been started.
-func (i *informer) forget(r *Registration) (started bool) {
+// forget removes a handler.
+func (i *informer) forget(r *Registration) {
 	i = i.lock()
 	defer i.mu.Unlock()
 	i.handlers = slices.DeleteFunc(i.handlers, func(h *Registration) bool { return h == r })
-	return i.running != nil
 }
 
 // resync delivers every object to one handler.

@@ -93,7 +93,7 @@ func TestReadersIndexesAndHandlersMeetAWriter(t *testing.T) {
 	i.flush()
 	over.Store(true)
 	tasks.Wait()
-	i.tasks.Wait()
+	i.tasks.wait()
 
 	count, raw, stored, kin := 0, 0, 0, 0
 	i.store.current.Load().all(func(e *entry) bool {

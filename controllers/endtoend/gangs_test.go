@@ -26,21 +26,28 @@ import (
 	"github.com/setpoint-io/setpoint/internal/managertest"
 )
 
-// gangGates are the feature gates of Workloads and PodGroups, and of what a server with them
-// serves besides.
-var gangGates = map[string]bool{"GenericWorkload": true, "WorkloadWithJob": true, "TopologyAwareWorkloadScheduling": true, "DRAWorkloadResourceClaims": true}
+// gates are the feature gates of kinds that a server does not serve by default, and versions are
+// the versions of their APIs: Workloads and PodGroups with what belongs to them,
+// ResourcePoolStatusRequests, StorageVersions.
+var (
+	gates = map[string]bool{
+		"GenericWorkload": true, "WorkloadWithJob": true, "TopologyAwareWorkloadScheduling": true, "DRAWorkloadResourceClaims": true,
+		"DRAResourcePoolStatus": true, "StorageVersionAPI": true,
+	}
+	versions = map[string]string{"scheduling.k8s.io/v1beta1": "true", "resource.k8s.io/v1alpha3": "true", "internal.apiserver.k8s.io/v1alpha1": "true"}
+)
 
-// TestJobsHavePodGroups has one cluster with these gates, for the tests below.
-func TestJobsHavePodGroups(t *testing.T) {
-	plane := controlplanetest.Start(t, controlplanetest.Options{
-		Nodes: 2, FeatureGates: gangGates, RuntimeConfig: map[string]string{"scheduling.k8s.io/v1beta1": "true"},
-	})
+// TestKindsBehindFeatureGates has one cluster with these gates, for the tests below.
+func TestKindsBehindFeatureGates(t *testing.T) {
+	plane := controlplanetest.Start(t, controlplanetest.Options{Nodes: 2, FeatureGates: gates, RuntimeConfig: versions})
 	for name, test := range map[string]func(*cluster){
 		"a gang is scheduled together and goes with its Job": gangIsScheduledTogether,
 		"the server takes the objects of every Job":          everyNameHasAPodGroup,
 		"a gang changes hands":                               gangChangesHands,
 		"the Pods of a PodGroup share a claim":               gangSharesAClaim,
 		"a shared claim survives kills":                      sharedClaimSurvivesKills,
+		"both managers count the devices of a pool alike":    poolsAreCountedAlike,
+		"both managers forget servers that are gone":         goneServersAreForgotten,
 	} {
 		t.Run(name, func(t *testing.T) { test(&cluster{Cluster: plane, t: t, namespace: plane.Namespace(t)}) })
 	}
@@ -168,28 +175,7 @@ func everyNameHasAPodGroup(c *cluster) {
 // other.
 func gangChangesHands(c *cluster) {
 	t := c.t
-	binary, err := controlplanetest.Binary("kube-controller-manager")
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs := func() (stop func()) {
-		var log bytes.Buffer
-		command := exec.CommandContext(t.Context(), binary, "--kubeconfig", c.Kubeconfig, "--controllers", job.Name, "--leader-elect=false", "--secure-port", "0",
-			"--feature-gates", "GenericWorkload=true,WorkloadWithJob=true")
-		command.Stderr = &log
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		stop = sync.OnceFunc(func() {
-			_ = command.Process.Kill()
-			_ = command.Wait() // it says that the process was killed
-			if t.Failed() {
-				t.Logf("kube-controller-manager:\n%s", log.Bytes())
-			}
-		})
-		t.Cleanup(stop)
-		return stop
-	}
+	theirs := func() (stop func()) { return c.runTheirs(job.Name, "GenericWorkload=true,WorkloadWithJob=true") }
 	ours := func() (stop func()) {
 		o := job.Defaults()
 		o.Scheduling = true
@@ -228,6 +214,31 @@ func gangChangesHands(c *cluster) {
 	if a, b := fmt.Sprint(made["theirs"]...), fmt.Sprint(made["ours"]...); a != b {
 		t.Errorf("kube-controller-manager makes\n%s\nand Setpoint makes\n%s", a, b)
 	}
+}
+
+// runTheirs runs a controller of kube-controller-manager until it is stopped, or the test ends.
+func (c *cluster) runTheirs(controller, gates string) (stop func()) {
+	c.t.Helper()
+	binary, err := controlplanetest.Binary("kube-controller-manager")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var log bytes.Buffer
+	command := exec.CommandContext(c.t.Context(), binary, "--kubeconfig", c.Kubeconfig, "--controllers", controller, "--leader-elect=false", "--secure-port", "0",
+		"--feature-gates", gates)
+	command.Stderr = &log
+	if err := command.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait() // it says that the process was killed
+		if c.t.Failed() {
+			c.t.Logf("kube-controller-manager:\n%s", log.Bytes())
+		}
+	})
+	c.t.Cleanup(stop)
+	return stop
 }
 
 // uids returns the UIDs of Workloads and PodGroups.

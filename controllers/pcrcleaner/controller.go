@@ -61,11 +61,13 @@ type reconciler struct {
 }
 
 // New returns the controller, built on h, which runs it.
-func New(h controller.Host, _ Options) (*controller.Keyed[all], error) {
+func New(h controller.Host, _ Options) (*controller.Keyed[all], error) { return newWith(h, time.Now) }
+
+func newWith(h controller.Host, now func() time.Time) (*controller.Keyed[all], error) {
 	r := &reconciler{
 		requests: client.ForResource[*metav1.PartialObjectMetadata](h.Client(), kind),
 		log:      h.Logger().With("controller", Name),
-		now:      time.Now,
+		now:      now,
 	}
 	loop := controller.NewKeyed(Name, r.reconcile)
 	loop.Periodically(period, all{})

@@ -503,6 +503,15 @@ func TestAVolumeIsRecycledByAPod(t *testing.T) {
 		}
 		end(corev1.PodFailed)
 		c.wantPhase("v", corev1.VolumeFailed)
+		failsAgain := read()
+		end(corev1.PodFailed)
+		end(corev1.PodFailed)
+		c.wantReason(p, "v", codeRecyclerFailed+": the claim is gone, the Pod that empties the volume has failed, and the next one starts at "+
+			time.Now().Add(time.Second).UTC().Format(time.RFC3339)+" (until the time comes)")
+		pass(5 * time.Second)
+		if read().UID == failsAgain.UID {
+			t.Error("the second Pod that failed is still there")
+		}
 		c.wantNote(reasonFailedRecycle, "Recycle failed: failed to recycle volume: pod failed, pod.Status.Message unknown")
 		if again := read(); again.UID == pod.UID {
 			t.Error("the Pod that failed is still there")

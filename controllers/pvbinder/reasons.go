@@ -23,13 +23,14 @@ const (
 
 // Codes of the reasons why a volume stays as it is.
 const (
-	codeReserved     = "ReservedForClaim"
-	codeRetained     = "RetainedAfterClaim"
-	codeDeleter      = "WaitsForDeleter"
-	codeCannotDelete = "VolumeCannotBeDeleted"
-	codeInUse        = "VolumeInUse"
-	codeRecycler     = "RecyclerPodRuns"
-	codeNoRecycler   = "VolumeCannotBeRecycled"
+	codeReserved       = "ReservedForClaim"
+	codeRetained       = "RetainedAfterClaim"
+	codeDeleter        = "WaitsForDeleter"
+	codeCannotDelete   = "VolumeCannotBeDeleted"
+	codeInUse          = "VolumeInUse"
+	codeRecycler       = "RecyclerPodRuns"
+	codeRecyclerFailed = "RecyclerPodFailed"
+	codeNoRecycler     = "VolumeCannotBeRecycled"
 )
 
 // reason makes a reason. params are names and values in turn.

@@ -175,6 +175,7 @@ func (b *binder) recyclerOf(volume *corev1.PersistentVolume) *Recycler {
 func (b *binder) startRecycler(ctx context.Context, volume *corev1.PersistentVolume, pod *corev1.Pod) (controller.Result, error) {
 	if last, ok := b.recycles.Load(volume.UID); ok {
 		if wait := last.(backoff).next.Sub(b.now()); wait > 0 {
+			controller.Because(ctx, last.(backoff).reason())
 			return controller.Result{After: wait}, nil
 		}
 	}
@@ -198,6 +199,12 @@ type backoff struct {
 	wait time.Duration
 }
 
+// reason says that a volume waits for its next recycler Pod.
+func (b backoff) reason() controller.Reason {
+	return reason(codeRecyclerFailed, "the claim is gone, the Pod that empties the volume has failed, and the next one starts at {time}", "the time comes",
+		"time", b.next.Format(time.RFC3339))
+}
+
 // recyclerFailed marks the volume as Failed and removes the Pod. The next Pod starts after a while.
 func (b *binder) recyclerFailed(ctx context.Context, volume *corev1.PersistentVolume, pod *corev1.Pod) (controller.Result, error) {
 	wait := firstRecycleWait
@@ -205,7 +212,9 @@ func (b *binder) recyclerFailed(ctx context.Context, volume *corev1.PersistentVo
 		wait = min(2*last.(backoff).wait, longRecycleWait)
 	}
 	b.forgetRecycles()
-	b.recycles.Store(volume.UID, backoff{next: b.now().Add(wait), wait: wait})
+	next := backoff{next: b.now().Add(wait), wait: wait}
+	b.recycles.Store(volume.UID, next)
+	controller.Because(ctx, next.reason())
 	message := pod.Status.Message
 	if message == "" {
 		message = "pod failed, pod.Status.Message unknown"

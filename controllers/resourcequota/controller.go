@@ -41,6 +41,8 @@ const (
 	// urgent is the least time between two writes of a status while so little of the quota is left
 	// that the API server may refuse what was just made room for.
 	urgent = 20 * time.Millisecond
+	// lookAgain is the time between two looks for kinds whose watch fails.
+	lookAgain = 10 * time.Second
 	// again is how soon a run follows that could not count a kind.
 	again = 5 * time.Second
 )
@@ -110,6 +112,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 	)
 	r.Feed("quotas without a status", r.followUncounted)
 	r.Feed("discovery", r.followKinds)
+	r.Feed("watches that fail", r.followTroubles)
 	return r, nil
 }
 
@@ -175,6 +178,20 @@ func (r *resourceQuotas) followKinds(ctx context.Context, _ func(object.Key)) {
 	}
 	if r.discovery.First(ctx, func(ctx context.Context, set discovery.Set) bool { follow(ctx, set); return true }) {
 		r.discovery.Run(ctx, follow)
+	}
+}
+
+// followTroubles says of kinds that cannot be watched that their count may be old, and when that ends.
+func (r *resourceQuotas) followTroubles(ctx context.Context, _ func(object.Key)) {
+	every := time.NewTicker(lookAgain)
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+			r.watches.look()
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

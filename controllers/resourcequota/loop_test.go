@@ -446,12 +446,15 @@ func TestAKindThatWasCountedAndCannotBeListedAnyMoreKeepsItsValue(t *testing.T) 
 
 		widgets.Before(func(*fakeapi.Request) *metav1.Status { return fakeapi.Unavailable(0) })
 		c.api.CutConnections()
-		pass(time.Minute)
+		pass(time.Minute) // no object changes, so no event says it
+		const reason = "CountMayBeOld: the count of count/widgets.example.com may be old: "
+		if reasons := p.Reasons("shop/mixed"); len(reasons) != 1 || !strings.HasPrefix(reasons[0], reason) {
+			t.Errorf("after a minute without events the reasons are %q, want %q", reasons, reason)
+		}
 		widgets.Remove(key("one")) // of which the controller learns nothing
 		c.delete("web")
 		pass(pace)
 		c.want("without widgets", "mixed", "count/widgets.example.com=2 pods=1")
-		const reason = "CountMayBeOld: the count of count/widgets.example.com may be old: "
 		if reasons := p.Reasons("shop/mixed"); len(reasons) != 1 || !strings.HasPrefix(reasons[0], reason) {
 			t.Errorf("the reasons are %q, want %q", reasons, reason)
 		}

@@ -47,6 +47,8 @@ type watch struct {
 	view     view
 	resource object.Resource
 	stop     chan struct{}
+	failing  bool // the last look found it so
+	said     bool // the quotas that need the kind have run since it fails
 }
 
 // found is what is known of a kind that a quota needs.
@@ -150,6 +152,21 @@ func (ws *watches) await(w want, opened *watch) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.wake(workqueue.Cause{Source: opened.resource.Plural, Verb: "Synced"}, ws.users(w)...)
+}
+
+// look wakes the quotas that need a kind whose watch has failed for two looks, and again when it
+// works: no object's event does that, because none comes.
+func (ws *watches) look() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for w, open := range ws.open {
+		was := open.failing
+		open.failing = open.view.trouble() != nil
+		if was == open.failing && open.said != open.failing {
+			open.said = open.failing
+			ws.wake(workqueue.Cause{Source: open.resource.Plural, Verb: "Watched"}, ws.users(w)...)
+		}
+	}
 }
 
 // users returns the quotas that need a kind. The caller holds mu.

@@ -56,3 +56,20 @@ func Object(t testing.TB, name, signer string, r x509.CertificateRequest, usages
 		Spec:       certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: signer, Usages: usages},
 	}, key
 }
+
+// Pod returns a request of a kubelet for a Pod, which no signer answers. Its namespace is the only
+// thing in it that has to exist.
+func Pod(t testing.TB, namespace, pod string) *certificatesv1.PodCertificateRequest {
+	t.Helper()
+	text, _ := Encode(t, x509.CertificateRequest{})
+	request, _ := pem.Decode(text)
+	return &certificatesv1.PodCertificateRequest{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "of-" + pod},
+		Spec: certificatesv1.PodCertificateRequestSpec{
+			SignerName: "example.com/none", StubPKCS10Request: request.Bytes,
+			PodName: pod, PodUID: "a9c5d7c0-0000-4000-8000-000000000001",
+			ServiceAccountName: "default", ServiceAccountUID: "a9c5d7c0-0000-4000-8000-000000000002",
+			NodeName: "node-0", NodeUID: "a9c5d7c0-0000-4000-8000-000000000003",
+		},
+	}
+}

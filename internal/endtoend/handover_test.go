@@ -14,10 +14,12 @@ import (
 	"testing"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controllers/registry"
+	"github.com/setpoint-io/setpoint/internal/certrequesttest"
 	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -71,6 +73,10 @@ func show(t *testing.T, cluster *controlplanetest.Cluster, number int) *exhibit 
 	}
 	e.kubectl("create", "-f", e.file)
 	e.kubectl("certificate", "approve", "jane-of-"+e.namespace)
+	// The file has no request of a Pod: the API server wants one that was signed.
+	if _, err := client.For[*certificatesv1.PodCertificateRequest](cluster.Client).Create(t.Context(), certrequesttest.Pod(t, e.namespace, "reader")); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if _, err := cluster.Kubectl("delete", "-f", e.file, "-n", e.namespace, "--ignore-not-found", "--wait=false", "--grace-period=0", "--force"); err != nil {
 			t.Error(err)
@@ -158,7 +164,7 @@ func valueAt(o any, path string) any {
 }
 
 // kept are the kinds whose objects a change of the manager must not replace.
-const kept = "pods,replicasets,controllerrevisions,jobs,services,endpoints,endpointslices,serviceaccounts,secrets,configmaps,persistentvolumeclaims,resourceclaims,nodes,clustertrustbundles"
+const kept = "pods,replicasets,controllerrevisions,jobs,services,endpoints,endpointslices,serviceaccounts,secrets,configmaps,persistentvolumeclaims,resourceclaims,nodes,clustertrustbundles,podcertificaterequests"
 
 // identities are all objects of the exhibit, with what a replacement or a restart would change.
 func (e *exhibit) identities() (all []string) {
