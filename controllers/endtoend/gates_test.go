@@ -88,7 +88,7 @@ func goneServersAreForgotten(c *cluster) {
 		c.t.Fatal(err)
 	}
 	_, running, _ := strings.Cut(strings.TrimSpace(leases), "/")
-	make := func(name string, servers ...string) {
+	note := func(name string, servers ...string) {
 		c.t.Helper()
 		v := &internalv1alpha1.StorageVersion{}
 		v.Name = name
@@ -123,8 +123,8 @@ func goneServersAreForgotten(c *cluster) {
 			return c.run(rights, managertest.Making(storageversiongc.New, storageversiongc.Defaults())).Stop
 		}},
 	} {
-		make("example.com.things-"+turn.name, running, "kube-apiserver-gone")
-		make("example.com.others-"+turn.name, "kube-apiserver-gone")
+		note("example.com.things-"+turn.name, running, "kube-apiserver-gone")
+		note("example.com.others-"+turn.name, "kube-apiserver-gone")
 		stop := turn.run()
 		c.eventually(func() string {
 			things, err := versions.Get(c.t.Context(), object.Key{Name: "example.com.things-" + turn.name})
