@@ -40,7 +40,6 @@ type deltas struct {
 	most    int                   // how many keys waiting has held
 	ring    delta                 // sentinel: ring.after is the first, ring.before the last
 	closed  bool
-	notify  func()        // called when a change waits
 	room    chan struct{} // closed when there is room again; nil while there is
 	merged  uint64
 
@@ -53,8 +52,8 @@ type deltas struct {
 // waitingKept is for how many keys a queue that is empty keeps room.
 const waitingKept = 1024
 
-func newDeltas(limit int, notify func()) *deltas {
-	d := &deltas{limit: limit, waiting: map[object.Key]*delta{}, notify: notify}
+func newDeltas(limit int) *deltas {
+	d := &deltas{limit: limit, waiting: map[object.Key]*delta{}}
 	d.ring.before, d.ring.after = &d.ring, &d.ring
 	return d
 }
@@ -86,7 +85,6 @@ func (d *deltas) push(n *delta) (dropped, over bool) {
 	}
 	n.before, n.after = d.ring.before, &d.ring
 	n.before.after, n.after.before = n, n
-	d.notify()
 	return false, over
 }
 

@@ -26,10 +26,9 @@ func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registratio
 		}
 	}
 	r := &Registration{
-		informer: i, name: o.Name, call: call, synced: make(chan struct{}), ended: make(chan struct{}),
+		informer: i, name: o.Name, queue: newDeltas(limit), call: call, synced: make(chan struct{}), ended: make(chan struct{}),
 		resync: o.Resync, caughtUp: o.CaughtUp,
 	}
-	r.queue = newDeltas(limit, r.worker.notify)
 	r.worker.work, r.worker.ended = r.work, r.end
 	if o.Resync > 0 {
 		r.ticks = time.AfterFunc(r.period(), r.tick)
@@ -53,6 +52,7 @@ func (i *informer) addHandler(call func(*delta), o HandlerOptions) (*Registratio
 	if i.running != nil {
 		i.startHandler(r)
 	}
+	r.worker.notify()
 	return r, nil
 }
 
@@ -73,11 +73,28 @@ func (i *informer) resync(r *Registration) {
 	})
 }
 
-// notify adds a change to the queues of the handlers, after the store has changed. mu is held.
-func (i *informer) notify(d delta) {
+// notify adds changes to the queues of the handlers, after the store has changed, and wakes the
+// handlers once for all of them: in a profile of 20,000 changes, waking one for each was a twelfth of
+// the CPU. mu is held.
+func (i *informer) notify(all ...delta) {
+	for _, d := range all {
+		i.enqueue(d)
+	}
+	i.wakeHandlers()
+}
+
+// enqueue is notify without waking. mu is held.
+func (i *informer) enqueue(d delta) {
 	i.tellGone(d)
 	for _, r := range i.handlers {
 		r.push(d)
+	}
+}
+
+// wakeHandlers has the handlers look into their queues. mu is held.
+func (i *informer) wakeHandlers() {
+	for _, r := range i.handlers {
+		r.worker.notify()
 	}
 }
 

@@ -147,8 +147,9 @@ func (i *informer) flushLocked() {
 		} else {
 			d.new = c.entry
 		}
-		i.notify(d)
+		i.enqueue(d)
 	}
+	i.wakeHandlers()
 	i.archive.changing.behind = slices.ContainsFunc(i.handlers, (*Registration).behind)
 	i.seen(changes[len(changes)-1].version)
 	clear(changes)

@@ -58,7 +58,7 @@ func TestAQueueThatHasBeenFullKeepsNoRoomForIt(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	q := newDeltas(0, func() {})
+	q := newDeltas(0)
 	before := heap()
 	for _, d := range changes {
 		q.push(d)

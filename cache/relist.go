@@ -137,12 +137,8 @@ func (i *informer) whole(version object.Version) {
 	}
 	// Deletions come first: a handler that counts objects never counts two where one has
 	// replaced the other.
-	for _, d := range removed {
-		i.notify(d)
-	}
-	for _, d := range stored {
-		i.notify(d)
-	}
+	i.notify(removed...)
+	i.notify(stored...)
 	if initial {
 		i.setSynced()
 		for _, r := range i.handlers {

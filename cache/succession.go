@@ -198,9 +198,7 @@ func (f *Factory) hand(from, to *informer) {
 	defer from.mu.Unlock()
 	to.mu.Lock()
 	defer to.mu.Unlock()
-	for _, d := range changesBetween(from.store.current.Load(), to.store.current.Load()) {
-		from.notify(d)
-	}
+	from.notify(changesBetween(from.store.current.Load(), to.store.current.Load())...)
 	to.handlers = append(to.handlers, from.handlers...)
 	for key, waits := range from.gone {
 		to.gone[key] = append(to.gone[key], waits...)
