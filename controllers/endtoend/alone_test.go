@@ -56,6 +56,7 @@ import (
 	"github.com/setpoint-io/setpoint/controllers/vacprotection"
 	"github.com/setpoint-io/setpoint/controllers/volumeexpander"
 	"github.com/setpoint-io/setpoint/internal/certrequesttest"
+	"github.com/setpoint-io/setpoint/internal/controlplanetest"
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -402,10 +403,7 @@ var elsewhere = map[string]string{
 	"token-cleaner-controller":                                       "its own folder",
 	"kube-apiserver-serving-clustertrustbundle-publisher-controller": "its own folder: a cluster has one of its objects",
 	"podcertificaterequest-cleaner-controller":                       "its own folder: it deletes what is 15 minutes old",
-	"storageversion-garbage-collector-controller":                    "its own folder: servers do not serve its kind by default",
-	"podgroup-protection-controller":                                 "its own folder: servers do not serve its kind by default",
 	"validatingadmissionpolicy-status-controller":                    "its own folder: it makes one write, by server-side apply",
-	"resourcepoolstatusrequest-controller":                           "its own folder: its API is alpha",
 }
 
 func TestNoControllerIsLeftOutOfTheTestsOfKilledProcesses(t *testing.T) {
@@ -413,7 +411,7 @@ func TestNoControllerIsLeftOutOfTheTestsOfKilledProcesses(t *testing.T) {
 		t.Skip("what is compared needs a control plane")
 	}
 	var have []string
-	for _, l := range labours(t) {
+	for _, l := range append(labours(t), labourBehindGates()...) {
 		have = append(have, l.controller)
 	}
 	for _, entry := range registry.Known() {
@@ -443,15 +441,15 @@ func TestAControllerAloneUnderItsManifestThatIsKilledAfterItsWritesMakesEachOfTh
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, l := range lane {
-				t.Run(l.controller, l.killedAfterItsWrites)
+				t.Run(l.controller, func(t *testing.T) { l.killedAfterItsWrites(t, shared.Get(t)) })
 			}
 		})
 	}
 }
 
-func (l *labour) killedAfterItsWrites(t *testing.T) {
+func (l *labour) killedAfterItsWrites(t *testing.T, plane *controlplanetest.Cluster) {
 	const items, kills = 12, 4
-	c := &cluster{Cluster: shared.Get(t), t: t}
+	c := &cluster{Cluster: plane, t: t}
 	c.namespace = c.Namespace(t)
 	chosen, err := registry.Select(registry.Known(), []string{l.controller})
 	if err != nil {

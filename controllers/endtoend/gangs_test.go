@@ -51,6 +51,9 @@ func TestKindsBehindFeatureGates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { test(&cluster{Cluster: plane, t: t, namespace: plane.Namespace(t)}) })
 	}
+	for _, l := range labourBehindGates() {
+		t.Run(l.controller+" alone, killed after its writes", func(t *testing.T) { l.killedAfterItsWrites(t, plane) })
+	}
 }
 
 // runGangs runs the controllers that Jobs with PodGroups need, job-controller with its own rights.

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/client"
+	"github.com/setpoint-io/setpoint/controllers/podgroupprotection"
 	"github.com/setpoint-io/setpoint/controllers/resourcepoolstatusrequest"
 	"github.com/setpoint-io/setpoint/controllers/storageversiongc"
 	"github.com/setpoint-io/setpoint/internal/managertest"
@@ -79,39 +80,85 @@ func poolsAreCountedAlike(c *cluster) {
 	}
 }
 
+// runningServer returns the name under which the API server notes its versions.
+func (c *cluster) runningServer() (id string) {
+	c.t.Helper()
+	c.eventually(func() string { // its Lease may come just after the server is ready
+		leases, err := c.Kubectl("get", "leases", "-n", "kube-system", "-l", "apiserver.kubernetes.io/identity=kube-apiserver", "-o", "name")
+		if err != nil {
+			return err.Error()
+		}
+		if _, id, _ = strings.Cut(strings.TrimSpace(leases), "/"); id == "" {
+			return "the server has no Lease"
+		}
+		return ""
+	})
+	return id
+}
+
+// storageVersion makes a StorageVersion in which servers have noted versions, each another one.
+func (c *cluster) storageVersion(name string, servers ...string) {
+	c.t.Helper()
+	versions := client.For[*internalv1alpha1.StorageVersion](c.Client)
+	v := &internalv1alpha1.StorageVersion{}
+	v.Name = name
+	v, err := versions.Create(c.t.Context(), v)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i, id := range servers {
+		encoding := fmt.Sprintf("example.com/v%d", i+1)
+		v.Status.StorageVersions = append(v.Status.StorageVersions, internalv1alpha1.ServerStorageVersion{
+			APIServerID: id, EncodingVersion: encoding, DecodableVersions: []string{encoding}, ServedVersions: []string{encoding},
+		})
+	}
+	equal := internalv1alpha1.StorageVersionCondition{Type: internalv1alpha1.AllEncodingVersionsEqual, Status: internalv1alpha1.ConditionFalse, Reason: "Several", Message: "several"}
+	if len(servers) == 1 {
+		v.Status.CommonEncodingVersion = &v.Status.StorageVersions[0].EncodingVersion
+		equal.Status, equal.Reason, equal.Message = internalv1alpha1.ConditionTrue, "One", "one"
+	}
+	v.Status.Conditions = []internalv1alpha1.StorageVersionCondition{equal}
+	if _, err := versions.UpdateStatus(c.t.Context(), v); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// labourBehindGates is the work of the controllers whose kinds are behind feature gates.
+func labourBehindGates() []labour {
+	return []labour{
+		{
+			controller: podgroupprotection.Name, flags: []string{"--feature-gates=GenericWorkload=true"},
+			writes: map[string]int{`PUT .*/NS/podgroups/ITEM`: 1},
+			item: func(c *cluster, name string) {
+				c.manifest(fmt.Sprintf(`{"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": %q, "finalizers": [%q]},
+					"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}`, name, podgroupprotection.Finalizer))
+				c.delete("podgroup", name)
+			},
+		}, {
+			controller: resourcepoolstatusrequest.Name, flags: []string{"--feature-gates=DRAResourcePoolStatus=true"},
+			writes: map[string]int{`PUT .*/resourcepoolstatusrequests/ITEM/status`: 1},
+			item: func(c *cluster, name string) {
+				c.manifest(fmt.Sprintf(`{"apiVersion": "resource.k8s.io/v1alpha3", "kind": "ResourcePoolStatusRequest", "metadata": {"name": %q},
+					"spec": {"driver": "none.example.com"}}`, name))
+				c.removeAtTheEnd("resourcepoolstatusrequest", name)
+			},
+		}, {
+			controller: storageversiongc.Name, flags: []string{"--feature-gates=StorageVersionAPI=true"},
+			writes: map[string]int{`PUT .*/storageversions/example.com.ITEM/status`: 1, `DELETE .*/storageversions/gone.example.com.ITEM`: 1},
+			item: func(c *cluster, name string) {
+				c.storageVersion("example.com."+name, c.runningServer(), "kube-apiserver-gone")
+				c.removeAtTheEnd("storageversion", "example.com."+name)
+				c.storageVersion("gone.example.com."+name, "kube-apiserver-gone")
+			},
+		},
+	}
+}
+
 // A StorageVersion names the server that runs and one that is gone, and another one names a server
 // that is gone alone. What the running server has noted of its own kinds stays.
 func goneServersAreForgotten(c *cluster) {
 	versions := client.For[*internalv1alpha1.StorageVersion](c.Client)
-	leases, err := c.Kubectl("get", "leases", "-n", "kube-system", "-l", "apiserver.kubernetes.io/identity=kube-apiserver", "-o", "name")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	_, running, _ := strings.Cut(strings.TrimSpace(leases), "/")
-	note := func(name string, servers ...string) {
-		c.t.Helper()
-		v := &internalv1alpha1.StorageVersion{}
-		v.Name = name
-		v, err := versions.Create(c.t.Context(), v)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		for i, id := range servers {
-			encoding := fmt.Sprintf("example.com/v%d", i+1)
-			v.Status.StorageVersions = append(v.Status.StorageVersions, internalv1alpha1.ServerStorageVersion{
-				APIServerID: id, EncodingVersion: encoding, DecodableVersions: []string{encoding}, ServedVersions: []string{encoding},
-			})
-		}
-		equal := internalv1alpha1.StorageVersionCondition{Type: internalv1alpha1.AllEncodingVersionsEqual, Status: internalv1alpha1.ConditionFalse, Reason: "Several", Message: "several"}
-		if len(servers) == 1 {
-			v.Status.CommonEncodingVersion = &v.Status.StorageVersions[0].EncodingVersion
-			equal.Status, equal.Reason, equal.Message = internalv1alpha1.ConditionTrue, "One", "one"
-		}
-		v.Status.Conditions = []internalv1alpha1.StorageVersionCondition{equal}
-		if _, err := versions.UpdateStatus(c.t.Context(), v); err != nil {
-			c.t.Fatal(err)
-		}
-	}
+	running := c.runningServer()
 	left := map[string]string{}
 	for _, turn := range []struct {
 		name string
@@ -123,8 +170,8 @@ func goneServersAreForgotten(c *cluster) {
 			return c.run(rights, managertest.Making(storageversiongc.New, storageversiongc.Defaults())).Stop
 		}},
 	} {
-		note("example.com.things-"+turn.name, running, "kube-apiserver-gone")
-		note("example.com.others-"+turn.name, "kube-apiserver-gone")
+		c.storageVersion("example.com.things-"+turn.name, running, "kube-apiserver-gone")
+		c.storageVersion("example.com.others-"+turn.name, "kube-apiserver-gone")
 		stop := turn.run()
 		c.eventually(func() string {
 			things, err := versions.Get(c.t.Context(), object.Key{Name: "example.com.things-" + turn.name})

@@ -5,6 +5,7 @@ package pcrcleaner
 
 import (
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,11 +35,11 @@ func TestServerRequestsGoWhenTheyAreOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := cluster.Restricted(t, Rights())
-	looked := make(chan struct{}, 100)
+	var looked atomic.Int64
 	run := func(later time.Duration) *managertest.Process {
 		return managertest.Run(t, config, func(m *manager.Manager) (manager.Runnable, error) {
 			return newWith(m, func() time.Time {
-				looked <- struct{}{}
+				looked.Add(1)
 				return time.Now().Add(later)
 			})
 		})
@@ -51,7 +52,7 @@ func TestServerRequestsGoWhenTheyAreOld(t *testing.T) {
 		return err == nil
 	}
 	p := run(oldest - time.Minute)
-	<-looked
+	controlplanetest.Eventually(t, "a process has looked at the request", func() bool { return looked.Load() > 0 })
 	p.Stop()
 	if !exists() {
 		t.Error("a request that is not old is gone")
