@@ -31,7 +31,7 @@ type worker struct {
 	wake    chan struct{} // has room for one
 }
 
-// tasks are goroutines that somebody waits for.
+// tasks are the goroutines of an informer, which waits for them before it ends.
 type tasks struct {
 	mu     sync.Mutex
 	waited bool
