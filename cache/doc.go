@@ -38,9 +38,9 @@
 //
 // # Handlers
 //
-// A goroutine of its own calls each [Handler], with one [Event] at a time. It ends while there are
-// no events. The store has a change before its handlers get it. Changes of an object that wait for a slow handler become one event,
-// from the last state that the handler knows to the newest: memory is bounded by the number of
+// A goroutine of its own calls each [Handler], with one [Event] at a time. After some seconds without
+// events the goroutine ends, and the next event starts another one. The store has a change before
+// its handlers get it. Changes of an object that wait for a slow handler become one event, from the last state that the handler knows to the newest: memory is bounded by the number of
 // objects, and no handler delays another. A handler can ask for every step instead; see
 // [HandlerOptions]. If an object was deleted and another one created under its name, the event is
 // [Replaced].

@@ -14,7 +14,8 @@ import (
 )
 
 // Handler handles the events of an informer. A goroutine of its own calls it, with one event at
-// a time, which ends while there are none for some seconds. If it panics, the informer logs the panic with its stack, counts it, and goes on with
+// a time; after some seconds without events the goroutine ends, and the next event starts another
+// one. If the handler panics, the informer logs the panic with its stack, counts it, and goes on with
 // the next event.
 type Handler[T object.Object] func(Event[T])
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	internalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -18,6 +19,20 @@ import (
 	"github.com/setpoint-io/setpoint/internal/managertest"
 	"github.com/setpoint-io/setpoint/object"
 )
+
+// turn is one of two managers that work one after the other.
+type turn struct {
+	name string
+	run  func() (stop func())
+}
+
+// turns are kube-controller-manager with a controller behind gates, and ours with its own rights.
+func (c *cluster) turns(controller, gates string, rights []rbacv1.PolicyRule, ours managertest.Make) []turn {
+	return []turn{
+		{"theirs", func() (stop func()) { return c.runTheirs(controller, gates) }},
+		{"ours", func() (stop func()) { return c.run(c.Restricted(c.t, rights), ours).Stop }},
+	}
+}
 
 // A pool has four devices: one is allocated, one has a taint, and two are free. Each manager
 // answers a request, and leaves that of the other one as it is.
@@ -47,16 +62,8 @@ func poolsAreCountedAlike(c *cluster) {
 		return c.json(s), object.Version(r.ResourceVersion)
 	}
 	answers, answered := map[string]string{}, map[string]object.Version{}
-	for _, turn := range []struct {
-		name string
-		run  func() (stop func())
-	}{
-		{"theirs", func() func() { return c.runTheirs(resourcepoolstatusrequest.Name, "DRAResourcePoolStatus=true") }},
-		{"ours", func() func() {
-			rights := c.Restricted(c.t, resourcepoolstatusrequest.Rights())
-			return c.run(rights, managertest.Making(resourcepoolstatusrequest.New, resourcepoolstatusrequest.Defaults())).Stop
-		}},
-	} {
+	for _, turn := range c.turns(resourcepoolstatusrequest.Name, "DRAResourcePoolStatus=true", resourcepoolstatusrequest.Rights(),
+		managertest.Making(resourcepoolstatusrequest.New, resourcepoolstatusrequest.Defaults())) {
 		request := &resourcev1alpha3.ResourcePoolStatusRequest{Spec: resourcev1alpha3.ResourcePoolStatusRequestSpec{Driver: "pools.example.com"}}
 		request.Name = c.namespace + "-" + turn.name
 		if _, err := requests.Create(c.t.Context(), request); err != nil {
@@ -160,16 +167,8 @@ func goneServersAreForgotten(c *cluster) {
 	versions := client.For[*internalv1alpha1.StorageVersion](c.Client)
 	running := c.runningServer()
 	left := map[string]string{}
-	for _, turn := range []struct {
-		name string
-		run  func() (stop func())
-	}{
-		{"theirs", func() func() { return c.runTheirs(storageversiongc.Name, "StorageVersionAPI=true") }},
-		{"ours", func() func() {
-			rights := c.Restricted(c.t, storageversiongc.Rights())
-			return c.run(rights, managertest.Making(storageversiongc.New, storageversiongc.Defaults())).Stop
-		}},
-	} {
+	for _, turn := range c.turns(storageversiongc.Name, "StorageVersionAPI=true", storageversiongc.Rights(),
+		managertest.Making(storageversiongc.New, storageversiongc.Defaults())) {
 		c.storageVersion("example.com.things-"+turn.name, running, "kube-apiserver-gone")
 		c.storageVersion("example.com.others-"+turn.name, "kube-apiserver-gone")
 		stop := turn.run()

@@ -16,7 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
-// settled are the policies that this process has looked at and whose kinds are all known. The zero value has none, and it is safe for
+// settled are the policies that this process has checked and whose kinds are all known. The zero value has none, and it is safe for
 // concurrent use.
 type settled struct {
 	mu   sync.Mutex
