@@ -47,7 +47,7 @@ func runInformers(ctx context.Context, args []string, out io.Writer) (err error)
 			if err != nil {
 				return err
 			}
-			server := secureServer(r, 2**informers)
+			server := secureServer(compressing{r}, 2**informers)
 			s := sideSpec{Case: "informers", Side: side, Kind: configMapKind.name, Server: server.URL, Objects: *informers}
 			one, err := s.run(ctx)
 			server.Close()

@@ -35,7 +35,9 @@ type Keyed[K comparable] struct {
 	limiter   workqueue.Limiter[K]
 	group     func(K) string // see Fair
 	givingUp  func(RequestOf[K], error)
-	sources   []starter
+	sources   []starter // of events of informers
+	feeds     []starter
+	follows   following[K]
 
 	own       ownWrites[K]
 	failures  failures[K]
@@ -124,7 +126,7 @@ func (c *Keyed[K]) Bind(h Host) error {
 	if r, ok := h.(interface{ Runs() *runs.Record }); ok && c.runs == nil {
 		c.runs = r.Runs()
 	}
-	if len(c.sources) == 0 && !c.byHand.Load() {
+	if len(c.sources)+len(c.feeds) == 0 && !c.byHand.Load() {
 		return errNoSource
 	}
 	return nil
@@ -190,12 +192,17 @@ func (c *Keyed[K]) Run(ctx context.Context) error {
 	}
 	c.record()
 	defer c.queue.ShutDown()
-	for _, start := range c.sources {
-		remove, err := start()
+	defer c.unfollow()
+	if err := c.follow(); err != nil {
+		return fmt.Errorf("running controller %s: %w", c.name, err)
+	}
+	c.takeBacklog()
+	for _, start := range c.feeds {
+		end, err := start()
 		if err != nil {
 			return fmt.Errorf("running controller %s: %w", c.name, err)
 		}
-		defer remove()
+		defer end()
 	}
 	for _, informer := range c.informers {
 		if err := informer.WaitForSync(ctx); err != nil {

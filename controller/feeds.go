@@ -17,7 +17,7 @@ import (
 // causes of their runs. f returns when its context ends. If f panics, the loop logs the panic
 // with its stack, and calls f again a second later. Feed must not be called after Run.
 func (c *Keyed[K]) Feed(name string, f func(ctx context.Context, add func(K))) {
-	c.sources = append(c.sources, func() (func(), error) {
+	c.feeds = append(c.feeds, func() (func(), error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		how := workqueue.Add{Cause: workqueue.Cause{Source: name, Verb: workqueue.Fed}}
 		add := func(key K) { c.queue.AddWith(how, key) }

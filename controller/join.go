@@ -22,6 +22,7 @@ import (
 type Loop interface {
 	Runnable
 	Bind(Host) error
+	StandBy() (end func(), err error)
 	Status(keys int) Status
 	Informers() []cache.Handle
 	KeyState(object.Key) (runs.KeyState, bool)

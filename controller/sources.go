@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -128,7 +129,7 @@ func watch[K comparable, T object.Object](c *Keyed[K], informer cache.SharedInfo
 			if e.Initial || e.Kind == cache.Resync {
 				how.Priority = workqueue.Low
 			}
-			c.queue.AddWith(how, keys...)
+			c.enqueue(how, keys)
 			s.keys.clear()
 		}, options)
 		if err != nil {
@@ -207,6 +208,20 @@ type hearing struct {
 	registration *cache.Registration
 	informer     cache.Handle
 	primary      bool
+}
+
+// all returns the handlers.
+func (h *heard) all() []hearing {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.of)
+}
+
+// forget forgets the handlers.
+func (h *heard) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.of = nil
 }
 
 // again is called when the handler of an informer has caught up after changes were merged. A

@@ -16,7 +16,9 @@ import (
 type Status struct {
 	// Group and Kind are those of the objects that the keys stand for. Kind is empty if the keys are no objects.
 	Group, Kind string
-	Queue       workqueue.Stats
+	// Kept is how many keys wait for the loop to run, while another process leads, see [Keyed.StandBy].
+	Kept  int
+	Queue workqueue.Stats
 	// Keys has some of the keys that are running, ready and delayed, with their causes.
 	Keys workqueue.Inspection[string]
 	// Waiting has the keys that wait for own writes, and a description of the write that the
@@ -45,6 +47,9 @@ type Status struct {
 // It is safe for concurrent use.
 func (c *Keyed[K]) Status(keys int) Status {
 	s := Status{Queue: c.queue.Stats(), Keys: inText(c.queue.Inspect(keys)), Waiting: c.own.held(), Stale: c.own.stale(), Panics: c.panics.all(), Details: c.details(keys)}
+	if kept := c.follows.backlog.Load(); kept != nil {
+		s.Kept = kept.len()
+	}
 	s.Group, s.Kind = c.objects()
 	s.Failed, s.Failures, s.GivenUp = c.failures.all()
 	return s

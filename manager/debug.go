@@ -159,6 +159,9 @@ func writeController(w io.Writer, c controller.Loop, limit int) {
 	fmt.Fprintf(w, "\n%s\n", c.Name())
 	fmt.Fprintf(w, "  %d ready, %d delayed, %d worked on or held back, %d of these wanted again; %d runs asked for, %d failed, %d keys failing, %d given up, %d panics\n",
 		s.Queue.Ready, s.Queue.Delayed, s.Queue.Processing, s.Queue.Pending, s.Queue.Adds, s.Failures, s.Queue.Failing, s.GivenUp, panicked(s))
+	if s.Kept > 0 {
+		fmt.Fprintf(w, "  %d keys wait until this manager leads\n", s.Kept)
+	}
 	for _, informer := range c.Informers() {
 		if status := informer.Status(); !status.Synced || status.Trouble != nil {
 			fmt.Fprintf(w, "  its informer of %s is not current: %s\n", strings.TrimSpace(status.Kind+" "+status.Selects), trouble(status))

@@ -32,6 +32,12 @@ func (m *Manager) elect(s *stop) (term context.Context, release func(), left err
 		return context.WithoutCancel(s.ctx), func() {}, nil
 	}
 	m.phase.Store("standing by")
+	endStandingBy := m.standBy()
+	defer func() {
+		if term == nil {
+			endStandingBy()
+		}
+	}()
 	var t *lease.Term
 	if left := s.do(parts, always("standing by for the lease"), func() { t, _ = m.elector.Acquire(s.ctx) }, func() {
 		if t != nil { // no controller has worked in that term
@@ -43,6 +49,21 @@ func (m *Manager) elect(s *stop) (term context.Context, release func(), left err
 	m.fence.term.Store(t)
 	m.catchUp(s.ctx, t.Left())
 	return t.Context(), func() { m.release(s, t, m.written.String()) }, nil
+}
+
+// standBy has the loops follow their informers until they run. end is for loops that will not run.
+func (m *Manager) standBy() (end func()) {
+	var ends []func()
+	for _, l := range m.loops() {
+		if endOne, err := l.StandBy(); err == nil { // Run has the same error
+			ends = append(ends, endOne)
+		}
+	}
+	return func() {
+		for _, endOne := range ends {
+			endOne()
+		}
+	}
 }
 
 // release ends a term and releases the lease, with a word for the next holder.

@@ -33,6 +33,7 @@ type LoopView struct {
 	Group string `json:"group,omitempty"`
 	Kind  string `json:"kind,omitempty"`
 
+	Kept    int               `json:"kept,omitempty"`    // keys that wait until this manager leads
 	Waiting []workqueue.Level `json:"waiting,omitempty"` // keys that are ready, by priority
 	Delayed int               `json:"delayed"`
 	Running int               `json:"running"` // keys that workers process, without those in Held
@@ -101,7 +102,7 @@ func (m *Manager) Overview() Overview {
 func viewOf(l controller.Loop, informers map[string]cache.Status) LoopView {
 	s := l.Status(viewedKeys)
 	v := LoopView{
-		Name: l.Name(), Group: s.Group, Kind: s.Kind, Waiting: s.Keys.Levels, Delayed: s.Queue.Delayed,
+		Name: l.Name(), Group: s.Group, Kind: s.Kind, Kept: s.Kept, Waiting: s.Keys.Levels, Delayed: s.Queue.Delayed,
 		Running: max(0, s.Queue.Processing-len(s.Waiting)), Runs: s.Queue.Work.Count(), Took: s.Queue.Work, Panics: panicked(s),
 		Held: len(s.Waiting), Informers: informersOf(l, informers),
 	}

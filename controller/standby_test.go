@@ -1,0 +1,198 @@
+// Copyright The Setpoint Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/setpoint-io/setpoint/controller"
+)
+
+// visits notes the keys of runs.
+type visits struct {
+	mu   sync.Mutex
+	keys []string
+}
+
+func (v *visits) reconcile(_ context.Context, req controller.Request) (controller.Result, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.keys = append(v.keys, req.Key.Name)
+	return controller.Result{}, nil
+}
+
+func (v *visits) all() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.keys)
+}
+
+// standBy has a loop stand by, until the informers have nothing more for it.
+func standBy(t *testing.T, c *controller.Controller) (end func()) {
+	t.Helper()
+	end, err := c.StandBy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return end
+}
+
+func TestALoopThatStoodByBeginsWithWhatChangedLast(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.add("a", "b", "c")
+		var v visits
+		c := controller.New("c", v.reconcile, controller.For(b.pods), quiet())
+		standBy(t, c)
+		b.change("b")
+		time.Sleep(time.Hour) // of the bubble
+		b.change("c")
+		b.change("c")
+		synctest.Wait()
+		s := c.Status(10)
+		if len(v.all()) > 0 || s.Kept != 4 || s.Queue.Ready != 0 || s.Queue.Adds != 0 {
+			t.Fatalf("a loop that stands by ran %v, keeps %d keys and has %d in its queue; want no run, 4 keys, and none", v.all(), s.Kept, s.Queue.Ready)
+		}
+		defer b.start(c)()
+		if got, want := fmt.Sprint(v.all()), "[c parent a b]"; got != want {
+			t.Errorf("the loop ran %s, want %s", got, want)
+		}
+		if s := c.Status(10); s.Kept != 0 || s.Queue.Latency.Sum > time.Second {
+			t.Errorf("a loop that runs keeps %d keys, and its keys have waited for %s", s.Kept, s.Queue.Latency.Sum)
+		}
+		b.change("a")
+		synctest.Wait()
+		if got := v.all(); len(got) != 5 || got[4] != "a" {
+			t.Errorf("after a change it ran %v, want a fifth run, of a", got)
+		}
+	})
+}
+
+func TestALoopThatStoodByMayEndOrRunAllTheSame(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var v visits
+		c := controller.New("c", v.reconcile, controller.For(b.pods), quiet())
+		end := standBy(t, c)
+		if _, err := c.StandBy(); err == nil {
+			t.Error("it stood by twice")
+		}
+		end()
+		b.add("late")
+		synctest.Wait()
+		if kept := c.Status(0).Kept; kept != 0 {
+			t.Errorf("after the end it keeps %d keys", kept)
+		}
+		if n := handlersOf(b); n != 0 {
+			t.Errorf("after the end there are %d handlers", n)
+		}
+		stop := b.start(c)
+		end() // has no effect now
+		b.change("late")
+		synctest.Wait()
+		if got, want := fmt.Sprint(v.all()), "[parent late late]"; got != want {
+			t.Errorf("the loop ran %s, want %s", got, want)
+		}
+		stop()
+		if n := handlersOf(b); n != 0 {
+			t.Errorf("after the run there are %d handlers", n)
+		}
+	})
+}
+
+// remove deletes a Pod.
+func (b *bubble) remove(name string) {
+	b.t.Helper()
+	if !b.line.to().Remove(key(name)) {
+		b.t.Fatalf("there is no Pod %s", name)
+	}
+}
+
+func handlersOf(b *bubble) (n int) {
+	for _, s := range b.factory.Status() {
+		n += len(s.Handlers)
+	}
+	return n
+}
+
+func TestALoopThatCannotRunCannotStandBy(t *testing.T) {
+	if _, err := controller.New("", nil).StandBy(); err == nil {
+		t.Error("a loop without a name and without a reconciler stood by")
+	}
+}
+
+// In a cluster where objects come and go, a manager may stand by for months.
+func TestTheKeysOfObjectsThatAreGoneDoNotAddUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var v visits
+		c := controller.New("c", v.reconcile, controller.For(b.pods), quiet())
+		controller.StandByWith(c, 256)
+		synctest.Wait()
+		most := 0
+		for i := range 2_000 {
+			name := fmt.Sprint("short-", i)
+			b.add(name)
+			b.remove(name)
+			if i%10 == 0 {
+				synctest.Wait()
+				most = max(most, c.Status(0).Kept)
+			}
+		}
+		synctest.Wait()
+		if most < 200 || most > 300 {
+			t.Errorf("up to %d keys were kept, want up to some 256", most)
+		}
+		b.change("parent")
+		defer b.start(c)()
+		if got := v.all(); len(got) == 0 || got[0] != "parent" && !slices.Contains(got, "parent") {
+			t.Errorf("the object that stayed was not reconciled")
+		}
+		if n := handlersOf(b); n != 1 {
+			t.Errorf("the loop has %d handlers, want 1", n)
+		}
+	})
+}
+
+// A loop may begin to run at any moment, also while its keys are sought anew.
+func TestNoObjectIsLostHoweverALoopBeginsToRun(t *testing.T) {
+	for turn := range 30 {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			var v visits
+			c := controller.New("c", v.reconcile, controller.For(b.pods), quiet())
+			controller.StandByWith(c, 50)
+			synctest.Wait()
+			for i := range 45 {
+				name := fmt.Sprint("short-", i)
+				b.add(name)
+				b.remove(name)
+			}
+			synctest.Wait()
+			// Some of these begin to seek keys anew, at another moment in each turn.
+			for i := range 10 {
+				b.add(fmt.Sprint("stays-", i))
+				if i == turn%10 {
+					defer b.start(c)()
+				}
+			}
+			synctest.Wait()
+			got := map[string]bool{}
+			for _, name := range v.all() {
+				got[name] = true
+			}
+			for i := range 10 {
+				if !got[fmt.Sprint("stays-", i)] {
+					t.Fatalf("stays-%d was not reconciled", i)
+				}
+			}
+			if !got["parent"] {
+				t.Fatal("parent was not reconciled")
+			}
+		})
+	}
+}
