@@ -40,6 +40,7 @@ func (c *Keyed[K]) standBy(least int) (end func(), err error) {
 		end()
 		return nil, err
 	}
+	kept.seek(func() { c.awaitBacklog(kept) })
 	return end, nil
 }
 
@@ -90,14 +91,14 @@ func (c *Keyed[K]) unfollow() {
 	f := &c.follows
 	kept := f.backlog.Load()
 	if kept != nil {
-		kept.end()
+		kept.end(func(*backlogKey[K]) {})
 	}
 	f.mu.Lock()
 	c.removeHandlers()
 	f.begun = false
 	f.mu.Unlock()
 	if kept != nil {
-		kept.renewing.Wait()
+		kept.seeking.Wait()
 		f.backlog.Store(nil)
 	}
 }
@@ -113,19 +114,22 @@ func (c *Keyed[K]) followAnew(kept *backlog[K]) {
 	c.removeHandlers()
 	err := c.addHandlers()
 	f.begun = err == nil // otherwise Run tries again, and has the error
-	heard := c.heard.all()
 	f.mu.Unlock()
-	if err != nil {
-		return
+	if err == nil {
+		c.awaitBacklog(kept)
 	}
-	for _, h := range heard {
+}
+
+// awaitBacklog waits until the handlers have seen the whole state.
+func (c *Keyed[K]) awaitBacklog(kept *backlog[K]) {
+	for _, h := range c.heard.all() {
 		select {
 		case <-h.registration.Synced():
 		case <-kept.ended:
 			return
 		}
 	}
-	kept.renewed()
+	kept.found()
 }
 
 // enqueue adds the keys of an event.
@@ -143,17 +147,15 @@ func (c *Keyed[K]) takeBacklog() {
 	if kept == nil {
 		return
 	}
-	// A handler that had the old value adds to the queue from now on, as does one that has the new one.
-	all := kept.end()
-	c.follows.backlog.Store(nil)
 	now := time.Now()
-	for i := range all {
-		if k := &all[i]; now.Sub(k.changed) > lately {
+	kept.end(func(k *backlogKey[K]) {
+		if !k.lately(now) {
 			k.how.Priority = min(k.how.Priority, workqueue.Low)
 		}
-		c.queue.AddWith(all[i].how, all[i].key)
-	}
-	kept.renewing.Wait()
+		c.queue.AddWith(k.how, k.key)
+	})
+	c.follows.backlog.Store(nil)
+	kept.seeking.Wait()
 }
 
 // lately is how long after a change its keys come before those of objects that did not change. It is several times
@@ -163,23 +165,23 @@ const lately = time.Minute
 // leastBacklog is how many keys are kept at least before they are sought anew.
 const leastBacklog = 4096
 
-// backlog are the keys that a loop keeps while it stands by, each once.
+// backlog has the keys that a loop keeps while it stands by, each once.
 //
-// In a cluster where objects come and go, keys of objects that are gone add up. Which these are, nobody can say of a key:
-// it may be that of another object. So when there are twice as many keys as the state had, the loop forgets all of them and maps
+// In a cluster where objects come and go, keys of objects that are gone add up. A key does not say whether it is one of
+// these: it may be that of another object. So when there are twice as many keys as the state had, the loop forgets them and maps
 // the state again. A loop that starts without standing by has just these keys.
 type backlog[K comparable] struct {
-	renew    func(*backlog[K])
-	renewing sync.WaitGroup
-	ended    chan struct{} // closed by end
+	again   func(*backlog[K]) // maps the state again
+	seeking sync.WaitGroup
+	ended   chan struct{} // closed by end
 
 	mu    sync.Mutex
 	done  bool
 	all   []backlogKey[K] // in order of arrival
 	at    map[K]int       // in all
 	least int             // of most
-	most  int             // before they are sought anew
-	stale bool            // they are being sought anew
+	most  int             // before the state is mapped again
+	seeks bool            // the state is being mapped
 }
 
 type backlogKey[K comparable] struct {
@@ -188,8 +190,10 @@ type backlogKey[K comparable] struct {
 	changed time.Time // when an event that was not of the first list came last
 }
 
-func newBacklog[K comparable](least int, renew func(*backlog[K])) *backlog[K] {
-	return &backlog[K]{renew: renew, ended: make(chan struct{}), at: map[K]int{}, least: least, most: least}
+func (k *backlogKey[K]) lately(now time.Time) bool { return now.Sub(k.changed) <= lately }
+
+func newBacklog[K comparable](least int, again func(*backlog[K])) *backlog[K] {
+	return &backlog[K]{again: again, ended: make(chan struct{}), at: map[K]int{}, least: least}
 }
 
 // add keeps keys. It reports false when it is too late for that.
@@ -215,42 +219,60 @@ func (s *backlog[K]) add(how *workqueue.Add, keys []K) bool {
 			k.changed = changed
 		}
 	}
-	if len(s.all) > s.most && !s.stale {
-		s.stale = true
-		s.renewing.Go(func() { s.renew(s) })
+	if !s.seeks && s.most > 0 && len(s.all) > s.most {
+		s.seeks = true
+		s.seeking.Go(func() { s.again(s) })
 	}
 	return true
 }
 
-// clear forgets the keys. It reports false when nothing is kept any more.
+// seek has f, in a goroutine of its own, wait until the state is mapped for the first time.
+func (s *backlog[K]) seek(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.done {
+		s.seeks = true
+		s.seeking.Go(f)
+	}
+}
+
+// clear forgets the keys of objects that have not changed lately. It reports false when nothing is kept any more.
 func (s *backlog[K]) clear() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done {
 		return false
 	}
+	before, now := s.all, time.Now()
 	s.all, s.at = nil, map[K]int{}
+	for i := range before {
+		if k := &before[i]; k.lately(now) {
+			s.at[k.key] = len(s.all)
+			s.all = append(s.all, *k)
+		}
+	}
 	return true
 }
 
-// renewed notes that the keys are those of the state.
-func (s *backlog[K]) renewed() {
+// found notes that the keys are those of the state.
+func (s *backlog[K]) found() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.most, s.stale = max(2*len(s.all), s.least), false
+	s.most, s.seeks = max(2*len(s.all), s.least), false
 }
 
-// end returns the keys. None is kept any more.
-func (s *backlog[K]) end() []backlogKey[K] {
+// end calls each with the keys, in order of arrival. None is kept any more. An event that comes meanwhile waits.
+func (s *backlog[K]) end(each func(*backlogKey[K])) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := s.all
 	if !s.done {
 		s.done = true
 		close(s.ended)
 	}
+	for i := range s.all {
+		each(&s.all[i])
+	}
 	s.all, s.at = nil, nil
-	return all
 }
 
 // len returns how many keys are kept.

@@ -12,6 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
 )
 
@@ -127,6 +130,36 @@ func TestALoopThatCannotRunCannotStandBy(t *testing.T) {
 	}
 }
 
+// The state is mapped once, however large it is.
+func TestALoopThatStandsByMapsTheStateOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.add("a", "b", "c")
+		synctest.Wait()
+		var v visits
+		mapped := 0
+		c := controller.New("c", v.reconcile, controller.For(b.pods, func(cache.Event[*corev1.Pod]) bool { mapped++; return true }), quiet())
+		controller.StandByWith(c, 1)
+		synctest.Wait()
+		b.add("d", "e", "f", "g")
+		synctest.Wait()
+		if kept := c.Status(0).Kept; mapped != 8 || kept != 8 {
+			t.Errorf("%d events led to %d keys, want 8 and 8", mapped, kept)
+		}
+		b.add("h") // the ninth key is more than twice the first four
+		synctest.Wait()
+		if kept := c.Status(0).Kept; mapped != 18 || kept != 9 {
+			t.Errorf("%d events led to %d keys, want 18 and 9", mapped, kept)
+		}
+		time.Sleep(2 * time.Minute) // of the bubble
+		b.change("g")
+		synctest.Wait()
+		defer b.start(c)()
+		if got := v.all(); len(got) != 9 || got[0] != "g" {
+			t.Errorf("the loop ran %v, want nine runs, g first", got)
+		}
+	})
+}
+
 // In a cluster where objects come and go, a manager may stand by for months.
 func TestTheKeysOfObjectsThatAreGoneDoNotAddUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -139,6 +172,7 @@ func TestTheKeysOfObjectsThatAreGoneDoNotAddUp(t *testing.T) {
 			name := fmt.Sprint("short-", i)
 			b.add(name)
 			b.remove(name)
+			time.Sleep(time.Second) // of the bubble
 			if i%10 == 0 {
 				synctest.Wait()
 				most = max(most, c.Status(0).Kept)

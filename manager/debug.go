@@ -160,7 +160,7 @@ func writeController(w io.Writer, c controller.Loop, limit int) {
 	fmt.Fprintf(w, "  %d ready, %d delayed, %d worked on or held back, %d of these wanted again; %d runs asked for, %d failed, %d keys failing, %d given up, %d panics\n",
 		s.Queue.Ready, s.Queue.Delayed, s.Queue.Processing, s.Queue.Pending, s.Queue.Adds, s.Failures, s.Queue.Failing, s.GivenUp, panicked(s))
 	if s.Kept > 0 {
-		fmt.Fprintf(w, "  %d keys wait until this manager leads\n", s.Kept)
+		fmt.Fprintf(w, "  keys that wait until this manager leads: %d\n", s.Kept)
 	}
 	for _, informer := range c.Informers() {
 		if status := informer.Status(); !status.Synced || status.Trouble != nil {

@@ -122,7 +122,7 @@ func TestDebugPageShowsWhatKeysWaitForAndWhoHoldsTheLease(t *testing.T) {
 		`^lease \S+: this is first\S*, the holder is first\S* \(term \d+\)$`,
 		`^  ns/a +waits for create of pods ns/made at \S+ to appear, since \S+, wanted again +pods Added ns/a$`)
 	standby := start("second")
-	shows(standby, `^lease \S+: this is second\S*, the holder is first\S* \(term \d+\)$`, `^second: standing by`)
+	shows(standby, `^lease \S+: this is second\S*, the holder is first\S* \(term \d+\)$`, `^second: standing by`, `^  keys that wait until this manager leads: [12]$`)
 }
 
 // As where a CustomResourceDefinition has not been made yet.

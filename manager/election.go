@@ -24,6 +24,9 @@ func LeaderElection(c lease.Config) Option { return func(m *Manager) { m.electio
 // lease, so that no process waits for one that is gone.
 func KeepLease() Option { return func(m *Manager) { m.keepLease = true } }
 
+// Elected returns a channel that is closed when the manager begins to work: it holds its lease, or needs none.
+func (m *Manager) Elected() <-chan struct{} { return m.elected }
+
 // elect stands by until this process holds the lease, if there is one to hold. From then
 // on writes pass the fence. It returns the context of the term, and what ends it; none if
 // the stop came first. The error says what was left behind.

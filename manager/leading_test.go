@@ -72,6 +72,7 @@ type replica struct {
 	traffic *traffic
 	runs    atomic.Int64
 	saw     atomic.Pointer[string] // who wrote last, as of the first run
+	readers atomic.Int64           // runs of a loop that reads the Pods
 	stop    context.CancelFunc
 	ended   chan error
 	stopped chan struct{}
@@ -105,7 +106,11 @@ func startReplica(t *testing.T, server http.RoundTripper, name string) *replica 
 	}
 	writer := controller.New("writer", reconcile, controller.Reads(pods))
 	writer.Periodically(time.Second, object.Key{Namespace: "ns", Name: "a"})
-	if err := r.Add(writer); err != nil {
+	reader := controller.New("reader", func(context.Context, controller.Request) (controller.Result, error) {
+		r.readers.Add(1)
+		return controller.Result{}, nil
+	}, controller.For(pods))
+	if err := errors.Join(r.Add(writer), r.Add(reader)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -163,13 +168,27 @@ func TestAStandbyKnowsTheWorldAndWritesNothingUntilTheLeaderHasStopped(t *testin
 			t.Errorf("a write of a standby: %v (%v)", err, refused)
 		}
 
+		select {
+		case <-first.Elected():
+		default:
+			t.Error("the leader does not say that it was elected")
+		}
+		select {
+		case <-second.Elected():
+			t.Error("the standby says that it was elected")
+		default:
+		}
+		if loop := second.Overview().Loops[1]; loop.Kept != 1 || second.readers.Load() != 0 {
+			t.Errorf("the loop %s of the standby keeps %d keys, and ran %d times; want 1 key and no run", loop.Name, loop.Kept, second.readers.Load())
+		}
+
 		first.stop()
 		if err := first.end(t); err != nil {
 			t.Error(err)
 		}
 		before := first.traffic.count()
 		synctest.Wait() // no time passes
-		if second.runs.Load() == 0 {
+		if second.runs.Load() == 0 || second.readers.Load() == 0 || second.Overview().Loops[1].Kept != 0 {
 			t.Error("the standby does not work yet")
 		}
 		time.Sleep(time.Minute)

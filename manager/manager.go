@@ -69,8 +69,9 @@ type Manager struct {
 
 	keepLease bool
 	written   written
-	phase     atomic.Value // string: what the process does, for people
-	answered  atomic.Bool  // the server has
+	phase     atomic.Value  // string: what the process does, for people
+	elected   chan struct{} // see Elected
+	answered  atomic.Bool   // the server has
 	health    *serving.Health
 	before    atomic.Pointer[map[string]object.Version] // what the leader before wrote last, by kind; nil: none that is known
 	stop      atomic.Pointer[stop]                      // nil: Run has not been called
@@ -122,7 +123,7 @@ func DecodedBudget(bytes int64) Option { return func(m *Manager) { m.decoded = b
 // New returns a manager that works against the server of config. It does not
 // connect.
 func New(config *rest.Config, options ...Option) (*Manager, error) {
-	m := &Manager{config: config, log: slog.Default(), shutdown: shutdownTime, runsBytes: runs.DefaultBytes, decoded: cache.DefaultDecodedBudget}
+	m := &Manager{config: config, log: slog.Default(), shutdown: shutdownTime, runsBytes: runs.DefaultBytes, decoded: cache.DefaultDecodedBudget, elected: make(chan struct{})}
 	m.phase.Store("not running")
 	for _, option := range options {
 		option(m)

@@ -84,6 +84,7 @@ func (m *Manager) lead(s *stop) error {
 		return left
 	}
 	m.phase.Store("working")
+	close(m.elected)
 
 	var recording sync.WaitGroup
 	recordersCtx, stopRecorders := context.WithCancel(context.WithoutCancel(s.ctx))

@@ -68,7 +68,7 @@ func (r *runCommand) run(c *cobra.Command, args []string) error {
 	ctx, stop := r.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
 	defer heap.Tune(ctx)()
-	defer processors.Tune(ctx)()
+	defer processors.Tune(ctx, m.Elected())()
 	if r.causes && !r.once { // what changed while no watch ran has no cause
 		o.Because = causes(ctx, m.Client(), cluster, r.within)
 	}

@@ -6,7 +6,7 @@ package processors
 import "time"
 
 const (
-	// every is the time between two looks. A burst waits for that long until it has twice the processors.
+	// every is the time between two looks. A burst of which nothing is known before waits for that long until it has twice the processors.
 	every = 250 * time.Millisecond
 	// calmLooks is how many looks in a row must find that half of the processors are enough, or that goroutines wait for one.
 	calmLooks = 4
@@ -47,5 +47,11 @@ func (g *governor) come(used, within time.Duration, waiting int) int {
 	default:
 		g.now, g.calm = max(g.now/2, 1), 0
 	}
+	return g.now
+}
+
+// all gives the process all processors. It has fewer again when some looks in a row find that it does not use them.
+func (g *governor) all() int {
+	g.now, g.calm, g.full = g.most, 0, 0
 	return g.now
 }

@@ -78,6 +78,20 @@ func TestAProcessWhoseGoroutinesWaitHasMoreProcessors(t *testing.T) {
 	}
 }
 
+// A process that knows of a burst does not wait for the next look.
+func TestAProcessHasAllProcessorsBeforeABurst(t *testing.T) {
+	g := governor{most: 8, now: 1, calm: calmLooks - 1, full: 2}
+	if got := g.all(); got != 8 {
+		t.Errorf("it has %d processors, want 8", got)
+	}
+	if got := looks(&g, calmLooks-1, 0.1); got != 8 {
+		t.Errorf("it has %d processors before it has been calm for long, want 8", got)
+	}
+	if got := looks(&g, 1, 0.1); got != 4 {
+		t.Errorf("it has %d processors after it has been calm for long, want 4", got)
+	}
+}
+
 // No share makes the number swing: what was idle with more processors is not busy with fewer.
 func TestASteadyLoadHasASteadyNumberOfProcessors(t *testing.T) {
 	for load := 0.0; load < 9; load += 0.05 {
@@ -105,7 +119,8 @@ func TestTheProcessHasFewerProcessorsWhileItWaits(t *testing.T) {
 	if before == 1 {
 		t.Skip("there is one processor")
 	}
-	end := Tune(t.Context())
+	burst := make(chan struct{})
+	end := Tune(t.Context(), burst)
 	await := func(what string, is func() bool) {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(every) {
@@ -115,6 +130,9 @@ func TestTheProcessHasFewerProcessorsWhileItWaits(t *testing.T) {
 		}
 	}
 	await("at rest", func() bool { return runtime.GOMAXPROCS(0) < before })
+	close(burst)
+	await("before a burst", func() bool { return runtime.GOMAXPROCS(0) == before })
+	await("at rest again", func() bool { return runtime.GOMAXPROCS(0) < before })
 	ctx, stop := context.WithCancel(t.Context())
 	for range 4 * before {
 		go func() {
@@ -130,5 +148,5 @@ func TestTheProcessHasFewerProcessorsWhileItWaits(t *testing.T) {
 	}
 
 	t.Setenv("GOMAXPROCS", "2")
-	Tune(t.Context())() // ends at once: it has not begun
+	Tune(t.Context(), nil)() // ends at once: it has not begun
 }

@@ -14,7 +14,10 @@ import (
 
 // Tune sets GOMAXPROCS to what the process uses, until ctx ends or end is called, which waits. Then it has the default again. Tune does nothing if
 // the user has chosen GOMAXPROCS by the environment variable, or if the system does not say what a process uses.
-func Tune(ctx context.Context) (end func()) {
+//
+// burst is closed when there will be much to do, and the process has all processors at once. It may be nil. A manager
+// that takes over has most to do in its first quarter of a second, which passes before the next look.
+func Tune(ctx context.Context, burst <-chan struct{}) (end func()) {
 	if _, ok := cpuTime(); !ok || os.Getenv("GOMAXPROCS") != "" {
 		return func() {}
 	}
@@ -22,7 +25,7 @@ func Tune(ctx context.Context) (end func()) {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		defer runtime.SetDefaultGOMAXPROCS() // which follows a limit of the container, if that changes
-		govern(ctx)
+		govern(ctx, burst)
 	})
 	return func() {
 		cancel()
@@ -39,7 +42,7 @@ func waiting() int {
 	return int(sample[0].Value.Uint64())
 }
 
-func govern(ctx context.Context) {
+func govern(ctx context.Context, burst <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	n := runtime.GOMAXPROCS(0)
@@ -47,15 +50,19 @@ func govern(ctx context.Context) {
 	was, _ := cpuTime()
 	last := time.Now()
 	for {
+		var wants int
 		select {
 		case <-tick.C:
+			used, _ := cpuTime()
+			now := time.Now()
+			wants = g.come(used-was, now.Sub(last), waiting())
+			was, last = used, now
+		case <-burst:
+			burst = nil
+			wants = g.all()
 		case <-ctx.Done():
 			return
 		}
-		used, _ := cpuTime()
-		now := time.Now()
-		wants := g.come(used-was, now.Sub(last), waiting())
-		was, last = used, now
 		switch wants {
 		case n:
 		case g.most:

@@ -138,7 +138,7 @@ func (m *command) run(c *cobra.Command) error {
 	ctx, stop := m.w.UntilSignal(c.Context(), cli.Interruption{First: func() { log.Info("stopping") }, Second: func() {}})
 	defer stop()
 	defer heap.Tune(ctx)()
-	defer processors.Tune(ctx)()
+	defer processors.Tune(ctx, mgr.Elected())()
 	log.Info("managing", "server", mgr.Client().Server(), "controllers", names(run))
 	err = mgr.Run(ctx)
 	log.Info("stopped")
