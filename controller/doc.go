@@ -34,6 +34,8 @@
 //     the object from the server.
 //   - The request has the causes of the run: which objects changed, and how.
 //   - Changes come before the objects of the first list and of a [Resync].
+//   - It runs in one process at a time, where a manager elects a leader. Mappings and predicates are called in
+//     those that stand by too ([Keyed.StandBy]), and must not write.
 //
 // # What it must do
 //

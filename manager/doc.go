@@ -22,8 +22,10 @@
 // # Leading
 //
 // With [LeaderElection], several managers agree by a Lease on the one that works. The
-// informers of all of them run, so the next leader has warm caches: it needs one
-// event, one write, and what the last holder wrote to appear in its informers. A write
+// informers of all of them run, and their loops keep the keys that there would be to work on
+// ([controller.Loop]'s StandBy). So the next leader needs one event, one write, and what the last holder
+// wrote to appear in its informers. Then its loops begin with what changed within the last
+// minute. [Manager.Elected] says when. A write
 // through [Manager.Client] is sent only if the lease is held for certain at that moment
 // by two clocks, and ends with the lease at the latest; it is a *client.NotSentError
 // otherwise. A manager whose lease is over returns from Run with an error.
