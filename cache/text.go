@@ -18,6 +18,21 @@ func (i Item[T]) Text(p wire.Path) (string, error) {
 	return i.entry.textAt(p)
 }
 
+// MayHave reports whether the object may have anything at one of some paths, which may lead through lists: a way to
+// find out, without decoding it, that an object need not be decoded. It is false only if the object certainly
+// has nothing there. It may be true of an object in JSON, and of one that cannot be read.
+func (i Item[T]) MayHave(paths ...wire.Path) bool {
+	if i.entry == nil {
+		return false
+	}
+	may := true
+	err := i.entry.read(func(raw []byte) error {
+		may = i.entry.form.encoding.MayHave(raw, paths...)
+		return nil
+	})
+	return may || err != nil
+}
+
 func (e *entry) textAt(p wire.Path) (value string, err error) {
 	err = e.read(func(raw []byte) error {
 		text, err := e.form.encoding.Text(raw, p)

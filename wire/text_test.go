@@ -82,7 +82,13 @@ func TestAnObjectIsReadWithoutOneField(t *testing.T) {
 	}
 }
 
-// FuzzText holds Text against the decoder: the same, or an error of one of them.
+// claims are two paths that lead through a list.
+var claims = []wire.Path{
+	{Names: "spec.volumes.persistentVolumeClaim", Numbers: [4]int32{2, 1, 2, 10}},
+	{Names: "spec.volumes.ephemeral", Numbers: [4]int32{2, 1, 2, 29}},
+}
+
+// FuzzText holds Text and MayHave against the decoder: the same, or an error of one of them.
 func FuzzText(f *testing.F) {
 	p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1"}}
 	protobuf, err := p.Marshal()
@@ -91,6 +97,13 @@ func FuzzText(f *testing.F) {
 	}
 	f.Add(true, protobuf)
 	f.Add(true, append(append([]byte{}, protobuf...), protobuf...))
+	withClaim, err := (&corev1.Pod{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"},
+	}}}}}).Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(true, withClaim)
 	f.Add(false, []byte(`{"spec":{"nodeName":"node-1","x":[{}]}}`))
 	f.Add(false, []byte(`{"spec":{"nodeName":"a"},"spec":{"nodeName":"b"}}`))
 	f.Fuzz(func(t *testing.T, isProtobuf bool, raw []byte) {
@@ -99,12 +112,54 @@ func FuzzText(f *testing.F) {
 			e = wire.Protobuf
 		}
 		have, err := e.Text(raw, wire.NodeName)
+		var p corev1.Pod
+		if !e.MayHave(raw, claims...) && e.Decode(raw, &p) == nil && len(p.Spec.Volumes) > 0 {
+			for _, v := range p.Spec.Volumes {
+				if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+					t.Fatalf("MayHave is false, and the decoder finds the claim of %q", v.Name)
+				}
+			}
+		}
 		if err != nil {
 			return
 		}
-		var p corev1.Pod
 		if e.Decode(raw, &p) == nil && p.Spec.NodeName != string(have) {
 			t.Fatalf("%q, the decoder says %q", have, p.Spec.NodeName)
 		}
 	})
+}
+
+func TestMayHaveIsFalseOnlyIfNothingIsThere(t *testing.T) {
+	volumes := func(sources ...corev1.VolumeSource) []byte {
+		var p corev1.Pod
+		for _, s := range sources {
+			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "v", VolumeSource: s})
+		}
+		raw, err := p.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	empty := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+	claimed := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}
+	for name, c := range map[string]struct {
+		encoding wire.Encoding
+		raw      []byte
+		want     bool
+	}{
+		"nothing":                {wire.Protobuf, nil, false},
+		"no volume":              {wire.Protobuf, volumes(), false},
+		"another volume":         {wire.Protobuf, volumes(empty, empty), false},
+		"the first of several":   {wire.Protobuf, volumes(claimed, empty), true},
+		"the last of several":    {wire.Protobuf, volumes(empty, claimed), true},
+		"the second path":        {wire.Protobuf, volumes(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}), true},
+		"bytes that are no Pod":  {wire.Protobuf, []byte{0xff}, true},
+		"bytes that are cut off": {wire.Protobuf, volumes(empty)[:4], true},
+		"JSON":                   {wire.JSON, []byte(`{}`), true},
+	} {
+		if got := c.encoding.MayHave(c.raw, claims...); got != c.want {
+			t.Errorf("%s: MayHave is %t, want %t", name, got, c.want)
+		}
+	}
 }

@@ -14,10 +14,34 @@ import (
 	"github.com/setpoint-io/setpoint/internal/attachable"
 	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
+
+// inline are the kinds of volumes that stand in a Pod itself and that [attachable.OfInline] knows.
+// Source: k8s.io/api/core/v1/generated.proto.
+var inline = []wire.Path{
+	{Names: "spec.volumes.gcePersistentDisk", Numbers: [4]int32{2, 1, 2, 3}},
+	{Names: "spec.volumes.awsElasticBlockStore", Numbers: [4]int32{2, 1, 2, 4}},
+	{Names: "spec.volumes.iscsi", Numbers: [4]int32{2, 1, 2, 8}},
+	{Names: "spec.volumes.cinder", Numbers: [4]int32{2, 1, 2, 13}},
+	{Names: "spec.volumes.fc", Numbers: [4]int32{2, 1, 2, 17}},
+	{Names: "spec.volumes.azureFile", Numbers: [4]int32{2, 1, 2, 18}},
+	{Names: "spec.volumes.vsphereVolume", Numbers: [4]int32{2, 1, 2, 20}},
+	{Names: "spec.volumes.azureDisk", Numbers: [4]int32{2, 1, 2, 22}},
+	{Names: "spec.volumes.portworxVolume", Numbers: [4]int32{2, 1, 2, 24}},
+}
+
+// mayNeed reports whether a Pod may need volumes to be attached. It is false only if the Pod certainly needs none: then it need not
+// be decoded.
+func mayNeed(pod cache.Item[*corev1.Pod]) bool {
+	return volumes.MayHaveClaims(pod) || pod.MayHave(inline...)
+}
 
 // inlineVolumes returns the unique names of the volumes that stand in a Pod itself.
 func inlineVolumes(item cache.Item[*corev1.Pod]) (names []string, err error) {
+	if !item.MayHave(inline...) {
+		return nil, nil
+	}
 	pod, err := item.Object()
 	if err != nil {
 		return nil, err

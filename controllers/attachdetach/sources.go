@@ -41,7 +41,12 @@ func changed[T object.Object](same func(before, after T) bool) func(cache.Event[
 }
 
 // podMatters chooses the changes of Pods by which a volume is needed or not.
-var podMatters = changed(func(before, after *corev1.Pod) bool {
+func podMatters(e cache.Event[*corev1.Pod]) bool {
+	// The volumes of a Pod do not change.
+	return (e.Kind != cache.Updated || mayNeed(e.New)) && podChanged(e)
+}
+
+var podChanged = changed(func(before, after *corev1.Pod) bool {
 	return before.Spec.NodeName == after.Spec.NodeName && volumes.Stopped(before) == volumes.Stopped(after)
 })
 
@@ -74,6 +79,9 @@ var attachmentMatters = changed(func(before, after *storagev1.VolumeAttachment) 
 
 // volumesOfPod adds the volumes of a Pod that is on a node.
 func (r *reconciler) volumesOfPod(item cache.Item[*corev1.Pod], add func(corev1.UniqueVolumeName)) {
+	if !mayNeed(item) {
+		return
+	}
 	pod, err := item.Object()
 	if err != nil || pod.Spec.NodeName == "" {
 		return

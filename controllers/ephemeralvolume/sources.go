@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -21,6 +22,9 @@ func isNew(e cache.Event[*corev1.Pod]) bool {
 // hasEphemeral reports whether a Pod has an ephemeral volume. A Pod that cannot be decoded is left
 // to its run, which fails and says so.
 func hasEphemeral(item cache.Item[*corev1.Pod]) bool {
+	if !volumes.MayHaveEphemeral(item) {
+		return false
+	}
 	pod, err := item.Object()
 	return err != nil || slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil })
 }

@@ -10,17 +10,16 @@ import (
 	"github.com/setpoint-io/setpoint/wire"
 )
 
-// Fields of Pods. Source: k8s.io/api/core/v1/generated.proto.
-var (
-	// entryName is the name of the last entry of spec.resourceClaims.
-	entryName    = wire.Path{Names: "spec.resourceClaims.name", Numbers: [4]int32{2, 39, 1}}
-	extendedName = wire.Path{Names: "status.extendedResourceClaimStatus.resourceClaimName", Numbers: [4]int32{3, 18, 2}}
-)
+// claims are the fields of Pods in which claims stand. Source: k8s.io/api/core/v1/generated.proto.
+var claims = []wire.Path{
+	{Names: "spec.resourceClaims", Numbers: [4]int32{2, 39}},
+	{Names: "status.extendedResourceClaimStatus", Numbers: [4]int32{3, 18}},
+}
 
 // WithClaims returns the Pod of an item if the Pod uses any claim, and nil otherwise. In most
 // clusters most Pods use none, and a Pod that uses none is not decoded.
 func WithClaims(item cache.Item[*corev1.Pod]) (*corev1.Pod, error) {
-	if without(item, entryName) && without(item, extendedName) {
+	if !item.MayHave(claims...) {
 		return nil, nil
 	}
 	pod, err := item.Object()
@@ -28,11 +27,4 @@ func WithClaims(item cache.Item[*corev1.Pod]) (*corev1.Pod, error) {
 		return nil, err
 	}
 	return pod, nil
-}
-
-// without reports whether an item certainly lacks a text. A list in JSON cannot be read as a
-// text, which is an error: the object has then to be decoded.
-func without(item cache.Item[*corev1.Pod], path wire.Path) bool {
-	text, err := item.Text(path)
-	return err == nil && text == ""
 }
