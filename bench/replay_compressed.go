@@ -5,6 +5,7 @@ package main
 
 import (
 	"compress/gzip"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -52,7 +53,8 @@ func (a *compressedAnswer) Write(b []byte) (int, error) {
 // FlushError is what http.ResponseController calls.
 func (a *compressedAnswer) FlushError() error {
 	if a.gzip != nil {
-		err := a.gzip.Close()
+		// The end of a stream alone would not do: a reader of gzip waits there for the next stream before it returns what it has.
+		err := errors.Join(a.gzip.Flush(), a.gzip.Close())
 		gzipWriters.Put(a.gzip)
 		a.gzip = nil
 		if err != nil {

@@ -49,7 +49,7 @@ func NewWatchReader(body io.Reader, e Encoding, limit int) *WatchReader {
 	if e == Protobuf {
 		w.in = newWindow(body)
 	} else {
-		w.json = newJSONReader(body, limit, smallWindow)
+		w.json = newJSONReader(body, limit, jsonWindow)
 	}
 	return w
 }

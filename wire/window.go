@@ -21,8 +21,12 @@ type window struct {
 }
 
 const (
-	smallWindow = 4 << 10
+	// smallWindow is what each watch keeps while it waits. A process may have thousands of watches, and an event that does not
+	// fit costs one read more, of what has arrived already.
+	smallWindow = 1 << 10
 	largeWindow = 64 << 10
+	// jsonWindow is its counterpart for JSON, where a larger event makes the buffer grow.
+	jsonWindow = 4 << 10
 )
 
 var largeWindows = sync.Pool{New: func() any {
