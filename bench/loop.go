@@ -29,6 +29,7 @@ type loopBench struct {
 	turns   int
 	workers int
 	verbose bool
+	profile string
 	record  bool
 	peer    string // the side to compare with
 
@@ -52,6 +53,7 @@ func runLoop(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.turns, "turns", 5, "turns of each side")
 	flags.IntVar(&b.workers, "workers", 1, "workers of each controller")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
+	flags.StringVar(&b.profile, "profile", "", "`folder` for CPU profiles of both sides, of the last burst of changes")
 	flags.BoolVar(&b.record, "record", false, "compare with the same loop without a record of its runs, instead of controller-runtime")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -114,7 +116,7 @@ func (b *loopBench) play(ctx context.Context, t *tape, side string) error {
 	}
 	return serve(ctx, &pacedReplay{r}, func(address string) error {
 		s := sideSpec{Case: "loop", Side: side, Kind: t.kind.name, Server: address, Objects: b.objects, Events: b.events,
-			Paced: b.paced, Rate: b.rate, Workers: b.workers}
+			Paced: b.paced, Rate: b.rate, Workers: b.workers, Profile: b.profile}
 		return b.note(ctx, &s)
 	})
 }

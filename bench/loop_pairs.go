@@ -34,18 +34,19 @@ func measureLoopPairs(ctx context.Context, s *sideSpec) (_ readings, err error) 
 		loops[side] = l
 	}
 	found := readings{}
-	changes := min(s.Events, pairedBurst)
+	few := *s
+	few.Events = min(s.Events, pairedBurst)
 	for _, name := range []string{"", "-reading"} {
 		rates, cpus := map[string][]float64{}, map[string][]float64{}
 		for range pairs {
 			for _, side := range sides {
 				loops[side].reads.Store(name != "")
-				lap, err := loops[side].burst(ctx, changes)
+				lap, err := loops[side].burst(ctx, &few, "burst"+name)
 				if err != nil {
 					return nil, err
 				}
-				rates[side] = append(rates[side], float64(changes)/lap.wall)
-				cpus[side] = append(cpus[side], lap.cpu/float64(changes)*1e6)
+				rates[side] = append(rates[side], float64(few.Events)/lap.wall)
+				cpus[side] = append(cpus[side], lap.cpu/float64(few.Events)*1e6)
 			}
 			slices.Reverse(sides) // neither is always first
 		}

@@ -42,7 +42,7 @@ func measureLoop(ctx context.Context, s *sideSpec) (_ readings, err error) {
 		l.reads.Store(name != "")
 		var rates, cpus []float64
 		for range bursts {
-			lap, err := l.burst(ctx, s.Events)
+			lap, err := l.burst(ctx, s, "burst"+name)
 			if err != nil {
 				return nil, err
 			}
@@ -120,13 +120,13 @@ func (l *idleLoop) reach(ctx context.Context, n int64) error {
 }
 
 // burst measures changes that come at once.
-func (l *idleLoop) burst(ctx context.Context, changes int) (lap, error) {
+func (l *idleLoop) burst(ctx context.Context, s *sideSpec, step string) (lap, error) {
 	before := l.runs.Load()
-	return timed(func() error {
-		if _, err := l.from.ask(ctx, "publish", changes); err != nil {
+	return s.timed(step, func() error {
+		if _, err := l.from.ask(ctx, "publish", s.Events); err != nil {
 			return err
 		}
-		return l.reach(ctx, before+int64(changes))
+		return l.reach(ctx, before+int64(s.Events))
 	})
 }
 
