@@ -5,6 +5,7 @@ package cache_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,7 +19,7 @@ import (
 
 // arrivals runs an informer, adds 100 Pods, one each 10 ms, and returns at how many moments a handler heard of them, and the longest time
 // that one took.
-func arrivals(t *testing.T, w *world, start func() cache.SharedInformer[*corev1.Pod]) (moments int, longest time.Duration) {
+func arrivals(t *testing.T, w *world, start func() cache.SharedInformer[*corev1.Pod], text int) (moments int, longest time.Duration) {
 	t.Helper()
 	informer := start()
 	var mu sync.Mutex // the handler may run at the moment at which a Pod is added
@@ -44,7 +45,7 @@ func arrivals(t *testing.T, w *world, start func() cache.SharedInformer[*corev1.
 		mu.Lock()
 		added[name] = time.Now()
 		mu.Unlock()
-		w.add(t, name)
+		w.add(t, name, func(p *corev1.Pod) { p.Annotations = map[string]string{"text": strings.Repeat("x", text)} })
 		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(time.Second)
@@ -64,12 +65,14 @@ func TestChangesThatMayWaitAreReadTogether(t *testing.T) {
 		name    string
 		options []cache.InformerOption
 		other   []cache.InformerOption // of another user, of the metadata
+		text    int                    // bytes of an annotation
 		gathers bool
 	}{
-		{"alone", []cache.InformerOption{cache.Gathers(wait)}, nil, true},
-		{"without", nil, nil, false},
-		{"shared with one that waits longer", []cache.InformerOption{cache.Gathers(wait)}, []cache.InformerOption{metadata, cache.Gathers(time.Minute)}, true},
-		{"shared with one that does not wait", []cache.InformerOption{cache.Gathers(wait)}, []cache.InformerOption{metadata}, false},
+		{"alone", []cache.InformerOption{cache.Gathers(wait)}, nil, 0, true},
+		{"objects that take several reads", []cache.InformerOption{cache.Gathers(wait)}, nil, 20_000, true},
+		{"without", nil, nil, 0, false},
+		{"shared with one that waits longer", []cache.InformerOption{cache.Gathers(wait)}, []cache.InformerOption{metadata, cache.Gathers(time.Minute)}, 0, true},
+		{"shared with one that does not wait", []cache.InformerOption{cache.Gathers(wait)}, []cache.InformerOption{metadata}, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -83,7 +86,7 @@ func TestChangesThatMayWaitAreReadTogether(t *testing.T) {
 					return i
 				}
 				defer w.run(t)()
-				moments, longest := arrivals(t, w, informer)
+				moments, longest := arrivals(t, w, informer, c.text)
 				if n := len(w.factory.Status()); n != 1 {
 					t.Errorf("%d informers, want one", n)
 				}

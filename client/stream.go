@@ -168,7 +168,8 @@ type pacedReader struct {
 	in     io.Reader
 	before func()
 	gather func() time.Duration
-	waited bool // the last read has waited, and has read all there was
+	waited bool // a read has waited since the last pause
+	all    bool // the last read has read all there was
 }
 
 // waits is how long a read takes, at least, that has waited for the connection. One that takes as long for another reason, on a busy
@@ -182,7 +183,8 @@ func (r *pacedReader) Read(p []byte) (int, error) {
 	if r.gather == nil {
 		return r.in.Read(p)
 	}
-	if r.waited {
+	if r.waited && r.all {
+		r.waited = false
 		if d := r.gather(); d > 0 {
 			pause.For(r.ctx, d)
 		}
@@ -190,6 +192,7 @@ func (r *pacedReader) Read(p []byte) (int, error) {
 	began := time.Now()
 	n, err := r.in.Read(p)
 	// The state of a connection does not say whether there is more: over HTTP/1.1 a read returns one chunk.
-	r.waited = n < len(p) && time.Since(began) >= waits
+	r.all = n < len(p)
+	r.waited = r.waited || time.Since(began) >= waits // an event may take several reads, of which the first waits
 	return n, err
 }
