@@ -36,8 +36,8 @@ type changed struct {
 }
 
 const (
-	// restPeriod is how often entries that are at rest are packed. An entry is packed after one period of
-	// rest, two at most.
+	// restPeriod is how often entries that are at rest are sought. An entry is packed after one period of
+	// rest, two at most, and then when its turn comes.
 	restPeriod = time.Second
 	// changingMost is how many bytes of entries the informers of a factory keep as they came, in all. A new
 	// state that finds no room is packed at once.

@@ -193,10 +193,10 @@ func (c *Keyed[K]) Run(ctx context.Context) error {
 	c.record()
 	defer c.queue.ShutDown()
 	defer c.unfollow()
+	c.takeBacklog()
 	if err := c.follow(); err != nil {
 		return fmt.Errorf("running controller %s: %w", c.name, err)
 	}
-	c.takeBacklog()
 	for _, start := range c.feeds {
 		end, err := start()
 		if err != nil {

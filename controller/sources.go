@@ -101,10 +101,11 @@ func Delayed(wait time.Duration, source Option) Option {
 func watch[K comparable, T object.Object](c *Keyed[K], informer cache.SharedInformer[T], mapping func(cache.Item[T], func(K)), predicates []Predicate[T], primary bool) {
 	knows(&c.core, informer)
 	group, kind := informer.Handle().GroupKind()
-	s := &source[K, T]{core: &c.core, informer: informer, mapping: mapping, predicates: predicates}
-	s.add = s.keys.add
 	delay := c.delay
 	c.sources = append(c.sources, func() (func(), error) {
+		// Of a handler that was removed, a call may still run beside those of the next one.
+		s := &source[K, T]{core: &c.core, informer: informer, mapping: mapping, predicates: predicates}
+		s.add = s.keys.add
 		options := cache.HandlerOptions{Name: c.name, EveryStep: true, CaughtUp: func() { c.heard.again(informer.Handle()) }}
 		if primary {
 			options.Resync = c.resync

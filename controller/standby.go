@@ -13,7 +13,7 @@ import (
 )
 
 // StandBy has the loop follow its informers before it runs: what their events enqueue is kept, and Run
-// begins with it. A host calls it, once, while another process leads. end undoes it for a loop that does
+// begins with it. A host calls it once, before Run, while another process leads. end undoes it for a loop that does
 // not run after all; after Run has begun it does nothing.
 //
 // Without StandBy, a loop that takes over maps every object of its informers first. With 50,000 Pods and all
@@ -61,15 +61,19 @@ func (c *Keyed[K]) follow() error {
 	if f.begun {
 		return nil
 	}
+	if err := c.addHandlers(); err != nil {
+		return err
+	}
 	f.begun = true
-	return c.addHandlers()
+	return nil
 }
 
-// addHandlers is called with the lock of c.follows.
+// addHandlers adds all handlers or none. It is called with the lock of c.follows.
 func (c *Keyed[K]) addHandlers() error {
 	for _, start := range c.sources {
 		remove, err := start()
 		if err != nil {
+			c.removeHandlers()
 			return err
 		}
 		c.follows.removes = append(c.follows.removes, remove)
@@ -103,7 +107,9 @@ func (c *Keyed[K]) unfollow() {
 	}
 }
 
-// followAnew forgets the keys that are kept, and has the handlers see the whole state again. It is called by a goroutine of its own.
+// followAnew forgets the keys of objects that have not changed lately, and has other handlers see the whole state again. The
+// handlers before stay until these have seen it, because their events say what has changed. It is called by a
+// goroutine of its own.
 func (c *Keyed[K]) followAnew(kept *backlog[K]) {
 	f := &c.follows
 	f.mu.Lock()
@@ -111,26 +117,41 @@ func (c *Keyed[K]) followAnew(kept *backlog[K]) {
 		f.mu.Unlock()
 		return // the loop runs, or has ended
 	}
-	c.removeHandlers()
-	err := c.addHandlers()
-	f.begun = err == nil // otherwise Run tries again, and has the error
+	before := f.removes
+	f.removes = nil
+	c.heard.forget()
+	f.begun = c.addHandlers() == nil // otherwise Run tries again, and has the error
 	f.mu.Unlock()
-	if err == nil {
+	if f.begun {
 		c.awaitBacklog(kept)
+	}
+	for _, remove := range before {
+		remove()
 	}
 }
 
-// awaitBacklog waits until the handlers have seen the whole state.
+// mostAwaited is how long the handlers may take to see the state. An informer whose kind is not served, or may not be read, never has one.
+const mostAwaited = time.Minute
+
+// awaitBacklog waits until the handlers have seen the whole state, as far as there is one.
 func (c *Keyed[K]) awaitBacklog(kept *backlog[K]) {
+	defer kept.found()
+	limit := time.NewTimer(mostAwaited)
+	defer limit.Stop()
 	for _, h := range c.heard.all() {
 		select {
 		case <-h.registration.Synced():
+		case <-limit.C:
+			return
 		case <-kept.ended:
 			return
 		}
 	}
-	kept.found()
 }
+
+// Enqueue adds keys as an event of an informer does: a loop that stands by keeps them until it runs. It is for
+// predicates and mappings.
+func (c *Keyed[K]) Enqueue(how workqueue.Add, keys ...K) { c.enqueue(how, keys) }
 
 // enqueue adds the keys of an event.
 func (c *Keyed[K]) enqueue(how workqueue.Add, keys []K) {
@@ -152,6 +173,7 @@ func (c *Keyed[K]) takeBacklog() {
 		if !k.lately(now) {
 			k.how.Priority = min(k.how.Priority, workqueue.Low)
 		}
+		k.how.After = max(0, k.how.After-now.Sub(k.added))
 		c.queue.AddWith(k.how, k.key)
 	})
 	c.follows.backlog.Store(nil)
@@ -187,6 +209,7 @@ type backlog[K comparable] struct {
 type backlogKey[K comparable] struct {
 	key     K
 	how     workqueue.Add
+	added   time.Time
 	changed time.Time // when an event that was not of the first list came last
 }
 
@@ -203,20 +226,24 @@ func (s *backlog[K]) add(how *workqueue.Add, keys []K) bool {
 	if s.done {
 		return false
 	}
+	now := time.Now()
 	var changed time.Time
 	if how.Priority > workqueue.Low {
-		changed = time.Now()
+		changed = now
 	}
 	for _, key := range keys {
 		i, known := s.at[key]
 		if !known {
 			s.at[key] = len(s.all)
-			s.all = append(s.all, backlogKey[K]{key: key, how: *how, changed: changed})
+			s.all = append(s.all, backlogKey[K]{key: key, how: *how, added: now, changed: changed})
 			continue
 		}
-		if k := &s.all[i]; how.Priority >= k.how.Priority { // the last change explains a run better than the first list
-			k.how.Priority, k.how.Cause, k.how.After = how.Priority, how.Cause, min(k.how.After, how.After)
-			k.changed = changed
+		k := &s.all[i]
+		if due := now.Add(how.After); due.Before(k.added.Add(k.how.After)) {
+			k.added, k.how.After = now, how.After
+		}
+		if how.Priority >= k.how.Priority { // the last change explains a run better than the first list
+			k.how.Priority, k.how.Cause, k.changed = how.Priority, how.Cause, changed
 		}
 	}
 	if !s.seeks && s.most > 0 && len(s.all) > s.most {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/workqueue"
 )
 
 // visits notes the keys of runs.
@@ -189,6 +191,111 @@ func TestTheKeysOfObjectsThatAreGoneDoNotAddUp(t *testing.T) {
 		}
 		if n := handlersOf(b); n != 1 {
 			t.Errorf("the loop has %d handlers, want 1", n)
+		}
+	})
+}
+
+// One of two handlers is slow, and the state is mapped again meanwhile.
+func TestAHandlerThatIsReplacedDisturbsNoOther(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var v visits
+		entered, release := make(chan struct{}), make(chan struct{})
+		var blocked atomic.Bool
+		slow := func(e cache.Event[*corev1.Pod]) bool {
+			if e.Key().Name == "slow" && blocked.CompareAndSwap(false, true) {
+				close(entered)
+				<-release
+			}
+			return true
+		}
+		c := controller.New("c", v.reconcile, controller.For(b.pods, slow), controller.Watches(b.pods, controller.SameKey[*corev1.Pod]), quiet())
+		controller.StandByWith(c, 1)
+		synctest.Wait()
+		b.add("slow")
+		<-entered
+		want := []string{"parent", "slow"}
+		for i := range 20 {
+			name := fmt.Sprint("web-", i)
+			want = append(want, name)
+			b.add(name)
+		}
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		if n := handlersOf(b); n != 2 {
+			t.Errorf("the loop has %d handlers, want 2", n)
+		}
+		defer b.start(c)()
+		got := v.all()
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("the loop ran %v, want %v", got, want)
+		}
+	})
+}
+
+// A kind is not served, and its informer never has a state.
+func TestTheKeysOfALoopWithoutAllItsInformersDoNotAddUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var v visits
+		absent := cache.Informer[*corev1.ConfigMap](b.factory)
+		c := controller.New("c", v.reconcile, controller.For(b.pods), controller.Watches(absent, controller.SameKey[*corev1.ConfigMap]), quiet())
+		controller.StandByWith(c, 50)
+		most := 0
+		for i := range 2_000 {
+			name := fmt.Sprint("short-", i)
+			b.add(name)
+			b.remove(name)
+			time.Sleep(time.Second) // of the bubble
+			most = max(most, c.Status(0).Kept)
+		}
+		if most < 50 || most > 400 {
+			t.Errorf("up to %d keys were kept, want some hundreds", most)
+		}
+	})
+}
+
+// A delay counts from the change, and the shortest one counts.
+func TestADelayPassesWhileALoopStandsBy(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var v visits
+		c := controller.New("c", v.reconcile, controller.Delayed(10*time.Second, controller.For(b.pods)), quiet())
+		standBy(t, c)
+		time.Sleep(8 * time.Second) // of the bubble
+		b.change("parent")
+		synctest.Wait()
+		defer b.start(c)()
+		time.Sleep(time.Second)
+		if got := v.all(); len(got) != 0 {
+			t.Errorf("9 s after the first event the loop ran %v, want no run", got)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := v.all(); len(got) != 1 {
+			t.Errorf("10 s after the first event the loop ran %v, want one run", got)
+		}
+	})
+}
+
+// A predicate may add keys of other objects.
+func TestKeysThatAPredicateAddsAreKept(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var v visits
+		var c *controller.Controller
+		c = controller.New("c", v.reconcile, controller.For(b.pods, func(cache.Event[*corev1.Pod]) bool {
+			c.Enqueue(workqueue.Add{}, key("other"))
+			return false
+		}), quiet())
+		standBy(t, c)
+		if s := c.Status(0); s.Kept != 1 || s.Queue.Adds != 0 {
+			t.Errorf("%d keys are kept and %d were added to the queue, want 1 and none", s.Kept, s.Queue.Adds)
+		}
+		defer b.start(c)()
+		b.change("parent")
+		synctest.Wait()
+		if got, want := fmt.Sprint(v.all()), "[other other]"; got != want {
+			t.Errorf("the loop ran %s, want %s", got, want)
 		}
 	})
 }

@@ -52,7 +52,7 @@ func Gone[T object.Object](e cache.Event[T]) bool {
 	return e.Kind == cache.Deleted || e.Kind == cache.Replaced
 }
 
-// Later leaves out the objects that existed when the controller started.
+// Later leaves out the objects that existed when the loop began to follow its informers, which is when its manager began to stand by.
 func Later[T object.Object](e cache.Event[T]) bool { return !e.Initial }
 
 // Selected returns a predicate that chooses the events of objects whose labels match, before

@@ -69,14 +69,16 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 	return controller.New(Name, r.reconcile,
 		controller.For(r.services),
 		controller.Delayed(o.BatchPeriod, controller.Watches(r.pods, r.selection.Wakes, r.selection.Matters)),
-		controller.Watches(r.endpoints, controller.SameKey, lostOrLeft),
+		controller.Watches(r.endpoints, controller.SameKey, r.lostOrLeft),
 		controller.Workers(o.Workers),
 	), nil
 }
 
 // lostOrLeft chooses Endpoints that were deleted, and those that existed when the
-// controller started: their Service may have been deleted while no controller ran.
-func lostOrLeft(e cache.Event[*corev1.Endpoints]) bool { return e.Kind == cache.Deleted || e.Initial }
+// controller started, or that appear without their Service: it may have been deleted while no controller ran.
+func (r *reconciler) lostOrLeft(e cache.Event[*corev1.Endpoints]) bool {
+	return e.Kind == cache.Deleted || e.Initial || e.Kind == cache.Added && !r.services.Snapshot().Get(e.Key()).Exists()
+}
 
 type reconciler struct {
 	services  cache.SharedInformer[*corev1.Service]

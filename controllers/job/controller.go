@@ -4,6 +4,7 @@
 package job
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -106,6 +107,7 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		)
 	}
 	work := controller.New(Name, r.reconcile, options...)
+	work.Feed("the first counts", func(ctx context.Context, _ func(object.Key)) { r.counts.begin(ctx, r.jobs, r.pods) })
 	r.counts.StaleSyncSkips("job_controller")
 	return r.counts.Of(controller.Join(Name, work, newSweeper(r, o))), nil
 }

@@ -4,7 +4,9 @@
 package job
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller/podwriter"
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/podstate"
+	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/wire"
 )
 
@@ -32,6 +35,42 @@ type counts struct {
 	judged   *prometheus.CounterVec
 	external *prometheus.CounterVec
 	open     *prometheus.CounterVec
+
+	mu             sync.Mutex
+	ofJobs, ofPods baseline
+}
+
+// baseline is the state up to which objects were counted when the controller began to run. A process that stands by counts
+// nothing, though its informers bring events: the process that leads counts them.
+type baseline struct {
+	known bool
+	at    object.Version
+}
+
+// later reports whether an event is to be counted: it came after the state that was counted.
+func (c *counts) later(b *baseline, v object.Version) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return b.known && !b.at.AtLeast(v)
+}
+
+// begin counts what there is when the controller begins to run. From then on events count.
+func (c *counts) begin(ctx context.Context, jobs cache.SharedInformer[*batchv1.Job], pods cache.SharedInformer[*corev1.Pod]) {
+	if jobs.WaitForSync(ctx) != nil || pods.WaitForSync(ctx) != nil {
+		return // it stops
+	}
+	c.mu.Lock()
+	allJobs, allPods := jobs.Snapshot(), pods.Snapshot()
+	c.ofJobs, c.ofPods = baseline{true, allJobs.Version()}, baseline{true, allPods.Version()}
+	c.mu.Unlock()
+	for _, job := range allJobs.All() {
+		c.countExternal(job)
+	}
+	for _, pod := range allPods.All() {
+		if endedTracked(pod) {
+			c.open.WithLabelValues("add").Inc()
+		}
+	}
 }
 
 func newCounts() *counts {
@@ -140,18 +179,25 @@ var managedBy = wire.Path{Names: "spec.managedBy", Numbers: [4]int32{2, 15}}
 // seesJob is a predicate that chooses every change. It counts the Jobs of other controllers when
 // the informer sees them for the first time.
 func (c *counts) seesJob(e cache.Event[*batchv1.Job]) bool {
-	if e.Kind == cache.Added || e.Kind == cache.Replaced {
-		// A Job that cannot be read is reported by its run.
-		if name, err := e.New.Text(managedBy); err == nil && name != "" && name != batchv1.JobControllerName {
-			c.external.WithLabelValues(name).Inc()
-		}
+	if (e.Kind == cache.Added || e.Kind == cache.Replaced) && c.later(&c.ofJobs, e.New.Version()) {
+		c.countExternal(e.New)
 	}
 	return true
+}
+
+// countExternal counts a Job of another controller. One that cannot be read is reported by its run.
+func (c *counts) countExternal(job cache.Item[*batchv1.Job]) {
+	if name, err := job.Text(managedBy); err == nil && name != "" && name != batchv1.JobControllerName {
+		c.external.WithLabelValues(name).Inc()
+	}
 }
 
 // seesPod is a predicate that chooses every change. It counts Pods that have ended when they get
 // the finalizer or lose it. Only Pods with the finalizer have their phase read.
 func (c *counts) seesPod(e cache.Event[*corev1.Pod]) bool {
+	if !c.later(&c.ofPods, e.Item().Version()) {
+		return true
+	}
 	was, is := endedTracked(e.Old), endedTracked(e.New)
 	if was && (!is || e.Kind == cache.Replaced) {
 		c.open.WithLabelValues("delete").Inc()

@@ -110,8 +110,20 @@ func (r *reconciler) notAsItShouldBe(e cache.Event[*corev1.Node]) bool {
 	if err != nil {
 		return true // a run reports it
 	}
-	// A node that was Unknown when the process started may have Pods to be marked.
-	return r.differs(node) || e.Initial && readyStatus(node) == corev1.ConditionUnknown
+	return r.differs(node) || becomesUnknown(e, node)
+}
+
+// becomesUnknown reports whether a node is Unknown and was not before, as far as the process knows: it may have Pods to be marked.
+// A process that stood by may see it so after another one has tainted the node and before that one has marked the Pods.
+func becomesUnknown(e cache.Event[*corev1.Node], node *corev1.Node) bool {
+	if readyStatus(node) != corev1.ConditionUnknown {
+		return false
+	}
+	if e.Kind != cache.Updated {
+		return true
+	}
+	before, err := e.Old.Object()
+	return err != nil || readyStatus(before) != corev1.ConditionUnknown
 }
 
 // differs reports whether a node's taints or labels are not as they should be by now.

@@ -43,7 +43,7 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 		controller.Workers(o.Workers),
 	)
 	r.attend = func(node object.Key) {
-		c.Queue().AddWith(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: "ClusterResized"}}, node)
+		c.Enqueue(workqueue.Add{Cause: workqueue.Cause{Source: Name, Verb: "ClusterResized"}}, node)
 	}
 	return c, nil
 }
