@@ -130,7 +130,7 @@ func watch[K comparable, T object.Object](c *Keyed[K], informer cache.SharedInfo
 			if e.Initial || e.Kind == cache.Resync {
 				how.Priority = workqueue.Low
 			}
-			c.enqueue(how, keys)
+			c.Enqueue(how, keys...)
 			s.keys.clear()
 		}, options)
 		if err != nil {

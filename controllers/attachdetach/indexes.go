@@ -5,6 +5,7 @@ package attachdetach
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,10 +32,13 @@ var inline = []wire.Path{
 	{Names: "spec.volumes.portworxVolume", Numbers: [4]int32{2, 1, 2, 24}},
 }
 
+// needed are the kinds of volumes that may have to be attached.
+var needed = slices.Concat(volumes.Claimed, inline)
+
 // mayNeed reports whether a Pod may need volumes to be attached. It is false only if the Pod certainly needs none: then it need not
 // be decoded.
 func mayNeed(pod cache.Item[*corev1.Pod]) bool {
-	return volumes.MayHaveClaims(pod) || pod.MayHave(inline...)
+	return pod.MayHave(needed...)
 }
 
 // inlineVolumes returns the unique names of the volumes that stand in a Pod itself.
