@@ -81,7 +81,7 @@ type scene struct {
 	clients int
 
 	own      *ownRequests // of plain and dynamic
-	profiler profiler
+	profiler profiler // of the manager that was started last
 	notes    []string // what is printed beside the readings
 }
 
@@ -204,9 +204,8 @@ func (b *managerBench) share(ctx context.Context, sc *scaleCase) (_ playing, end
 	}
 	s, err := newScene(c, b.size, b.clients)
 	if err == nil {
-		if err = b.stage(s, sc, setpointSide); err == nil {
-			err = s.startAndPrepare(preparing, sc.prepare)
-		}
+		b.stage(s, sc, setpointSide)
+		err = s.startAndPrepare(preparing, sc.prepare)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, c.stop())
@@ -215,9 +214,7 @@ func (b *managerBench) share(ctx context.Context, sc *scaleCase) (_ playing, end
 		ctx, cancel := context.WithTimeout(ctx, turnLimit)
 		defer cancel()
 		s.notes, s.manager = nil, nil
-		if err := b.stage(s, sc, side); err != nil {
-			return nil, nil, err
-		}
+		b.stage(s, sc, side)
 		found, err := sc.measure(ctx, s)
 		return found, s.notes, err
 	}, c.stop, nil
@@ -235,23 +232,22 @@ func (s *scene) startAndPrepare(ctx context.Context, prepare func(context.Contex
 }
 
 // stage sets which side a scene starts, and its profiles.
-func (b *managerBench) stage(s *scene, sc *scaleCase, side string) error {
+func (b *managerBench) stage(s *scene, sc *scaleCase, side string) {
 	args := slices.Clone(sc.args)
 	if sc.signs {
 		args = append(args, signing(s.cluster)...)
 	}
-	profiler, serving, err := newProfiler(b.profile, side)
-	if err != nil {
-		return err
-	}
-	s.profiler, args = profiler, append(args, serving...)
 	start := map[string]candidate{
 		setpointSide: b.setpoint, managerSide: b.kubeControllerManager, plainSide: b.setpoint,
 	}[side]
 	s.start = func(more ...string) (*process, error) {
-		return start(s.cluster, strings.Join(sc.controllers, ","), slices.Concat(args, more)...)
+		profiler, serving, err := newProfiler(b.profile, side) // a port of its own: another one may stand by
+		if err != nil {
+			return nil, err
+		}
+		s.profiler = profiler
+		return start(s.cluster, strings.Join(sc.controllers, ","), slices.Concat(args, serving, more)...)
 	}
-	return nil
 }
 
 // playCase measures one side on a fresh control plane. The notes are printed beside the readings.
@@ -271,9 +267,7 @@ func (b *managerBench) playCase(ctx context.Context, sc *scaleCase, side string)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := b.stage(s, sc, side); err != nil {
-		return nil, nil, err
-	}
+	b.stage(s, sc, side)
 	if s.manager, err = s.start(); err != nil {
 		return nil, nil, err
 	}

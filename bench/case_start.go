@@ -139,7 +139,7 @@ func measureStart(ctx context.Context, s *scene) (found readings, err error) {
 }
 
 // measureColdStart starts the manager, with a Pod of a Deployment missing: its replacement is the first write of the workload.
-func (s *scene) measureColdStart(ctx context.Context, found readings) error {
+func (s *scene) measureColdStart(ctx context.Context, found readings) (err error) {
 	missing, err := s.removePod(ctx, 0)
 	if err != nil {
 		return err
@@ -149,6 +149,8 @@ func (s *scene) measureColdStart(ctx context.Context, found readings) error {
 	if s.manager, err = s.start(); err != nil {
 		return err
 	}
+	endProfile := s.profiler.during(ctx, "cold")
+	defer func() { err = errors.Join(err, endProfile()) }()
 	replaced := make(chan error, 1)
 	go func() {
 		at, err := missing.replaced(ctx)

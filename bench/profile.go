@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
+	"time"
 )
 
 // profiler fetches profiles of a manager while it is measured, from /debug/pprof. The zero profiler fetches nothing.
@@ -64,6 +66,12 @@ func (p profiler) during(ctx context.Context, part string) (end func() error) {
 	return func() error { close(ended); return <-done }
 }
 
+// How often, and after which pause, a manager that does not listen is asked again.
+const (
+	startTries = 300
+	startPause = 10 * time.Millisecond
+)
+
 // fetch writes one profile to a file.
 func (p profiler) fetch(ctx context.Context, profile, file string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/debug/pprof/"+profile, http.NoBody)
@@ -75,6 +83,13 @@ func (p profiler) fetch(ctx context.Context, profile, file string) error {
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // G402: the peer makes its own certificate, and listens on 127.0.0.1
 	}}
 	response, err := client.Do(request)
+	// A manager that was just started does not listen yet.
+	for tries := 0; err != nil && errors.Is(err, syscall.ECONNREFUSED) && tries < startTries; tries++ {
+		if err := pause(ctx, startPause); err != nil {
+			return err
+		}
+		response, err = client.Do(request)
+	}
 	if err != nil {
 		return fmt.Errorf("fetching a profile of %s: %w", p.side, err)
 	}

@@ -202,3 +202,40 @@ Replaced p5 15→22`)
 		}
 	})
 }
+
+// The state in which an object was deleted is delivered as it came, and nothing of it stays. Where a handler is behind it may wait for long,
+// and is packed.
+func TestTheLastStateOfAnObjectIsPackedOnlyIfItHasToWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(added(changedPod(0, 2)), added(changedPod(1, 3)), allSent("5"))
+		_, pods := newTestInformer(t, w)
+		var last []*entry
+		add(t, pods, func(e Event[*corev1.Pod]) {
+			if e.Kind == Deleted {
+				last = append(last, e.Old.entry)
+			}
+		}, HandlerOptions{})
+		defer start(t, pods)()
+		synctest.Wait()
+		for n, behind := range []bool{false, true} {
+			pods.informer.writing.Lock()
+			pods.informer.archive.changing.behind = behind
+			pods.informer.writing.Unlock()
+			gone := changedPod(n, 10+n)
+			gone.Labels = map[string]string{"gone": "at last"} // a family of its own
+			w.events <- deleted(gone)
+			synctest.Wait()
+			if len(last) != n+1 {
+				t.Fatalf("%d deletions delivered, want %d", len(last), n+1)
+			}
+			if packed := last[n].packing != plain; packed != behind {
+				t.Errorf("packing %d where a handler is behind: %t", last[n].packing, behind)
+			}
+			reads(t, last[n], gone)
+		}
+		a := pods.informer.archive
+		if a.raw != 0 || a.stored != 0 || len(a.families) != 0 || len(a.siblings) != 0 {
+			t.Errorf("%d bytes raw, %d stored, %d families and %d siblings are left", a.raw, a.stored, len(a.families), len(a.siblings))
+		}
+	})
+}

@@ -34,8 +34,8 @@ type entry struct {
 	times   times
 	uuid    bool // the UID is kept as the content of a UUID
 
-	mark    uint32       // the relist that saw it last; the writer's
-	index   *[]placement // where it stands in indexes that users added; the writer's
+	notes   atomic.Uint32 // see asked.go
+	index   *[]placement  // where it stands in indexes that users added; the writer's
 	decoded atomic.Pointer[decoded]
 }
 

@@ -106,7 +106,7 @@ func (i *informer) addFaulty(f *frame) {
 	i.mu.Unlock()
 	i.relist.faults[n.Key] = n
 	if known := i.store.current.Load().at(n.Key); known != nil && known.identity() == n.uid {
-		known.mark = i.relist.number
+		known.mark(i.relist.number)
 	}
 }
 

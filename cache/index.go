@@ -69,6 +69,12 @@ func (x Index[T]) In(s Snapshot[T], value string) iter.Seq2[object.Key, Item[T]]
 	return items[T](trie[*entry]{})
 }
 
+// Has reports whether there are objects under a value in a snapshot of the informer. It allocates nothing.
+func (x Index[T]) Has(s Snapshot[T], value string) bool {
+	number, ok := s.state.numbers[x.id]
+	return ok && s.state.indexes[number].has(value)
+}
+
 // Values returns the values that have objects in a snapshot of the informer, and how many
 // objects each has.
 func (x Index[T]) Values(s Snapshot[T]) iter.Seq2[string, int] {

@@ -87,10 +87,9 @@ func (i *informer) remove(f *frame, version object.Version) error {
 	last := known // if the last state cannot be used
 	if f.fault == nil {
 		var err error
-		if last, err = i.archive.entry(f); err != nil {
+		if last, err = i.archive.last(f); err != nil {
 			return err
 		}
-		i.archive.drop(last) // it is delivered, and not kept
 	}
 	i.batch.add(change{hash: hash, version: version, entry: last, gone: true, stale: f.fault != nil})
 	return nil

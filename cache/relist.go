@@ -13,7 +13,7 @@ import (
 // that has not changed is marked in the store and takes no second place in memory; relist
 // keeps new and changed objects only.
 type relist struct {
-	number   uint32 // of this relist: the mark of the objects that are in the state
+	number   uint16 // of this relist: the mark of the objects that are in the state; 0 is none
 	restored bool   // two states of an object may have the same version
 	changed  trie[*entry]
 	faults   map[object.Key]*fault // objects of the state that cannot be used
@@ -28,7 +28,7 @@ func (i *informer) begin(restored bool) {
 	i.writing.Lock()
 	defer i.writing.Unlock()
 	i.flushLocked()
-	i.relist = relist{number: i.relist.number + 1, restored: restored, faults: map[object.Key]*fault{}, open: true}
+	i.relist = relist{number: i.relist.number%ofRelist + 1, restored: restored, faults: map[object.Key]*fault{}, open: true}
 }
 
 // add implements sink. The list is right also after the server was restored to an older
@@ -45,7 +45,7 @@ func (i *informer) add(f *frame) error {
 	}
 	known := i.store.current.Load().get(h.Namespace, h.Name)
 	if known != nil && known.same(h.UID, h.ResourceVersion) && (!i.relist.restored || i.archive.holds(known, f)) {
-		known.mark = i.relist.number
+		known.mark(i.relist.number)
 		return nil
 	}
 	n, err := i.archive.entry(f)
@@ -63,7 +63,7 @@ func (i *informer) omit(f *frame) {
 	h := &f.head
 	i.dropChanged(h.Namespace, h.Name)
 	if known := i.store.current.Load().get(h.Namespace, h.Name); known != nil {
-		known.mark = 0
+		known.mark(0)
 	}
 }
 
@@ -101,7 +101,7 @@ func (i *informer) whole(version object.Version) {
 	var left []*entry // states that the store does not have any more
 	edit := i.store.begin()
 	i.store.current.Load().all(func(e *entry) bool {
-		if e.mark == i.relist.number {
+		if e.marked() == i.relist.number {
 			return true
 		}
 		namespace, name := bytesOf(e.family.namespace), bytesOf(e.nameText())

@@ -31,6 +31,9 @@ func (s Snapshot[T]) Complete() object.Version { return s.state.complete }
 // Len returns the number of objects.
 func (s Snapshot[T]) Len() int { return s.state.len }
 
+// NamespaceLen returns the number of objects of a namespace.
+func (s Snapshot[T]) NamespaceLen(namespace string) int { return s.state.spaces.find(namespace).len }
+
 // Get returns an object; the Item does not exist if there is none.
 func (s Snapshot[T]) Get(key object.Key) Item[T] { return Item[T]{s.state.at(key)} }
 

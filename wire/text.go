@@ -5,6 +5,7 @@ package wire
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -95,34 +96,50 @@ func textProtobuf(raw []byte, numbers []int32) (value []byte, err error) {
 // It is false only if the object certainly has nothing there. For JSON it is always true: to find out costs as
 // much as to decode the object.
 func (e Encoding) MayHave(raw []byte, paths ...Path) bool {
-	return e != Protobuf || mayHave(raw, paths, [4]int32{}, 0)
-}
-
-// mayHave walks once, whatever the number of paths: nine walks over the volumes of a Pod took twice as long as to unpack it.
-// at are the numbers of the fields that the message lies in.
-func mayHave(raw []byte, paths []Path, at [4]int32, depth int) bool {
-	m := message{data: raw}
-	for m.next() {
-		number, deeper := int32(m.number), false
-		for i := range paths {
-			p := &paths[i].Numbers
-			if p[depth] != number || !slices.Equal(p[:depth], at[:depth]) {
-				continue
-			}
-			if depth == len(p)-1 || p[depth+1] == 0 {
-				return true
-			}
-			deeper = true
-		}
-		if !deeper || !m.want(protowire.BytesType) {
-			continue
-		}
-		at[depth] = number
-		if mayHave(m.value, paths, at, depth+1) {
+	for some := range slices.Chunk(paths, WhichMost) {
+		if e.Which(raw, some) != 0 {
 			return true
 		}
 	}
-	return m.err != nil
+	return false
+}
+
+// WhichMost is how many paths [Encoding.Which] takes.
+const WhichMost = 64
+
+// Which is [Encoding.MayHave] for each of several paths, WhichMost at most: bit i of the result is that of path i. It walks over the object once.
+func (e Encoding) Which(raw []byte, paths []Path) uint64 {
+	all := ^uint64(0) >> (WhichMost - len(paths))
+	if e != Protobuf {
+		return all
+	}
+	return which(raw, paths, all, 0)
+}
+
+// which walks once, whatever the number of paths: nine walks over the volumes of a Pod took twice as long as to unpack it.
+// among are the paths that lead to this message, and depth is how far.
+func which(raw []byte, paths []Path, among uint64, depth int) (found uint64) {
+	m := message{data: raw}
+	for m.next() {
+		deeper := uint64(0)
+		for rest := among &^ found; rest != 0; rest &= rest - 1 {
+			i := bits.TrailingZeros64(rest)
+			switch p := &paths[i].Numbers; {
+			case p[depth] != int32(m.number):
+			case depth == len(p)-1 || p[depth+1] == 0:
+				found |= 1 << i
+			default:
+				deeper |= 1 << i
+			}
+		}
+		if deeper != 0 && m.want(protowire.BytesType) {
+			found |= which(m.value, paths, deeper, depth+1)
+		}
+	}
+	if m.err != nil {
+		return among
+	}
+	return found
 }
 
 func textJSON(scan *scanner, raw []byte, names string) (value []byte, err error) {

@@ -6,6 +6,7 @@ package wire_test
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -160,6 +161,17 @@ func TestMayHaveIsFalseOnlyIfNothingIsThere(t *testing.T) {
 	} {
 		if got := c.encoding.MayHave(c.raw, claims...); got != c.want {
 			t.Errorf("%s: MayHave is %t, want %t", name, got, c.want)
+		}
+		// Among more paths than one walk takes, and each of them by itself.
+		many := slices.Concat(slices.Repeat([]wire.Path{{Names: "spec.none", Numbers: [4]int32{2, 4711}}}, wire.WhichMost), claims)
+		if got := c.encoding.MayHave(c.raw, many...); got != c.want {
+			t.Errorf("%s: MayHave of many paths is %t, want %t", name, got, c.want)
+		}
+		which := c.encoding.Which(c.raw, claims)
+		for i, path := range claims {
+			if got, want := which&(1<<i) != 0, c.encoding.MayHave(c.raw, path); got != want {
+				t.Errorf("%s: Which says %t of %s, MayHave %t", name, got, path.Names, want)
+			}
 		}
 	}
 }

@@ -54,7 +54,11 @@ func (x *Index[S]) of(item cache.Item[S]) (labels.Selector, error) {
 func (x *Index[S]) Selecting(namespace string, set object.Labels) iter.Seq2[object.Key, cache.Item[S]] {
 	return func(yield func(object.Key, cache.Item[S]) bool) {
 		snapshot := x.informer.Snapshot() // an object that changes meanwhile is in it once
+		if snapshot.NamespaceLen(namespace) == 0 {
+			return // most namespaces have no objects of most kinds
+		}
 		w := walk[cache.Item[S]]{
+			has:   func(place string) bool { return x.index.Has(snapshot, place) },
 			at:    func(place string) iter.Seq2[object.Key, cache.Item[S]] { return x.index.In(snapshot, place) },
 			match: func(item cache.Item[S]) bool { return x.matches(item, set) },
 			yield: yield,

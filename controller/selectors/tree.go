@@ -95,33 +95,40 @@ func valuesOf(r labels.Requirement) (values []string, ok bool) {
 	return r.Values().List(), true
 }
 
-// walk follows labels through the tree.
+// walk follows labels through the tree. Most places that it asks for are none of the tree: a Pod has more labels than a selector names, and
+// a dozen controllers ask for each of its events. In a profile of Pods that are created beside all controllers, searches that found nothing
+// were 13 % of the CPU. So a place costs a look at the index, and a sequence only where there is something.
 type walk[V any] struct {
+	has   func(place string) bool
 	at    func(place string) iter.Seq2[object.Key, V]
 	match func(V) bool // compares the whole selector
 	yield func(object.Key, V) bool
-	pairs []string // of labels, in the order of keys
+	set   []label  // in the order of keys
+	few   [8]label // room for the labels that most objects have
 }
+
+type label struct{ key, value string }
 
 // all yields the objects of a namespace whose selectors match labels.
 func (w *walk[V]) all(namespace string, set object.Labels) {
+	w.set = w.few[:0]
 	for key, value := range set.All() {
-		w.pairs = append(w.pairs, key+"="+value)
+		w.set = append(w.set, label{key, value})
 	}
-	root := namespace + "/"
-	_ = w.ends(root+compared) && w.from(root, 0)
+	root := namespace + "/" + compared
+	_ = w.ends(root) && w.from(root[:len(root)-len(compared)], 0)
 }
 
-// from goes on from a place along each of the pairs from next on. It returns false if the
+// from goes on from a place along each of the labels from next on. It returns false if the
 // reader has had enough.
 func (w *walk[V]) from(place string, next int) bool {
-	for i := next; i < len(w.pairs); i++ {
-		step := place + w.pairs[i] + compared
+	for i := next; i < len(w.set); i++ {
+		step := place + w.set[i].key + "=" + w.set[i].value + compared
 		if !w.ends(step) {
 			return false
 		}
 		further := step[:len(step)-len(compared)+len(longer)]
-		if i+1 < len(w.pairs) && w.exists(further) && !w.from(further, i+1) {
+		if i+1 < len(w.set) && w.has(further) && !w.from(further, i+1) {
 			return false
 		}
 	}
@@ -130,22 +137,19 @@ func (w *walk[V]) from(place string, next int) bool {
 
 // ends yields the objects whose selectors end at a place, which is given with all marks.
 func (w *walk[V]) ends(place string) bool {
-	for key, v := range w.at(place[:len(place)-len(compared)+len(whole)]) {
-		if !w.yield(key, v) {
-			return false
+	if here := place[:len(place)-len(compared)+len(whole)]; w.has(here) {
+		for key, v := range w.at(here) {
+			if !w.yield(key, v) {
+				return false
+			}
 		}
 	}
-	for key, v := range w.at(place) {
-		if w.match(v) && !w.yield(key, v) {
-			return false
+	if w.has(place) {
+		for key, v := range w.at(place) {
+			if w.match(v) && !w.yield(key, v) {
+				return false
+			}
 		}
 	}
 	return true
-}
-
-func (w *walk[V]) exists(place string) bool {
-	for range w.at(place) {
-		return true
-	}
-	return false
 }

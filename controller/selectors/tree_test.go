@@ -48,9 +48,14 @@ func (f *forest) at(place string) iter.Seq2[object.Key, object.Key] {
 	}
 }
 
+func (f *forest) has(place string) bool {
+	f.lookups++
+	return len(f.places[place]) > 0
+}
+
 func (f *forest) selecting(namespace string, set map[string]string) iter.Seq2[object.Key, object.Key] {
 	return func(yield func(object.Key, object.Key) bool) {
-		w := walk[object.Key]{at: f.at, yield: yield, match: func(key object.Key) bool {
+		w := walk[object.Key]{has: f.has, at: f.at, yield: yield, match: func(key object.Key) bool {
 			f.compared++
 			return f.selectors[key].Matches(labels.Set(set))
 		}}

@@ -6,6 +6,7 @@ package replicas
 import (
 	"context"
 	"iter"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,12 +15,15 @@ import (
 	"github.com/setpoint-io/setpoint/controller/owned"
 	"github.com/setpoint-io/setpoint/internal/podstate"
 	"github.com/setpoint-io/setpoint/object"
+	"github.com/setpoint-io/setpoint/wire"
 )
 
 // claimed is the Pods of an owner.
 type claimed struct {
-	active      []*corev1.Pod // they count; shared and read-only, the slice is our own
-	terminating int           // being deleted, not ended yet
+	// active are the Pods that count, shared and read-only; the slice is our own. Those of an owner that is settled may
+	// have no spec: see whole.
+	active      []*corev1.Pod
+	terminating int // being deleted, not ended yet
 	// kept reports that a Pod that was to be deleted has changed meanwhile, and stays until another
 	// run decides about it.
 	kept bool
@@ -31,8 +35,12 @@ type claimed struct {
 func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod], d *demand) (claimed, error) {
 	var mine claimed
 	var undecided []cache.Item[*corev1.Pod]
+	read := cache.Item[*corev1.Pod].Object
+	if d.settled {
+		read = statusOf
+	}
 	for _, item := range snapshot.ControlledBy(d.key.Namespace, d.owner.GetUID()) {
-		pod, err := item.Object()
+		pod, err := read(item)
 		if err != nil {
 			return claimed{}, err // a Pod that is not counted would be made again
 		}
@@ -75,6 +83,27 @@ func (k *keeper) claim(ctx context.Context, snapshot cache.Snapshot[*corev1.Pod]
 		mine.active = append(mine.active, pod)
 	}
 	return mine, nil
+}
+
+// statusOf decodes a Pod without its spec, which is most of it. That the owner of all Pods is settled is the first run of a manager for most
+// owners, or one of the few in a day: nothing is kept of the Pods that it reads. To decode them whole was 12 % of the CPU of a start beside 50,000 Pods.
+func statusOf(item cache.Item[*corev1.Pod]) (*corev1.Pod, error) { return item.Without(wire.Spec) }
+
+// whole returns the Pods with their specs.
+func (c claimed) whole(snapshot cache.Snapshot[*corev1.Pod]) (claimed, error) {
+	active := slices.Clone(c.active)
+	for i, pod := range active {
+		item := snapshot.Get(object.KeyOf(pod))
+		if !item.Exists() || string(item.Version()) != pod.ResourceVersion {
+			continue // it was adopted just now, and is whole
+		}
+		var err error
+		if active[i], err = item.Object(); err != nil {
+			return claimed{}, err
+		}
+	}
+	c.active = active
+	return c, nil
 }
 
 // seq hands out items as an index does.

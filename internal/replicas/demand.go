@@ -38,6 +38,8 @@ type demand struct {
 	// siblings returns the UIDs of all who share the owner's owner, the owner
 	// among them.
 	siblings func() []types.UID
+	// settled says that the status of the owner tells of as many Pods as it wants, all ready or none.
+	settled bool
 }
 
 // deleting reports whether the owner is being deleted.
@@ -74,6 +76,9 @@ func (k *keeper) forget(key object.Key) { k.writer.Forget(key) }
 func (k *keeper) keep(ctx context.Context, d demand) (state, error) {
 	snapshot := k.pods.Snapshot()
 	mine, err := k.claim(ctx, snapshot, &d)
+	if err == nil && d.settled && plan(d.Replicas, len(mine.active), k.burst) < 0 {
+		mine, err = mine.whole(snapshot) // which of them are deleted depends on their nodes
+	}
 	if err != nil {
 		return state{}, err
 	}
