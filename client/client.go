@@ -14,7 +14,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
+	"github.com/setpoint-io/setpoint/internal/quiet"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -22,6 +24,7 @@ import (
 // concurrent use.
 type Client struct {
 	transport http.RoundTripper
+	dialer    *transport.DialHolder // nil: that of client-go
 	base      *url.URL
 	server    string   // base, for people
 	agent     []string // the User-Agent of every request; not to be changed
@@ -48,6 +51,12 @@ func WithScheme(s *runtime.Scheme) Option { return func(c *Client) { c.scheme = 
 // transport made from the configuration. A program whose other clients have one shares its
 // connections this way.
 func WithTransport(t http.RoundTripper) Option { return func(c *Client) { c.transport = t } }
+
+// QuietConnections makes the client read and write its connections without waking the monitor of the Go runtime, which sleeps while the whole process
+// waits. In a process that gets one event after another, that takes a third less CPU: see package internal/quiet, which says what it costs too. While the monitor sleeps,
+// a goroutine that computes without any system call keeps its processor for a quarter of a second, and not for 10 ms, before another one gets it.
+// It works on Linux, for clients whose configurations have neither Dial nor Transport. Clients with equal configurations share such connections too.
+func QuietConnections() Option { return func(c *Client) { c.dialer = quiet.Dialer } }
 
 // New returns a client of the server that config names. It does not connect.
 // config is copied. Its QPS and Burst are not used, see the package's
@@ -84,11 +93,23 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 		option(c)
 	}
 	if c.transport == nil {
-		if c.transport, err = rest.TransportFor(config); err != nil {
+		if c.transport, err = c.transportFor(config); err != nil {
 			return nil, fmt.Errorf("making an API client: %w", err)
 		}
 	}
 	return c, nil
+}
+
+// transportFor is rest.TransportFor with the client's dialer, if the configuration has none.
+func (c *Client) transportFor(config *rest.Config) (http.RoundTripper, error) {
+	t, err := config.TransportConfig()
+	if err != nil {
+		return nil, err
+	}
+	if t.DialHolder == nil {
+		t.DialHolder = c.dialer
+	}
+	return transport.New(t)
 }
 
 // Server returns the server's address, without credentials.

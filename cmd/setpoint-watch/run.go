@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/heap"
 	"github.com/setpoint-io/setpoint/internal/processors"
@@ -61,7 +62,7 @@ func (r *runCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	m, err := manager.New(cluster, append(append(election, serving...), manager.Log(log))...)
+	m, err := manager.New(cluster, append(append(election, serving...), manager.Log(log), manager.ClientOptions(client.QuietConnections()))...)
 	if err != nil {
 		return err
 	}

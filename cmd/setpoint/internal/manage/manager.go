@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/manager"
 )
@@ -34,7 +35,7 @@ func newManager(config *rest.Config, chosen []*controllers.Descriptor, cluster c
 	for _, d := range chosen {
 		aliases[d.Alias] = d.Name
 	}
-	m, err := manager.New(config, append(more, manager.Log(log), manager.Aliases(aliases))...)
+	m, err := manager.New(config, append(more, manager.Log(log), manager.ClientOptions(client.QuietConnections()), manager.Aliases(aliases))...)
 	if err != nil {
 		return nil, nil, err
 	}
