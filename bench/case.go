@@ -81,8 +81,8 @@ type scene struct {
 	clients int
 
 	own      *ownRequests // of plain and dynamic
-	profiler profiler // of the manager that was started last
-	notes    []string // what is printed beside the readings
+	profiler profiler     // of the manager that was started last
+	notes    []string     // what is printed beside the readings
 }
 
 // turnLimit is when a turn counts as stuck.

@@ -66,7 +66,7 @@ func (p profiler) during(ctx context.Context, part string) (end func() error) {
 	return func() error { close(ended); return <-done }
 }
 
-// How often, and after which pause, a manager that does not listen is asked again.
+// How often, and after which pause, a request to a manager that does not listen yet is retried.
 const (
 	startTries = 300
 	startPause = 10 * time.Millisecond

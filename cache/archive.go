@@ -105,19 +105,21 @@ func (a *archive) newest(f *frame, hash uint64, known *entry) (*entry, error) {
 	return e, nil
 }
 
-// last makes an entry of the state in which an object was deleted. It is delivered and not kept, so nothing takes account of it, and it is
-// packed only if it has to wait for a handler that is behind: to pack it was a tenth of the CPU where Pods came and went.
+// lastMost is the size of a last state from which it is packed.
+const lastMost = 16 << 10
+
+// last makes an entry of the state in which an object was deleted. It is delivered and not kept, so it does not count. It is packed
+// only if it is large, or if a handler is behind, for which it may wait for long. To pack all of them was a tenth of the CPU where Pods came and went.
 func (a *archive) last(f *frame) (*entry, error) {
-	if a.changing.behind {
-		e, err := a.entry(f)
-		if err == nil {
-			a.drop(e)
-		}
-		return e, err
-	}
 	e, err := a.prepare(f)
 	if err != nil {
 		return nil, err
+	}
+	if a.changing.behind || len(a.rest) > lastMost {
+		a.write(e, a.forms[f.encoding], a.front, a.rest)
+		a.made(e)
+		a.drop(e)
+		return e, nil
 	}
 	e.form, e.packing = a.forms[f.encoding], plain
 	e.setText(a.front, a.rest)

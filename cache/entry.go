@@ -34,7 +34,7 @@ type entry struct {
 	times   times
 	uuid    bool // the UID is kept as the content of a UUID
 
-	notes   atomic.Uint32 // see asked.go
+	notes   atomic.Uint32 // see mayhave.go
 	index   *[]placement  // where it stands in indexes that users added; the writer's
 	decoded atomic.Pointer[decoded]
 }

@@ -34,7 +34,7 @@ type content struct {
 	budget   *Budget // nil: none
 	store    *store  // that has the entries; nil in tests
 	stopped  atomic.Bool
-	asked    asked
+	queries  queries
 	room     *room     // for entries that are kept as they came; nil: one of their own
 	handouts *handouts // nil: mutation is not looked for
 }

@@ -27,8 +27,8 @@ func (i Item[T]) Exists() bool { return i.entry != nil }
 func (i Item[T]) Key() object.Key { return i.entry.key() }
 
 // Meta returns the object's metadata without decoding it. It panics for an Item that does not
-// exist. It makes a string of the UID, which is kept as 16 bytes; Key, Version, Labels, Generation
-// and Deleting allocate nothing.
+// exist. It makes a string of the UID, which is kept as 16 bytes; Key, Version, Labels, Generation,
+// Deleting and Controller allocate nothing.
 func (i Item[T]) Meta() object.Meta { return i.entry.meta() }
 
 // Version returns the object's resourceVersion. It panics for an Item that does not exist.
@@ -44,6 +44,12 @@ func (i Item[T]) Generation() int64 { return i.entry.generation() }
 // Deleting reports whether the object has a deletion timestamp. It panics for an Item that does not
 // exist.
 func (i Item[T]) Deleting() bool { return i.entry.deleting() }
+
+// Controller returns the reference to the object's managing controller, read-only; nil if it has none. It panics for an Item
+// that does not exist.
+func (i Item[T]) Controller() *metav1.OwnerReference {
+	return object.ControllerOf(i.entry.family.owners)
+}
 
 // Annotations reads the object's annotations without decoding the rest of it. The map belongs
 // to the caller.

@@ -28,6 +28,9 @@ func (i *informer) begin(restored bool) {
 	i.writing.Lock()
 	defer i.writing.Unlock()
 	i.flushLocked()
+	if i.relist.number == ofRelist { // the numbers begin anew, so no entry may have one
+		i.store.current.Load().all(func(e *entry) bool { e.mark(0); return true })
+	}
 	i.relist = relist{number: i.relist.number%ofRelist + 1, restored: restored, faults: map[object.Key]*fault{}, open: true}
 }
 

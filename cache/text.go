@@ -20,8 +20,8 @@ func (i Item[T]) Text(p wire.Path) (string, error) {
 
 // MayHave reports whether the object may have anything at one of some paths, which may lead through lists: a way to
 // find out, without decoding it, that an object need not be decoded. It is false only if the object certainly
-// has nothing there. It may be true of an object in JSON, and of one that cannot be read. The answers to the first eight questions that
-// are asked of the objects of an informer are kept with each object: to ask again is as cheap as to read its key.
+// has nothing there. It may be true of an object in JSON, and of one that cannot be read. Each object keeps the answers to the first eight
+// lists of paths with which its informer is queried: the same list again does not read the object.
 func (i Item[T]) MayHave(paths ...wire.Path) bool {
 	if i.entry == nil {
 		return false

@@ -104,11 +104,12 @@ func (e Encoding) MayHave(raw []byte, paths ...Path) bool {
 	return false
 }
 
-// WhichMost is how many paths [Encoding.Which] takes.
+// WhichMost is how many paths [Encoding.Which] looks for.
 const WhichMost = 64
 
-// Which is [Encoding.MayHave] for each of several paths, WhichMost at most: bit i of the result is that of path i. It walks over the object once.
+// Which is [Encoding.MayHave] for each of the first WhichMost paths: bit i of the result is that of path i. It walks over the object once.
 func (e Encoding) Which(raw []byte, paths []Path) uint64 {
+	paths = paths[:min(len(paths), WhichMost)]
 	all := ^uint64(0) >> (WhichMost - len(paths))
 	if e != Protobuf {
 		return all
@@ -120,7 +121,7 @@ func (e Encoding) Which(raw []byte, paths []Path) uint64 {
 // among are the paths that lead to this message, and depth is how far.
 func which(raw []byte, paths []Path, among uint64, depth int) (found uint64) {
 	m := message{data: raw}
-	for m.next() {
+	for found != among && m.next() {
 		deeper := uint64(0)
 		for rest := among &^ found; rest != 0; rest &= rest - 1 {
 			i := bits.TrailingZeros64(rest)

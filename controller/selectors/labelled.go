@@ -22,30 +22,30 @@ type Labelled[T object.Object] struct {
 // NewLabelled indexes the objects of an informer by their labels. Where that has been
 // done before, the index is shared.
 func NewLabelled[T object.Object](informer cache.SharedInformer[T]) *Labelled[T] {
-	return newLabelled(informer, labelIndex{}, func(object.Meta) bool { return true }, cache.Snapshot[T].Namespace)
+	return newLabelled(informer, labelIndex{}, func(cache.Item[T]) bool { return true }, cache.Snapshot[T].Namespace)
 }
 
 // NewOrphans indexes those objects of an informer by their labels that have no managing
 // controller. They are the ones that a controller may adopt, and usually few: the index
 // costs little memory. Where that has been done before, the index is shared.
 func NewOrphans[T object.Object](informer cache.SharedInformer[T]) *Labelled[T] {
-	return newLabelled(informer, labelIndex{orphans: true}, func(m object.Meta) bool { return m.Controller() == nil }, cache.Snapshot[T].Orphans)
+	return newLabelled(informer, labelIndex{orphans: true}, func(item cache.Item[T]) bool { return item.Controller() == nil }, cache.Snapshot[T].Orphans)
 }
 
 // labelIndex is the identity of an index in an informer.
 type labelIndex struct{ orphans bool }
 
-func newLabelled[T object.Object](informer cache.SharedInformer[T], id labelIndex, indexed func(object.Meta) bool,
+func newLabelled[T object.Object](informer cache.SharedInformer[T], id labelIndex, indexed func(cache.Item[T]) bool,
 	rest func(cache.Snapshot[T], string) iter.Seq2[object.Key, cache.Item[T]],
 ) *Labelled[T] {
 	index := cache.SharedIndex(informer, id, func(item cache.Item[T]) ([]string, error) {
-		m := item.Meta()
-		if !indexed(m) {
+		if !indexed(item) {
 			return nil, nil
 		}
-		values := make([]string, 0, m.Labels.Len())
-		for key, value := range m.Labels.All() {
-			values = append(values, pair(m.Namespace, key, value))
+		namespace, set := item.Key().Namespace, item.Labels()
+		values := make([]string, 0, set.Len())
+		for key, value := range set.All() {
+			values = append(values, pair(namespace, key, value))
 		}
 		return values, nil
 	})

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,32 +30,31 @@ import (
 // other DaemonSets of the namespace cost nothing.
 func setsOf[T object.Object](selecting *selectors.Index[*appsv1.DaemonSet]) func(cache.Item[T], func(object.Key)) {
 	return func(item cache.Item[T], add func(object.Key)) {
-		m := item.Meta()
-		if m.Controller() != nil {
-			if owner := owner(m); !owner.IsZero() {
+		namespace := item.Key().Namespace
+		if ref := item.Controller(); ref != nil {
+			if owner := owner(ref, namespace); !owner.IsZero() {
 				add(owner)
 			}
 			return
 		}
-		if m.Deleting() {
+		if item.Deleting() {
 			return
 		}
-		for key := range selecting.Selecting(m.Namespace, m.Labels) {
+		for key := range selecting.Selecting(namespace, item.Labels()) {
 			add(key)
 		}
 	}
 }
 
-// owner returns the key of the DaemonSet that controls an object, or else the zero Key.
-func owner(m object.Meta) object.Key {
-	ref := m.Controller()
+// owner returns the key of the DaemonSet that controls an object of a namespace, or else the zero Key.
+func owner(ref *metav1.OwnerReference, namespace string) object.Key {
 	if ref == nil || ref.Kind != kind.Kind {
 		return object.Key{}
 	}
 	if version, err := schema.ParseGroupVersion(ref.APIVersion); err != nil || version.Group != kind.Group {
 		return object.Key{}
 	}
-	return object.Key{Namespace: m.Namespace, Name: ref.Name}
+	return object.Key{Namespace: namespace, Name: ref.Name}
 }
 
 // matters chooses the changes of Pods that a DaemonSet counts: of labels, controller, deletion,
@@ -64,14 +64,13 @@ func matters(e cache.Event[*corev1.Pod]) bool {
 	if e.Kind != cache.Updated {
 		return true
 	}
-	was, is := e.Old.Meta(), e.New.Meta()
-	if controllerUID(was) != controllerUID(is) || was.Labels != is.Labels {
+	if controllerUID(e.Old) != controllerUID(e.New) || e.Old.Labels() != e.New.Labels() {
 		return true
 	}
-	if owner(is).IsZero() {
+	if owner(e.New.Controller(), e.Key().Namespace).IsZero() {
 		return false
 	}
-	if was.Deleting() != is.Deleting() {
+	if e.Old.Deleting() != e.New.Deleting() {
 		return true
 	}
 	isAlike, err := alikeInStatus(e)
@@ -111,8 +110,8 @@ func alikeInStatus(e cache.Event[*corev1.Pod]) (bool, error) {
 	return was.alike(is), nil
 }
 
-func controllerUID(m object.Meta) types.UID {
-	if ref := m.Controller(); ref != nil {
+func controllerUID(pod cache.Item[*corev1.Pod]) types.UID {
+	if ref := pod.Controller(); ref != nil {
 		return ref.UID
 	}
 	return ""
@@ -123,7 +122,7 @@ func controllerUID(m object.Meta) types.UID {
 // run of each DaemonSet.
 // Source: k8s.io/kubernetes/pkg/controller/daemon, shouldIgnoreNodeUpdate.
 func mayFitOtherwise(e cache.Event[*corev1.Node]) bool {
-	if e.Kind != cache.Updated || e.Old.Meta().Labels != e.New.Meta().Labels {
+	if e.Kind != cache.Updated || e.Old.Labels() != e.New.Labels() {
 		return true
 	}
 	was, err := e.Old.Object()

@@ -29,12 +29,11 @@ const staleTimeout = 2 * time.Minute
 // needsRun chooses the Pods with which something may be wrong: several budgets select one, or it
 // was about to be disrupted and is still there.
 func (r *reconciler) needsRun(e cache.Event[*corev1.Pod]) bool {
-	meta := e.New.Meta()
-	budgets := r.budgetsSelecting(meta)
-	if len(budgets) > 1 && (!e.Old.Exists() || e.Old.Meta().Labels != meta.Labels) {
+	budgets := r.budgetsSelecting(e.Key().Namespace, e.New.Labels())
+	if len(budgets) > 1 && (!e.Old.Exists() || e.Old.Labels() != e.New.Labels()) {
 		return true
 	}
-	if meta.Deleting() {
+	if e.New.Deleting() {
 		return false
 	}
 	pod, err := e.New.Without(wire.Spec)
@@ -42,9 +41,9 @@ func (r *reconciler) needsRun(e cache.Event[*corev1.Pod]) bool {
 }
 
 // budgetsSelecting returns the names of the budgets that select a Pod, in order.
-func (r *reconciler) budgetsSelecting(pod object.Meta) []string {
+func (r *reconciler) budgetsSelecting(namespace string, labels object.Labels) []string {
 	var names []string
-	for key := range r.selecting.Selecting(pod.Namespace, pod.Labels) {
+	for key := range r.selecting.Selecting(namespace, labels) {
 		names = append(names, key.Name)
 	}
 	slices.Sort(names)
@@ -61,7 +60,7 @@ func (r *reconciler) reconcilePod(ctx context.Context, req controller.Request) (
 	if err != nil {
 		return controller.Result{}, err
 	}
-	if names := r.budgetsSelecting(object.MetaOf(pod)); len(names) > 1 && pod.DeletionTimestamp == nil {
+	if names := r.budgetsSelecting(pod.Namespace, object.LabelsOf(pod.Labels)); len(names) > 1 && pod.DeletionTimestamp == nil {
 		r.recorder.Warning(pod, "MultiplePodDisruptionBudgets", "Reconcile",
 			"Pod %s matches multiple PodDisruptionBudgets: %s. The API server does not evict such a Pod.", req.Key, strings.Join(names, ", "))
 	}

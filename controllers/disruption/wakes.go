@@ -16,8 +16,7 @@ import (
 // budgetsOfPod adds the budgets that select a Pod. The index answers without a look at the other
 // budgets of the namespace.
 func (r *reconciler) budgetsOfPod(pod cache.Item[*corev1.Pod], add func(object.Key)) {
-	meta := pod.Meta()
-	for key := range r.selecting.Selecting(meta.Namespace, meta.Labels) {
+	for key := range r.selecting.Selecting(pod.Key().Namespace, pod.Labels()) {
 		add(key)
 	}
 }
@@ -28,11 +27,10 @@ func (r *reconciler) matters(e cache.Event[*corev1.Pod]) bool {
 	if !e.Old.Exists() || !e.New.Exists() {
 		return true
 	}
-	was, is := e.Old.Meta(), e.New.Meta()
-	if was.UID != is.UID || was.Labels != is.Labels || was.Deleting() != is.Deleting() || controllerUID(was) != controllerUID(is) {
+	if e.Kind == cache.Replaced || e.Old.Labels() != e.New.Labels() || e.Old.Deleting() != e.New.Deleting() || controllerUID(e.Old) != controllerUID(e.New) {
 		return true
 	}
-	if !r.selected(is) {
+	if !r.selected(e.New) {
 		return false // and nothing has to be decoded
 	}
 	before, err := e.Old.Without(wire.Spec)
@@ -44,15 +42,15 @@ func (r *reconciler) matters(e cache.Event[*corev1.Pod]) bool {
 }
 
 // selected reports whether any budget selects a Pod.
-func (r *reconciler) selected(pod object.Meta) bool {
-	for range r.selecting.Selecting(pod.Namespace, pod.Labels) {
+func (r *reconciler) selected(pod cache.Item[*corev1.Pod]) bool {
+	for range r.selecting.Selecting(pod.Key().Namespace, pod.Labels()) {
 		return true
 	}
 	return false
 }
 
-func controllerUID(m object.Meta) string {
-	if ref := m.Controller(); ref != nil {
+func controllerUID(pod cache.Item[*corev1.Pod]) string {
+	if ref := pod.Controller(); ref != nil {
 		return string(ref.UID)
 	}
 	return ""

@@ -95,8 +95,11 @@ func isTracked(m object.Meta) bool {
 }
 
 // jobRef returns the reference to the Job that controls an object, or nil.
-func jobRef(m object.Meta) *metav1.OwnerReference {
-	if ref := m.Controller(); ref != nil && ref.Kind == jobs.Kind && ref.APIVersion == jobs.GroupVersionKind().GroupVersion().String() {
+func jobRef(m object.Meta) *metav1.OwnerReference { return jobIn(m.Controller()) }
+
+// jobIn returns the reference to a managing controller if it is a Job, and nil otherwise.
+func jobIn(ref *metav1.OwnerReference) *metav1.OwnerReference {
+	if ref != nil && ref.Kind == jobs.Kind && ref.APIVersion == jobs.GroupVersionKind().GroupVersion().String() {
 		return ref
 	}
 	return nil

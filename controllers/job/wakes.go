@@ -19,12 +19,12 @@ import (
 // belongs to the Jobs that may adopt it.
 func wakes(jobs *selectors.Index[*batchv1.Job]) func(cache.Item[*corev1.Pod], func(object.Key)) {
 	return func(pod cache.Item[*corev1.Pod], add func(object.Key)) {
-		m := pod.Meta()
-		if ref := jobRef(m); ref != nil {
-			add(object.Key{Namespace: m.Namespace, Name: ref.Name})
+		namespace, controller := pod.Key().Namespace, pod.Controller()
+		if ref := jobIn(controller); ref != nil {
+			add(object.Key{Namespace: namespace, Name: ref.Name})
 		}
-		if m.Controller() == nil && !m.Deleting() {
-			for key := range jobs.Selecting(m.Namespace, m.Labels) {
+		if controller == nil && !pod.Deleting() {
+			for key := range jobs.Selecting(namespace, pod.Labels()) {
 				add(key)
 			}
 		}
@@ -62,10 +62,11 @@ func concerns(pod cache.Item[*corev1.Pod]) bool {
 	if !pod.Exists() {
 		return false
 	}
-	if pod.Meta().Controller() == nil {
+	controller := pod.Controller()
+	if controller == nil {
 		return true
 	}
-	if jobRef(pod.Meta()) == nil {
+	if jobIn(controller) == nil {
 		return false
 	}
 	open, err := isOpen(pod)

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The status says that all is well, so that the Pods are read without their specs. There is one too many, and which of them goes
-// depends on the nodes, which stand in the specs: the one alone on its node stays, though it is the youngest.
+// The status says that all is well, so the first run reads the Pods without their specs. There is one too many, and which of them goes
+// depends on the nodes, which are in the specs: the one alone on its node stays, though it is the youngest.
 func TestASettledReplicaSetDeletesASurplusPodByItsNode(t *testing.T) {
 	run(t, func(s *server) {
 		set := webSet(2)

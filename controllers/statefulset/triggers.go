@@ -21,9 +21,9 @@ import (
 // setsOfPod enqueues the StatefulSet that a Pod belongs to, and the one after which it is named.
 // The latter may adopt the Pod, or wait for its end, because the Pod has the name of a member.
 func (r *reconciler) setsOfPod(pod cache.Item[*corev1.Pod], add func(object.Key)) {
-	m := pod.Meta()
+	m := pod.Key()
 	named, _, ok := splitName(m.Name)
-	if owner := m.Controller(); owner != nil && owner.Kind == kind.Kind && strings.HasPrefix(owner.APIVersion, kind.Group+"/") {
+	if owner := pod.Controller(); owner != nil && owner.Kind == kind.Kind && strings.HasPrefix(owner.APIVersion, kind.Group+"/") {
 		add(object.Key{Namespace: m.Namespace, Name: owner.Name})
 		ok = ok && owner.Name != named
 	}

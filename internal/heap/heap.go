@@ -158,6 +158,10 @@ const (
 	restShare  = 32               // a larger one allocates less than this share of what lives
 	restLeast  = 8 << 20          // bytes that are worth a collection
 	restPauses = 10 * time.Second // between two collections of this kind
+	// restSoon is that pause where there is much to return, more than restMuch times what lives: the first state of a large cluster leaves four
+	// times as much, in the seconds after a standby has come to rest for the first time.
+	restSoon = 3 * time.Second
+	restMuch = 2
 )
 
 // idleness finds the moment at which a process comes to rest, and those at which memory is returned. It reads no clock.
@@ -179,7 +183,11 @@ func (r *idleness) come(h heapState) (resting, returns bool) {
 	r.allocated = h.allocated
 	resting = r.calm >= restCalm
 	spare := h.free + h.objects - min(h.live, h.objects)
-	if !resting || r.since < restPauses || spare < max(restLeast, h.live/2) {
+	pause := restPauses
+	if spare > restMuch*h.live {
+		pause = restSoon
+	}
+	if !resting || r.since < pause || spare < max(restLeast, h.live/2) {
 		return resting, false
 	}
 	r.since = 0

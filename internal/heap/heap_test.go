@@ -97,6 +97,14 @@ func TestMemoryIsReturnedOnceTheProcessIsAtRest(t *testing.T) {
 	if !come(0, 20*mb) {
 		t.Error("memory of the second burst is not returned")
 	}
+	for range int(restSoon/restEvery) - 1 {
+		if come(0, 21*mb) {
+			t.Error("much memory is returned too soon")
+		}
+	}
+	if !come(0, 21*mb) {
+		t.Error("more than twice what lives is kept for longer")
+	}
 	r.since = restPauses
 	if come(0, 4*mb) {
 		t.Error("memory is returned for 4 MB")

@@ -1,21 +1,21 @@
 // Copyright The Setpoint Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quiet makes TCP connections that leave the monitor of the Go runtime asleep.
+// Package quiet makes TCP connections that do not wake the system monitor of the Go runtime.
 //
-// The runtime has a thread, the monitor, that looks after goroutines in system calls, and ends the turn of one that computes for more than 10 ms.
-// It sleeps while the whole process waits, and the next system call wakes it, as that call might block. In a process that wakes for one event, reads it
-// and waits again, the monitor wakes as often, finds the process at rest 20 µs later, and sleeps again. In a manager that got 700 events
-// of Pods a second, its thread took a third of the CPU of the process, and to wake it took another tenth: an event cost 165 µs, and 104 µs with the
-// connections of this package. A CPU profile hardly shows it.
+// The system monitor (sysmon) is a thread that retakes processors from goroutines in system calls, and preempts a goroutine that computes for more than 10 ms.
+// It sleeps while the whole process waits. The next system call wakes it, because that call might block. A process that reads one event
+// and waits again wakes it for each event: the monitor finds the process at rest 20 µs later and sleeps again. In a manager that got 700 events
+// of Pods a second, the monitor took a third of the CPU of the process, and to wake it took another tenth: an event cost 165 µs, and 104 µs with the
+// connections of this package. A CPU profile hardly shows it; the files of the threads in /proc do.
 //
-// A socket of the net package does not block: a read returns what is there, or nothing, and then the goroutine waits for the poller. So a
-// connection of this package reads and writes without telling the scheduler that a system call begins ([syscall.RawSyscall], which is for calls that do not
-// block). After a read that fills its buffer, the next one does tell it: where much arrives, goroutines may have much to do, and the monitor is to be awake.
+// A socket of the net package does not block: a read returns what has arrived, or nothing, and then the goroutine waits for the poller. So a
+// connection of this package reads and writes with [syscall.RawSyscall], which is for calls that do not block and does not wake the monitor. After
+// a read that fills its buffer, the next read is an ordinary one: where much arrives, goroutines may have much to do, and the monitor must be awake.
 //
 // # What it costs
 //
-// While the monitor sleeps, it ends no turn. If all processors have goroutines that compute without any system call, other goroutines wait until
+// While the monitor sleeps, it preempts nothing. If goroutines that make no system call keep all processors, other goroutines wait until
 // the monitor wakes, which is when the next timer is due. So there is a timer, every 250 ms, as long as a connection is open.
 //
 // Source: runtime, sysmon and entersyscall.

@@ -103,7 +103,7 @@ func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (
 		kind:     r.kind.Resource,
 		live:     owned.LiveFrom(r.owners.Server(), owner),
 		siblings: func() []types.UID { return siblings(snapshot, item) },
-		settled:  settled(owner.GetGeneration(), asked.Replicas, r.kind.Status(owner)),
+		first:    r.keeper.met.add(req.Key) && settled(owner.GetGeneration(), asked.Replicas, r.kind.Status(owner)),
 	})
 	if errors.Is(err, owned.ErrOwnerGone) {
 		return controller.Result{}, nil // it will be shown
@@ -124,7 +124,7 @@ func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (
 	return controller.Result{After: state.nextCheck}, state.failure.err()
 }
 
-// settled reports whether a status tells of as many Pods as are wanted, all ready or none.
+// settled reports whether a status reports the number of Pods that are wanted, and all or none of them are ready.
 func settled(generation int64, want int, s appsv1.ReplicaSetStatus) bool {
 	return s.ObservedGeneration == generation && int(s.Replicas) == want && (s.ReadyReplicas == 0 || s.ReadyReplicas == s.Replicas)
 }

@@ -38,8 +38,8 @@ type demand struct {
 	// siblings returns the UIDs of all who share the owner's owner, the owner
 	// among them.
 	siblings func() []types.UID
-	// settled says that the status of the owner tells of as many Pods as it wants, all ready or none.
-	settled bool
+	// first is set in the first run for an owner that seems to have what it wants. Its Pods are read without their specs.
+	first bool
 }
 
 // deleting reports whether the owner is being deleted.
@@ -54,6 +54,7 @@ type keeper struct {
 	burst   int
 	now     func() time.Time
 
+	met                met
 	ignoreDeletionCost bool
 	ageRatio           func(float64) // may be nil: see Kind.AgeRatio
 }
@@ -68,7 +69,10 @@ type state struct {
 }
 
 // forget drops what is remembered for a key without a demand.
-func (k *keeper) forget(key object.Key) { k.writer.Forget(key) }
+func (k *keeper) forget(key object.Key) {
+	k.writer.Forget(key)
+	k.met.forget(key)
+}
 
 // keep makes one demand true. The error says that it could not be found out which
 // Pods there are, or that not all could be adopted or released; nothing was created
@@ -76,7 +80,7 @@ func (k *keeper) forget(key object.Key) { k.writer.Forget(key) }
 func (k *keeper) keep(ctx context.Context, d demand) (state, error) {
 	snapshot := k.pods.Snapshot()
 	mine, err := k.claim(ctx, snapshot, &d)
-	if err == nil && d.settled && plan(d.Replicas, len(mine.active), k.burst) < 0 {
+	if err == nil && d.first && plan(d.Replicas, len(mine.active), k.burst) < 0 {
 		mine, err = mine.whole(snapshot) // which of them are deleted depends on their nodes
 	}
 	if err != nil {

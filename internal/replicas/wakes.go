@@ -5,6 +5,7 @@ package replicas
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,39 +22,41 @@ import (
 // for the run to see, which looks for its Pods by UID.
 func wakes[T object.Object](kind object.Resource, owners *selectors.Index[T]) func(cache.Item[*corev1.Pod], func(object.Key)) {
 	return func(pod cache.Item[*corev1.Pod], add func(object.Key)) {
-		m := pod.Meta()
-		if owner := owner(m, kind); !owner.IsZero() {
-			add(owner)
-		}
-		if m.Controller() == nil && !m.Deleting() {
-			for key := range owners.Selecting(m.Namespace, m.Labels) {
-				add(key)
+		if ref := pod.Controller(); ref != nil {
+			if owner := owner(ref, pod.Key().Namespace, kind); !owner.IsZero() {
+				add(owner)
 			}
+			return
+		}
+		if pod.Deleting() {
+			return
+		}
+		for key := range owners.Selecting(pod.Key().Namespace, pod.Labels()) {
+			add(key)
 		}
 	}
 }
 
-// owner returns the key of a Pod's managing controller if it is of a kind, or else
+// owner returns the key of the managing controller of a Pod of a namespace if it is of a kind, or else
 // the zero Key.
-func owner(m object.Meta, kind object.Resource) object.Key {
-	ref := m.Controller()
-	if ref == nil || ref.Kind != kind.Kind {
+func owner(ref *metav1.OwnerReference, namespace string, kind object.Resource) object.Key {
+	if ref.Kind != kind.Kind {
 		return object.Key{}
 	}
 	if version, err := schema.ParseGroupVersion(ref.APIVersion); err != nil || version.Group != kind.Group {
 		return object.Key{}
 	}
-	return object.Key{Namespace: m.Namespace, Name: ref.Name}
+	return object.Key{Namespace: namespace, Name: ref.Name}
 }
 
 // matters chooses the changes of Pods for which these controllers run: of labels,
 // managing controller, and, where there is one, of deletion, whether it has ended,
 // readiness, and whether the scheduler finds a node, which is a reason of the owner. What only ranks Pods is read when they are ranked.
 func matters(e cache.Event[*corev1.Pod]) bool {
-	if e.Kind != cache.Updated || !sameClaim(e.Old.Meta(), e.New.Meta()) {
+	if e.Kind != cache.Updated || !sameClaim(e.Old, e.New) {
 		return true
 	}
-	if e.New.Meta().Controller() == nil {
+	if e.New.Controller() == nil {
 		return false
 	}
 	if e.Old.Deleting() != e.New.Deleting() {
@@ -77,12 +80,12 @@ func matters(e cache.Event[*corev1.Pod]) bool {
 
 // sameClaim reports whether two states of a Pod are the same to those who may want
 // it.
-func sameClaim(old, now object.Meta) bool {
-	return controllerUID(old) == controllerUID(now) && old.Labels == now.Labels
+func sameClaim(old, now cache.Item[*corev1.Pod]) bool {
+	return controllerUID(old) == controllerUID(now) && old.Labels() == now.Labels()
 }
 
-func controllerUID(m object.Meta) types.UID {
-	if ref := m.Controller(); ref != nil {
+func controllerUID(pod cache.Item[*corev1.Pod]) types.UID {
+	if ref := pod.Controller(); ref != nil {
 		return ref.UID
 	}
 	return ""

@@ -42,9 +42,9 @@ func Selects(service *corev1.Service) bool {
 }
 
 // selecting returns the Services that select a Pod.
-func (s *Selection) selecting(pod object.Meta) []object.Key {
+func (s *Selection) selecting(pod cache.Item[*corev1.Pod]) []object.Key {
 	var keys []object.Key
-	for key := range s.services.Selecting(pod.Namespace, pod.Labels) {
+	for key := range s.services.Selecting(pod.Key().Namespace, pod.Labels()) {
 		keys = append(keys, key)
 	}
 	return keys

@@ -19,7 +19,7 @@ import (
 // Which Services there are is read after the Pod's change is in its store. A Service that
 // does not exist yet, or not with this selector, is reconciled later by its own event.
 func (s *Selection) Wakes(pod cache.Item[*corev1.Pod], add func(object.Key)) {
-	for _, key := range s.selecting(pod.Meta()) {
+	for _, key := range s.selecting(pod) {
 		add(key)
 	}
 }
@@ -45,7 +45,7 @@ func (s *Selection) selectingState(pod cache.Item[*corev1.Pod]) []object.Key {
 	if !pod.Exists() {
 		return nil
 	}
-	return s.selecting(pod.Meta())
+	return s.selecting(pod)
 }
 
 // change is what of a Pod's change can be seen in endpoints.

@@ -5,6 +5,7 @@ package cache
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -25,16 +26,16 @@ var (
 	aliasPath = wire.Path{Names: "spec.hostAliases", Numbers: [4]int32{2, 23}}
 )
 
-// questionsOfPods are questions, more than an entry keeps the answers to: the first paths, and each with some that no Pod has.
-func questionsOfPods() (all [][]wire.Path) {
+// queriesOfPods are more queries than an entry keeps the answers to.
+func queriesOfPods() (all [][]wire.Path) {
 	all = [][]wire.Path{{claimPath}, {claimPath, diskPath}, {aliasPath}}
-	for i := range int32(questionsMost) {
+	for i := range int32(queriesMost) {
 		all = append(all, []wire.Path{{Names: "spec.none", Numbers: [4]int32{2, 1000 + i}}, claimPath})
 	}
 	return all
 }
 
-// hasAny is what a question is about.
+// hasAny reports whether a Pod has anything at one of the paths.
 func hasAny(p *corev1.Pod, paths []wire.Path) bool {
 	claim := slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil })
 	disk := slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.AWSElasticBlockStore != nil })
@@ -49,9 +50,9 @@ func podWith(name, version string, sources ...corev1.VolumeSource) *corev1.Pod {
 	return p
 }
 
-// Whatever is asked in which order, at once or again, of a state as it came, packed, or listed again: the answer is right, and what was
-// asked of a state once is answered without reading it.
-func TestAnObjectIsReadOnceForAllQuestions(t *testing.T) {
+// The answers are right for a state as it came, packed, or changed, from several goroutines. A query that was answered once is answered again
+// without a look at the object.
+func TestAnObjectIsReadOnceForAllQueries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		claim := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}
 		disk := corev1.VolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "d"}}
@@ -61,31 +62,31 @@ func TestAnObjectIsReadOnceForAllQuestions(t *testing.T) {
 		_, pods := newTestInformer(t, first, second)
 		defer start(t, pods)()
 		synctest.Wait()
-		ask := func(when string) {
+		check := func(when string) {
 			t.Helper()
-			var asking sync.WaitGroup
+			var readers sync.WaitGroup
 			for range 3 {
-				asking.Go(func() {
+				readers.Go(func() {
 					for _, p := range all {
-						for _, question := range questionsOfPods() {
-							if got, want := pods.Snapshot().Get(object.KeyOf(p)).MayHave(question...), hasAny(p, question); got != want {
-								t.Errorf("%s: Pod %s may have %v: %t, want %t", when, p.Name, question, got, want)
+						for _, query := range queriesOfPods() {
+							if got, want := pods.Snapshot().Get(object.KeyOf(p)).MayHave(query...), hasAny(p, query); got != want {
+								t.Errorf("%s: Pod %s may have %v: %t, want %t", when, p.Name, query, got, want)
 							}
 						}
 					}
 				})
 			}
-			asking.Wait()
+			readers.Wait()
 		}
-		ask("listed")
+		check("listed")
 		changed := podWith("none", "7", claim)
 		first.events <- modified(changed)
 		synctest.Wait()
 		all[0] = changed
-		ask("changed")
+		check("changed")
 		time.Sleep(3 * restPeriod)
 		synctest.Wait()
-		ask("at rest")
+		check("at rest")
 		e := pods.Snapshot().Get(object.KeyOf(changed)).entry
 		before := e.notes.Load()
 		e.mark(4711)
@@ -93,13 +94,13 @@ func TestAnObjectIsReadOnceForAllQuestions(t *testing.T) {
 			t.Error("the mark of a relist changes the answers")
 		}
 		e.text = e.text[:len(e.text)-len(e.body())] + "\xff" // what cannot be read may have anything
-		questions := questionsOfPods()
-		for i, question := range questions {
-			if got, want := e.mayHave(question), hasAny(changed, question); got != want && i < questionsMost {
-				t.Errorf("question %d is not answered from what is known", i)
+		queries := queriesOfPods()
+		for i, query := range queries {
+			if got, want := e.mayHave(query), hasAny(changed, query); got != want && i < queriesMost {
+				t.Errorf("query %d is not answered from what is known", i)
 			}
 		}
-		if !e.mayHave(questions[len(questions)-1]) {
+		if !e.mayHave(queries[len(queries)-1]) {
 			t.Error("an object that cannot be read has certainly nothing")
 		}
 	})
@@ -109,5 +110,24 @@ func TestAnObjectIsReadOnceForAllQuestions(t *testing.T) {
 func TestAnEntryHasSixtyFourBytes(t *testing.T) {
 	if size := unsafe.Sizeof(entry{}); size != 64 {
 		t.Errorf("an entry has %d bytes", size)
+	}
+}
+
+// A query that brings more paths than one walk takes is answered each time, and so are all new ones after it.
+func TestAQueryWithoutAPlaceIsAnsweredAllTheSame(t *testing.T) {
+	many := make([]wire.Path, wire.WhichMost)
+	for i := range many {
+		many[i] = wire.Path{Names: "spec.none", Numbers: [4]int32{2, 1000 + int32(i)}}
+	}
+	many = append(many, claimPath)
+	a := newArchive(&content{typ: reflect.TypeFor[*corev1.Pod](), new: func() object.Object { return new(corev1.Pod) }})
+	e := mustEntry(t, a, podWith("a", "1", corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}))
+	for range 2 {
+		if !e.mayHave(many) || e.mayHave(many[:1]) || !e.mayHave([]wire.Path{claimPath}) {
+			t.Error("a query has the wrong answer")
+		}
+	}
+	if s := a.content.queries.known.Load(); !s.full || len(s.each) != 0 {
+		t.Errorf("%d queries are kept, and the set is full: %t", len(s.each), s.full)
 	}
 }
