@@ -42,7 +42,7 @@ func (o *setpointConsistency) patch(ctx context.Context, _ *corev1.ConfigMap, ch
 
 // newSetpointConsistency makes a controller with the defaults of package controller: a key waits in the queue for its own writes.
 func newSetpointConsistency(s *sideSpec, w *consistencyWorld) (*loop, error) {
-	c, err := client.New(&rest.Config{Host: s.Server, QPS: -1})
+	c, err := client.New(&rest.Config{Host: s.Server, QPS: -1}, client.QuietConnections()) // as the manager does
 	if err != nil {
 		return nil, err
 	}

@@ -202,7 +202,7 @@
 // # Loops
 //
 // "loop" measures a controller as each side's documentation writes it, with defaults:
-// Setpoint's reads its own writes, controller-runtime's has its priority queue. Each
+// Setpoint's reads its own writes, and has client.QuietConnections as a manager does, controller-runtime's has its priority queue. Each
 // runs in a process of its own. For reconciles that do nothing the server is a replay,
 // and both read the same bytes of Pods: 20,000 changes at once, each of another Pod, so
 // that each is a reconcile, and then changes one by one, whose time from the server to

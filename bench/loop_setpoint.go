@@ -37,9 +37,9 @@ func (o setpointObjects[T]) patch(ctx context.Context, key object.Key, body []by
 }
 
 // newSetpointLoop makes a controller as the package controller says, with its
-// defaults: it reads its own writes.
+// defaults: it reads its own writes. Its connections are quiet, as those of a manager.
 func newSetpointLoop[T object.Object](s *sideSpec, config *rest.Config, work loopWork) (*loop, error) {
-	c, err := client.New(config)
+	c, err := client.New(config, client.QuietConnections())
 	if err != nil {
 		return nil, err
 	}

@@ -158,16 +158,18 @@ const (
 	restShare  = 32               // a larger one allocates less than this share of what lives
 	restLeast  = 8 << 20          // bytes that are worth a collection
 	restPauses = 10 * time.Second // between two collections of this kind
-	// restSoon is that pause where there is much to return, more than restMuch times what lives: the first state of a large cluster leaves four
-	// times as much, in the seconds after a standby has come to rest for the first time.
+	// restSoon is that pause where there is much to return, more than restMuch times what lives: the first state of a large cluster leaves that much,
+	// some seconds after a process has come to rest for the first time. A manager that stood by beside 50,000 Pods had 260 MB resident without it, and 106 MB with it.
 	restSoon = 3 * time.Second
 	restMuch = 2
 )
 
-// idleness finds the moment at which a process comes to rest, and those at which memory is returned. It reads no clock.
+// idleness finds the moment at which a process comes to rest, and those at which memory is returned. It reads no clock. A process that allocates
+// little of what can be returned need not be at rest for that: one that has just started beside 50,000 Pods has several times as much to return as it needs.
 type idleness struct {
 	allocated uint64
-	calm      int
+	calm      int           // times in a row that the process has hardly allocated
+	slow      int           // times in a row that it has allocated little of what can be returned
 	since     time.Duration // since memory was returned
 }
 
@@ -175,23 +177,29 @@ type idleness struct {
 // to return memory.
 func (r *idleness) come(h heapState) (resting, returns bool) {
 	r.since += restEvery
-	if h.allocated-r.allocated < max(restRate, h.live/restShare) {
-		r.calm++
-	} else {
-		r.calm = 0
-	}
+	spare := h.free + h.objects - min(h.live, h.objects)
+	allocates, little := h.allocated-r.allocated, max(restRate, h.live/restShare)
+	r.calm = inARow(r.calm, allocates < little)
+	r.slow = inARow(r.slow, allocates < max(little, spare/restShare))
 	r.allocated = h.allocated
 	resting = r.calm >= restCalm
-	spare := h.free + h.objects - min(h.live, h.objects)
 	pause := restPauses
 	if spare > restMuch*h.live {
 		pause = restSoon
 	}
-	if !resting || r.since < pause || spare < max(restLeast, h.live/2) {
+	if r.slow < restCalm || r.since < pause || spare < max(restLeast, h.live/2) {
 		return resting, false
 	}
 	r.since = 0
-	return true, true
+	return resting, true
+}
+
+// inARow counts how often in a row something was so.
+func inARow(before int, is bool) int {
+	if is {
+		return before + 1
+	}
+	return 0
 }
 
 // returnMemory collects and returns memory whenever the process comes to rest.

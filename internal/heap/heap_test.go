@@ -106,6 +106,13 @@ func TestMemoryIsReturnedOnceTheProcessIsAtRest(t *testing.T) {
 		t.Error("more than twice what lives is kept for longer")
 	}
 	r.since = restPauses
+	if come(2*mb, 60*mb) || come(3*mb, 60*mb) {
+		t.Error("memory is returned while the process allocates much of it")
+	}
+	if come(1*mb, 60*mb); !come(1*mb, 60*mb) {
+		t.Error("a process that allocates little of what it has to return keeps it")
+	}
+	r.since = restPauses
 	if come(0, 4*mb) {
 		t.Error("memory is returned for 4 MB")
 	}
