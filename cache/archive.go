@@ -105,9 +105,6 @@ func (a *archive) newest(f *frame, hash uint64, known *entry) (*entry, error) {
 	return e, nil
 }
 
-// lastMost is the size of a last state from which it is packed.
-const lastMost = 16 << 10
-
 // last makes an entry of the state in which an object was deleted. It is delivered and not kept, so it does not count. It is packed
 // only if it is large, or if a handler is behind, for which it may wait for long. To pack all of them was a tenth of the CPU where Pods came and went.
 func (a *archive) last(f *frame) (*entry, error) {
@@ -115,7 +112,7 @@ func (a *archive) last(f *frame) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.changing.behind || len(a.rest) > lastMost {
+	if a.changing.behind || len(a.rest) >= largeFrom {
 		a.write(e, a.forms[f.encoding], a.front, a.rest)
 		a.made(e)
 		a.drop(e)

@@ -72,7 +72,7 @@ func (x Index[T]) In(s Snapshot[T], value string) iter.Seq2[object.Key, Item[T]]
 // Has reports whether there are objects under a value in a snapshot of the informer. It allocates nothing.
 func (x Index[T]) Has(s Snapshot[T], value string) bool {
 	number, ok := s.state.numbers[x.id]
-	return ok && s.state.indexes[number].has(value)
+	return ok && s.state.indexes[number].find(value).len > 0
 }
 
 // Values returns the values that have objects in a snapshot of the informer, and how many

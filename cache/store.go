@@ -50,11 +50,6 @@ func (t groups) find(value string) trie[*entry] {
 	return trie[*entry]{}
 }
 
-func (t groups) has(value string) bool {
-	_, ok := t.get(maphash.String(seed, value), bytesOf(value), nil)
-	return ok
-}
-
 // own returns the group of a value that the edit may change. It creates the group, or copies
 // it if an older state shares it.
 func (t *groups) own(edit uint64, value string) *group {

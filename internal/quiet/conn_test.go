@@ -88,7 +88,7 @@ func TestEverythingArrivesInBothDirections(t *testing.T) {
 	work.Wait()
 }
 
-// What goes wrong is told as the net package tells it, to the word but for ports.
+// Errors have the words of the net package, but for ports.
 func TestErrorsAreThoseOfTheNetPackage(t *testing.T) {
 	for name, c := range map[string]struct {
 		provoke func(own, other net.Conn) error
