@@ -178,9 +178,9 @@ func TestChangesThatArriveTogetherAreOneEdit(t *testing.T) {
 		add(t, pods, lines.handler, HandlerOptions{EveryStep: true})
 		defer start(t, pods)()
 		synctest.Wait()
-		// One for the list, one for the changes up to the second one of p3, and one for the others.
-		if n := pods.informer.store.edits; n != 3 {
-			t.Errorf("%d edits, want 3", n)
+		// Two for the list, which is staged and adopted, one for the changes up to the second one of p3, and one for the others.
+		if n := pods.informer.store.edits; n != 4 {
+			t.Errorf("%d edits, want 4", n)
 		}
 		want(t, "events", lines.take(), `Added first 9
 Added p0 10

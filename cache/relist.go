@@ -13,15 +13,12 @@ import (
 // that has not changed is marked in the store and takes no second place in memory; relist
 // keeps new and changed objects only.
 type relist struct {
-	number   uint16 // of this relist: the mark of the objects that are in the state; 0 is none
-	restored bool   // two states of an object may have the same version
-	changed  trie[*entry]
+	number   uint16                // of this relist: the mark of the objects that are in the state; 0 is none
+	restored bool                  // two states of an object may have the same version
+	changed  *edit                 // of a state that no reader sees, made by stage
 	faults   map[object.Key]*fault // objects of the state that cannot be used
 	open     bool                  // the state is not whole yet
 }
-
-// changedBy is the owner of the tries of changed entries. No reader sees them.
-const changedBy = 1
 
 // begin implements sink.
 func (i *informer) begin(restored bool) {
@@ -31,7 +28,9 @@ func (i *informer) begin(restored bool) {
 	if i.relist.number == ofRelist { // the numbers begin anew, so no entry may have one
 		i.store.current.Load().all(func(e *entry) bool { e.mark(0); return true })
 	}
-	i.relist = relist{number: i.relist.number%ofRelist + 1, restored: restored, faults: map[object.Key]*fault{}, open: true}
+	i.relist = relist{
+		number: i.relist.number%ofRelist + 1, restored: restored, changed: i.store.stage(), faults: map[object.Key]*fault{}, open: true,
+	}
 }
 
 // add implements sink. The list is right also after the server was restored to an older
@@ -41,21 +40,26 @@ func (i *informer) add(f *frame) error {
 	defer i.writing.Unlock()
 	i.counts.heard.Store(time.Now().UnixNano())
 	h := &f.head
-	i.dropChanged(h.Namespace, h.Name)
+	i.dropFault(h.Namespace, h.Name)
 	if f.fault != nil {
+		i.dropChanged(h.Namespace, h.Name)
 		i.addFaulty(f)
 		return nil
 	}
 	known := i.store.current.Load().get(h.Namespace, h.Name)
 	if known != nil && known.same(h.UID, h.ResourceVersion) && (!i.relist.restored || i.archive.holds(known, f)) {
+		i.dropChanged(h.Namespace, h.Name)
 		known.mark(i.relist.number)
 		return nil
 	}
 	n, err := i.archive.entry(f)
 	if err != nil {
+		i.dropChanged(h.Namespace, h.Name)
 		return err
 	}
-	i.relist.changed.put(changedBy, n, h.Namespace, h.Name)
+	if before := i.relist.changed.put(n); before != nil {
+		i.archive.drop(before)
+	}
 	return nil
 }
 
@@ -64,18 +68,22 @@ func (i *informer) omit(f *frame) {
 	i.writing.Lock()
 	defer i.writing.Unlock()
 	h := &f.head
+	i.dropFault(h.Namespace, h.Name)
 	i.dropChanged(h.Namespace, h.Name)
 	if known := i.store.current.Load().get(h.Namespace, h.Name); known != nil {
 		known.mark(0)
 	}
 }
 
-func (i *informer) dropChanged(namespace, name []byte) {
+func (i *informer) dropFault(namespace, name []byte) {
 	if len(i.relist.faults) > 0 {
 		delete(i.relist.faults, object.Key{Namespace: string(namespace), Name: string(name)})
 	}
-	if n, had := i.relist.changed.remove(changedBy, hashOf(namespace, name), namespace, name); had {
-		i.archive.drop(n)
+}
+
+func (i *informer) dropChanged(namespace, name []byte) {
+	if i.relist.changed.get(namespace, name) != nil {
+		i.archive.drop(i.relist.changed.remove(namespace, name))
 	}
 }
 
@@ -87,7 +95,7 @@ func (i *informer) abandon() {
 		i.archive.drop(e)
 		return true
 	})
-	i.relist.changed, i.relist.open = trie[*entry]{}, false
+	i.relist.changed, i.relist.open = nil, false
 }
 
 // whole implements sink: objects that were not added no longer exist.
@@ -97,7 +105,7 @@ func (i *informer) whole(version object.Version) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	changed := i.relist.changed
-	i.relist.changed, i.relist.open = trie[*entry]{}, false
+	i.relist.changed, i.relist.open = nil, false
 	i.faults = i.relist.faults
 
 	var removed, stored []delta
@@ -108,7 +116,7 @@ func (i *informer) whole(version object.Version) {
 			return true
 		}
 		namespace, name := bytesOf(e.family.namespace), bytesOf(e.nameText())
-		if _, replaced := changed.get(hashOf(namespace, name), namespace, name); !replaced {
+		if changed.get(namespace, name) == nil {
 			edit.remove(namespace, name)
 			i.archive.drop(e)
 			left = append(left, e)
@@ -118,8 +126,15 @@ func (i *informer) whole(version object.Version) {
 	})
 	initial := !i.isSynced.Load()
 	notifies := len(i.handlers) > 0 || len(i.gone) > 0
+	if notifies {
+		stored = make([]delta, 0, changed.len)
+	}
+	adopted := edit.adopt(changed)
 	changed.all(func(n *entry) bool {
-		old := edit.put(n)
+		var old *entry
+		if !adopted {
+			old = edit.put(n)
+		}
 		if old != nil {
 			i.archive.drop(old)
 			left = append(left, old)

@@ -281,6 +281,31 @@ func (s *store) begin() *edit {
 	return e
 }
 
+// stage returns a change of an empty store, for a state that is not whole yet. It holds no lock, is never committed, and has no
+// indexes of users.
+func (s *store) stage() *edit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.edits++
+	return &edit{state: state{indexes: make([]groups, relations+1)}, store: s, id: s.edits}
+}
+
+// adopt takes over a staged state, and its right to change it, if the store is empty. To put each of its entries once more was a sixth of
+// the CPU of a first list. Where adopt returns false, the entries are to be put.
+func (e *edit) adopt(staged *edit) bool {
+	if e.len > 0 {
+		return false
+	}
+	e.id, e.len, e.spaces, e.indexes[relations] = staged.id, staged.len, staged.spaces, staged.indexes[relations]
+	if len(e.numbers) > 0 {
+		e.all(func(n *entry) bool {
+			e.placeAll(n)
+			return true
+		})
+	}
+	return true
+}
+
 // to sets the version at which the state is complete. It may be an older one.
 func (e *edit) to(version object.Version) { e.version, e.complete = version, version }
 
@@ -319,6 +344,12 @@ func (e *edit) put(n *entry) (old *entry) {
 	if old != nil {
 		e.displace(old)
 	}
+	e.placeAll(n)
+	return old
+}
+
+// placeAll puts an entry into the indexes that users added.
+func (e *edit) placeAll(n *entry) {
 	for number, x := range e.store.added {
 		if x == nil {
 			continue
@@ -327,7 +358,6 @@ func (e *edit) put(n *entry) (old *entry) {
 			e.place(n, placement{number, value})
 		}
 	}
-	return old
 }
 
 // rewrite replaces an entry by another one of the same state of the same object.

@@ -81,7 +81,7 @@ func (r *runCommand) run(c *cobra.Command, args []string) error {
 func (r *runCommand) watch(ctx context.Context, m *manager.Manager, o watch.PipelineOptions, elected bool) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	out := &reader{out: r.w.Stdout, ctx: ctx, gone: func() {}}
+	out := newReader(ctx, r.w.Stdout)
 	if len(o.Sinks) == 1 { // other sinks go on without standard output
 		out.gone = func() { end(errDone) }
 		go out.awaitGone()

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/setpoint-io/setpoint/internal/quiet"
 )
 
 // lastWrite is how long a write may go on when the watch ends: the reader may be a pager that
@@ -29,14 +31,37 @@ type reader struct {
 	ctx  context.Context
 	gone func()
 
-	stuck bool // a write was left behind
+	pipe  *quiet.Pipe // of out; nil: it is no file
+	stuck bool        // a write was left behind
 }
 
-// Write is called by one goroutine at a time.
+func newReader(ctx context.Context, out io.Writer) *reader {
+	r := &reader{out: out, ctx: ctx, gone: func() {}}
+	if f, ok := out.(*os.File); ok {
+		r.pipe = quiet.NewPipe(f)
+	}
+	return r
+}
+
+// Write is called by one goroutine at a time. A line that the pipe has room for is written without a goroutine, and without waking the system monitor
+// of the Go runtime, which took a seventh of the CPU of a watch with 340 lines a second.
 func (r *reader) Write(b []byte) (int, error) {
 	if r.stuck {
 		return 0, errUnread
 	}
+	if r.pipe == nil {
+		return r.wait(b)
+	}
+	at := r.pipe.Write(b)
+	if at == len(b) {
+		return at, nil
+	}
+	n, err := r.wait(b[at:])
+	return at + n, err
+}
+
+// wait writes, and waits for who reads.
+func (r *reader) wait(b []byte) (int, error) {
 	type result struct {
 		n   int
 		err error
