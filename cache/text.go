@@ -18,9 +18,9 @@ func (i Item[T]) Text(p wire.Path) (string, error) {
 	return i.entry.textAt(p)
 }
 
-// MayHave reports whether the object may have anything at one of some paths, which may lead through lists: a way to
+// MayHave reports whether the object may have anything, or the text that a path names, at one of some paths, which may lead through lists: a way to
 // find out, without decoding it, that an object need not be decoded. It is false only if the object certainly
-// has nothing there. It may be true of an object in JSON, and of one that cannot be read. Each object keeps the answers to the first eight
+// has nothing such there. It may be true of an object in JSON, and of one that cannot be read. Each object keeps the answers to the first eight
 // lists of paths with which its informer is queried: the same list again does not read the object.
 func (i Item[T]) MayHave(paths ...wire.Path) bool {
 	if i.entry == nil {

@@ -18,6 +18,9 @@ import (
 type Path struct {
 	Names   string // "spec.nodeName"
 	Numbers [4]int32
+
+	// Equal is the text that [Encoding.MayHave] looks for at the end of the path; empty: anything. Other methods take no notice of it.
+	Equal string
 }
 
 // NodeName is the field with the Node that a Pod is bound to. Source:
@@ -92,8 +95,8 @@ func textProtobuf(raw []byte, numbers []int32) (value []byte, err error) {
 	return value, m.err
 }
 
-// MayHave reports whether an object may have anything at one of some paths, which may lead through lists.
-// It is false only if the object certainly has nothing there. For JSON it is always true: to find out costs as
+// MayHave reports whether an object may have anything, or the text that a path names, at one of some paths, which may lead through lists.
+// It is false only if the object certainly has nothing such there. For JSON it is always true: to find out costs as
 // much as to decode the object.
 func (e Encoding) MayHave(raw []byte, paths ...Path) bool {
 	for some := range slices.Chunk(paths, WhichMost) {
@@ -127,10 +130,10 @@ func which(raw []byte, paths []Path, among uint64, depth int) (found uint64) {
 			i := bits.TrailingZeros64(rest)
 			switch p := &paths[i].Numbers; {
 			case p[depth] != int32(m.number):
-			case depth == len(p)-1 || p[depth+1] == 0:
-				found |= 1 << i
-			default:
+			case depth < len(p)-1 && p[depth+1] != 0:
 				deeper |= 1 << i
+			case paths[i].Equal == "" || m.want(protowire.BytesType) && string(m.value) == paths[i].Equal:
+				found |= 1 << i
 			}
 		}
 		if deeper != 0 && m.want(protowire.BytesType) {

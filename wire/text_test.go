@@ -175,3 +175,42 @@ func TestMayHaveIsFalseOnlyIfNothingIsThere(t *testing.T) {
 		}
 	}
 }
+
+func TestMayHaveLooksForATextInAList(t *testing.T) {
+	path := wire.Path{Names: "status.conditions.type", Numbers: [4]int32{3, 2, 1}, Equal: string(corev1.DisruptionTarget)}
+	pod := func(types ...corev1.PodConditionType) []byte {
+		p := corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+		for _, of := range types {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: of, Status: corev1.ConditionTrue, Reason: string(corev1.DisruptionTarget)})
+		}
+		raw, err := p.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	whole := pod(corev1.PodReady, corev1.DisruptionTarget)
+	for name, c := range map[string]struct {
+		encoding wire.Encoding
+		raw      []byte
+		want     bool
+	}{
+		"no condition":                  {wire.Protobuf, pod(), false},
+		"others, one with it as reason": {wire.Protobuf, pod(corev1.PodScheduled, corev1.PodReady), false},
+		"one that is longer":            {wire.Protobuf, pod(corev1.DisruptionTarget + "s"), false},
+		"the last":                      {wire.Protobuf, whole, true},
+		"the first":                     {wire.Protobuf, pod(corev1.DisruptionTarget, corev1.PodReady), true},
+		"cut off":                       {wire.Protobuf, whole[:len(whole)-9], true},
+		"a number in its place":         {wire.Protobuf, []byte{3<<3 | 2, 4, 2<<3 | 2, 2, 1<<3 | 0, 1}, true},
+		"JSON":                          {wire.JSON, []byte(`{}`), true},
+	} {
+		if got := c.encoding.MayHave(c.raw, path); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+		other := path
+		other.Equal = ""
+		if both := c.encoding.Which(c.raw, []wire.Path{other, path}); both&2 != 0 != c.want || both&1 == 0 && c.want {
+			t.Errorf("%s: among others the bits are %b, want %t", name, both, c.want)
+		}
+	}
+}

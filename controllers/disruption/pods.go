@@ -26,6 +26,9 @@ import (
 // Source: k8s.io/kubernetes/pkg/controller/disruption, stalePodDisruptionTimeout.
 const staleTimeout = 2 * time.Minute
 
+// disruptionTarget is the type of a condition. Source: k8s.io/api/core/v1/generated.proto.
+var disruptionTarget = wire.Path{Names: "status.conditions.type", Numbers: [4]int32{3, 2, 1}, Equal: string(corev1.DisruptionTarget)}
+
 // needsRun chooses the Pods with which something may be wrong: several budgets select one, or it
 // was about to be disrupted and is still there.
 func (r *reconciler) needsRun(e cache.Event[*corev1.Pod]) bool {
@@ -33,7 +36,7 @@ func (r *reconciler) needsRun(e cache.Event[*corev1.Pod]) bool {
 	if len(budgets) > 1 && (!e.Old.Exists() || e.Old.Labels() != e.New.Labels()) {
 		return true
 	}
-	if e.New.Deleting() {
+	if e.New.Deleting() || !e.New.MayHave(disruptionTarget) {
 		return false
 	}
 	pod, err := e.New.Without(wire.Spec)
