@@ -201,7 +201,7 @@ func TestMayHaveLooksForATextInAList(t *testing.T) {
 		"the last":                      {wire.Protobuf, whole, true},
 		"the first":                     {wire.Protobuf, pod(corev1.DisruptionTarget, corev1.PodReady), true},
 		"cut off":                       {wire.Protobuf, whole[:len(whole)-9], true},
-		"a number in its place":         {wire.Protobuf, []byte{3<<3 | 2, 4, 2<<3 | 2, 2, 1<<3 | 0, 1}, true},
+		"a number in its place":         {wire.Protobuf, []byte{3<<3 | 2, 4, 2<<3 | 2, 2, 1 << 3, 1}, true},
 		"JSON":                          {wire.JSON, []byte(`{}`), true},
 	} {
 		if got := c.encoding.MayHave(c.raw, path); got != c.want {

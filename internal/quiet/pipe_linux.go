@@ -53,7 +53,7 @@ func (p *Pipe) Write(b []byte) (n int) {
 }
 
 func writtenAtOnce(fd uintptr, b []byte) (int, syscall.Errno) {
-	part := unix.Iovec{Base: unsafe.SliceData(b)}
+	part := unix.Iovec{Base: unsafe.SliceData(b)} //nolint:gosec // as package unix does
 	part.SetLen(len(b))
 	const here = ^uintptr(0)                                                                                                    // the position of the file
 	n, _, failure := syscall.RawSyscall6(unix.SYS_PWRITEV2, fd, uintptr(unsafe.Pointer(&part)), 1, here, here, unix.RWF_NOWAIT) //nolint:gosec // as package unix does
