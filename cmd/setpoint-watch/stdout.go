@@ -60,7 +60,7 @@ func (r *reader) Write(b []byte) (int, error) {
 	return at + n, err
 }
 
-// wait writes, and waits for who reads.
+// wait writes, and waits until the reader has read, or no longer than lastWrite after the end.
 func (r *reader) wait(b []byte) (int, error) {
 	type result struct {
 		n   int
