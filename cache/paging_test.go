@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -123,5 +125,40 @@ func TestARelistTakesNoMemoryForWhatDidNotChange(t *testing.T) {
 		if lines != "Deleted b 2 stale\nUpdated c 3→7\nAdded y 7" && lines != "Deleted b 2 stale\nAdded y 7\nUpdated c 3→7" {
 			t.Errorf("told:\n%s", lines)
 		}
+	})
+}
+
+// Objects that come twice in a first list, that change their owner in it, or that go again, are right in each index. A snapshot of the list stays as it is.
+func TestAFirstListIsTakenOverWithItsIndexes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(
+			added(pod("a", "1", ownedBy("one"))), added(pod("b", "2", ownedBy("one"))), modified(pod("a", "3", ownedBy("two"))),
+			added(pod("c", "4", ownedBy("one"))), deleted(pod("c", "5", ownedBy("one"))), added(pod("d", "6")), allSent("9"))
+		_, informer := newTestInformer(t, w)
+		byVersion := NewIndex(informer, func(i Item[*corev1.Pod]) ([]string, error) { return []string{string(i.Meta().Version)}, nil })
+		defer start(t, informer)()
+		synctest.Wait()
+		first := informer.Snapshot()
+		check := func() {
+			want(t, "controlled by one", names(first.ControlledBy("ns", "one")), "ns/b")
+			want(t, "controlled by two", names(first.ControlledBy("ns", "two")), "ns/a")
+			want(t, "orphans", names(first.Orphans("ns")), "ns/d")
+			want(t, "the replaced state", names(byVersion.In(first, "1")), "")
+			want(t, "the last state", names(byVersion.In(first, "3")), "ns/a")
+			if n := first.Len(); n != 3 {
+				t.Errorf("%d objects, want 3", n)
+			}
+		}
+		check()
+		if n := len(informer.informer.archive.families); n != 3 {
+			t.Errorf("%d families are kept, want those of three objects", n)
+		}
+		w.events <- modified(pod("a", "10", ownedBy("one")))
+		w.events <- deleted(pod("d", "11"))
+		w.events <- added(pod("e", "12", ownedBy("two")))
+		synctest.Wait()
+		check()
+		want(t, "controlled by one now", names(informer.Snapshot().ControlledBy("ns", "one")), "ns/a ns/b")
+		want(t, "controlled by two now", names(informer.Snapshot().ControlledBy("ns", "two")), "ns/e")
 	})
 }

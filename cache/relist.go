@@ -15,7 +15,7 @@ import (
 type relist struct {
 	number   uint16                // of this relist: the mark of the objects that are in the state; 0 is none
 	restored bool                  // two states of an object may have the same version
-	changed  *edit                 // of a state that no reader sees, made by stage
+	changed  *edit                 // of a staged state; nil: none is being read
 	faults   map[object.Key]*fault // objects of the state that cannot be used
 	open     bool                  // the state is not whole yet
 }
