@@ -514,8 +514,7 @@ func drawPod(t *rapid.T) *corev1.Pod {
 	return p
 }
 
-// Whatever is left out of an entry's body is given back: it reads as the whole object
-// does, but for managedFields.
+// An entry reads as the whole object does: what its body leaves out is given back. The object has no managedFields.
 func TestEveryEntryReadsAsTheWholeObjectDoes(t *testing.T) {
 	// A dictionary of other Pods, to be written anew with.
 	trained := newArchive(podContent())

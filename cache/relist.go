@@ -46,14 +46,8 @@ func (i *informer) add(f *frame) error {
 		i.addFaulty(f)
 		return nil
 	}
-	known := i.store.current.Load().get(h.Namespace, h.Name)
-	if known != nil && known.same(h.UID, h.ResourceVersion) && (!i.relist.restored || i.archive.holds(known, f)) {
-		i.dropChanged(h.Namespace, h.Name)
-		known.mark(i.relist.number)
-		return nil
-	}
-	n, err := i.archive.entry(f)
-	if err != nil {
+	n, err := i.changed(f)
+	if n == nil {
 		i.dropChanged(h.Namespace, h.Name)
 		return err
 	}
@@ -61,6 +55,17 @@ func (i *informer) add(f *frame) error {
 		i.archive.drop(before)
 	}
 	return nil
+}
+
+// changed returns an entry of an object of the state; nil if the store has the object as it is.
+func (i *informer) changed(f *frame) (*entry, error) {
+	h := &f.head
+	known := i.store.current.Load().get(h.Namespace, h.Name)
+	if known != nil && known.same(h.UID, h.ResourceVersion) && (!i.relist.restored || i.archive.holds(known, f)) {
+		known.mark(i.relist.number)
+		return nil, nil
+	}
+	return i.archive.entry(f)
 }
 
 // omit implements sink: an object was deleted after the state began.
@@ -131,7 +136,7 @@ func (i *informer) whole(version object.Version) {
 	}
 	adopted := edit.adopt(changed)
 	changed.all(func(n *entry) bool {
-		var old *entry
+		var old *entry // in a store that was empty there is none
 		if !adopted {
 			old = edit.put(n)
 		}

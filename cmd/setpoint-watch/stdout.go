@@ -31,7 +31,7 @@ type reader struct {
 	ctx  context.Context
 	gone func()
 
-	pipe  *quiet.Pipe // of out; nil: it is no file
+	pipe  *quiet.Pipe // of out; nil: it is none
 	stuck bool        // a write was left behind
 }
 
@@ -49,11 +49,8 @@ func (r *reader) Write(b []byte) (int, error) {
 	if r.stuck {
 		return 0, errUnread
 	}
-	if r.pipe == nil {
-		return r.wait(b)
-	}
 	at := r.pipe.Write(b)
-	if at == len(b) {
+	if at > 0 && at == len(b) {
 		return at, nil
 	}
 	n, err := r.wait(b[at:])
@@ -99,10 +96,7 @@ const goneEvery = time.Second
 // would notice too, but it may come an hour after "head -1" has its line.
 func (r *reader) awaitGone() {
 	f, ok := r.out.(*os.File)
-	if !ok {
-		return
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+	if !ok || !quiet.IsPipe(f) {
 		return
 	}
 	// POLLERR and POLLHUP are reported without being requested.

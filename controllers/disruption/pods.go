@@ -32,8 +32,7 @@ var disruptionTarget = wire.Path{Names: "status.conditions.type", Numbers: [4]in
 // needsRun chooses the Pods with which something may be wrong: several budgets select one, or it
 // was about to be disrupted and is still there.
 func (r *reconciler) needsRun(e cache.Event[*corev1.Pod]) bool {
-	budgets := r.budgetsSelecting(e.Key().Namespace, e.New.Labels())
-	if len(budgets) > 1 && (!e.Old.Exists() || e.Old.Labels() != e.New.Labels()) {
+	if (!e.Old.Exists() || e.Old.Labels() != e.New.Labels()) && len(r.budgetsSelecting(e.Key().Namespace, e.New.Labels())) > 1 {
 		return true
 	}
 	if e.New.Deleting() || !e.New.MayHave(disruptionTarget) {

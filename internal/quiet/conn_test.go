@@ -88,7 +88,7 @@ func TestEverythingArrivesInBothDirections(t *testing.T) {
 	work.Wait()
 }
 
-// Errors have the words of the net package, but for ports.
+// Errors have the words of the net package. Their ports differ.
 func TestErrorsAreThoseOfTheNetPackage(t *testing.T) {
 	for name, c := range map[string]struct {
 		provoke func(own, other net.Conn) error

@@ -6,7 +6,6 @@
 package quiet
 
 import (
-	"errors"
 	"os"
 	"runtime"
 	"syscall"
@@ -15,17 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pipe writes to a pipe what it has room for.
-type Pipe struct{ raw syscall.RawConn } // nil: Write writes nothing
+// Pipe writes to a pipe what it has room for. A nil Pipe writes nothing.
+type Pipe struct{ raw syscall.RawConn } // nil: it cannot
 
-// NewPipe returns a Pipe of a file. Write writes nothing if the file is no pipe or socket.
+// NewPipe returns a Pipe of a file; nil if the file is no pipe or socket.
 func NewPipe(f *os.File) *Pipe {
-	if info, err := f.Stat(); err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
-		return &Pipe{}
+	if !IsPipe(f) {
+		return nil
 	}
 	raw, err := f.SyscallConn()
 	if err != nil {
-		return &Pipe{}
+		return nil
 	}
 	return &Pipe{raw: raw}
 }
@@ -34,29 +33,29 @@ func NewPipe(f *os.File) *Pipe {
 // since Linux 6.5. An ordinary write of the rest says why it was not all. One goroutine
 // calls it.
 func (p *Pipe) Write(b []byte) (n int) {
-	if p.raw == nil || len(b) == 0 {
+	if p == nil || p.raw == nil || len(b) == 0 {
 		return 0
 	}
-	failure := syscall.EINTR
-	err := p.raw.Control(func(fd uintptr) {
-		for failure == syscall.EINTR {
-			n, failure = writtenAtOnce(fd, b[:min(len(b), atOnce)])
-		}
-	})
-	if errors.Is(failure, syscall.EOPNOTSUPP) || errors.Is(failure, syscall.ENOSYS) {
+	var failure syscall.Errno
+	err := p.raw.Control(func(fd uintptr) { n, failure = writtenAtOnce(fd, b[:min(len(b), atOnce)]) })
+	switch {
+	case err == nil && failure == 0:
+		return n
+	case failure != syscall.EAGAIN:
 		p.raw = nil // there is no use in another attempt
 	}
-	if err != nil || failure != 0 {
-		return 0
-	}
-	return n
+	return 0
 }
 
 func writtenAtOnce(fd uintptr, b []byte) (int, syscall.Errno) {
 	part := unix.Iovec{Base: unsafe.SliceData(b)} //nolint:gosec // as package unix does
 	part.SetLen(len(b))
-	const here = ^uintptr(0)                                                                                                    // the position of the file
-	n, _, failure := syscall.RawSyscall6(unix.SYS_PWRITEV2, fd, uintptr(unsafe.Pointer(&part)), 1, here, here, unix.RWF_NOWAIT) //nolint:gosec // as package unix does
-	runtime.KeepAlive(b)
-	return int(n), failure
+	for {
+		const here = ^uintptr(0)                                                                                                    // the position of the file
+		n, _, failure := syscall.RawSyscall6(unix.SYS_PWRITEV2, fd, uintptr(unsafe.Pointer(&part)), 1, here, here, unix.RWF_NOWAIT) //nolint:gosec // as package unix does
+		runtime.KeepAlive(b)
+		if failure != syscall.EINTR {
+			return int(n), failure
+		}
+	}
 }

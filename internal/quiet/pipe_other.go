@@ -10,8 +10,8 @@ import "os"
 // Pipe writes nothing: an ordinary write does.
 type Pipe struct{}
 
-// NewPipe returns a Pipe.
-func NewPipe(*os.File) *Pipe { return &Pipe{} }
+// NewPipe returns nil.
+func NewPipe(*os.File) *Pipe { return nil }
 
 // Write writes nothing.
 func (*Pipe) Write([]byte) int { return 0 }
