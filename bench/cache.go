@@ -40,7 +40,7 @@ func runCache(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.StringVar(&b.kinds, "kinds", "pods,nodes,configmaps,certificates,random", "kinds to measure, by comma")
 	flags.BoolVar(&b.peer, "peer", true, "measure client-go too, which needs some 30 KB a Pod while it is filled")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
-	flags.StringVar(&b.profile, "profile", "", "`folder` for CPU profiles of both sides, one for each step; those of the last turn stay")
+	folderFlag(flags, "profile", &b.profile, "`folder` for CPU profiles of both sides, one for each step; those of the last turn stay")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

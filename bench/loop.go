@@ -53,7 +53,7 @@ func runLoop(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.turns, "turns", 5, "turns of each side")
 	flags.IntVar(&b.workers, "workers", 1, "workers of each controller")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
-	flags.StringVar(&b.profile, "profile", "", "`folder` for CPU profiles of both sides, of the last burst of changes")
+	folderFlag(flags, "profile", &b.profile, "`folder` for CPU profiles of both sides, of the last burst of changes")
 	flags.BoolVar(&b.record, "record", false, "compare with the same loop without a record of its runs, instead of controller-runtime")
 	if err := flags.Parse(args); err != nil {
 		return err

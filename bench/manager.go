@@ -62,7 +62,7 @@ func runManager(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&b.deployments, "deployments", 20, "Deployments to create at once")
 	flags.IntVar(&b.replicas, "replicas", 100, "replicas of each")
 	flags.IntVar(&b.clients, "clients", 32, "plain clients that create Pods for comparison")
-	flags.StringVar(&b.profile, "profile", "", "`folder` for profiles of both managers, CPU and heap, of each part")
+	folderFlag(flags, "profile", &b.profile, "`folder` for profiles of both managers, CPU and heap, of each part")
 	flags.BoolVar(&b.peer, "peer", true, "measure kube-controller-manager and plain clients in a case other than deployments too")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
 	flags.BoolVar(&b.record, "record", false, "compare with the same manager without a record of its runs, instead of kube-controller-manager")

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -103,4 +104,13 @@ func (p profiler) fetch(ctx context.Context, profile, file string) error {
 	}
 	_, err = io.Copy(f, response.Body)
 	return errors.Join(err, f.Close())
+}
+
+// folderFlag defines a flag for a folder of profiles, which is made when the flag is read: a profile that has no place ends a
+// benchmark after minutes of measuring.
+func folderFlag(flags *flag.FlagSet, name string, dir *string, usage string) {
+	flags.Func(name, usage, func(folder string) error {
+		*dir = folder
+		return os.MkdirAll(folder, 0o755) //nolint:gosec // G301: what a benchmark finds is for all
+	})
 }

@@ -69,7 +69,7 @@ func runWatch(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.Uint64Var(&b.seed, "seed", corpusSeed, "chooses which Pods change, and how")
 	flags.BoolVar(&b.together, "together", false, "leave out the rounds in which each is alone, and that with a cursor")
 	flags.BoolVar(&b.replay, "replay", false, "take Pods and changes from a server in this process, instead of a control plane; without the round with both")
-	flags.StringVar(&b.profiles, "profiles", "", "directory for profiles of Setpoint's CPU where it is alone, of its heap, and of the control plane's CPU (costs CPU)")
+	folderFlag(flags, "profiles", &b.profiles, "`folder` for profiles of Setpoint's CPU where it is alone, of its heap, and of the control plane's CPU (costs CPU)")
 	flags.BoolVar(&b.verbose, "v", false, "print the figures of every turn")
 	if err := flags.Parse(args); err != nil {
 		return err
