@@ -26,6 +26,9 @@ func TestTheFolderOfProfilesIsMadeBeforeAnythingIsMeasured(t *testing.T) {
 	if info, err := os.Stat(want); err != nil || !info.IsDir() {
 		t.Errorf("the folder was not made: %v", err)
 	}
+	if got, err := parse(""); err != nil || got != "" {
+		t.Errorf("folder %q of an empty name: %v", got, err)
+	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
