@@ -55,7 +55,7 @@ func runExplain(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.answers, "answers", 100, "answers of each kind")
 	flags.Uint64Var(&b.seed, "seed", rand.Uint64(), "chooses the objects")
 	flags.BoolVar(&b.peer, "peer", true, "measure kubectl describe too")
-	flags.StringVar(&b.profile, "profile", "", "`file` for a CPU profile of the gathering")
+	folderFlag(flags, "profile", &b.profile, "`folder` for a CPU profile of the gathering")
 	flags.BoolVar(&b.verbose, "v", false, "print every figure")
 	if err := flags.Parse(args); err != nil {
 		return err

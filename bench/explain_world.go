@@ -199,12 +199,12 @@ func fillFile(path string, sets, replicas int, w *world) error {
 	return nil
 }
 
-// profiled calls f, and writes a CPU profile of this process to a file, unless its name is empty.
-func profiled(path string, f func() error) error {
-	if path == "" {
+// profiled calls f, and writes a CPU profile of this process into a folder, unless its name is empty.
+func profiled(dir string, f func() error) error {
+	if dir == "" {
 		return f()
 	}
-	file, err := os.Create(path)
+	file, err := os.Create(filepath.Join(dir, "explain-gather-cpu.pb.gz"))
 	if err != nil {
 		return err
 	}

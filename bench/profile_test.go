@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -35,5 +36,26 @@ func TestTheFolderOfProfilesIsMadeBeforeAnythingIsMeasured(t *testing.T) {
 	}
 	if _, err := parse(file); err == nil {
 		t.Error("a file was taken for a folder")
+	}
+}
+
+func TestAProfileIsWrittenIntoItsFolderWhereOneIsWanted(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		folder string
+		want   int
+	}{{"", 0}, {dir, 1}} {
+		calls := 0
+		if err := profiled(c.folder, func() error { calls++; return nil }); err != nil || calls != 1 {
+			t.Errorf("folder %q: %d calls, %v; want one call", c.folder, calls, err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.pb.gz"))
+		if err != nil || len(files) != c.want {
+			t.Errorf("folder %q: files %q, %v; want %d", c.folder, files, err, c.want)
+		}
+	}
+	failed := errors.New("the case failed")
+	if err := profiled(dir, func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("error %v, want that of the case", err)
 	}
 }
