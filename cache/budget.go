@@ -95,7 +95,12 @@ func (b *Budget) add(k *kept) bool {
 	return true
 }
 
-func (b *Budget) advance() { b.hand = (b.hand + 1) % len(b.slots) }
+// advance moves the hand to the next slot. There is none after the last object has left.
+func (b *Budget) advance() {
+	if len(b.slots) > 0 {
+		b.hand = (b.hand + 1) % len(b.slots)
+	}
+}
 
 func (b *Budget) place(k *kept) {
 	if last := len(b.free) - 1; last >= 0 {

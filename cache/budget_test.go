@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"runtime"
@@ -182,6 +183,18 @@ func TestAStateThatIsReplacedLeavesTheBudget(t *testing.T) {
 	for name, change := range map[string]func(*budgeted){
 		"by a change":   func(b *budgeted) { b.write(1) },
 		"by a deletion": func(b *budgeted) { b.remove(1) },
+		"by one of its name that cannot be used": func(b *budgeted) {
+			other := realPod(1)
+			other.UID = "another"
+			f, err := frameOf(other)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			f.fault = errors.New("no")
+			if err := b.informer.put(f, "9"); err != nil {
+				b.t.Fatal(err)
+			}
+		},
 		"by a list": func(b *budgeted) {
 			b.informer.begin(false)
 			b.informer.whole("9")
@@ -379,5 +392,57 @@ func TestACopyIsTheCallersAndCostsOneDecode(t *testing.T) {
 	}
 	if _, err := (Item[*corev1.Pod]{}).Copy(); err == nil {
 		t.Error("an item that does not exist was copied")
+	}
+}
+
+// The last object of a budget may leave for one that is as large.
+func TestObjectsOfWhichOneFitsTakeTurns(t *testing.T) {
+	probe := NewBudget(10 << 20)
+	one := newBudgeted(t, probe)
+	one.write(0)
+	one.list()
+	budget := NewBudget(probe.Status().Bytes * 3 / 2)
+	b := newBudgeted(t, budget)
+	for n := range 3 {
+		b.write(n)
+	}
+	for range 5 {
+		b.list()
+		if got := budget.Status(); got.Objects != 1 || got.Bytes > got.Limit {
+			t.Errorf("the budget has %+v, want one object", got)
+		}
+	}
+}
+
+// An object is packed while a reader decodes it: the budget has it for the entry that readers find from then on, or not at all.
+func TestAnObjectThatIsDecodedWhileItIsPackedIsSharedOrLeavesTheBudget(t *testing.T) {
+	for name, decodedBefore := range map[string]bool{"by one reader": false, "by two readers": true} {
+		t.Run(name, func(t *testing.T) {
+			budget := NewBudget(10 << 20)
+			b := newBudgeted(t, budget)
+			b.write(1)
+			i := b.informer
+			e := i.store.current.Load().at(object.KeyOf(realPod(1)))
+			edit := i.store.begin()
+			n := i.archive.rewrite(e, i.archive.forms[e.form.encoding])
+			edit.rewrite(e, n)
+			b.list() // the state from before the edit
+			if decodedBefore {
+				if _, err := objectOf[*corev1.Pod](n, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			edit.commit(edit.version)
+			if got := b.list(); !decodedBefore && got != 0 {
+				t.Errorf("the object was decoded %d times again", got)
+			}
+			budget.mu.Lock()
+			defer budget.mu.Unlock()
+			for _, k := range budget.slots {
+				if k != nil && k.decoded != n.decoded.Load() {
+					t.Error("the budget has an object that no reader finds")
+				}
+			}
+		})
 	}
 }

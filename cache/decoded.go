@@ -109,6 +109,7 @@ type recent struct {
 	objects [recentMost]object.Object
 	next    int
 	idle    *time.Timer
+	stopped bool
 }
 
 const (
@@ -119,6 +120,9 @@ const (
 func (r *recent) keep(o object.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.stopped {
+		return
+	}
 	r.objects[r.next] = o
 	r.next = (r.next + 1) % recentMost
 	if r.idle == nil {
@@ -138,6 +142,7 @@ func (r *recent) drop() {
 func (r *recent) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.stopped = true
 	if r.idle != nil {
 		r.idle.Stop()
 	}

@@ -221,6 +221,9 @@ func TestMetadataIsReadFromAnInformerOfWholeObjects(t *testing.T) {
 		if err != nil || o.Labels["app"] != "web" || o.Annotations["note"] != "x" || o.Name != "web-1" || o.UID == "" {
 			t.Errorf("%+v, %v", o, err)
 		}
+		if o != nil && (o.Kind != "Pod" || o.APIVersion != "v1") {
+			t.Errorf("kind %q of %q, want those that an informer of metadata has", o.Kind, o.APIVersion)
+		}
 		if n := len(w.factory.Status()); n != 1 {
 			t.Errorf("%d informers for one kind", n)
 		}

@@ -93,6 +93,7 @@ func (i *informer) putFaulty(f *frame, version object.Version) {
 		i.archive.drop(gone)
 	}
 	edit.commit(version)
+	i.content.release(gone)
 	if gone != nil {
 		i.notify(delta{key: gone.key(), old: gone, last: gone, stale: true})
 	}

@@ -178,6 +178,39 @@ func TestAKindThatGrowsGetsADictionaryAndWhatWasThereBeforeIsWrittenAnew(t *test
 	}
 }
 
+// A list may bring so many objects that the kind gets its dictionary, and what had changed before may be packed within the list.
+func TestADictionaryThatIsMadeWithinAListIsForAllOfIt(t *testing.T) {
+	_, informer := newTestInformer(t)
+	i := informer.informer
+	i.begin(false)
+	packed := false
+	for n := range 2000 {
+		f, err := frameOf(realPod(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := i.add(f); err != nil {
+			t.Fatal(err)
+		}
+		if !packed && i.archive.trainers[wire.Protobuf].before != nil {
+			i.writing.Lock()
+			i.pack(nil)
+			i.writing.Unlock()
+			packed = true
+		}
+	}
+	i.whole("9")
+	form := i.archive.forms[wire.Protobuf]
+	if !packed || form.dict == nil {
+		t.Fatalf("packed within the list: %v; dictionary: %v", packed, form.dict != nil)
+	}
+	for key, item := range informer.Snapshot().All() {
+		if f := item.entry.form; f != form && (f.base == nil || f.base.form != form) {
+			t.Errorf("%s is not written with the dictionary", key)
+		}
+	}
+}
+
 func TestATinyKindHasNoDictionary(t *testing.T) {
 	a := newArchive(podContent())
 	var entries []*entry

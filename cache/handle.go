@@ -55,7 +55,7 @@ func (h Handle) Partial() bool { return h.informer.chosen.partial() }
 // Annotations reads the annotations of an object of the newest state without decoding the rest of it; none if there is no
 // such object. The map belongs to the caller.
 func (h Handle) Annotations(key object.Key) (map[string]string, error) {
-	if e := h.informer.store.current.Load().at(key); e != nil {
+	if e := h.informer.state().at(key); e != nil {
 		return e.annotations()
 	}
 	return nil, nil

@@ -41,8 +41,8 @@ type informer struct {
 	// again retries the transform with a state for which it failed; nil: there is no transform.
 	again func(*frame, wire.Encoding, []byte) error
 
-	// writing is held by writers: the reflector, and retries of a transform. It protects
-	// archive, batch and relist, and is taken before mu.
+	// writing is held by writers: the reflector, the packing of what is at rest, retries of a
+	// transform, and a succession. It protects archive, batch and relist, and is taken before mu.
 	writing sync.Mutex
 	archive *archive
 	batch   batch
@@ -98,7 +98,7 @@ func (i *informer) run(ctx context.Context) error {
 	}
 	i.mu.Unlock()
 	if i.again != nil {
-		i.tasks.start(func() { i.retryFaults(ctx) })
+		i.tasks.start(func() { i.retryFaults(reading) }) // a successor has the faults from then on
 	}
 
 	i.reflect.run(reading)

@@ -197,8 +197,12 @@ func (i *informer) reached(version object.Version) {
 	}
 }
 
-// rewrite compresses the entries without a dictionary again once there is one.
+// rewrite compresses the entries without a dictionary again once there is one. While a list comes in, it has such entries too, which
+// the edit does not have: all wait for its end.
 func (i *informer) rewrite(edit *edit) {
+	if i.relist.open {
+		return
+	}
 	for e := range i.archive.trainers {
 		l := &i.archive.trainers[e]
 		if l.before == nil {

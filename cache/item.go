@@ -98,7 +98,9 @@ func (i Item[T]) object(ofList bool) (T, error) {
 		// An informer of whole objects may serve for metadata.
 		if _, ok := any(none).(*metav1.PartialObjectMetadata); ok {
 			m := new(metav1.PartialObjectMetadata)
-			return any(m).(T), i.entry.decodeInto(m)
+			err := i.entry.decodeInto(m)
+			m.SetGroupVersionKind(form.gvk) // as in an informer of metadata
+			return any(m).(T), err
 		}
 		return none, fmt.Errorf("item %s is a %s, not a %s", i.entry.key(), form.typ, t)
 	}

@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -136,7 +137,11 @@ func (x *labelIndexes) want(s *state, key string, compared int) bool {
 func (x *labelIndex) having(s *state, r *labels.Requirement) (sets []trie[*entry], n int) {
 	x.moveTo(s, r.Key())
 	x.used = true
-	for _, value := range r.ValuesUnsorted() {
+	values := r.ValuesUnsorted()
+	for i, value := range values {
+		if slices.Contains(values[:i], value) {
+			continue // API servers allow a value to stand there twice
+		}
 		set := x.values.find(value)
 		sets, n = append(sets, set), n+set.len
 	}

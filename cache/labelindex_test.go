@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	operators "k8s.io/apimachinery/pkg/selection"
 
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -199,4 +200,19 @@ func BenchmarkSelectTenOfMany(b *testing.B) {
 			}
 		}
 	})
+}
+
+// API servers accept a selector that names a value twice.
+func TestAValueThatASelectorNamesTwiceCountsOnce(t *testing.T) {
+	twice, err := labels.NewRequirement("app", operators.In, []string{"a5", "a7", "a5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	selector := labels.NewSelector().Add(*twice)
+	s := testStore()
+	set(s, apps(2*labelIndexFrom)...)
+	for range labelIndexAfter + 1 {
+		want(t, "selected", names(snapshot(s).Select("", selector)), compared(snapshot(s), "", selector))
+	}
+	s.current.Load().labels.stop()
 }

@@ -271,7 +271,12 @@ type edit struct {
 	state
 	store *store
 	id    uint64
+
+	rewritten []rewriting // in their order
 }
+
+// rewriting is an entry that takes the place of another one, as the same state in another form.
+type rewriting struct{ was, is *entry }
 
 func (s *store) begin() *edit {
 	s.mu.Lock()
@@ -316,6 +321,9 @@ func (e *edit) commit(version object.Version) {
 	next := e.state
 	e.store.current.Store(&next)
 	e.store.mu.Unlock()
+	for _, r := range e.rewritten {
+		r.is.share(r.was)
+	}
 }
 
 // reach moves the change to a version, unless that is an older one.
@@ -370,6 +378,7 @@ func (e *edit) rewrite(old, n *entry) {
 	for p := range n.placements {
 		e.indexes[p.index].add(e.id, p.value, n)
 	}
+	e.rewritten = append(e.rewritten, rewriting{old, n})
 }
 
 // placements yields the entry's values in indexes that users added.

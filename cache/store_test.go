@@ -564,3 +564,11 @@ func TestGoneWakesWhenTheObjectGoesOrBeginsTo(t *testing.T) {
 		}
 	})
 }
+
+// An owner may have any text as its UID, also that under which orphans are found.
+func TestWhoHasAControllerOrIsElsewhereIsNoOrphanWhateverItsOwnerIsCalled(t *testing.T) {
+	s := testStore()
+	set(s, pod("a", "1", in("x"), ownedBy("orphans/x")), pod("b", "1", in("x")), pod("c", "1", in("y"), ownedBy("orphans/x")))
+	want(t, "orphans", names(snapshot(s).Orphans("x")), "x/b")
+	want(t, "orphans elsewhere", names(snapshot(s).Orphans("y")), "")
+}

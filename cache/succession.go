@@ -150,7 +150,10 @@ func (f *Factory) tryToHand(from, to *informer, differing bool) bool {
 	if f.informers[from.key] != from || f.informers[to.key] != to {
 		return true
 	}
-	to.writing.Lock()
+	// The successor may hand on its own users at this time: it holds its writing then, and waits for mu.
+	if !to.writing.TryLock() {
+		return false
+	}
 	defer to.writing.Unlock()
 	to.flushLocked()
 	was, is := from.store.current.Load(), to.store.current.Load()
@@ -279,6 +282,9 @@ func (i *informer) retire(ctx context.Context) {
 	i.store.mu.Unlock()
 	i.archive.changing.stop()
 	i.archive, i.relist = newArchive(i.content), relist{number: i.relist.number}
+	i.mu.Lock()
+	clear(i.faults)
+	i.mu.Unlock()
 	i.writing.Unlock()
 	<-ctx.Done()
 }

@@ -25,8 +25,8 @@ type problem struct {
 // takes watches and ends them at once would fill a log otherwise.
 const sayAgain = 5 * time.Minute
 
-// said is what was logged last of an informer's trouble. It is used by the
-// reflector's goroutine alone.
+// said is what was logged last of an informer's trouble. It is used by the reflector's
+// goroutine, and under the lock of its proof by that one's timer.
 type said struct {
 	class string
 	at    time.Time
