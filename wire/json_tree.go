@@ -75,7 +75,7 @@ func (t *treeReader) open(raw []byte) { t.data, t.at = raw, 0 }
 func (t *treeReader) close() {
 	t.data = nil
 	clear(t.elements) // of arrays that were not read to their end
-	t.elements = t.elements[:0]
+	t.elements = roomOf(t.elements)
 }
 
 // whole reads all bytes, which must be one object.

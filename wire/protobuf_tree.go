@@ -67,6 +67,7 @@ type messageTree struct {
 	texts      treeReader
 	lazy       bool // fieldsV1 are not decoded
 	fields     []wireField
+	most       int // of fields, that were there at a time
 	elements   []any
 	quantities map[string]string // canonical forms
 }
@@ -80,11 +81,23 @@ type wireField struct {
 	value    []byte
 }
 
+// mostPlaces is for how many fields, and for how many elements, a decoder that waits for its next bytes keeps room. A list
+// may have a million elements, of two bytes each; decoders wait for as long as the process lives.
+const mostPlaces = 4096
+
 // close forgets the bytes, so that a decoder that waits for the next ones keeps none alive.
 func (p *messageTree) close() {
-	clear(p.fields[:cap(p.fields)])
-	p.fields = p.fields[:0]
+	clear(p.fields[:min(p.most, cap(p.fields))])
+	p.fields, p.elements, p.most = roomOf(p.fields), roomOf(p.elements), 0
 	messageTrees.Put(p)
+}
+
+// roomOf returns a slice without elements, which has the room of s unless that is much.
+func roomOf[T any](s []T) []T {
+	if cap(s) > mostPlaces {
+		return nil
+	}
+	return s[:0]
 }
 
 // parse appends the fields of a message. A server writes them by their numbers; other messages are none.
@@ -115,6 +128,7 @@ func (p *messageTree) parse(data []byte) bool {
 		last = number
 		p.fields = append(p.fields, f)
 	}
+	p.most = max(p.most, len(p.fields))
 	return true
 }
 
