@@ -63,7 +63,8 @@ type Options struct {
 	// Words describes an object that was created or deleted in a few words. They become the
 	// summary of an event that the journal keeps without the object. May be nil.
 	Words func(*event.Event) string
-	// Tell is called with events, in order, if there is no journal. The watch waits for it.
+	// Tell is called with events, in order, if there is no journal. The watch waits for it: its context ends five
+	// seconds after the watch has been asked to end.
 	Tell func(context.Context, []*event.Event) error
 	// Because sets the Cause of the events of a batch before they are published. The watch waits for it, so it must be
 	// quick. May be nil. See package because.

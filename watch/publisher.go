@@ -131,8 +131,8 @@ func (p *publisher) run(ctx context.Context) error {
 			return p.end(ctx)
 		}
 		if err := p.publish(ctx, false); err != nil {
-			if ctx.Err() != nil {
-				return p.end(ctx)
+			if ctx.Err() != nil && !p.watch.cursor.none() {
+				return p.end(ctx) // a commit is made as a whole, and can be made again
 			}
 			return err
 		}

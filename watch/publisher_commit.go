@@ -46,6 +46,11 @@ func (p *publisher) publish(ctx context.Context, now bool) error {
 		if len(p.out) == 0 {
 			return nil
 		}
+		if !now { // else ctx is that of the last words
+			var cancel context.CancelFunc
+			ctx, cancel = lasting(ctx)
+			defer cancel()
+		}
 		if err := p.watch.options.Tell(ctx, p.out); err != nil {
 			return fmt.Errorf("publishing events: %w", err)
 		}
@@ -91,6 +96,14 @@ func (p *publisher) publish(ctx context.Context, now bool) error {
 	p.due, p.last = time.Time{}, time.Now()
 	p.commit.Reset()
 	return nil
+}
+
+// lasting returns a context that ends lastWords after ctx. Tell may have told a part of the events when the watch is
+// asked to end: they would be told twice if it ended there and began again.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })
+	return longer, func() { stop(); cancel() }
 }
 
 func (p *publisher) done() {

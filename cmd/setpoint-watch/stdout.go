@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -25,12 +26,14 @@ const lastWrite = 2 * time.Second
 var errUnread = errors.New("what was printed last was not read in time")
 
 // reader is the reader of standard output. If it does not read, a write delays the end of the
-// watch by lastWrite at most. If it goes away, the watch ends.
+// watch by lastWrite at most. If it goes away, the watch ends. It is safe for concurrent use: each
+// terminal sink writes to it from a goroutine of its own.
 type reader struct {
 	out  io.Writer
 	ctx  context.Context
 	gone func()
 
+	mu    sync.Mutex  // held for a whole Write, which may take several system calls: lines do not mix
 	pipe  *quiet.Pipe // of out; nil: it is none
 	stuck bool        // a write was left behind
 }
@@ -43,9 +46,11 @@ func newReader(ctx context.Context, out io.Writer) *reader {
 	return r
 }
 
-// Write is called by one goroutine at a time. A line that the pipe has room for is written without a goroutine, and without waking the system monitor
+// Write writes lines as a whole. A line that the pipe has room for is written without a goroutine, and without waking the system monitor
 // of the Go runtime, which took a seventh of the CPU of a watch with 340 lines a second.
 func (r *reader) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.stuck {
 		return 0, errUnread
 	}

@@ -4,10 +4,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"os"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -107,5 +110,45 @@ func TestAReaderThatHasGoneEndsTheWatch(t *testing.T) {
 	p.next <- syscall.EPIPE
 	if _, err := r.Write(nil); gone != 1 || !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("not ended for %v", err)
+	}
+}
+
+// Two terminal sinks write from two goroutines. A line that is longer than the pipe is written in parts.
+func TestLinesOfTwoSinksDoNotMix(t *testing.T) {
+	const lines, length = 20, 200 << 10
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	r := newReader(t.Context(), out)
+	var writers sync.WaitGroup
+	for _, letter := range []string{"a", "b"} {
+		line := []byte(strings.Repeat(letter, length) + "\n")
+		writers.Go(func() {
+			for range lines {
+				if n, err := r.Write(line); n != len(line) || err != nil {
+					t.Errorf("%d bytes of %d were written: %v", n, len(line), err)
+				}
+			}
+		})
+	}
+	go func() {
+		writers.Wait()
+		_ = out.Close()
+	}()
+	read := map[string]int{}
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, 4*length)
+	for scanner.Scan() {
+		line := scanner.Text()
+		if len(line) != length || strings.Trim(line, line[:1]) != "" {
+			t.Errorf("a line of %d bytes is not as it was written", len(line))
+		} else {
+			read[line[:1]]++
+		}
+	}
+	if err := scanner.Err(); err != nil || read["a"] != lines || read["b"] != lines {
+		t.Errorf("%v lines: %v, want %d of each", read, err, lines)
 	}
 }

@@ -52,9 +52,10 @@ type File struct {
 type file struct {
 	*printer
 
-	path string
-	log  *lumberjack.Logger
-	last os.FileInfo // the file as it was left, nil before the first Send
+	path   string
+	log    *lumberjack.Logger
+	toDisk func(*os.File) error
+	last   os.FileInfo // the file as it was left, nil before the first Send
 }
 
 func (f *File) check(report reporter) {
@@ -84,12 +85,14 @@ func (f *File) sink(Deps) (Sink, error) {
 		return nil, within("path", err)
 	}
 	size := cmp.Or(f.MaxSizeMB, 100)
-	made := &file{path: f.Path, log: &lumberjack.Logger{
+	made := &file{path: f.Path, toDisk: (*os.File).Sync, log: &lumberjack.Logger{
 		Filename: f.Path, MaxSize: size, MaxAge: f.MaxAgeDays, MaxBackups: f.MaxBackups, Compress: f.Compress,
 	}}
 	// One byte is for the line break that a torn line needs.
 	made.printer = newPrinter(made.log, size<<20-1, format.Options{Form: form, WithObjects: f.Objects, Source: f.Source})
 	made.torn = torn
+	// After each Write, since the next one may rotate the file: the library does not sync what it closes.
+	made.flushed = made.sync
 	return made, nil
 }
 
@@ -153,14 +156,7 @@ func (f *file) Send(ctx context.Context, events []*event.Event) Result {
 	if err := f.reopenIfMoved(); err != nil {
 		return Result{Err: err}
 	}
-	r := f.printer.Send(ctx, events)
-	if r.Done == len(r.Refused) {
-		return r
-	}
-	if err := f.sync(); err != nil {
-		return Result{Err: fmt.Errorf("making sure that events are on the disk: %w", err)}
-	}
-	return r
+	return f.printer.Send(ctx, events)
 }
 
 // reopenIfMoved closes a file that another program has moved away, to rotate it: events that are
@@ -180,14 +176,17 @@ func (f *file) reopenIfMoved() error {
 // sync syncs by another handle, since the library does not show its own.
 func (f *file) sync() error {
 	handle, err := os.OpenFile(f.path, os.O_WRONLY, 0)
+	if err == nil {
+		err = f.toDisk(handle)
+		if info, failed := handle.Stat(); failed == nil {
+			f.last = info
+		}
+		err = errors.Join(err, handle.Close())
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("making sure that events are on the disk: %w", err)
 	}
-	err = handle.Sync()
-	if info, failed := handle.Stat(); failed == nil {
-		f.last = info
-	}
-	return errors.Join(err, handle.Close())
+	return nil
 }
 
 // Close closes the file.

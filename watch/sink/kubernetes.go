@@ -122,10 +122,10 @@ func isEvent(k event.Kind) bool {
 }
 
 // neverTaken reports whether the server will refuse an Event the next time as well: it is
-// invalid, or its namespace is gone or terminating. A missing right can still be granted.
+// invalid, or its namespace is gone or terminating. A missing right can still be granted, and any other 404 is that of
+// a proxy, or of a server that does not have the kind yet.
 func neverTaken(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) ||
-		apierrors.IsNotFound(err) || client.NamespaceGone(err)
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) || client.NamespaceGone(err)
 }
 
 // reasons are the reasons of Events, and their actions.

@@ -100,6 +100,9 @@ func TestEventsAreWrittenToARealServer(t *testing.T) {
 func TestWhatAnswersOfTheServerMean(t *testing.T) {
 	terminating := fakeapi.Forbidden("create events")
 	terminating.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}
+	noKind := &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource"}
+	gone := &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: `namespaces "team-a" not found`,
+		Details: &metav1.StatusDetails{Kind: "namespaces", Name: "team-a"}}
 	invalid := &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid, Message: "no"}
 	for name, c := range map[string]struct {
 		status  *metav1.Status
@@ -107,6 +110,8 @@ func TestWhatAnswersOfTheServerMean(t *testing.T) {
 	}{
 		"a right that is missing":     {status: fakeapi.Forbidden("create events")},
 		"a namespace that is leaving": {status: terminating, refused: true},
+		"a namespace that is gone":    {status: gone, refused: true},
+		"a server without the kind":   {status: noKind},
 		"what is not valid":           {status: invalid, refused: true},
 		"a server in trouble":         {status: fakeapi.Unavailable(-1)},
 	} {

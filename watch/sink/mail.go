@@ -138,11 +138,18 @@ func (m *mailer) Send(ctx context.Context, events []*event.Event) Result {
 	return r
 }
 
+// verdict is the answer of a server to a mail that it has read as a whole. Before that it answers to the connection, the
+// account and the addresses, with the same codes: 554 may be a greeting, or that it relays no mail of this host.
+type verdict struct{ error }
+
+func (v verdict) Unwrap() error { return v.error }
+
 // refusesMail reports whether the server will refuse the mail the next time as well. An account
 // or an address can be corrected, so other refusals are tried again.
 func refusesMail(err error) bool {
+	var of verdict
 	var answer *textproto.Error
-	return errors.As(err, &answer) && slices.Contains([]int{501, 552, 553, 554}, answer.Code)
+	return errors.As(err, &of) && errors.As(of, &answer) && slices.Contains([]int{501, 552, 553, 554}, answer.Code)
 }
 
 // message returns the mail. Its ID is that of the first event, so that a mailbox can recognize a
@@ -211,7 +218,7 @@ func (m *mailer) deliver(ctx context.Context, message []byte) error {
 		return err
 	}
 	if err := w.Close(); err != nil {
-		return err
+		return verdict{err}
 	}
 	_ = c.Quit() // the server has taken the mail
 	return nil

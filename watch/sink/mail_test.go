@@ -36,6 +36,7 @@ type inbox struct {
 	begun   chan struct{} // something arrives here when a message does
 	busy    chan struct{} // nil, or what each message waits for
 	answer  string        // to a message in trouble
+	deaf    string        // the command, or the greeting, that has this answer instead; "": the message
 	tls     *tls.Config   // that STARTTLS offers; nil: it is not offered
 	quiet   bool          // sessions may break off
 }
@@ -78,7 +79,10 @@ func (i *inbox) texts() []string {
 	return all
 }
 
-const password = "hunter22"
+const (
+	password = "hunter22"
+	greeting = "the greeting" // a line that no client sends, see inbox.deaf
+)
 
 // mailServer takes mails of clients that know the password, in plain text. It returns its address.
 func (i *inbox) mailServer(t *testing.T) string {
@@ -120,6 +124,10 @@ func (i *inbox) session(conn net.Conn) error {
 	c := textproto.NewConn(conn)
 	defer c.Close()
 	say := func(lines ...string) { _ = c.PrintfLine("%s", strings.Join(lines, "\r\n")) }
+	if i.deaf == greeting {
+		say(i.answer)
+		return nil
+	}
 	say("220 mail.example.com")
 	var l letter
 	known := false
@@ -141,7 +149,7 @@ func (i *inbox) session(conn net.Conn) error {
 			c = textproto.NewConn(conn)
 		case command == "EHLO":
 			say("250-mail.example.com", "250 AUTH PLAIN")
-		case command == "AUTH":
+		case command == "AUTH" && i.deaf != "AUTH":
 			if known = rest == "PLAIN AG1lAGh1bnRlcjIy"; !known { // \0me\0hunter22
 				say("535 who are you?")
 				continue
@@ -150,6 +158,8 @@ func (i *inbox) session(conn net.Conn) error {
 		case command == "QUIT":
 			say("221 bye")
 			return nil
+		case command == i.deaf:
+			say(i.answer)
 		case !known:
 			say("530 who are you?")
 		case command == "MAIL":
@@ -312,11 +322,25 @@ func TestMailsAreSentInTheEndWhenTheServerWasInTrouble(t *testing.T) {
 	}
 }
 
-// A mail that the server does not want is refused for good; an account that is wrong can be mended.
+// A mail that the server does not want is refused for good; an account, an address or a server that is wrong can be mended.
 func TestWhatAnswersOfAMailServerMean(t *testing.T) {
-	for answer, refused := range map[string]bool{"554 no": true, "552 too large": true, "451 later": false, "535 no": false} {
+	for _, c := range []struct {
+		to, answer string
+		refused    bool
+	}{
+		{"", "554 no", true},
+		{"", "552 too large", true},
+		{"", "451 later", false},
+		{"", "535 no", false},
+		{greeting, "554 this host is not served", false},
+		{"AUTH", "501 what?", false},
+		{"MAIL", "553 not from you", false},
+		{"RCPT", "554 5.7.1 <b@example.com>: Relay access denied", false},
+		{"DATA", "554 no valid receivers", false},
+	} {
 		i := newInbox(1)
-		i.answer = answer
+		i.deaf, i.answer = c.to, c.answer
+		i.quiet = c.to != "" // the client goes
 		o := sink.Options{Mail: &sink.Mail{
 			Server: i.mailServer(t), From: "a@example.com", To: []string{"b@example.com"}, Username: "me", PasswordFrom: sink.SecretRef{Env: "MAIL"},
 		}}
@@ -325,8 +349,11 @@ func TestWhatAnswersOfAMailServerMean(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := s.Send(t.Context(), []*event.Event{made(1), made(2)})
-		if refused != (len(r.Refused) == 2 && r.Done == 2) || refused == (r.Err != nil) {
-			t.Errorf("%s: %+v", answer, r)
+		if c.refused != (len(r.Refused) == 2 && r.Done == 2) || c.refused == (r.Err != nil) {
+			t.Errorf("%s to %q: %+v", c.answer, c.to, r)
+		}
+		if r.Err != nil && !strings.Contains(r.Err.Error(), c.answer[:3]) {
+			t.Errorf("%s to %q is not said: %v", c.answer, c.to, r.Err)
 		}
 	}
 }

@@ -23,6 +23,9 @@ type printer struct {
 	w     io.Writer
 	limit int // the largest Write that w takes, 0 if there is none
 
+	// flushed, if it is set, is called after each Write. The events that it wrote are done if flushed does not fail.
+	flushed func() error
+
 	form    func(*event.Event) error // writes to one
 	one     bytes.Buffer             // one event
 	pending bytes.Buffer             // the events before it
@@ -89,6 +92,9 @@ func (p *printer) flush() error {
 		err = io.ErrShortWrite
 	case err == nil:
 		p.torn = false
+		if p.flushed != nil {
+			return p.flushed()
+		}
 		return nil
 	}
 	if n > 0 {

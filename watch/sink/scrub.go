@@ -83,6 +83,15 @@ func (s *scrubber) clean(text string) string {
 	return cut(strings.TrimSpace(text), longest)
 }
 
+// beginning returns a text of which no more than so many bytes were read. If it is that long, its last word may be the first part of a
+// secret, which a scrubber does not know. So it is left out.
+func beginning(text string, most int) string {
+	if len(text) < most {
+		return text
+	}
+	return strings.TrimRightFunc(strings.ToValidUTF8(text, ""), func(r rune) bool { return !notOfWord(r) })
+}
+
 // cut shortens a text to a number of bytes, and marks it. It does not cut letters in two.
 func cut(text string, limit int) string {
 	const mark = "…"

@@ -255,15 +255,18 @@ func (w *webhook) unsent(err error) error {
 	return errors.New("no answer: " + w.scrub.clean(err.Error()))
 }
 
+// readOfAnswer is how much of an answer is read, in bytes. What is secret in it may be longer than "(secret)".
+const readOfAnswer = 4 * longest
+
 // refusal says what an answer means that is not 2xx.
 func (w *webhook) refusal(response *http.Response) answer {
 	// The beginning is enough if the answer breaks off.
-	said, _ := io.ReadAll(io.LimitReader(response.Body, 4*longest))
+	said, _ := io.ReadAll(io.LimitReader(response.Body, readOfAnswer))
 	text := fmt.Sprintf("the receiver answered %d", response.StatusCode)
 	if name := http.StatusText(response.StatusCode); name != "" {
 		text += " " + name
 	}
-	if said := w.scrub.clean(string(said)); said != "" {
+	if said := w.scrub.clean(beginning(string(said), readOfAnswer)); said != "" {
 		text += ": " + said
 	}
 	a := answer{err: errors.New(text)}

@@ -111,20 +111,21 @@ func TestWhatAnswersOfAWebhookMean(t *testing.T) {
 		wait    time.Duration
 		says    string
 	}{
-		"no content":                        {code: 204},
-		"a server in trouble":               {code: 500, body: "oh", says: "the receiver answered 500 Internal Server Error: oh"},
-		"one that is overloaded":            {code: 503, header: "7", wait: 7 * time.Second, says: "503 Service Unavailable"},
-		"too many, until a time":            {code: 429, header: "Mon, 04 May 2026 12:02:00 GMT", wait: 2 * time.Minute, says: "429 Too Many Requests"},
-		"too many, until the end of time":   {code: 429, header: "99999999999999999999", says: "429"},
-		"too many, for years":               {code: 429, header: "999999999", wait: time.Hour, says: "429"},
-		"a time that is over":               {code: 429, header: "Mon, 04 May 2020 12:02:00 GMT", says: "429"},
-		"a request that took too long":      {code: 408, says: "408"},
-		"what cannot be read":               {code: 400, body: "bad\nthing\x00", refused: true, says: "400 Bad Request: bad thing"},
-		"no right":                          {code: 401, refused: true, says: "401 Unauthorized"},
-		"gone":                              {code: 410, refused: true, says: "410 Gone"},
-		"a status that nobody knows":        {code: 499, refused: true, says: "answered 499"},
-		"a long answer":                     {code: 404, body: strings.Repeat("é", 5000), refused: true, says: "é…"},
-		"an answer that repeats the secret": {code: 403, body: `{"sent":{"Api-Key":"s3cr3t-Key!"},"path":"/hooks/T0KEN12345"}`, refused: true, says: `"/hooks/(secret)"`},
+		"no content":                              {code: 204},
+		"a server in trouble":                     {code: 500, body: "oh", says: "the receiver answered 500 Internal Server Error: oh"},
+		"one that is overloaded":                  {code: 503, header: "7", wait: 7 * time.Second, says: "503 Service Unavailable"},
+		"too many, until a time":                  {code: 429, header: "Mon, 04 May 2026 12:02:00 GMT", wait: 2 * time.Minute, says: "429 Too Many Requests"},
+		"too many, until the end of time":         {code: 429, header: "99999999999999999999", says: "429"},
+		"too many, for years":                     {code: 429, header: "999999999", wait: time.Hour, says: "429"},
+		"a time that is over":                     {code: 429, header: "Mon, 04 May 2020 12:02:00 GMT", says: "429"},
+		"a request that took too long":            {code: 408, says: "408"},
+		"what cannot be read":                     {code: 400, body: "bad\nthing\x00", refused: true, says: "400 Bad Request: bad thing"},
+		"no right":                                {code: 401, refused: true, says: "401 Unauthorized"},
+		"gone":                                    {code: 410, refused: true, says: "410 Gone"},
+		"a status that nobody knows":              {code: 499, refused: true, says: "answered 499"},
+		"a long answer":                           {code: 404, body: strings.Repeat("é ", 5000), refused: true, says: "é…"},
+		"an answer that breaks off in the secret": {code: 403, body: strings.Repeat(" ", 790) + `"/hooks/T0KEN12345"`, refused: true, says: `"/hooks/`},
+		"an answer that repeats the secret":       {code: 403, body: `{"sent":{"Api-Key":"s3cr3t-Key!"},"path":"/hooks/T0KEN12345"}`, refused: true, says: `"/hooks/(secret)"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
