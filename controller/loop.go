@@ -100,7 +100,12 @@ func (c *Keyed[K]) after(ctx context.Context, req RequestOf[K], result Result, e
 		return runs.GivenUp, 0
 	}
 	c.report(key, row, err)
-	return runs.Failed, c.queue.Retry(workqueue.Add{Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Retry}}, key)
+	next = c.queue.Retry(workqueue.Add{Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Retry}}, key)
+	if result.Always && result.After > 0 && result.After < next {
+		next = result.After
+		c.queue.AddWith(workqueue.Add{After: next, Cause: workqueue.Cause{Source: c.name, Verb: workqueue.Timer}}, key)
+	}
+	return runs.Failed, next
 }
 
 // giveUp leaves a key alone until something changes.

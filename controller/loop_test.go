@@ -369,6 +369,33 @@ func TestResultAfterRunsAgain(t *testing.T) {
 	}
 }
 
+// A time that was asked for counts also for a run that fails, if it says so: the back-off grows, and a deadline does not.
+func TestATimeThatAlwaysCountsIsKeptWhenTheRunFails(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		t.Run(fmt.Sprint("always ", always), func(t *testing.T) {
+			f := newFixture(t)
+			f.add("a")
+			causes := make(chan string, 100)
+			f.run(controller.New("test", func(_ context.Context, req controller.Request) (controller.Result, error) {
+				select {
+				case causes <- req.Causes.String():
+				default: // the test has seen enough
+				}
+				return controller.Result{After: 30 * time.Millisecond, Always: always}, errors.New("cannot")
+			}, controller.For(f.pods), quiet()))
+			timers := 0
+			for range 8 { // by the back-off they come after 5, 10, 20, 40, 80 ms and so on
+				if strings.Contains(receive(t, causes, "the next run"), "Timer") {
+					timers++
+				}
+			}
+			if always != (timers > 0) {
+				t.Errorf("%d of 8 runs are because of the time", timers)
+			}
+		})
+	}
+}
+
 func TestRunUnderWayMayFinishWhenTheControllerStops(t *testing.T) {
 	f := newFixture(t)
 	f.add("a")

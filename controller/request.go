@@ -48,11 +48,15 @@ func (r RequestOf[K]) Enqueue(keys ...K) {
 // textOf returns a key as the log and the debug pages show it.
 func textOf[K comparable](key K) string { return fmt.Sprint(key) }
 
-// Result says when the key runs again after a run without error. The zero Result is when
-// something changes.
+// Result says when the key runs again. The zero Result is when something changes. A run with an error is repeated when
+// the rate limit allows it.
 type Result struct {
-	// After asks for another run after this time. 0 is none.
+	// After asks for another run after this time. 0 is none. It does not count for a run with an error, unless Always is set.
 	After time.Duration
+	// Always asks for the run after After also if this one fails: the key then runs again when After is over or when the rate
+	// limit allows it, whichever is earlier. It is for what time alone changes, such as a deadline, or a Pod
+	// that becomes available: a key that has failed for long waits for many minutes otherwise.
+	Always bool
 	// Again asks for another run when the rate limit allows it, each time later, as after an
 	// error. It is for a wait of unknown length in which nothing has failed: [MaxRetries]
 	// does not count such runs. After takes precedence.

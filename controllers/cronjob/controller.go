@@ -106,7 +106,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		controller.Because(ctx, reason)
 	}
 	err = r.apply(ctx, cronJob, &p)
-	return controller.Result{After: p.after}, errors.Join(err, r.writeStatus(ctx, cronJob, p.status))
+	return controller.Result{After: p.after, Always: true}, errors.Join(err, r.writeStatus(ctx, cronJob, p.status))
 }
 
 // jobsOf returns the Jobs that a CronJob controls. A Job that the status names as active and that

@@ -194,7 +194,7 @@ func (r *reconciler) step(ctx context.Context, set *appsv1.DaemonSet, selector l
 	for _, reason := range p.reasons {
 		controller.Because(ctx, reason)
 	}
-	result := controller.Result{After: p.after}
+	result := controller.Result{After: p.after, Always: true}
 	made, failure := r.create(ctx, &v, &p)
 	kept, err := r.delete(ctx, &v, &p, m)
 	if kept {

@@ -115,7 +115,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if r.omitTerminating {
 		p.status.TerminatingReplicas = nil
 	}
-	return controller.Result{After: p.after}, r.apply(ctx, d, p, now)
+	return controller.Result{After: p.after, Always: true}, r.apply(ctx, d, p, now)
 }
 
 // claim returns the sets that the Deployment manages, after it has adopted and

@@ -105,7 +105,10 @@ func New(h controller.Host, o Options) (controller.Runnable, error) {
 		controller.Watches(r.owners.controllers, ofTemplate(r, labelsOfReplicationController), predicate.GenerationChanged),
 		controller.Workers(o.Workers),
 	)
-	pods := controller.New(Name+"-pods", r.reconcilePod, controller.For(r.pods, predicate.Stays, r.needsRun))
+	pods := controller.New(Name+"-pods", r.reconcilePod,
+		controller.For(r.pods, predicate.Stays, r.needsRun),
+		controller.Watches(r.budgets, r.podsOfSeveral, predicate.Stays, predicate.GenerationChanged),
+	)
 	return controller.Join(Name, budgets, pods), nil
 }
 

@@ -235,6 +235,24 @@ func TestAPodOfSeveralBudgetsIsNamed(t *testing.T) {
 	})
 }
 
+func TestAPodOfABudgetThatGetsASecondOneIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.add(budget(intstr.FromInt32(0)), pod("a", true))
+		c.start()
+		if notes := c.notes("MultiplePodDisruptionBudgets"); len(notes) != 0 {
+			t.Errorf("with one budget the Events say %q", notes)
+		}
+		second := budget(intstr.FromInt32(1))
+		second.Name = "all"
+		second.Spec.Selector = &metav1.LabelSelector{}
+		c.add(second)
+		if notes := c.notes("MultiplePodDisruptionBudgets"); len(notes) != 1 {
+			t.Errorf("with two budgets the Events say %q", notes)
+		}
+	})
+}
+
 func TestAnEvictionThatDeletedNothingCountsForTwoMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

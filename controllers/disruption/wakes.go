@@ -6,6 +6,7 @@ package disruption
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/internal/podstate"
@@ -65,6 +66,23 @@ func ofTemplate[T object.Object](r *reconciler, labelsOf func(T) map[string]stri
 			return // the informer reports it
 		}
 		for key := range r.selecting.Selecting(item.Meta().Namespace, object.LabelsOf(labelsOf(o))) {
+			add(key)
+		}
+	}
+}
+
+// podsOfSeveral adds the Pods of a budget that another one selects too.
+func (r *reconciler) podsOfSeveral(item cache.Item[*policyv1.PodDisruptionBudget], add func(object.Key)) {
+	pdb, err := item.Object()
+	if err != nil {
+		return // the informer reports it
+	}
+	selector, err := selectorOf(pdb)
+	if err != nil {
+		return // the status of the budget says so
+	}
+	for key, pod := range r.labelled.Selected(r.pods.Snapshot(), pdb.Namespace, selector) {
+		if len(r.budgetsSelecting(pdb.Namespace, pod.Labels())) > 1 {
 			add(key)
 		}
 	}

@@ -238,6 +238,50 @@ func TestAPodThatEndsWhileItIsDeletedAsOneTooManyIsCounted(t *testing.T) {
 	})
 }
 
+// A Pod that is one too many changes while it is deleted, in a way that matters for nothing else.
+func TestASurplusPodThatChangesMeanwhileGoesAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		key := c.create(newJob("report", wants(5, 2)))
+		pass(2 * time.Second)
+		changed := false
+		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "patch" && !changed {
+				changed = true
+				if err := fakeapi.Change(c.pods, q.Key, func(p *corev1.Pod) { p.Annotations = map[string]string{"cni": "10.0.0.1"} }); err != nil {
+					t.Error(err)
+				}
+			}
+			return nil
+		})
+		c.edit(key, func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(1)) })
+		pass(time.Minute)
+		if n := len(c.active()); !changed || n != 1 {
+			t.Errorf("%d Pods are active, want 1; changed meanwhile: %v", n, changed)
+		}
+	})
+}
+
+// A deadline ends a Job in time also while its Pods cannot be created.
+func TestADeadlineIsKeptWhilePodsCannotBeCreated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.pods.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "create" {
+				return fakeapi.Forbidden("pods")
+			}
+			return nil
+		})
+		c.start()
+		key := c.create(newJob("report", wants(2, 2), func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = new(int64(100)) }))
+		pass(105 * time.Second)
+		if f := holds(c.job(key), batchv1.JobFailed); f == nil || f.Reason != batchv1.JobReasonDeadlineExceeded {
+			t.Errorf("the conditions are %+v", c.job(key).Status.Conditions)
+		}
+	})
+}
+
 // Each answer to a write is lost once, in turn. The server has carried the write out.
 func TestAWriteWhoseAnswerIsLostCountsNoPodTwice(t *testing.T) {
 	for n := range int32(12) {

@@ -123,10 +123,10 @@ func (r *reconciler) step(ctx context.Context, job *batchv1.Job, pods []*corev1.
 		return again(err, failed)
 	}
 	r.memories.remember(job, p)
-	if p.more {
+	if p.more && failed == nil {
 		p.wake(time.Second)
 	}
-	return controller.Result{After: p.after}, failed
+	return controller.Result{After: p.after, Always: true}, failed // a deadline ends also while Pods cannot be created
 }
 
 // again returns how a run ends whose status was not written. After a conflict nothing has failed:
@@ -175,7 +175,8 @@ func (r *reconciler) apply(ctx context.Context, job *batchv1.Job, p *plan, group
 	}
 	p.incomplete = len(gone) < len(victims)
 	if apierrors.IsConflict(err) {
-		return nil // a Pod has changed meanwhile, and the next run decides about it again
+		p.more = true // a Pod has changed meanwhile, perhaps in a way that starts no run
+		return nil
 	}
 	return err
 }

@@ -150,7 +150,7 @@ func (r *reconciler) freeOf(ctx context.Context, job types.UID, namespace string
 // ignoreGone returns nil for an error that says that a Pod is gone, or that another Pod has its
 // name.
 func ignoreGone(err error, pod object.Key) error {
-	if err == nil || client.AbsentAt(err, pod) || apierrors.IsConflict(err) {
+	if err == nil || client.AbsentAt(err, pod) {
 		return nil
 	}
 	return fmt.Errorf("removing the finalizer from Pod %s: %w", pod, err)

@@ -207,6 +207,34 @@ func forbidden(cause metav1.CauseType) *metav1.Status {
 	return status
 }
 
+// A quota may forbid Pods for long. Those that there are become available in time.
+func TestAPodBecomesAvailableInTimeWhileOthersCannotBeCreated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		refuse(s.pods, func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb == "create" {
+				return forbidden("")
+			}
+			return nil
+		})
+		set := webSet(2)
+		set.Spec.MinReadySeconds = 30
+		s.addSet(set)
+		s.addPod(webPod("a"))
+		start(t, s, Defaults())
+		time.Sleep(20 * time.Minute) // the back-off is long by now
+		s.changePod(podKey("a"), func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodRunning
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+		})
+		time.Sleep(32 * time.Second)
+		synctest.Wait()
+		if n := s.set(web).Status.AvailableReplicas; n != 1 {
+			t.Errorf("%d Pods are available 32 s after one became ready, want 1", n)
+		}
+	})
+}
+
 func TestCreatingStartsSlowlyAndStopsWithTheFirstBatchThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

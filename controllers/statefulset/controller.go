@@ -119,7 +119,7 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	}
 	done, err := r.carryOut(ctx, set, &p)
 	err = errors.Join(err, p.failure)
-	result := controller.Result{After: p.after}
+	result := controller.Result{After: p.after, Always: true}
 	if !r.options.IgnoreMaxUnavailable {
 		r.gauges.decided(set, &p)
 	}

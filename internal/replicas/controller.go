@@ -121,7 +121,7 @@ func (r *reconciler[T]) reconcile(ctx context.Context, req controller.Request) (
 	if state.again && state.failure == nil {
 		return controller.Result{Again: true}, nil
 	}
-	return controller.Result{After: state.nextCheck}, state.failure.err()
+	return controller.Result{After: state.nextCheck, Always: true}, state.failure.err() // Pods become available meanwhile
 }
 
 // settled reports whether a status reports the number of Pods that are wanted, and all or none of them are ready.
