@@ -100,7 +100,8 @@ type family struct {
 	finalizers *[]string // nil: none, as most objects have
 	relations  []string  // its values in the index of relations
 	digest     digest
-	members    int // entries of the store; the writer's
+	members    int32 // entries of the store; the writer's
+	controlled bool  // one of the owners is the managing controller
 }
 
 // finalizerList returns the finalizers, which are read-only.

@@ -87,13 +87,7 @@ func (s Snapshot[T]) ControlledBy(namespace string, uid types.UID) iter.Seq2[obj
 
 // Orphans returns the objects of a namespace that no controller manages.
 func (s Snapshot[T]) Orphans(namespace string) iter.Seq2[object.Key, Item[T]] {
-	return func(yield func(object.Key, Item[T]) bool) {
-		// Servers accept any text as the UID of an owner, that of this value included.
-		s.state.indexes[relations].find(orphansOf(namespace)).all(func(e *entry) bool {
-			key := e.key()
-			return key.Namespace != namespace || object.ControllerOf(e.family.owners) != nil || yield(key, Item[T]{e})
-		})
-	}
+	return items[T](s.state.orphansOf(namespace))
 }
 
 // Select returns the objects of a namespace, or of all if it is empty, that a label

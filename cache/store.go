@@ -22,6 +22,7 @@ type state struct {
 	complete object.Version
 	len      int
 	spaces   groups      // by namespace: where the objects are
+	orphans  groups      // by namespace, see orphans.go
 	indexes  []groups    // by value
 	numbers  map[any]int // of the indexes that users add, by their identity
 	labels   *labelIndexes
@@ -70,21 +71,39 @@ func (t *groups) add(edit uint64, value string, e *entry) (old *entry) {
 	return old
 }
 
+// drop removes an entry from the group of a value, and a group that has no other.
 func (t *groups) drop(edit uint64, value string, namespace, name []byte) (old *entry) {
+	old, left := t.take(edit, value, namespace, name)
+	if old != nil && left == 0 {
+		t.forget(edit, value)
+	}
+	return old
+}
+
+// take removes an entry from the group of a value, and returns how many are left.
+func (t *groups) take(edit uint64, value string, namespace, name []byte) (old *entry, left int) {
 	g, ok := t.get(maphash.String(seed, value), bytesOf(value), nil)
 	if !ok {
-		return nil
+		return nil, 0
 	}
 	hash := hashOf(namespace, name)
 	if _, ok := g.members.get(hash, namespace, name); !ok {
-		return nil
+		return nil, 0
 	}
 	g = t.own(edit, value)
 	old, _ = g.members.remove(edit, hash, namespace, name)
-	if g.members.len == 0 {
-		t.remove(edit, maphash.String(seed, value), bytesOf(value), nil)
-	}
-	return old
+	return old, g.members.len
+}
+
+// has reports whether there is a group of a value.
+func (t groups) has(value string) bool {
+	_, ok := t.get(maphash.String(seed, value), bytesOf(value), nil)
+	return ok
+}
+
+// forget removes the group of a value.
+func (t *groups) forget(edit uint64, value string) {
+	t.remove(edit, maphash.String(seed, value), bytesOf(value), nil)
 }
 
 // get returns an entry of the state.
@@ -137,22 +156,15 @@ func (s *state) since(before *state, each func(was, is *entry) bool) {
 	})
 }
 
-// relations is the index that every store has. Its values are the UIDs of an object's owners
-// and, for an object without a managing controller, the orphans of its namespace.
+// relations is the index that every store has. Its values are the UIDs of an object's owners.
 const relations = 0
 
-func orphansOf(namespace string) string { return "orphans/" + namespace }
-
 func (f *family) relate() {
-	controlled := false
 	for i := range f.owners {
 		if uid := string(f.owners[i].UID); !slices.Contains(f.relations, uid) {
 			f.relations = append(f.relations, uid)
 		}
-		controlled = controlled || (f.owners[i].Controller != nil && *f.owners[i].Controller)
-	}
-	if !controlled {
-		f.relations = append(f.relations, orphansOf(f.namespace))
+		f.controlled = f.controlled || (f.owners[i].Controller != nil && *f.owners[i].Controller)
 	}
 	f.relations = slices.Clip(f.relations)
 }
@@ -301,7 +313,7 @@ func (e *edit) adopt(staged *edit) bool {
 	if e.len > 0 {
 		return false
 	}
-	e.id, e.len, e.spaces, e.indexes[relations] = staged.id, staged.len, staged.spaces, staged.indexes[relations]
+	e.id, e.len, e.spaces, e.orphans, e.indexes[relations] = staged.id, staged.len, staged.spaces, staged.orphans, staged.indexes[relations]
 	if len(e.numbers) > 0 {
 		e.all(func(n *entry) bool {
 			e.placeAll(n)
@@ -346,6 +358,7 @@ func (e *edit) put(n *entry) (old *entry) {
 	for _, value := range n.family.relations {
 		e.indexes[relations].add(e.id, value, n)
 	}
+	e.adopted(old, n)
 	if len(e.numbers) == 0 {
 		return old
 	}
@@ -374,6 +387,7 @@ func (e *edit) rewrite(old, n *entry) {
 	for _, value := range n.family.relations {
 		e.indexes[relations].add(e.id, value, n)
 	}
+	e.adopted(old, n)
 	n.index = old.index
 	for p := range n.placements {
 		e.indexes[p.index].add(e.id, p.value, n)
@@ -401,6 +415,7 @@ func (e *edit) remove(namespace, name []byte) (old *entry) {
 	}
 	e.len--
 	e.unrelate(old, nil)
+	e.left(old)
 	e.displace(old)
 	return old
 }

@@ -340,7 +340,7 @@ func TestStoreIsAMapWithIndexes(t *testing.T) {
 			t.Errorf("%d families in use, %d kept", len(families), len(archive.families))
 		}
 		for f, n := range families {
-			if f.members != n {
+			if int(f.members) != n {
 				t.Errorf("a family of %d counts %d", n, f.members)
 			}
 		}

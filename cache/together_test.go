@@ -106,7 +106,7 @@ func TestReadersIndexesAndHandlersMeetAWriter(t *testing.T) {
 		if f.members == 0 {
 			t.Errorf("a family of nobody is kept: %+v", f)
 		}
-		kin += f.members
+		kin += int(f.members)
 	}
 	if s := pods.Snapshot(); s.Len() != count || kin != count || raw != i.archive.raw || stored != i.archive.stored {
 		t.Errorf("%d objects, counted %d, in families %d; %d bytes raw, counted %d; %d stored, counted %d",
