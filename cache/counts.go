@@ -22,9 +22,12 @@ type counts struct {
 	restarts [2]map[string]uint64 // by reason
 }
 
-func (c *counts) event() {
-	c.events.Add(1)
-	c.rate.tick()
+func (c *counts) event() { c.events.Add(1) }
+
+// perSecond returns the rate of the events.
+func (c *counts) perSecond() float64 {
+	c.rate.note(c.events.Load())
+	return c.rate.read()
 }
 
 // restarted implements sink.

@@ -48,7 +48,7 @@ func (h Handle) Status() Status {
 	now := i.state()
 	s := Status{
 		Kind: i.name, Selects: i.selects, Objects: now.len, Version: now.version, Synced: i.isSynced.Load(), Trouble: h.Trouble(),
-		Raw: i.counts.raw.Load(), Stored: i.counts.stored.Load(), Events: i.counts.events.Load(), Rate: i.counts.rate.read(),
+		Raw: i.counts.raw.Load(), Stored: i.counts.stored.Load(), Events: i.counts.events.Load(), Rate: i.counts.perSecond(),
 		Relists: i.counts.restarted(relisted), Watches: i.counts.restarted(rewatched),
 	}
 	s.Faults, s.Faulty = i.shownFaults()
