@@ -112,7 +112,7 @@ func (c *content) release(e *entry) {
 }
 
 // share takes over the object of an entry that has left its place to this one, if a reader has decoded it meanwhile. If this one has
-// another object already, that of the entry leaves the budget: nobody would find it there.
+// another object already, that of the entry leaves the budget: no reader finds it there.
 func (e *entry) share(was *entry) {
 	d := was.decoded.Load()
 	if d == nil || e.decoded.Load() == d || e.decoded.CompareAndSwap(nil, d) {

@@ -44,7 +44,7 @@ func TestWhatIsBeingToldWhenAWatchEndsIsToldOnce(t *testing.T) {
 	})
 }
 
-// Who tells for ever is not waited for.
+// A watch does not wait for a Tell that does not return.
 func TestTheLastWordsOfAWatchHaveAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, maps := serveMaps(t)

@@ -43,19 +43,7 @@ func (p *publisher) publish(ctx context.Context, now bool) error {
 		p.explained = len(p.out)
 	}
 	if p.watch.cursor.none() {
-		if len(p.out) == 0 {
-			return nil
-		}
-		if !now { // else ctx is that of the last words
-			var cancel context.CancelFunc
-			ctx, cancel = lasting(ctx)
-			defer cancel()
-		}
-		if err := p.watch.options.Tell(ctx, p.out); err != nil {
-			return fmt.Errorf("publishing events: %w", err)
-		}
-		p.done()
-		return nil
+		return p.tellAll(ctx, now)
 	}
 	if len(p.moved) > 0 {
 		p.soon()
@@ -95,6 +83,23 @@ func (p *publisher) publish(ctx context.Context, now bool) error {
 	p.done()
 	p.due, p.last = time.Time{}, time.Now()
 	p.commit.Reset()
+	return nil
+}
+
+// tellAll publishes the events that are ready where there is no cursor. last says that ctx is that of the last words.
+func (p *publisher) tellAll(ctx context.Context, last bool) error {
+	if len(p.out) == 0 {
+		return nil
+	}
+	if !last {
+		var cancel context.CancelFunc
+		ctx, cancel = lasting(ctx)
+		defer cancel()
+	}
+	if err := p.watch.options.Tell(ctx, p.out); err != nil {
+		return fmt.Errorf("publishing events: %w", err)
+	}
+	p.done()
 	return nil
 }
 
