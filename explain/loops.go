@@ -106,8 +106,8 @@ func lagText(i *runs.InformerLag) string {
 	return "its informer of " + i.Kind + " is not current: " + i.Trouble
 }
 
-// name is the controller, with the object if it is not that of the answer.
-func (l *Loop) name() string {
+// Name is the controller, with the object if it is not that of the answer.
+func (l *Loop) Name() string {
 	if l.Object == nil {
 		return l.Controller
 	}
@@ -126,28 +126,43 @@ func loopText(now time.Time, l *Loop) string {
 	if l.Error != "" {
 		add("attempt %d: %s", l.Attempt+1, l.Error)
 	}
-	switch {
-	case l.Repeats != "":
-		add("%d runs in a row, %s", l.Idle, l.Repeats)
-	case l.Idle > 0:
-		add("%d runs in a row changed nothing", l.Idle)
+	if l.Idle > 0 {
+		add("%s", l.Row())
 	}
-	next := l.NextLook
-	s := l.State
-	if s != nil && s.State == runs.StateDelayed {
-		next = s.Until
+	if next, what := l.Next(now); next != nil {
+		add("%s %s", what, next.Local().Format(time.TimeOnly))
 	}
-	switch {
-	case next == nil || !next.After(now):
-	case s != nil && s.State == runs.StateDelayed && s.Failures > 0:
-		add("the back-off ends at %s", next.Local().Format(time.TimeOnly))
-	default:
-		add("runs again at %s", next.Local().Format(time.TimeOnly))
+	return strings.Join(append(parts, l.Present(now)...), ", ")
+}
+
+// Row says of runs in a row what they did alike. Idle is above 0.
+func (l *Loop) Row() string {
+	if l.Repeats != "" {
+		return fmt.Sprintf("%d runs in a row, %s", l.Idle, l.Repeats)
 	}
-	if s != nil {
-		parts = append(parts, stateTexts(now, s)...)
+	return fmt.Sprintf("%d runs in a row changed nothing", l.Idle)
+}
+
+// Next returns when the key runs again if nothing changes, and the words for it; nil if that is not known.
+func (l *Loop) Next(now time.Time) (at *time.Time, what string) {
+	at, what = l.NextLook, "runs again at"
+	if s := l.State; s != nil && s.State == runs.StateDelayed {
+		if at = s.Until; s.Failures > 0 {
+			what = "the back-off ends at"
+		}
 	}
-	return strings.Join(parts, ", ")
+	if at == nil || !at.After(now) {
+		return nil, ""
+	}
+	return at, what
+}
+
+// Present says what the loop does about the key at present, if that lasts.
+func (l *Loop) Present(now time.Time) []string {
+	if l.State == nil {
+		return nil
+	}
+	return stateTexts(now, l.State)
 }
 
 // stateTexts describe what a loop does at present, if that lasts.

@@ -462,3 +462,15 @@ func TestRunsOfTwoManagersWithOneNumberAreTwo(t *testing.T) {
 		t.Errorf("the chain is %+v, want both runs", answer.Chain)
 	}
 }
+
+func TestASentenceMayBeginWithAnyLetter(t *testing.T) {
+	for trouble, want := range map[string]string{"über dem Limit": "Über dem Limit.", "\xff no text": "\xff no text."} {
+		a := explain.Tell(explain.Facts{
+			Now: now, Object: runs.Object{Group: "example.com", Kind: "Widget", Namespace: "shop", Name: "web"}, State: map[string]any{}, Recorded: true,
+			Trouble: []string{trouble},
+		})
+		if a.Sentence != want {
+			t.Errorf("the sentence is %q, want %q", a.Sentence, want)
+		}
+	}
+}

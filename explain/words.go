@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/setpoint-io/setpoint/runs"
 )
@@ -111,5 +113,9 @@ func capital(text string) string {
 	if word, _, _ := strings.Cut(text, " "); word == "" || strings.ContainsAny(word, "-./:") {
 		return text // it begins with a name
 	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	first, size := utf8.DecodeRuneInString(text)
+	if first == utf8.RuneError {
+		return text
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
 }

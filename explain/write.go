@@ -55,7 +55,7 @@ func (a *Answer) Write(to io.Writer) error {
 	}
 	w.section("LOOPS", len(a.Loops))
 	for _, l := range a.Loops {
-		w.line("  %s  %s", l.name(), loopText(a.AsOf, &l))
+		w.line("  %s  %s", l.Name(), loopText(a.AsOf, &l))
 	}
 	w.section("WHO OWNS WHICH FIELDS", len(a.Fields))
 	for _, o := range a.Fields {

@@ -84,3 +84,45 @@ func TestAnObjectSaysWhyItIsSo(t *testing.T) {
 		t.Logf("%d\n%s", w.Code, body)
 	}
 }
+
+func TestALoopWithoutARunInTheRecordHasNoLastRun(t *testing.T) {
+	s := rollout(t)
+	began := time.Now().Add(-time.Minute)
+	web := runs.Object{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "uid-web"}
+	s.states = []runs.KeyState{{Controller: "quota-controller", Key: "shop/web", Object: web, State: runs.StateReady, Since: &began, Ready: 9, Ahead: 3}}
+	body := get(t, newPage(s), "/o/apps/deployments/shop/web").Body.String()
+	if strings.Contains(body, "days ago") || !strings.Contains(body, "no run in the record, waits for a worker since") {
+		t.Error(body)
+	}
+}
+
+func TestAttemptsAreCounted(t *testing.T) {
+	s := rollout(t)
+	runs.Add(s.record.Loop("deployment-controller", "apps", "Deployment"), object.Key{Namespace: "shop", Name: "web"}, &runs.Ended{Began: time.Now(), Outcome: runs.Failed, Error: "it is broken", Attempt: 2})
+	body := get(t, newPage(s), "/o/apps/deployments/shop/web?run=3").Body.String()
+	if strings.Contains(body, "trys") || !strings.Contains(body, "after 2 attempts before") || !strings.Contains(body, "attempt 3: it is broken") {
+		t.Error(body)
+	}
+}
+
+func TestObjectsThatOwnEachOtherAreNamed(t *testing.T) {
+	s := rollout(t)
+	for _, one := range [][2]string{{"x", "y"}, {"y", "x"}} {
+		owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: one[1], UID: types.UID("uid-" + one[1])}}
+		if one[0] == "x" {
+			owners = append(owners, metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: "uid-web-1"})
+		}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "pod-" + one[0], UID: types.UID("uid-" + one[0]), Labels: map[string]string{"app": "web"}, OwnerReferences: owners,
+		}}
+		if err := s.resource["pods"].Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body := strings.ReplaceAll(get(t, newPage(s), "/o/apps/deployments/shop/web").Body.String(), "<wbr>", "")
+	_, below, _ := strings.Cut(body, `data-part="below"`)
+	part, _, _ := strings.Cut(below, "</section>")
+	if !strings.Contains(part, "pod-x") || !strings.Contains(part, "pod-y") {
+		t.Error(part)
+	}
+}

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/setpoint-io/setpoint/explain"
 )
 
 //go:embed templates
@@ -72,7 +74,24 @@ func functions() template.FuncMap {
 		"exact":   func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 		"ago":     func(now, then time.Time) string { return shortTime(now.Sub(then)) },
 		"short":   shortTime,
+		"next":    func(attempt int) int { return attempt + 1 }, // users count from 1
+		"again":   again,
 	}
+}
+
+// nextRun is when the key of a loop runs again, and the words for it.
+type nextRun struct {
+	What string
+	At   time.Time
+}
+
+// again says when the key of a loop runs again; nil if that is not known.
+func again(l explain.Loop, now time.Time) *nextRun {
+	at, what := l.Next(now)
+	if at == nil {
+		return nil
+	}
+	return &nextRun{what, *at}
 }
 
 // layout is what the frame of a page shows.

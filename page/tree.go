@@ -52,13 +52,13 @@ func treeOf(parts []explain.Part, base, self string, chosen choice) tree {
 	if chosen.below > 0 {
 		t.alike, t.most = chosen.below, chosen.below
 	}
-	known := map[string]bool{}
+	depths := map[string]int{}
 	for i := range parts {
-		known[string(parts[i].Object.UID)] = true
+		depths[string(parts[i].Object.UID)] = parts[i].Depth
 	}
 	children := map[string][]*explain.Part{} // by the UIDs of owners
 	for i := range parts {
-		owner := ownerAmong(known, &parts[i])
+		owner := ownerAmong(depths, &parts[i])
 		children[owner] = append(children[owner], &parts[i])
 	}
 	t.mark(children, "")
@@ -83,13 +83,15 @@ func (t *tree) left() int {
 	return left
 }
 
-// ownerAmong returns the UID of the owner of a part, if it is known; "" is the object itself.
-func ownerAmong(known map[string]bool, of *explain.Part) string {
+// ownerAmong returns the UID of the owner through which a part was found; "" is the object itself. depths has the depth of each part: objects
+// may own each other, and would be in no tree then.
+func ownerAmong(depths map[string]int, of *explain.Part) string {
 	if of.Depth <= 1 {
 		return ""
 	}
 	for _, ref := range (jsontree.Tree{Value: of.State}).List("metadata", "ownerReferences") {
-		if uid := ref.Text("uid"); known[uid] {
+		uid := ref.Text("uid")
+		if depth, known := depths[uid]; known && depth == of.Depth-1 {
 			return uid
 		}
 	}

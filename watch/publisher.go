@@ -5,6 +5,7 @@ package watch
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -58,6 +59,7 @@ type publisher struct {
 	failed   chan error
 	settler  *settle.Settler
 	held     held
+	underway map[id]*follower // of objects whose last summary said that they are not at rest yet
 	troubles troubles
 	versions map[*follower]object.Version
 	caughtUp map[*follower]bool
@@ -76,7 +78,7 @@ type publisher struct {
 func newPublisher(w *Watch) *publisher {
 	p := &publisher{
 		watch: w, in: make(chan report, queue), failed: make(chan error, 1),
-		held:     held{},
+		held: held{}, underway: map[id]*follower{},
 		troubles: newTroubles(),
 		versions: map[*follower]object.Version{}, moved: map[*follower]bool{}, committed: map[*follower]object.Version{}, caughtUp: map[*follower]bool{},
 	}
@@ -211,6 +213,9 @@ func (p *publisher) take(what report, now time.Time) {
 		default:
 			p.mark(what)
 		}
+		if what.event.Verb == event.Deleted {
+			delete(p.underway, object)
+		}
 		p.tell(object, news)
 	}
 	if what.restored != (object.Key{}) {
@@ -230,6 +235,7 @@ func (p *publisher) take(what report, now time.Time) {
 		delete(p.moved, f)
 		delete(p.committed, f)
 		delete(p.caughtUp, f)
+		maps.DeleteFunc(p.underway, func(_ id, of *follower) bool { return of == f })
 	}
 }
 
@@ -239,6 +245,7 @@ func (p *publisher) release(events []*event.Event) {
 		p.out = append(p.out, e)
 		if last, ok := p.held.release(e); ok {
 			p.mark(last)
+			p.goesOn(e, last.follower)
 		}
 		if object := (id{e.Kind, e.Key}); e.Verb != event.Deleted {
 			p.out = append(p.out, p.troubles.waiting[object]...)

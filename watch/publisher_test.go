@@ -463,3 +463,31 @@ func TestAKindThatGoesBeforeItIsReadIsNotWaitedFor(t *testing.T) {
 		t.Errorf("said %d times after one that was read went", said())
 	}
 }
+
+// A rollout may take longer than the settler holds an update.
+func TestAnObjectThatTakesLongerThanAMinuteSettlesToo(t *testing.T) {
+	d := newDesk(t, 0, Options{Settle: 5 * time.Second})
+	d.phase = "Pending"
+	d.happens("a", event.Updated, event.Content)
+	for range 8 {
+		d.passes(10 * time.Second)
+		d.happens("a", event.Updated, event.Status)
+	}
+	d.phase = "Succeeded"
+	d.passes(10 * time.Second)
+	d.happens("a", event.Updated, event.Status)
+	d.passes(2 * time.Minute)
+	n := notes{Journal: d.watch.options.Journal}
+	got := n.lines()
+	if !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, "settled ") }) {
+		t.Errorf("it is never told that the object has settled: %q", got)
+	}
+	if len(d.underway) != 0 {
+		t.Errorf("%d objects are said to be on their way", len(d.underway))
+	}
+	d.happens("a", event.Updated, event.Status)
+	d.passes(2 * time.Minute)
+	if more := n.lines(); len(more) != len(got) {
+		t.Errorf("a status of an object at rest is told: %q", more[len(got):])
+	}
+}

@@ -62,6 +62,9 @@ func (p *publisher) observe(what *report, now time.Time) []*event.Event {
 		p.troubles.forget(o)
 		return nil
 	}
+	if e.Verb == event.Replaced { // what was wrong with the object that is gone is over without a word
+		what.signs.before, what.signs.known = nil, ""
+	}
 	p.troubles.tracker.Restore(o, e.UID, what.signs.known, now)
 	before := what.signs.before
 	if e.Verb == event.Existing { // what it has is no news

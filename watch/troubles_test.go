@@ -226,3 +226,69 @@ func TestAFollowerThatEndsLeavesNoTroubleBehind(t *testing.T) {
 	w.becomes("a", event.Updated, "ImagePullBackOff")
 	w.wants("created a", "failing a: container web ImagePullBackOff: nginx:x")
 }
+
+// other replaces an object by another one of its name.
+func (w *ward) other(name, uid string, verb event.Verb, is string) {
+	w.t.Helper()
+	w.version++
+	version, key := fmt.Sprint(w.version), object.Key{Namespace: "shop", Name: name}
+	state := tree{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": tree{"namespace": "shop", "name": name, "uid": uid, "resourceVersion": version},
+		"spec":     tree{"nodeName": "node-1"}, "status": tree{"phase": "Running", "containerStatuses": []any{container(is)}},
+	}
+	change := observe.Change{Verb: verb, Old: w.states[name], New: state}
+	e := w.f.observer.Event(change)
+	seen, _, err := w.watch.cursor.get("pods", key)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.states[name] = state
+	w.take(report{follower: w.f, event: e, change: change, signs: signsOf(e, seen.Trouble), version: object.Version(version)}, w.now)
+	if err := w.publish(w.t.Context(), true); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestTheTroubleOfAnObjectThatTookANameIsItsOwn(t *testing.T) {
+	w := newWard(t, Options{})
+	w.becomes("a", event.Created, "running")
+	w.becomes("a", event.Updated, "CrashLoopBackOff 50")
+	w.other("a", "uid-2", event.Replaced, "CrashLoopBackOff 3")
+	w.now = w.now.Add(time.Second)
+	w.other("a", "uid-2", event.Updated, "running 3")
+	w.passes(time.Hour)
+	n := notes{Journal: w.watch.options.Journal}
+	n.lines()
+	failing := 0
+	for _, e := range n.all {
+		if e.Verb == event.Failing && e.UID == "uid-2" {
+			failing++
+		}
+		for _, x := range e.Trouble {
+			if x.Restarts < 0 {
+				t.Errorf("%s says %d restarts", e.Verb, x.Restarts)
+			}
+		}
+	}
+	if failing != 1 {
+		t.Errorf("its trouble is told %d times", failing)
+	}
+}
+
+func TestTheTroubleOfTheLastRunIsNotThatOfAnotherPod(t *testing.T) {
+	w := newWard(t, Options{})
+	w.becomes("a", event.Created, "running")
+	w.becomes("a", event.Updated, "CrashLoopBackOff 50")
+	w.publisher = newPublisher(w.watch)
+	w.troubles.state = w.state
+	w.other("a", "uid-2", event.Replaced, "running")
+	w.passes(time.Hour)
+	n := notes{Journal: w.watch.options.Journal}
+	n.lines()
+	for _, e := range n.all {
+		if e.Verb == event.Resolved && e.UID == "uid-2" {
+			t.Error("a Pod that had no trouble is well again")
+		}
+	}
+}

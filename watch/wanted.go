@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/setpoint-io/setpoint/watch/event"
+	"github.com/setpoint-io/setpoint/watch/settle"
 )
 
 // wanted reports whether an event is published.
@@ -31,7 +32,17 @@ func (p *publisher) wanted(e *event.Event) bool {
 // belongs reports whether an event is needed for the summary of an object that is not at rest: its
 // status says when it is.
 func (p *publisher) belongs(object id, e *event.Event) bool {
-	return p.watch.options.Settle > 0 && len(p.held[object]) > 0 && e.Is(event.Status)
+	return p.watch.options.Settle > 0 && e.Is(event.Status) && (len(p.held[object]) > 0 || p.underway[object] != nil)
+}
+
+// goesOn notes whether an object is on its way still when its summary is published: a rollout may take longer than the settler holds
+// an update, and the next states belong to the next summary.
+func (p *publisher) goesOn(e *event.Event, f *follower) {
+	if object := (id{e.Kind, e.Key}); p.watch.options.Settle > 0 && e.Verb == event.Updated && !settle.Rests(e.Kind, e.New) {
+		p.underway[object] = f
+	} else {
+		delete(p.underway, object)
+	}
 }
 
 // shown reports whether one of the classes is published.

@@ -320,3 +320,12 @@ func TestSecretsAreReadFromFilesAndTheEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// A rule for a name that no kind has would hide nothing.
+func TestARuleToHideNamesAKindAsItIsServed(t *testing.T) {
+	for _, rule := range []string{"cm:data.password", "configmap:data.password", "ConfigMap:data.password", "deployments:spec.template", "deployments.v1.apps:spec.template"} {
+		if _, said := refused(t, "--hide", rule); !strings.Contains(said, "--hide="+rule+": ") {
+			t.Errorf("--hide %s is taken, and hides nothing: %s", rule, said)
+		}
+	}
+}

@@ -19,9 +19,9 @@ import (
 	"github.com/setpoint-io/setpoint/internal/cli"
 	"github.com/setpoint-io/setpoint/internal/nearest"
 	"github.com/setpoint-io/setpoint/watch"
+	"github.com/setpoint-io/setpoint/watch/config"
 	"github.com/setpoint-io/setpoint/watch/event"
-	"github.com/setpoint-io/setpoint/watch/observe"
-	"github.com/setpoint-io/setpoint/watch/where"
+		"github.com/setpoint-io/setpoint/watch/where"
 )
 
 // selection is what is watched, and which changes become events.
@@ -90,7 +90,7 @@ func (s *selection) over(o *watch.Options, given func(flag string) bool) error {
 		o.Show = append(o.Show, event.Class(name))
 	}
 	for _, text := range s.hide {
-		rule, err := observe.ParseRule(text)
+		rule, err := config.ParseHide(text)
 		if err != nil {
 			return fmt.Errorf("--hide=%s: %w", text, err)
 		}

@@ -57,7 +57,7 @@ type Watch struct {
 	Kinds []string `yaml:"kinds,omitempty"`
 	// Namespaces are the only ones that are watched; empty for all.
 	Namespaces []string `yaml:"namespaces,omitempty"`
-	// ExcludeNamespaces are left out. A * stands for any characters.
+	// ExcludeNamespaces are left out.
 	ExcludeNamespaces []string `yaml:"excludeNamespaces,omitempty"`
 	// Labels and Fields are selectors as kubectl takes them with -l and --field-selector.
 	Labels string `yaml:"labels,omitempty"`
@@ -108,7 +108,7 @@ type Match struct {
 	// a namespace is in none of them.
 	Namespaces []string `yaml:"namespaces,omitempty"`
 	// ExcludeNamespaces are namespaces that the objects must not be in. A * stands for any
-	// characters.
+	// characters. An object without a namespace is in none of them.
 	ExcludeNamespaces []string `yaml:"excludeNamespaces,omitempty"`
 	// Verbs say what happened: created, updated, deleted, replaced, existing, settled, failing,
 	// resolved.

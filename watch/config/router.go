@@ -102,7 +102,7 @@ func (r *route) match(e *event.Event) (bool, error) {
 	if r.verbs != nil && !r.verbs[e.Verb] ||
 		r.kinds != nil && !r.kinds.match(e) ||
 		r.in != nil && (e.Key.Namespace == "" || !r.in.match(e.Key.Namespace)) ||
-		r.out != nil && r.out.match(e.Key.Namespace) ||
+		r.out != nil && e.Key.Namespace != "" && r.out.match(e.Key.Namespace) ||
 		len(r.classes) > 0 && !slices.ContainsFunc(r.classes, e.Is) ||
 		r.labels != nil && !labelled(r.labels, e.New) && !labelled(r.labels, e.Old) {
 		return false, nil

@@ -69,6 +69,7 @@ func TestEventsGoWhereTheRoutesSay(t *testing.T) {
 		{"namespaces by a pattern", "routes: [{match: {namespaces: ['team-*']}, sinks: [a]}]", &pod, "a"},
 		{"namespace left out", "routes: [{match: {excludeNamespaces: ['*-a']}, sinks: [a]}]", &pod, ""},
 		{"no namespace is in none", "routes: [{match: {namespaces: ['*']}, sinks: [a]}]", with(func(e *event.Event) { e.Kind, e.Key.Namespace = nodes, "" }), ""},
+		{"no namespace is in none of those left out", "routes: [{match: {excludeNamespaces: ['*']}, sinks: [a]}]", with(func(e *event.Event) { e.Kind, e.Key.Namespace = nodes, "" }), "a"},
 		{"no namespace is not left out", "routes: [{match: {excludeNamespaces: [kube-system]}, sinks: [a]}]", with(func(e *event.Event) { e.Kind, e.Key.Namespace = nodes, "" }), "a"},
 		{"verb", "routes: [{match: {verbs: [deleted]}, sinks: [a]}, {match: {verbs: [created, updated]}, sinks: [b]}]", &pod, "b"},
 		{"class", "routes: [{match: {classes: [heartbeats]}, sinks: [a]}, {match: {classes: [status]}, sinks: [b]}]", &pod, "b"},

@@ -218,6 +218,17 @@ func (r *rules) hide(path, text string) {
 	r.config.hide = append(r.config.hide, rule)
 }
 
+// ParseHide reads a rule for values that are not shown, as those of "hide" in a file. It refuses a kind that no object has by this name, such
+// as a singular or a short name: the rule would hide nothing.
+func ParseHide(text string) (observe.Rule, error) {
+	r := &rules{decoder: newDecoder(""), config: &Config{}}
+	r.hide("hide", text)
+	if len(r.findings.list) > 0 {
+		return observe.Rule{}, errors.New(r.findings.list[0].Text)
+	}
+	return r.config.hide[0], nil
+}
+
 // place checks the address of health and metrics, and the Lease.
 func (r *rules) place() {
 	c := r.config

@@ -31,10 +31,11 @@ func (w *Writer) diff(e *event.Event) {
 	}
 }
 
-// line writes a line that belongs to an event.
-func (w *Writer) line(c colour, text string) {
-	w.buffer.WriteString("  " + w.paint(c, strings.TrimRight(text, " ")) + "\n")
-}
+// line writes a line that belongs to an event, without the blanks at its end.
+func (w *Writer) line(c colour, text string) { w.exact(c, strings.TrimRight(text, " ")) }
+
+// exact writes a line as it is. Of two lines, the blanks at the end may be all that differs.
+func (w *Writer) exact(c colour, text string) { w.buffer.WriteString("  " + w.paint(c, text) + "\n") }
 
 func (w *Writer) field(f event.Field) {
 	path := clean(f.Path)
@@ -62,7 +63,11 @@ func (w *Writer) field(f event.Field) {
 	default:
 		w.line(yellow, "~ "+path+":")
 		for _, l := range unified(block(f.From), block(f.To)) {
-			w.line(colourOfLine(l), "    "+cleanLine(l))
+			if c := colourOfLine(l); c == plain {
+				w.line(c, "    "+cleanLine(l))
+			} else {
+				w.exact(c, "    "+cleanLine(l))
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package format
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -259,5 +260,19 @@ func TestAMergedChangeThatIsTooLong(t *testing.T) {
 		if got := fit(e, Words(e), columns); got != want || width(got) > columns {
 			t.Errorf("in %d columns %q, want %q", columns, got, want)
 		}
+	}
+}
+
+func TestADiffShowsBlanksAtTheEndOfALine(t *testing.T) {
+	var b bytes.Buffer
+	e := &event.Event{
+		Verb: event.Updated, Kind: event.Kind{Version: "v1", Kind: "ConfigMap", Resource: "configmaps"}, Classes: []event.Class{event.Content},
+		Fields: []event.Field{{Path: "data.conf", Op: event.Replace, From: "a\nb  \nc\n", To: "a\nb\nc\n", Class: event.Content}},
+	}
+	if err := New(&b, Options{Form: Diff}).Write(e); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "-b  \n") || !strings.Contains(text, "+b\n") {
+		t.Errorf("the lines do not differ:\n%s", text)
 	}
 }

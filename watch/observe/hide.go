@@ -151,6 +151,21 @@ func isTag(v any) bool {
 	return ok && len(text) == len("(hidden 000000)") && strings.HasPrefix(text, "(hidden ") && strings.HasSuffix(text, ")")
 }
 
+// hasTag reports whether a value is a tag, or has one in it.
+func hasTag(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, inner := range v {
+			if hasTag(inner) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasTag)
+	}
+	return isTag(v)
+}
+
 // hiddenOrder stands for the order of elements of which something is hidden.
 const hiddenOrder = "(hidden)"
 

@@ -125,7 +125,7 @@ func (o *Observer) Event(c Change) *event.Event {
 		e.Fields = o.fields(changed, full, safe)
 		for i := range e.Fields {
 			f := &e.Fields[i]
-			f.Hidden = f.Hidden || c.Kept && (isTag(f.From) || isTag(f.To)) // of a kept state only the tag is known
+			f.Hidden = f.Hidden || c.Kept && (hasTag(f.From) || hasTag(f.To)) // of a kept state only the tag is known
 		}
 	}
 	e.Classes = []event.Class{event.Content}

@@ -295,3 +295,21 @@ func BenchmarkEvent(b *testing.B) {
 		})
 	}
 }
+
+func TestAWholeMapOfHiddenValuesIsMarkedAfterARestartToo(t *testing.T) {
+	kind := event.Kind{Version: "v1", Kind: "Secret", Resource: "secrets", Namespaced: true}
+	secret := func(version string, data map[string]any) map[string]any {
+		o := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a", "namespace": "n", "uid": "u", "resourceVersion": version}}
+		if data != nil {
+			o["data"] = data
+		}
+		return o
+	}
+	o := observe.New(observe.Options{Kind: kind, Key: []byte("key")})
+	before, after := secret("1", nil), secret("2", map[string]any{"password": "c2VjcmV0"})
+	live := o.Event(observe.Change{Verb: event.Updated, Old: before, New: after})
+	kept := o.Event(observe.Change{Verb: event.Updated, Old: o.Keep(before), Kept: true, New: after, Missed: true})
+	if !live.Fields[0].Hidden || !kept.Fields[0].Hidden {
+		t.Errorf("hidden: %v live, %v after a restart", live.Fields[0].Hidden, kept.Fields[0].Hidden)
+	}
+}

@@ -28,8 +28,9 @@ func (r Rule) Matches(k event.Kind) bool {
 	return len(r.path) > 0 && (r.kinds == "*" || r.kinds == strings.ToLower(k.String()))
 }
 
-// ParseRule reads a rule: the kind as on the command line, or * for all kinds, a colon, and the
-// path of the hidden value as [diff.ParsePath] reads it:
+// ParseRule reads a rule: the plural of a kind with its group, or * for all kinds, a colon, and the
+// path of the hidden value as [diff.ParsePath] reads it. It does not know which kinds there are: a short name, or a kind
+// without its group, hides nothing. Package config refuses those.
 //
 //	configmaps:data.password
 //	widgets.example.com:spec.connection.token

@@ -49,6 +49,12 @@ func readiness(kind event.Kind, obj map[string]any) (text string, atRest, known 
 	return text, atRest, true
 }
 
+// Rests reports whether an object is at rest, as far as its kind says.
+func Rests(kind event.Kind, obj map[string]any) bool {
+	_, atRest, _ := readiness(kind, obj)
+	return atRest
+}
+
 // observed reports whether the object's controller has seen its newest spec.
 func observed(o jsontree.Tree) bool {
 	return o.Number(0, "status", "observedGeneration") >= o.Number(0, "metadata", "generation")

@@ -62,7 +62,7 @@ func before(function string, args []ref.Val) int {
 // works has the functions that do more than to read their arguments once, or whose result
 // can be far larger than these. Work and weight have the same unit.
 var works = map[string]func(args []ref.Val) int{
-	overloads.Matches: func(args []ref.Val) int { return weight(args[0], costLimit) * (len(text(args[1])) / 4) },
+	overloads.Matches: func(args []ref.Val) int { return weight(args[0], costLimit) * (patterns.size(text(args[1])) / 4) },
 	"replace": func(args []ref.Val) int {
 		return strings.Count(text(args[0]), text(args[1])) * len(text(args[2])) / bytesOfText
 	},
@@ -81,6 +81,9 @@ var works = map[string]func(args []ref.Val) int{
 		return int(min(n, costLimit))
 	},
 }
+
+// patterns are those of all conditions.
+var patterns machines
 
 // search is the work of finding a text in another, which cel-go does character by character.
 func search(args []ref.Val) int { return weight(args[0], costLimit) * (len(text(args[1])) / 10) }
