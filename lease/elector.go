@@ -160,8 +160,11 @@ func (s *standby) try(ctx context.Context) (*Term, error) {
 	case err != nil:
 		return nil, err
 	}
-	if a, ok := s.mine.find(l); ok {
-		return s.begin(l, a, s.left), nil // the answer was lost, the write was not
+	if a, ok := s.mine.find(l); ok { // the answer was lost, the write was not
+		if s.clock().atMost(a.sent) <= s.config.Timing.RetryPeriod {
+			return s.begin(l, a, s.left), nil
+		}
+		return s.again(ctx, l)
 	}
 	s.see(l)
 	if !s.waitUntilFree(ctx) {
@@ -214,6 +217,22 @@ func (s *standby) waitUntilFree(ctx context.Context) bool {
 			return false
 		}
 	}
+}
+
+// again renews a lease that was taken some time ago, whose answer came late or not at all. A term that began then would have little left of the
+// time in which it must be renewed.
+func (s *standby) again(ctx context.Context, l *coordinationv1.Lease) (*Term, error) {
+	a := s.mine.next(s.clock())
+	ask, cancel := s.request(ctx)
+	defer cancel()
+	l, err := s.leases.Update(ask, s.mine.taken(l, a, s.config.Timing, transitions(l)))
+	switch {
+	case err == nil:
+		return s.begin(l, a, s.left), nil
+	case apierrors.IsConflict(err):
+		return nil, nil // it changed meanwhile
+	}
+	return nil, err
 }
 
 // take writes our record into a lease that is free as of its version.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/setpoint-io/setpoint/manager/serving"
 	"github.com/setpoint-io/setpoint/runs"
@@ -133,6 +134,10 @@ func (s *sight) hideIn(ctx context.Context, run *runs.Run) {
 		}
 	})
 	run.Reasons = each(run.Reasons, func(r *runs.Reason) { r.Until, _ = s.show(ctx, r.Until) })
+	run.Reasons = slices.DeleteFunc(run.Reasons, func(r runs.Reason) bool {
+		_, hidden := s.show(ctx, r.About)
+		return hidden // its text and its parameters are about the object too
+	})
 }
 
 // hideInState takes out of the state of a loop what the user may not see. The key is that of the object that the user asked for.

@@ -37,7 +37,10 @@ func recordARollout(record *runs.Record) {
 	})
 	runs.Add(record.Loop("deployment", "apps", "Deployment"), object.Key{Namespace: "shop", Name: "web"}, &runs.Ended{
 		Began: began.Add(time.Second), Outcome: runs.Done, Causes: causesOf(web.Ref(), "11"), Writes: []runs.Write{{Verb: "create", Object: pod, Version: "12"}},
-		Reasons: []runs.Reason{{Code: "PlanIsMissing", Text: "there is no plan", Until: secret}},
+		Reasons: []runs.Reason{
+			{Code: "PlanIsMissing", Text: "there is no plan", Until: secret},
+			{Code: "PlanIsOld", Text: "the plan {plan} is old", Params: []runs.Param{{Name: "plan", Value: "secret-plan"}}, About: secret},
+		},
 	})
 	runs.Add(record.Loop("node", "", "Node"), object.Key{Name: "node-secret"}, &runs.Ended{
 		Began: began.Add(2 * time.Second), Outcome: runs.Done,

@@ -72,7 +72,7 @@ func (c *content) remove(ctx context.Context, kind client.Served, namespace stri
 	if err != nil || left.count() == 0 {
 		return leftover{}, err
 	}
-	if left.deleting < left.count() {
+	if left.deleting < left.count() || left.forCollector() {
 		deleted, err := c.collection(ctx, kind, namespace)
 		if err == nil && !deleted {
 			err = c.each(ctx, kind.Resource, namespace, left.objects)
@@ -89,6 +89,13 @@ func (c *content) remove(ctx context.Context, kind client.Served, namespace stri
 		return left, fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", namespace, kind.GroupVersionResource())
 	}
 	return left, nil
+}
+
+// forCollector reports whether objects wait for the garbage collector, to which a deletion before has left their dependents. Everything in the
+// namespace goes, so another deletion has the server take these finalizers off.
+// Source: k8s.io/apiserver/pkg/registry/generic/registry, deletionFinalizersForGarbageCollection.
+func (l leftover) forCollector() bool {
+	return l.finalizers[metav1.FinalizerDeleteDependents]+l.finalizers[metav1.FinalizerOrphanDependents] > 0
 }
 
 // estimate is how long the objects may take to go: their grace period, unless it

@@ -12,6 +12,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -21,24 +22,40 @@ import (
 )
 
 // keyPair is a certificate and its key in files. The files are read once a second at most, as
-// clients may connect as often as they want. It is safe for concurrent use.
+// clients may connect as often as they want. While they cannot be read, or do not fit each other because only one of them has
+// been replaced yet, the pair from before serves. It is safe for concurrent use.
 type keyPair struct {
 	cert, key string
+	log       *slog.Logger
 
 	mu   sync.Mutex
-	at   time.Time
+	at   time.Time // when the files were read
 	pair *tls.Certificate
-	err  error
+	said string // the error that was logged last
 }
 
-func (k *keyPair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// newKeyPair returns the pair of two files, which must fit each other when the process starts.
+func newKeyPair(certFile, keyFile string, log *slog.Logger) (*keyPair, error) {
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	return &keyPair{cert: certFile, key: keyFile, log: log, pair: &pair, at: time.Now()}, err
+}
+
+func (k *keyPair) get() *tls.Certificate {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.at.IsZero() || time.Since(k.at) >= time.Second {
-		pair, err := tls.LoadX509KeyPair(k.cert, k.key)
-		k.pair, k.err, k.at = &pair, err, time.Now()
+	if time.Since(k.at) < time.Second {
+		return k.pair
 	}
-	return k.pair, k.err
+	k.at = time.Now()
+	pair, err := tls.LoadX509KeyPair(k.cert, k.key)
+	said := ""
+	if err == nil {
+		k.pair = &pair
+	} else if said = err.Error(); said != k.said {
+		k.log.Warn("the certificate that this port serves cannot be read; clients get that of before", "certificate", k.cert, "key", k.key, "error", err)
+	}
+	k.said = said
+	return k.pair
 }
 
 // selfMade makes a self-signed certificate, for clients that do not verify it, such as

@@ -93,18 +93,19 @@ func (s *Server) encryption() (*tls.Config, error) {
 		config.ClientAuth = tls.RequestClientCert // each request decides whether it counts
 	}
 	if o.CertFile != "" {
-		if _, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile); err != nil {
+		pair, err := newKeyPair(o.CertFile, o.KeyFile, s.log)
+		if err != nil {
 			return nil, err
 		}
-		config.GetCertificate = (&keyPair{cert: o.CertFile, key: o.KeyFile}).get
-		return config, o.TLS.into(config)
+		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.get(), nil }
+		return config, o.TLS.into(config, s.log)
 	}
 	c, err := selfMade(s.listener.Addr())
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate: %w", err)
 	}
 	config.Certificates = []tls.Certificate{c}
-	return config, o.TLS.into(config)
+	return config, o.TLS.into(config, s.log)
 }
 
 // Health adds a page that needs no rights, unless [Options.OpenPaths] says otherwise, and one

@@ -6,6 +6,7 @@ package serving
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -36,7 +37,7 @@ type NamedCertificate struct {
 }
 
 // into sets the options in a configuration of a server.
-func (t *TLS) into(config *tls.Config) error {
+func (t *TLS) into(config *tls.Config, log *slog.Logger) error {
 	if t.MinVersion != 0 {
 		config.MinVersion = t.MinVersion
 	}
@@ -44,7 +45,7 @@ func (t *TLS) into(config *tls.Config) error {
 	if !t.NoHTTP2 && t.fitsHTTP2() {
 		config.NextProtos = []string{"h2", "http/1.1"}
 	}
-	return t.addNames(config)
+	return t.addNames(config, log)
 }
 
 // fitsHTTP2 reports whether the cipher suites have one that clients of HTTP/2 insist on. The
@@ -57,23 +58,23 @@ func (t *TLS) fitsHTTP2() bool {
 }
 
 // addNames makes the certificates with names take precedence.
-func (t *TLS) addNames(config *tls.Config) error {
+func (t *TLS) addNames(config *tls.Config, log *slog.Logger) error {
 	if len(t.Names) == 0 {
 		return nil
 	}
-	var named []*tls.Certificate
+	var named []*keyPair
 	var names [][]string
 	for _, n := range t.Names {
-		c, err := tls.LoadX509KeyPair(n.CertFile, n.KeyFile)
+		pair, err := newKeyPair(n.CertFile, n.KeyFile, log)
 		if err != nil {
 			return err
 		}
-		named, names = append(named, &c), append(names, n.Names)
+		named, names = append(named, pair), append(names, n.Names)
 	}
 	otherwise := config.GetCertificate
 	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		for i, c := range named {
-			if fits(c, names[i], hello.ServerName) {
+		for i, pair := range named {
+			if c := pair.get(); fits(c, names[i], hello.ServerName) {
 				return c, nil
 			}
 		}
