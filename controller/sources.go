@@ -106,6 +106,7 @@ func watch[K comparable, T object.Object](c *Keyed[K], informer cache.SharedInfo
 		// Of a handler that was removed, a call may still run beside those of the next one.
 		s := &source[K, T]{core: &c.core, informer: informer, mapping: mapping, predicates: predicates}
 		s.add = s.keys.add
+		anew := c.follows.anew
 		options := cache.HandlerOptions{Name: c.name, EveryStep: true, CaughtUp: func() { c.heard.again(informer.Handle()) }}
 		if primary {
 			options.Resync = c.resync
@@ -113,6 +114,12 @@ func watch[K comparable, T object.Object](c *Keyed[K], informer cache.SharedInfo
 		c.heard.mu.Lock() // until the registration is noted
 		defer c.heard.mu.Unlock()
 		registration, err := informer.AddHandler(func(e cache.Event[T]) {
+			// Objects of the first list and of a resync can wait for objects that have
+			// changed.
+			waits := e.Initial || e.Kind == cache.Resync
+			if anew {
+				e.Initial = false // it may have come, or changed, since the loop began to follow
+			}
 			keys := s.of(e)
 			if len(keys) == 0 {
 				return
@@ -125,9 +132,7 @@ func watch[K comparable, T object.Object](c *Keyed[K], informer cache.SharedInfo
 				From:    versionBefore(e),
 				Version: string(m.Version),
 			}}
-			// Objects of the first list and of a resync can wait for objects that have
-			// changed.
-			if e.Initial || e.Kind == cache.Resync {
+			if waits {
 				how.Priority = workqueue.Low
 			}
 			c.Enqueue(how, keys...)

@@ -50,6 +50,7 @@ type following[K comparable] struct {
 
 	mu      sync.Mutex
 	begun   bool
+	anew    bool // the handlers are not the first ones: what they see first may be news
 	removes []func() // of the handlers
 }
 
@@ -99,7 +100,7 @@ func (c *Keyed[K]) unfollow() {
 	}
 	f.mu.Lock()
 	c.removeHandlers()
-	f.begun = false
+	f.begun, f.anew = false, false
 	f.mu.Unlock()
 	if kept != nil {
 		kept.seeking.Wait()
@@ -120,6 +121,7 @@ func (c *Keyed[K]) followAnew(kept *backlog[K]) {
 	before := f.removes
 	f.removes = nil
 	c.heard.forget()
+	f.anew = true
 	f.begun = c.addHandlers() == nil // otherwise Run tries again, and has the error
 	f.mu.Unlock()
 	if f.begun {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controller/predicate"
 	"github.com/setpoint-io/setpoint/workqueue"
 )
 
@@ -336,4 +337,23 @@ func TestNoObjectIsLostHoweverALoopBeginsToRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The backlog of a loop that stands by for long is sought anew, and what came meanwhile is in the first list of the handlers then.
+func TestLaterKeepsWhatCameWhileALoopStoodBy(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var v visits
+		c := controller.New("c", v.reconcile, controller.For(b.pods, predicate.Later), quiet())
+		controller.StandByWith(c, 4)
+		synctest.Wait()
+		b.add("new")
+		synctest.Wait()
+		time.Sleep(2 * time.Minute)
+		b.add("a", "b", "c", "d")
+		synctest.Wait()
+		defer b.start(c)()
+		if got := v.all(); !slices.Contains(got, "new") {
+			t.Errorf("the loop ran %v, and not new", got)
+		}
+	})
 }

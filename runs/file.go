@@ -289,7 +289,7 @@ func (f *File) writeEntries(entries, changed [][]byte, words []string) error {
 		} else {
 			f.writer.change(header(entry))
 		}
-		if len(f.writer.b) >= int(min(fullBlock, f.limit/4)) {
+		if f.writer.size() >= int(min(fullBlock, f.limit/4)) {
 			if err := f.writeBlock(); err != nil {
 				return err
 			}

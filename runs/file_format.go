@@ -175,6 +175,18 @@ func (w *fileWriter) change(h header) {
 	w.uint(uint64(h.uint32(atSettled)))
 }
 
+// size is about how many bytes the block will have, with its words.
+func (w *fileWriter) size() int {
+	size := len(w.b)
+	for _, word := range w.words.text[w.committed:] {
+		size += len(word) + wordHead
+	}
+	return size
+}
+
+// wordHead is what a word takes in a block besides its bytes: what it is, and its length.
+const wordHead = 3
+
 // block returns the block, with the words that its runs need before them.
 func (w *fileWriter) block(numbers uint64) []byte {
 	head := encoder{b: append(w.whole[:0], make([]byte, blockHead)...)}

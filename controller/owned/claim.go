@@ -93,7 +93,7 @@ func (c *Claim[T]) claim(ctx context.Context, item cache.Item[T]) (bool, error) 
 		}
 		return false, c.release(ctx, m)
 	}
-	if ownerGoes || !matches || m.Deleting() || m.Namespace != c.Owner.GetNamespace() {
+	if ownerGoes || !matches || m.Deleting() || c.elsewhere(m) {
 		return false, nil
 	}
 	err := c.adopt(ctx, m)

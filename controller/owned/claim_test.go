@@ -158,6 +158,7 @@ func TestWhatAnOwnerClaims(t *testing.T) {
 		{name: "its own that matches no longer and has another UID", pod: []func(*corev1.Pod){managedBy("mine"), other}, answer: 422, did: "p with UID uid-2: delete mine"},
 		{name: "its own that cannot be released", pod: []func(*corev1.Pod){managedBy("mine"), other}, answer: 409, did: "p with UID uid-2: delete mine", err: "releasing ns/p"},
 
+		{name: "nobody's, and the owner has no namespace", owner: shop("mine", func(set *appsv1.ReplicaSet) { set.Namespace = "" }), claimed: true, did: "p with UID uid-2:  mine"},
 		{name: "its own whose name does not match", pod: []func(*corev1.Pod){managedBy("mine")}, also: func(m object.Meta) bool { return m.Name != "p" }, did: "p with UID uid-2: delete mine"},
 		{name: "nobody's whose name matches too", also: func(m object.Meta) bool { return m.Name == "p" }, claimed: true, did: "p with UID uid-2:  mine"},
 		{name: "nobody's whose name does not match", also: func(m object.Meta) bool { return m.Name != "p" }},

@@ -52,7 +52,8 @@ func Gone[T object.Object](e cache.Event[T]) bool {
 	return e.Kind == cache.Deleted || e.Kind == cache.Replaced
 }
 
-// Later leaves out the objects that existed when the loop began to follow its informers, which is when its manager began to stand by.
+// Later leaves out the objects that existed when the loop began to follow its informers, which is when its manager began to stand by. A loop
+// that has stood by for long, while many objects changed, gets those too: which of them have come since is not known then.
 func Later[T object.Object](e cache.Event[T]) bool { return !e.Initial }
 
 // Selected returns a predicate that chooses the events of objects whose labels match, before

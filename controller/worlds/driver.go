@@ -75,6 +75,9 @@ func (d Driver[K, D, A]) Reconcile(ctx context.Context, req controller.RequestOf
 		}
 		if turn.State != Free {
 			controller.Because(ctx, reasonOf(turn))
+			if turn.Operation.Until.IsZero() {
+				return controller.Result{Again: true}, nil // it has no limit, and its end starts no run
+			}
 			return controller.Result{After: max(time.Until(turn.Operation.Until), time.Millisecond)}, nil
 		}
 	}

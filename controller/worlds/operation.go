@@ -76,6 +76,12 @@ func (w *World[K, A]) May(key K, name string) Turn {
 // limit; an operation whose time is over has ended uncertain. Of two callers at the same time, one
 // begins.
 func (w *World[K, A]) Begin(key K, name string, limit time.Duration) Turn {
+	turn, _ := w.begin(key, name, limit)
+	return turn
+}
+
+// begin is Begin, and returns the operation that has begun too; nil if none has.
+func (w *World[K, A]) begin(key K, name string, limit time.Duration) (Turn, *Operation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.thing(key)
@@ -84,7 +90,7 @@ func (w *World[K, A]) Begin(key K, name string, limit time.Duration) Turn {
 	}
 	turn := w.turn(key, name)
 	if turn.State != Free {
-		return turn
+		return turn, nil
 	}
 	if t.failed != nil && t.failed.Name != name {
 		t.failed = nil
@@ -94,7 +100,15 @@ func (w *World[K, A]) Begin(key K, name string, limit time.Duration) Turn {
 	if limit > 0 {
 		t.running.Until = t.running.Since.Add(limit)
 	}
-	return turn
+	return turn, t.running
+}
+
+// goesOn reports whether an operation that has begun is still the one in progress: another caller ends one whose time is over.
+func (w *World[K, A]) goesOn(key K, began *Operation) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.things[key]
+	return t != nil && t.running == began
 }
 
 func (w *World[K, A]) turn(key K, name string) Turn {
@@ -170,9 +184,10 @@ func (w *World[K, A]) Cancel(key K, name string) {
 
 // Run begins an operation, calls do, and ends the operation with its result. If the turn is not
 // free, do is not called. do returns the new state of the thing, nil if it is gone. Its context
-// ends after limit. If do panics, the key is uncertain.
+// ends after limit. If do panics, the key is uncertain. If do returns when its time is over and another caller has begun
+// another operation, its result is not recorded.
 func (w *World[K, A]) Run(ctx context.Context, key K, name string, limit time.Duration, do func(context.Context) (*A, error)) (Turn, error) {
-	turn := w.Begin(key, name, limit)
+	turn, began := w.begin(key, name, limit)
 	if turn.State != Free {
 		return turn, nil
 	}
@@ -180,7 +195,7 @@ func (w *World[K, A]) Run(ctx context.Context, key K, name string, limit time.Du
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if t := w.things[key]; t != nil && t.running != nil {
+		if t := w.things[key]; t != nil && t.running == began {
 			w.end(key, t, err)
 		}
 	}()
@@ -192,6 +207,9 @@ func (w *World[K, A]) Run(ctx context.Context, key K, name string, limit time.Du
 	value, failure := do(ctx)
 	if err = failure; err != nil {
 		return turn, fmt.Errorf("%s: %w", name, err)
+	}
+	if !w.goesOn(key, began) {
+		return turn, fmt.Errorf("%s: %w", name, errOverdue)
 	}
 	if value == nil {
 		w.SawNothing(key)
