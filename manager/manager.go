@@ -66,6 +66,7 @@ type Manager struct {
 	election *lease.Config // of the option
 	elector  *lease.Elector
 	fence    fence
+	second   *secondLease // nil: there is none
 
 	keepLease bool
 	written   written
@@ -136,6 +137,7 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 		m.instance = host
 	}
 	var err error
+	var leading *lease.Config
 	if m.own, err = client.New(connections.Apart(connections.OneByOne(config)), m.options...); err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
@@ -158,6 +160,12 @@ func New(config *rest.Config, options ...Option) (*Manager, error) {
 			c.Identity = identity(m.instance)
 		}
 		if m.elector, err = lease.New(m.own, c); err != nil {
+			return nil, fmt.Errorf("making a manager: %w", err)
+		}
+		leading = &c
+	}
+	if m.second != nil {
+		if err := m.second.prepare(m, leading); err != nil {
 			return nil, fmt.Errorf("making a manager: %w", err)
 		}
 	}

@@ -102,7 +102,12 @@ func (m *Manager) lead(s *stop) error {
 	}
 	left = m.work(term, s)
 	stopRecorders()
-	return errors.Join(left, s.do(recorders, writing.String, recording.Wait, nil), s.do(leasing, always("releasing the lease"), release, nil))
+	return errors.Join(left, s.do(recorders, writing.String, recording.Wait, nil), s.do(leasing, always("releasing the lease"), func() {
+		var second sync.WaitGroup
+		second.Go(func() { m.second.release(m, s) })
+		release()
+		second.Wait()
+	}, nil))
 }
 
 // work runs the parts until the stop, which the end of the term and the failure of a part
@@ -117,12 +122,13 @@ func (m *Manager) work(term context.Context, s *stop) error {
 	var working sync.WaitGroup
 	var running busy
 	ctx := controller.WithCatchUp(client.WithRecorder(s.ctx, &m.written), m.catchUpLoop)
+	m.second.acquire(s.ctx, s.begin)
 	for _, part := range all {
 		end := running.begin(part.Name(), func() string { return describe(part) })
 		working.Go(func() {
 			defer end()
 			m.waitToStart(ctx)
-			if err := part.Run(ctx); err != nil {
+			if err := part.Run(m.second.await(ctx, part.Name())); err != nil {
 				s.begin(fmt.Errorf("%s: %w", part.Name(), err))
 			}
 		})

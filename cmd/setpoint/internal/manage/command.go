@@ -176,9 +176,12 @@ func (m *command) build(ctx context.Context, chosen []*controllers.Descriptor, l
 	if err != nil {
 		return nil, nil, err
 	}
-	ours, err := m.migrate.of(chosen)
+	moving, err := m.migrate.of(chosen)
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(options) > 0 { // else there is no lease at all
+		options = append(options, moving.options(m.elect.Lease().Namespace)...)
 	}
 	serving, err := m.serving(ctx, log)
 	if err != nil {
@@ -187,7 +190,7 @@ func (m *command) build(ctx context.Context, chosen []*controllers.Descriptor, l
 	m.process.profile(m.answer.Profiles())
 	sayIdle(log, &m.idle, &m.tune, m.choice, m.contentType, m.metrics.idle()...)
 	options = slices.Concat(options, serving, m.process.options(), m.record.options(), m.decoded.options(), m.metrics.options(), Traces(m.w.Getenv, "setpoint-manager", log))
-	mgr, run, err := newManager(config, running(ours), cluster, hosts, log, options...)
+	mgr, run, err := newManager(config, running(moving.run), cluster, hosts, log, options...)
 	if err == nil && len(serving) > 0 {
 		err = page.Add(mgr)
 	}

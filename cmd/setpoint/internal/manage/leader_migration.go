@@ -5,6 +5,7 @@ package manage
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/setpoint-io/setpoint/controllers"
+	"github.com/setpoint-io/setpoint/manager"
+	"github.com/setpoint-io/setpoint/object"
 )
 
 // leaderMigration has the controllers that belong to another controller manager, while a
@@ -24,7 +27,7 @@ type leaderMigration struct {
 }
 
 func (l *leaderMigration) flags(flags *pflag.FlagSet) {
-	flags.BoolVar(&l.on, "enable-leader-migration", false, "leave out the controllers that --leader-migration-config gives to another controller manager; there is one lease for all others")
+	flags.BoolVar(&l.on, "enable-leader-migration", false, "leave out the controllers that --leader-migration-config gives to another controller manager, and hold its lease for those that it gives to this one")
 	flags.StringVar(&l.file, "leader-migration-config", "", "`file` with a LeaderMigrationConfiguration; without one it is about controllers that are not here")
 }
 
@@ -42,27 +45,45 @@ type migrationConfig struct {
 
 const migrationGroup = "controllermanager.config.k8s.io/"
 
-// of returns those of the chosen controllers that do not belong to another controller
-// manager.
-func (l *leaderMigration) of(chosen []*controllers.Descriptor) ([]*controllers.Descriptor, error) {
+// migrated is what a configuration says of the chosen controllers.
+type migrated struct {
+	run   []*controllers.Descriptor // those that do not belong to another controller manager
+	lease string                    // the name of the lease that some of them need
+	need  []string                  // the names of these
+}
+
+// of returns what is to be done with the chosen controllers. Those of this component, or of all, run under the lease of the
+// migration: the program that they move to, or come from, waits for it.
+func (l *leaderMigration) of(chosen []*controllers.Descriptor) (migrated, error) {
 	if !l.on || l.file == "" {
-		return chosen, nil
+		return migrated{run: chosen}, nil
 	}
 	config, err := l.read()
 	if err != nil {
-		return nil, fmt.Errorf("--leader-migration-config: %w", err)
+		return migrated{}, fmt.Errorf("--leader-migration-config: %w", err)
 	}
-	theirs := map[string]bool{}
+	components := map[string]string{}
 	for _, leader := range config.ControllerLeaders {
-		theirs[leader.Name] = leader.Component != "*" && leader.Component != "kube-controller-manager"
+		components[leader.Name] = leader.Component
 	}
-	var ours []*controllers.Descriptor
+	m := migrated{lease: config.LeaderName}
 	for _, d := range chosen {
-		if !theirs[d.Name] && !theirs[d.Alias] {
-			ours = append(ours, d)
+		switch cmp.Or(components[d.Name], components[d.Alias]) {
+		case "":
+			m.run = append(m.run, d)
+		case "*", "kube-controller-manager":
+			m.run, m.need = append(m.run, d), append(m.need, d.Name)
 		}
 	}
-	return ours, nil
+	return m, nil
+}
+
+// options returns those of the manager, whose own lease is in a namespace.
+func (m *migrated) options(namespace string) []manager.Option {
+	if len(m.need) == 0 {
+		return nil
+	}
+	return []manager.Option{manager.SecondLease(object.Key{Namespace: namespace, Name: m.lease}, m.need...)}
 }
 
 func (l *leaderMigration) read() (config migrationConfig, err error) {
