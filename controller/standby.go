@@ -50,7 +50,7 @@ type following[K comparable] struct {
 
 	mu      sync.Mutex
 	begun   bool
-	anew    bool // the handlers are not the first ones: what they see first may be news
+	anew    bool     // the handlers are not the first ones: what they see first may be news
 	removes []func() // of the handlers
 }
 

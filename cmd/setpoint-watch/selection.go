@@ -21,7 +21,7 @@ import (
 	"github.com/setpoint-io/setpoint/watch"
 	"github.com/setpoint-io/setpoint/watch/config"
 	"github.com/setpoint-io/setpoint/watch/event"
-		"github.com/setpoint-io/setpoint/watch/where"
+	"github.com/setpoint-io/setpoint/watch/where"
 )
 
 // selection is what is watched, and which changes become events.

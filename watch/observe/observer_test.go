@@ -306,7 +306,7 @@ func TestAWholeMapOfHiddenValuesIsMarkedAfterARestartToo(t *testing.T) {
 		return o
 	}
 	o := observe.New(observe.Options{Kind: kind, Key: []byte("key")})
-	before, after := secret("1", nil), secret("2", map[string]any{"password": "c2VjcmV0"})
+	before, after := secret("1", nil), secret("2", map[string]any{"password": "eA=="})
 	live := o.Event(observe.Change{Verb: event.Updated, Old: before, New: after})
 	kept := o.Event(observe.Change{Verb: event.Updated, Old: o.Keep(before), Kept: true, New: after, Missed: true})
 	if !live.Fields[0].Hidden || !kept.Fields[0].Hidden {
