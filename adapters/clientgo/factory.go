@@ -5,8 +5,10 @@ package clientgo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,26 +71,36 @@ func (f *factory) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncRes
 }
 
 // InformerFor returns the informer of a type. The first call makes it: it has the resource, the
-// namespace, the selectors and the indexers of the informer that build makes. If build makes an
-// informer that does not use its client, the factory takes that informer as it is.
+// namespace, the selectors and the indexers of the informer that build makes. The factory takes an
+// informer as it is if it is one of this package, if build returns the same one again, or if it does
+// not use the client that build gets. To find that out, the factory calls a constructor of the
+// program's own twice.
 func (f *factory) InformerFor(example runtime.Object, build internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	return f.get(reflect.TypeOf(example), func() cache.SharedIndexInformer {
-		resync := f.settings.resyncFor(example)
-		wanted, err := wishOf(build, resync)
-		var informer cache.SharedIndexInformer
-		if err != nil {
-			klog.Background().Info("Warning: an informer is not on the cache of Setpoint: what it reads is not known",
-				"type", fmt.Sprintf("%T", example), "reason", err.Error())
-			informer = build(f.client, resync)
-		} else {
-			informer = newInformer(source{config: f.config, resource: wanted.resource, example: example}, Options{
-				Namespace: wanted.namespace, LabelSelector: wanted.labels, FieldSelector: wanted.fields,
-				ResyncPeriod: resync, Indexers: wanted.indexers, KeepManagedFields: f.settings.keepManaged,
-				Budget: f.settings.budget, DetectMutation: f.settings.detect,
-			})
-		}
+		informer := f.wished(example, build)
 		f.settings.transformed(informer)
 		return informer
+	})
+}
+
+// wished returns an informer on the cache of Setpoint that reads what the one of build reads, or the
+// one of build.
+func (f *factory) wished(example runtime.Object, build internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+	resync := f.settings.resyncFor(example)
+	built := sync.OnceValue(func() cache.SharedIndexInformer { return build(f.client, resync) })
+	wanted, err := wishOf(build, built, resync)
+	switch {
+	case errors.Is(err, errOnSetpoint):
+		return built()
+	case err != nil:
+		klog.Background().Info("Warning: an informer is not on the cache of Setpoint: what it reads is not known",
+			"type", fmt.Sprintf("%T", example), "reason", err.Error())
+		return built()
+	}
+	return newInformer(source{config: f.config, resource: wanted.resource, example: example}, Options{
+		Namespace: wanted.namespace, LabelSelector: wanted.labels, FieldSelector: wanted.fields,
+		ResyncPeriod: resync, Indexers: wanted.indexers, KeepManagedFields: f.settings.keepManaged,
+		Budget: f.settings.budget, DetectMutation: f.settings.detect,
 	})
 }
 

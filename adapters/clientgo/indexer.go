@@ -269,7 +269,7 @@ func (x *indexer) ByIndex(name, value string) ([]any, error) {
 	return x.objects(0, n.in(*s, value)), nil
 }
 
-// IndexKeys returns the keys of the objects under a value of an index, without decoding one.
+// IndexKeys returns the keys of the objects under a value of an index, sorted, without decoding one.
 func (x *indexer) IndexKeys(name, value string) ([]string, error) {
 	s, n, err := x.find(name)
 	if err != nil {
@@ -278,18 +278,19 @@ func (x *indexer) IndexKeys(name, value string) ([]string, error) {
 	if s == nil {
 		return x.seed.IndexKeys(name, value)
 	}
-	var keys []string
+	keys := []string{} // not nil, as in client-go
 	for key := range n.in(*s, value) {
 		keys = append(keys, key.String())
 	}
+	slices.Sort(keys)
 	return keys, nil
 }
 
-// ListIndexFuncValues returns the values that have objects.
+// ListIndexFuncValues returns the values that have objects, and none for an index that there is not.
 func (x *indexer) ListIndexFuncValues(name string) []string {
 	s, n, err := x.find(name)
 	if err != nil {
-		return nil
+		return []string{}
 	}
 	if s == nil {
 		return x.seed.ListIndexFuncValues(name)
@@ -304,7 +305,7 @@ func (x *indexer) ListIndexFuncValues(name string) []string {
 			unique[value] = struct{}{}
 		}
 	}
-	return slices.Collect(maps.Keys(unique))
+	return slices.AppendSeq(make([]string, 0, len(unique)), maps.Keys(unique)) // not nil, as in client-go
 }
 
 // find returns an index, and the newest state; nil before the informer reads.

@@ -139,9 +139,10 @@ var comparisonsOfFactories = []comparison{
 				return coreinformers.NewPodInformer(c, "team-a", resync, podIndexers)
 			}
 			informer := f.InformerFor(&corev1.Pod{}, build)
+			before := built
 			again := f.InformerFor(&corev1.Pod{}, build)
 			generic, err := f.ForResource(podResource)
-			seen.Note("built %d, the same %t %t %t %v", built, informer == again,
+			seen.Note("built again %t, the same %t %t %t %v", built > before, informer == again,
 				informer.GetIndexer() == generic.Informer().GetIndexer(), informer.GetIndexer() == f.Core().V1().Pods().Informer().GetIndexer(), err)
 			defer start(f)()
 			a, err := generic.Lister().ByNamespace("team-a").Get("a")
@@ -154,6 +155,19 @@ var comparisonsOfFactories = []comparison{
 			_, err = f.ForResource(unserved)
 			seen.Note("%v", err)
 		},
+	},
+	{
+		Name: "how often a constructor is called",
+		Of:   methods(ofFactory, "InformerFor"),
+		Run: func(t *testing.T, s *side, seen *methodtest.Transcript) {
+			calls := 0
+			s.factory(t).InformerFor(&corev1.Pod{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+				calls++
+				return coreinformers.NewPodInformer(c, "team-a", resync, podIndexers)
+			})
+			seen.Note("calls: %d", calls)
+		},
+		Differs: &methodtest.Difference{Theirs: "calls: 1", Ours: "calls: 2"},
 	},
 	{
 		Name: "the informers and listers of all groups",

@@ -46,6 +46,21 @@ var comparisonsOfStores = []comparison{
 		},
 	},
 	{
+		Name: "the order of keys, and what there is for an index without objects",
+		Of:   methods(ofIndexer, "IndexKeys", "ListIndexFuncValues"),
+		Run: func(t *testing.T, s *side, seen *methodtest.Transcript) {
+			for _, namespace := range []string{"team-b", "team", "team-a"} {
+				s.put(t, pod("c", on("n1"), in(namespace)), pod("a", on("n1"), in(namespace)), pod("b", on("n1"), in(namespace)))
+			}
+			informer := s.informer(t, 0, podIndexers)
+			x := informer.GetIndexer()
+			seen.Note("%v", x.AddIndexers(cache.Indexers{"apps": byApps}))
+			methodtest.NoteIndexes(seen, x, "node", "apps", cache.NamespaceIndex)
+			defer run(t, informer)()
+			methodtest.NoteIndexes(seen, x, "node", "apps", cache.NamespaceIndex)
+		},
+	},
+	{
 		Name: "objects that readers share",
 		Of:   methods(ofIndexer, "List", "Get", "GetByKey", "ByIndex"),
 		Run: func(t *testing.T, s *side, seen *methodtest.Transcript) {

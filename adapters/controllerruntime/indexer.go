@@ -137,26 +137,28 @@ func (x indexer) ByIndex(name, value string) ([]any, error) {
 	return x.objects(x.under(of, value)), nil
 }
 
-// IndexKeys returns the keys of the objects under a value of an index, without decoding one.
+// IndexKeys returns the keys of the objects under a value of an index, sorted, without decoding one.
 func (x indexer) IndexKeys(name, value string) ([]string, error) {
 	of, err := x.view.index(name)
 	if err != nil {
 		return nil, err
 	}
-	return keysOf(x.under(of, value)), nil
+	keys := keysOf(x.under(of, value))
+	slices.Sort(keys)
+	return keys, nil
 }
 
-// ListIndexFuncValues returns the values that have objects.
+// ListIndexFuncValues returns the values that have objects, and none for an index that there is not.
 func (x indexer) ListIndexFuncValues(name string) []string {
 	of, err := x.view.index(name)
 	if err != nil {
-		return nil
+		return []string{}
 	}
 	unique := map[string]bool{}
 	for _, p := range x.view.store.parts {
 		of.addValues(unique, p)
 	}
-	return slices.Collect(maps.Keys(unique))
+	return slices.AppendSeq(make([]string, 0, len(unique)), maps.Keys(unique)) // not nil, as in client-go
 }
 
 // under returns what an index has under a value, of all parts.

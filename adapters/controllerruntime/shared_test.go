@@ -103,7 +103,7 @@ func checkReads(t *testing.T, store toolscache.Store, indexer toolscache.Indexer
 	if _, err := indexer.ByIndex("zone", "x"); err == nil {
 		t.Error("there is no index of zones")
 	}
-	if len(indexer.GetIndexers()) != 2 || indexer.ListIndexFuncValues("zone") != nil {
+	if len(indexer.GetIndexers()) != 2 || len(indexer.ListIndexFuncValues("zone")) != 0 {
 		t.Errorf("the indexes are %v", indexer.GetIndexers())
 	}
 }

@@ -186,6 +186,22 @@ var comparisonsOfSharedInformers = []comparison{
 		},
 	},
 	{
+		Name: "the order of keys, and what there is for an index without objects",
+		Of:   methods(ofIndexer, "IndexKeys", "ListIndexFuncValues"),
+		Run: func(t *testing.T, w *world, seen *methodtest.Transcript) {
+			for _, namespace := range []string{"team-b", "team", "team-a"} {
+				for _, name := range []string{"c", "a", "b"} {
+					w.pod(t, namespace, name, on("n1"))
+				}
+			}
+			x := w.informer(t, &corev1.Pod{}).(cache.SharedIndexInformer).GetIndexer()
+			seen.Note("%v", x.AddIndexers(cache.Indexers{"node": byNode, "apps": byApps}))
+			methodtest.NoteIndexes(seen, x, "node", "apps", cache.NamespaceIndex)
+			defer w.start(t)()
+			methodtest.NoteIndexes(seen, x, "node", "apps", cache.NamespaceIndex)
+		},
+	},
+	{
 		Name: "the namespace index of the informer",
 		Of:   methods(ofIndexer, "GetIndexers", "ByIndex"),
 		Run: func(t *testing.T, w *world, seen *methodtest.Transcript) {

@@ -47,6 +47,19 @@ func NoteReads(seen *Transcript, x cache.Indexer, indexes ...string) {
 	seen.Note("GetIndexers: %v", slices.Sorted(maps.Keys(x.GetIndexers())))
 }
 
+// NoteIndexes notes the keys and the values of indexes, with what NoteReads leaves out: the order of keys,
+// and whether an empty list is nil.
+func NoteIndexes(seen *Transcript, x cache.Indexer, indexes ...string) {
+	for _, index := range append(indexes, "none") {
+		for _, value := range []string{"n1", "n2", "team", ""} {
+			keys, err := x.IndexKeys(index, value)
+			seen.Note("IndexKeys %s %q: %#v %v", index, value, keys, err)
+		}
+		values := x.ListIndexFuncValues(index)
+		seen.Note("ListIndexFuncValues %s: %s, nil %t", index, sorted(values), values == nil)
+	}
+}
+
 func pod(namespace, name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
