@@ -30,7 +30,8 @@
 //     those of the Service, and two that only this controller sets.
 //   - Endpoints of a Service that is gone are deleted, by their UID: also those whose
 //     Service was deleted while no controller ran, which are found at the start.
-//     Endpoints that are a lock for leader election are not.
+//     Endpoints that are a lock for leader election are not, and those that a user writes
+//     before their Service are not.
 //   - Endpoints of a Service without selector, and of one of type ExternalName, are left
 //     alone: other clients write them.
 //

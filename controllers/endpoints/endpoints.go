@@ -77,7 +77,13 @@ func New(h controller.Host, o Options) (*controller.Controller, error) {
 // lostOrLeft chooses Endpoints that were deleted, and those that existed when the
 // controller started, or that appear without their Service: it may have been deleted while no controller ran.
 func (r *reconciler) lostOrLeft(e cache.Event[*corev1.Endpoints]) bool {
-	return e.Kind == cache.Deleted || e.Initial || e.Kind == cache.Added && !r.services.Snapshot().Get(e.Key()).Exists()
+	return e.Kind == cache.Deleted || e.Initial || e.Kind == cache.Added && r.orphaned(e.New)
+}
+
+// orphaned reports whether Endpoints are without a Service, and were written by this controller. Those of a user
+// may come before their Service, or before the cache shows it.
+func (r *reconciler) orphaned(item cache.Item[*corev1.Endpoints]) bool {
+	return item.Labels().Get(labelManagedBy) == source && !r.services.Snapshot().Get(item.Key()).Exists()
 }
 
 type reconciler struct {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -101,32 +102,45 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 	if !podstate.Active(pod) {
 		return controller.Result{}, nil
 	}
+	var result controller.Result
 	var failures []error
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; v.Ephemeral != nil {
-			failures = append(failures, r.provide(ctx, pod, v))
+			unseen, err := r.provide(ctx, pod, v)
+			if unseen {
+				result.After = lagging
+			}
+			failures = append(failures, err)
 		}
 	}
-	return controller.Result{}, errors.Join(failures...)
+	return result, errors.Join(failures...)
 }
 
-// provide sees to it that the claim of an ephemeral volume exists.
-func (r *reconciler) provide(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) error {
+// lagging is the time until a Pod is reconciled again after a run in which the server had a claim of another owner that
+// the cache had not. By then the cache shows that claim or its end; otherwise the server is asked again. There may be no
+// event: the claim may go while the watch is broken.
+const lagging = 10 * time.Second
+
+// provide sees to it that the claim of an ephemeral volume exists. unseen reports that a claim of
+// another owner has its name, and that the cache does not show that claim.
+func (r *reconciler) provide(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (unseen bool, err error) {
 	key := object.Key{Namespace: pod.Namespace, Name: volumes.ClaimName(pod, v)}
 	claim, err := r.claims.Get(key)
-	if apierrors.IsNotFound(err) {
+	missing := apierrors.IsNotFound(err)
+	if missing {
 		claim, err = r.create(ctx, pod, v)
 	}
 	switch {
 	case client.NamespaceGone(err):
-		return nil // the Pod goes too
+		return false, nil // the Pod goes too
 	case err != nil:
 		r.recorder.Warning(pod, failed, "Create", "ephemeral volume %s: %v", v.Name, err)
-		return fmt.Errorf("providing ephemeral volume %s: %w", v.Name, err)
+		return false, fmt.Errorf("providing ephemeral volume %s: %w", v.Name, err)
 	case !metav1.IsControlledBy(claim, pod):
 		r.refuse(ctx, pod, v, claim)
+		return missing, nil
 	}
-	return nil
+	return false, nil
 }
 
 // create creates the claim of a volume, or returns the claim that has its name already.

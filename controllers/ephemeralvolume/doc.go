@@ -15,7 +15,8 @@
 //
 //   - A claim of that name that the Pod does not own is never the Pod's: it may have data that the
 //     author of the Pod must not see. An Event FailedBinding and the reason ClaimOfAnother name it.
-//     The Pod gets its claim when the other one is gone.
+//     The Pod gets its claim when the other one is gone. If the cache does not show the other
+//     one, the server is asked again after 10 seconds.
 //   - A claim that is deleted is created again for as long as its Pod runs.
 //   - A Pod that is being deleted, or that has ended, gets no claim.
 //   - One claim that cannot be created delays no other claim of the Pod.

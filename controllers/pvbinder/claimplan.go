@@ -23,6 +23,7 @@ const mostNamed = 5
 type claimView struct {
 	claim       *corev1.PersistentVolumeClaim
 	named       *corev1.PersistentVolume // that the claim names, or nil if it does not exist
+	behind      bool                     // the server has the named volume, and the cache has not
 	reserved    *corev1.PersistentVolume // that refers to the claim and satisfies it, or nil
 	unfit       *corev1.PersistentVolume // that was made for the claim and does not satisfy it, or nil
 	class       *storagev1.StorageClass  // of the claim, or nil if it does not exist

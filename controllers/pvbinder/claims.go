@@ -5,6 +5,7 @@ package pvbinder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -41,7 +42,7 @@ func (b *binder) reconcileClaim(ctx context.Context, req controller.Request) (co
 			return controller.Result{}, ignoreAbsent(fmt.Errorf("writing the annotation of the driver: %w", err), req.Key)
 		}
 	}
-	v, err := b.claimView(claim)
+	v, err := b.claimView(ctx, claim)
 	if err != nil {
 		return controller.Result{}, err
 	}
@@ -88,15 +89,12 @@ func (b *binder) passOn(key object.Key, taken *corev1.PersistentVolume) {
 }
 
 // claimView reads what a claim is decided by.
-func (b *binder) claimView(claim *corev1.PersistentVolumeClaim) (*claimView, error) {
+func (b *binder) claimView(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*claimView, error) {
 	v := &claimView{claim: claim, options: &b.Options}
 	var err error
-	if name := claim.Spec.VolumeName; name != "" {
-		v.named, err = b.volumes.Get(object.Key{Name: name})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, err
-		}
-		return v, nil
+	if claim.Spec.VolumeName != "" {
+		v.named, v.behind, err = b.namedBy(ctx, claim)
+		return v, err
 	}
 	refers, err := cache.Objects(b.referring.Find(object.KeyOf(claim).String()))
 	if err != nil {
@@ -126,6 +124,28 @@ func (b *binder) claimView(claim *corev1.PersistentVolumeClaim) (*claimView, err
 	return v, nil
 }
 
+// namedBy returns the volume that a claim names, or nil if it does not exist. The server answers for
+// a volume that the cache does not show if the claim would be Lost without it: another process may
+// have bound the claim just now. behind reports that the server has such a volume.
+func (b *binder) namedBy(ctx context.Context, claim *corev1.PersistentVolumeClaim) (volume *corev1.PersistentVolume, behind bool, err error) {
+	key := object.Key{Name: claim.Spec.VolumeName}
+	volume, err = b.volumes.Get(key)
+	if !apierrors.IsNotFound(err) {
+		return volume, false, err
+	}
+	if _, completed := claim.Annotations[volumes.BindCompleted]; !completed || claim.Status.Phase == corev1.ClaimLost {
+		return nil, false, nil
+	}
+	volume, err = b.volumes.Server().Get(ctx, key)
+	switch {
+	case client.AbsentAt(err, key):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("reading volume %s, which the cache does not have: %w", key.Name, err)
+	}
+	return volume, true, nil
+}
+
 // unscheduled returns the names of the Pods that use a claim and have no Node.
 func (b *binder) unscheduled(claim *corev1.PersistentVolumeClaim) ([]string, error) {
 	pods, err := cache.Objects(b.users.Find(object.KeyOf(claim).String()))
@@ -151,7 +171,7 @@ func (b *binder) applyClaim(ctx context.Context, v *claimView, p *claimPlan) (co
 		if err == nil {
 			b.metrics.succeeds(object.KeyOf(claim))
 		}
-		return controller.Result{}, b.counted(claim, err)
+		return whileBehind(v.behind), b.counted(claim, err)
 	}
 	if p.classify != "" {
 		next := claim.DeepCopy()
@@ -222,12 +242,12 @@ func (b *binder) bind(ctx context.Context, volume *corev1.PersistentVolume, clai
 	var err error
 	if next := boundVolume(volume, claim); next != nil {
 		if volume, err = b.volumes.Update(ctx, next); err != nil {
-			return fmt.Errorf("binding volume %s to the claim: %w", next.Name, err)
+			return ofVolume(fmt.Errorf("binding volume %s to the claim: %w", next.Name, err), next)
 		}
 	}
 	if next := inPhase(volume, corev1.VolumeBound); next != nil {
 		if volume, err = b.volumes.UpdateStatus(ctx, next); err != nil {
-			return fmt.Errorf("writing the phase of volume %s: %w", next.Name, err)
+			return ofVolume(fmt.Errorf("writing the phase of volume %s: %w", next.Name, err), next)
 		}
 	}
 	if next := boundClaim(claim, volume); next != nil {
@@ -240,6 +260,15 @@ func (b *binder) bind(ctx context.Context, volume *corev1.PersistentVolume, clai
 		return err
 	}
 	return b.writeStatus(ctx, next)
+}
+
+// ofVolume returns the error of a write of a volume. If it says that the volume is gone, the result does not
+// wrap it: the claim may have the name of the volume, and would count as gone.
+func ofVolume(err error, volume *corev1.PersistentVolume) error {
+	if client.AbsentAt(err, object.KeyOf(volume)) {
+		return errors.New("the volume is gone: " + err.Error())
+	}
+	return err
 }
 
 // unbind makes a volume free again.

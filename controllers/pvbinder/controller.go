@@ -234,10 +234,13 @@ func movesToNode(e cache.Event[*corev1.Pod]) bool {
 	return err != nil || before != after
 }
 
-// volumesOfClaim adds the volumes that refer to a claim.
+// volumesOfClaim adds the volumes that refer to a claim, and the one that it names, which may not refer to it yet.
 func (b *binder) volumesOfClaim(item cache.Item[*corev1.PersistentVolumeClaim], add func(object.Key)) {
 	for key := range b.referring.Find(item.Key().String()) {
 		add(key)
+	}
+	if claim, err := item.Object(); err == nil && claim.Spec.VolumeName != "" { // the indexes have logged an error
+		add(object.Key{Name: claim.Spec.VolumeName})
 	}
 }
 

@@ -49,7 +49,8 @@
 // may be ahead of its claim. Before a directory is removed or a volume is recycled, volume and
 // claim are read from the server.
 //
-// A claim that was bound once never gets another volume. Without its volume it is Lost.
+// A claim that was bound once never gets another volume. Without its volume it is Lost. The volume
+// counts as gone when the server says so, not the cache.
 //
 // # What the process forgets
 //

@@ -14,6 +14,7 @@ import (
 type volumeView struct {
 	volume *corev1.PersistentVolume
 	claim  *corev1.PersistentVolumeClaim // that the volume refers to by UID, or by name without one; nil if there is none
+	behind bool                          // the server has the claim, and the cache has not
 	asks   *corev1.PersistentVolumeClaim // that names the volume, which refers to no claim
 }
 

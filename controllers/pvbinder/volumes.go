@@ -6,6 +6,7 @@ package pvbinder
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,7 +70,20 @@ func (b *binder) stepVolume(ctx context.Context, volume *corev1.PersistentVolume
 		b.recorder.Warning(v.claim, reasonVolumeMismatch, actionBind,
 			"Cannot bind PersistentVolume %q to requested PersistentVolumeClaim due to incompatible volumeMode.", volume.Name)
 	}
-	return controller.Result{}, nil
+	return whileBehind(v.behind), nil
+}
+
+// lagging is the time until an object is reconciled again after a run in which the server had a claim or a volume that
+// the cache had not. By then the cache shows it or its end; otherwise the server is asked again. There may be no event:
+// the object may go while the watch is broken.
+const lagging = 10 * time.Second
+
+// whileBehind returns the result of a run in which the cache was behind the server, or was not.
+func whileBehind(behind bool) controller.Result {
+	if behind {
+		return controller.Result{After: lagging}
+	}
+	return controller.Result{}
 }
 
 // volumeView reads what a volume is decided by.
@@ -99,6 +113,7 @@ func (b *binder) volumeView(ctx context.Context, volume *corev1.PersistentVolume
 		return v, nil
 	}
 	v.claim, err = b.confirm(ctx, volume)
+	v.behind = v.claim != nil
 	return v, err
 }
 
