@@ -74,9 +74,9 @@ func (r *reconciler) writeCondition(ctx context.Context, rule *resourcev1.Device
 	patch := client.Patch{Type: types.ApplyPatchType, Data: data}
 	_, err = r.world.rules.Sub("status").Patch(ctx, object.KeyOf(rule), patch, client.FieldManager(Name), client.Force())
 	switch {
-	case client.AbsentAt(err, object.KeyOf(rule)), apierrors.IsConflict(err):
+	case client.AbsentAt(err, object.KeyOf(rule)):
 		return nil // it went meanwhile, and another one may have its name
-	case err != nil:
+	case err != nil: // a conflict too: other writes came first, and their events start no run
 		return fmt.Errorf("writing the condition of DeviceTaintRule %s: %w", rule.Name, err)
 	}
 	return nil

@@ -189,7 +189,11 @@ func (r *reconciler) run(ctx context.Context, hpa *autoscalingv2.HorizontalPodAu
 		if ctx.Err() != nil {
 			return p, result, err
 		}
-		r.targets.put(object.KeyOf(hpa), selection{})
+		// A target that cannot be read for a moment still has its selector: another HorizontalPodAutoscaler of the same
+		// Pods must not scale them meanwhile.
+		if key := object.KeyOf(hpa); apierrors.IsNotFound(err) || !r.targets.knownFor(key, hpa.Spec.ScaleTargetRef) {
+			r.targets.put(key, selection{})
+		}
 		p = unreadable(hpa, now, err)
 		result, err = r.end(ctx, hpa, &p)
 		return p, result, err
@@ -222,7 +226,10 @@ func (r *reconciler) measure(ctx context.Context, s *snapshot, t *target) error 
 	ignores, wrong := ignoresForeign(s.hpa)
 	s.annotation = wrong
 	selector, problem := r.targets.parse(key, s.scale.Status.Selector)
-	r.targets.put(key, selection{text: s.scale.Status.Selector, selector: selector, target: t.resource.String() + "/" + t.key.Name, own: ignores})
+	r.targets.put(key, selection{
+		text: s.scale.Status.Selector, selector: selector,
+		ref: s.hpa.Spec.ScaleTargetRef, target: t.resource.String() + "/" + t.key.Name, own: ignores,
+	})
 	if problem != nil {
 		s.selector = problem
 		return nil
@@ -278,6 +285,7 @@ func (r *reconciler) rescale(ctx context.Context, s *snapshot, t *target, p *pla
 		p.notScaled(s, err)
 		p.err = fmt.Errorf("scaling %s to %d: %w", targetOf(s.hpa), p.replicas, err)
 		if client.Unanswered(err) {
+			p.maybeScaled(s, &r.options)
 			r.update(s.hpa, func(m *memory) { m.lost = &lostChange{change{at: p.now, by: p.replicas - s.current()}, p.replicas} })
 		}
 	}

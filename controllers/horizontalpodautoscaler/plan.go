@@ -330,6 +330,14 @@ func (p *plan) notScaled(s *snapshot, err error) {
 	p.status.DesiredReplicas = s.hpa.Status.DesiredReplicas
 }
 
+// maybeScaled keeps the condition that the metrics may bring the target back: the write whose answer was lost may have taken
+// the last replicas away. If it did not, the next decision takes the condition back.
+func (p *plan) maybeScaled(s *snapshot, o *Options) {
+	if p.toZero(s) && !o.KeepZero {
+		p.atZero()
+	}
+}
+
 // unreadable returns the plan for a HorizontalPodAutoscaler whose target's scale cannot be read.
 func unreadable(hpa *autoscalingv2.HorizontalPodAutoscaler, now time.Time, err error) plan {
 	p := plan{status: *hpa.Status.DeepCopy(), now: now, err: err}

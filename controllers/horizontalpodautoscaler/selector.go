@@ -75,13 +75,15 @@ type selection struct {
 	text     string          // of the selector, as the scale has it
 	selector labels.Selector // nil is one whose target was read and has no selector
 	target   string
+	// ref is what the target was found by.
+	ref autoscalingv2.CrossVersionObjectReference
 	// own says that Pods of others than the target do not count.
 	own bool
 }
 
 // same reports whether two selections are of the same Pods.
 func (s selection) same(other selection) bool {
-	return s.text == other.text && s.target == other.target && s.own == other.own && (s.selector == nil) == (other.selector == nil)
+	return s.text == other.text && s.ref == other.ref && s.target == other.target && s.own == other.own && (s.selector == nil) == (other.selector == nil)
 }
 
 // counts reports whether a Pod with these labels may count for both of two HorizontalPodAutoscalers,
@@ -201,6 +203,18 @@ func (t *targetSelectors) known(key object.Key) bool {
 	}
 	_, known := n.of[key]
 	return known
+}
+
+// knownFor reports whether the target of a HorizontalPodAutoscaler was last read by this reference.
+func (t *targetSelectors) knownFor(key object.Key, ref autoscalingv2.CrossVersionObjectReference) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.in[key.Namespace]
+	if n == nil {
+		return false
+	}
+	is, known := n.of[key]
+	return known && is.ref == ref
 }
 
 // sharing returns the keys of the HorizontalPodAutoscalers that count one of the Pods that one of them

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -19,6 +20,10 @@ import (
 	"github.com/setpoint-io/setpoint/object"
 )
 
+// lagging is the time until a run repeats that went by what the server has and the cache does not show. If it goes before the
+// cache shows it, because a watch broke meanwhile, there is no event.
+const lagging = 10 * time.Second
+
 // reconcileClaim frees one claim of the Pods that do not need it any more.
 func (r *reconciler) reconcileClaim(ctx context.Context, req controller.Request) (controller.Result, error) {
 	claim, err := r.claims.Get(req.Key)
@@ -28,11 +33,11 @@ func (r *reconciler) reconcileClaim(ctx context.Context, req controller.Request)
 	if err != nil {
 		return controller.Result{}, err
 	}
-	released, err := r.releasedBy(ctx, claim)
+	released, unseen, err := r.releasedBy(ctx, claim)
 	if err != nil {
 		return controller.Result{}, err
 	}
-	owner, err := r.ownerOf(claim)
+	owner, err := r.ownerOf(ctx, claim)
 	if err != nil {
 		return controller.Result{}, err
 	}
@@ -49,60 +54,78 @@ func (r *reconciler) reconcileClaim(ctx context.Context, req controller.Request)
 		return controller.Result{}, nil // it went meanwhile
 	case apierrors.IsConflict(err):
 		return controller.Result{Again: true}, nil // a decision on its new state follows
+	case unseen:
+		return controller.Result{After: lagging}, err
 	}
 	return controller.Result{}, err
 }
 
-// releasedBy returns the Pods and PodGroups of status.reservedFor that do not need the claim any more.
-func (r *reconciler) releasedBy(ctx context.Context, claim *resourcev1.ResourceClaim) (all []resourcev1.ResourceClaimConsumerReference, err error) {
+// releasedBy returns the Pods and PodGroups of status.reservedFor that do not need the claim any more. unseen says that
+// another one needs it, and that the cache does not show that one.
+func (r *reconciler) releasedBy(ctx context.Context, claim *resourcev1.ResourceClaim) (all []resourcev1.ResourceClaimConsumerReference, unseen bool, err error) {
 	for _, consumer := range claim.Status.ReservedFor {
-		var over bool
+		var over, hidden bool
 		switch {
 		case devices.IsPod(consumer):
-			over, err = r.over(ctx, claim.Namespace, consumer)
+			over, hidden, err = r.over(ctx, claim.Namespace, consumer)
 		case r.SharedClaims && devices.IsGroup(consumer):
-			over, err = r.groupOver(ctx, claim.Namespace, consumer)
+			over, hidden, err = r.groupOver(ctx, claim.Namespace, consumer)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading %s/%s of %s, which the claim is reserved for: %w", claim.Namespace, consumer.Name, consumer.Resource, err)
+			return nil, false, fmt.Errorf("reading %s/%s of %s, which the claim is reserved for: %w", claim.Namespace, consumer.Name, consumer.Resource, err)
 		}
 		if over {
 			all = append(all, consumer)
 		}
+		unseen = unseen || hidden
 	}
-	return all, nil
+	return all, unseen, nil
 }
 
-// over reports whether a Pod has ended or is gone. The server answers for a Pod that the cache
-// does not show: the scheduler may have reserved the claim for a Pod that was created just now.
-func (r *reconciler) over(ctx context.Context, namespace string, consumer resourcev1.ResourceClaimConsumerReference) (bool, error) {
+// over reports whether a Pod has ended or is gone. The server answers for a Pod that the cache does not show, or shows
+// another one in place of: the scheduler may have reserved the claim for a Pod that was created just now. unseen says that
+// this Pod is not over, and that the cache does not show it.
+func (r *reconciler) over(ctx context.Context, namespace string, consumer resourcev1.ResourceClaimConsumerReference) (over, unseen bool, err error) {
 	if r.gone.has(consumer.UID) {
-		return true, nil
+		return true, false, nil
 	}
 	key := object.Key{Namespace: namespace, Name: consumer.Name}
 	pod, err := r.pods.Get(key)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || err == nil && pod.UID != consumer.UID {
+		unseen = true
 		if pod, err = r.pods.Server().Get(ctx, key); client.AbsentAt(err, key) {
-			return true, nil
+			return true, false, nil
 		}
 	}
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	return pod.UID != consumer.UID || devices.Done(pod), nil
+	over = pod.UID != consumer.UID || devices.Done(pod)
+	return over, unseen && !over, nil
 }
 
-// ownerOf returns the Pod with the name of the Pod that a claim was made for, or nil.
-func (r *reconciler) ownerOf(claim *resourcev1.ResourceClaim) (*corev1.Pod, error) {
+// ownerOf returns the Pod with the name of the Pod that a claim was made for, or nil. If the cache has another Pod of that
+// name, the server answers: the cache may still show the one before.
+func (r *reconciler) ownerOf(ctx context.Context, claim *resourcev1.ResourceClaim) (*corev1.Pod, error) {
 	ref := metav1.GetControllerOfNoCopy(claim)
 	if ref == nil || ref.APIVersion != "v1" || ref.Kind != "Pod" {
 		return nil, nil
 	}
-	pod, err := r.pods.Get(object.Key{Namespace: claim.Namespace, Name: ref.Name})
+	key := object.Key{Namespace: claim.Namespace, Name: ref.Name}
+	pod, err := r.pods.Get(key)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return pod, err
+	if err != nil || pod.UID == ref.UID || r.gone.has(ref.UID) {
+		return pod, err
+	}
+	if pod, err = r.pods.Server().Get(ctx, key); client.AbsentAt(err, key) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Pod %s, which the claim may have been made for: %w", key, err)
+	}
+	return pod, nil
 }
 
 // carryOut makes the writes of a plan. Each carries the version that the one before it made.

@@ -19,7 +19,7 @@ type claimView struct {
 	claim *resourcev1.ResourceClaim
 	// released reports whether a Pod that the claim is reserved for does not need it any more.
 	released func(resourcev1.ResourceClaimConsumerReference) bool
-	// owner is the Pod with the name of the Pod that the claim was made for, if the cache has one.
+	// owner is the Pod with the name of the Pod that the claim was made for, if there is one.
 	owner *corev1.Pod
 }
 

@@ -29,8 +29,10 @@
 //     annotation resource.kubernetes.io/pod-claim-name.
 //   - A Pod that has ended gets no claim and no reservation. Neither does a Pod that is being
 //     deleted.
-//   - A reservation is removed if the cache shows that the Pod has ended or that another Pod has
-//     its name, or if the server says so. A Pod that the cache does not show may be new.
+//   - A reservation is removed if the cache shows that the Pod has ended or was deleted, or if the
+//     server says so. A Pod that the cache does not show may be new, and another Pod of its name in
+//     the cache may be the one before. As long as only the server has the Pod, it is asked again
+//     every ten seconds: the Pod may go before the cache shows it, and then there is no event.
 //   - The finalizer goes after the allocation, and the claim after the finalizer. Each of these
 //     writes carries the version that the decision was made on, so a Pod that gets the claim
 //     meanwhile is a conflict.

@@ -91,23 +91,24 @@ func (r *reconciler) groupGoes(e cache.Event[*schedulingv1beta1.PodGroup]) bool 
 	return true
 }
 
-// groupOver reports whether a PodGroup is gone. The server answers for one that the cache does not
-// show: the scheduler may have reserved the claim for a PodGroup that was created just now.
-func (r *reconciler) groupOver(ctx context.Context, namespace string, consumer resourcev1.ResourceClaimConsumerReference) (bool, error) {
+// groupOver reports whether a PodGroup is gone. The server answers, and unseen is set, as for a Pod in the method over.
+func (r *reconciler) groupOver(ctx context.Context, namespace string, consumer resourcev1.ResourceClaimConsumerReference) (over, unseen bool, err error) {
 	if r.gone.has(consumer.UID) {
-		return true, nil
+		return true, false, nil
 	}
 	key := object.Key{Namespace: namespace, Name: consumer.Name}
 	group, err := r.groups.Get(key)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || err == nil && group.UID != consumer.UID {
+		unseen = true
 		if group, err = r.groups.Server().Get(ctx, key); client.AbsentAt(err, key) {
-			return true, nil
+			return true, false, nil
 		}
 	}
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	return group.UID != consumer.UID, nil
+	over = group.UID != consumer.UID
+	return over, unseen && !over, nil
 }
 
 // groupView is what a decision about a PodGroup depends on. Its fields are as those of podView.
@@ -138,9 +139,14 @@ func (r *reconciler) reconcileGroup(ctx context.Context, req controller.Request)
 	if v.owned, err = cache.Objects(r.claims.Snapshot().ControlledBy(group.Namespace, group.UID)); err != nil {
 		return controller.Result{}, err
 	}
+	var result controller.Result
 	for _, c := range devices.ClaimsOfGroup(group) {
-		if err := r.lookUp(ctx, group.Namespace, c, v.named, v.templates); err != nil {
+		unseen, err := r.lookUp(ctx, group.Namespace, c, v.named, v.templates)
+		if err != nil {
 			return controller.Result{}, err
+		}
+		if unseen {
+			result.After = lagging
 		}
 	}
 	p := decideGroup(v)
@@ -154,7 +160,7 @@ func (r *reconciler) reconcileGroup(ctx context.Context, req controller.Request)
 	if len(got) > 0 {
 		err = errors.Join(err, r.writeGroupStatus(ctx, group, got))
 	}
-	return controller.Result{}, err
+	return result, err
 }
 
 // decideGroup returns what is to be done for a PodGroup with claims. It changes nothing.

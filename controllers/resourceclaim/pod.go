@@ -60,6 +60,9 @@ func (r *reconciler) reconcilePod(ctx context.Context, req controller.Request) (
 		conflict, failure := r.reserve(ctx, to)
 		again, err = again || conflict, errors.Join(err, failure)
 	}
+	if view.unseen && !again {
+		return controller.Result{After: lagging}, err
+	}
 	return controller.Result{Again: again}, err
 }
 
@@ -87,40 +90,57 @@ func (r *reconciler) viewOf(ctx context.Context, pod *corev1.Pod) (podView, erro
 		}
 	}
 	for _, c := range devices.ClaimsOf(pod) {
-		if err := r.lookUp(ctx, pod.Namespace, c, v.named, v.templates); err != nil {
+		unseen, err := r.lookUp(ctx, pod.Namespace, c, v.named, v.templates)
+		if err != nil {
 			return v, err
 		}
+		v.unseen = v.unseen || unseen
 	}
 	return v, nil
 }
 
-// lookUp adds the claim and the template of an entry. A claim of a template that the status names
-// and that the cache does not show is read from the server, before another one is made.
-func (r *reconciler) lookUp(ctx context.Context, namespace string, c devices.Claim, named map[string]*resourcev1.ResourceClaim, templates map[string]*resourcev1.ResourceClaimTemplate) error {
+// lookUp adds the claim and the template of an entry. unseen says that the server has the claim, and that the cache does not
+// show it.
+func (r *reconciler) lookUp(ctx context.Context, namespace string, c devices.Claim, named map[string]*resourcev1.ResourceClaim, templates map[string]*resourcev1.ResourceClaimTemplate) (unseen bool, err error) {
 	if c.Name != "" {
 		key := object.Key{Namespace: namespace, Name: c.Name}
-		claim, err := r.claims.Get(key)
-		if apierrors.IsNotFound(err) && c.Template != "" {
-			if claim, err = r.claims.Server().Get(ctx, key); client.AbsentAt(err, key) {
-				claim, err = nil, nil
-			}
+		var claim *resourcev1.ResourceClaim
+		if claim, unseen, err = r.namedClaim(ctx, key, c.Template != ""); err != nil {
+			return false, fmt.Errorf("reading claim %s, which is named: %w", key, err)
 		}
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("reading claim %s, which is named: %w", key, err)
-		}
-		if err == nil && claim != nil {
+		if claim != nil {
 			named[c.Name] = claim
 		}
 	}
 	if c.Template == "" {
-		return nil
+		return unseen, nil
 	}
 	template, err := r.templates.Get(object.Key{Namespace: namespace, Name: c.Template})
 	if apierrors.IsNotFound(err) {
-		return nil
+		return unseen, nil
 	}
 	templates[c.Template] = template
-	return err
+	return unseen, err
+}
+
+// namedClaim returns a claim, or nil. A claim of a template that the status names and that the cache does not show is read
+// from the server, before another one is made.
+func (r *reconciler) namedClaim(ctx context.Context, key object.Key, ofTemplate bool) (claim *resourcev1.ResourceClaim, unseen bool, err error) {
+	claim, err = r.claims.Get(key)
+	switch {
+	case !apierrors.IsNotFound(err):
+		return claim, false, err
+	case !ofTemplate:
+		return nil, false, nil
+	}
+	claim, err = r.claims.Server().Get(ctx, key)
+	switch {
+	case client.AbsentAt(err, key):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	}
+	return claim, true, nil
 }
 
 // create creates the claims of a plan. It returns the names of all claims that the status of the

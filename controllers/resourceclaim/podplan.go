@@ -21,6 +21,8 @@ type podView struct {
 	pod *corev1.Pod
 	// named are the claims whose names the Pod states, as far as they exist.
 	named map[string]*resourcev1.ResourceClaim
+	// unseen says that the server has one of them, and that the cache does not show it.
+	unseen bool
 	// owned are the claims that the Pod controls.
 	owned []*resourcev1.ResourceClaim
 	// templates are those that the Pod states, as far as they exist.
