@@ -87,23 +87,32 @@ func (r *Resource) apply(q *Request, w *writing, body []byte, force bool) (resul
 		if err != nil {
 			return nil, err
 		}
-		return r.reparse(merged)
+		next, err := r.reparse(merged)
+		if err != nil {
+			return nil, err
+		}
+		return next, q.checkPlace(next)
 	})
 	return result{code: http.StatusOK, object: next}, err
 }
 
-// applyNew creates an object by applying it. mu is held.
+// applyNew creates an object by applying it. An apply that names a UID means an object that
+// was there before, so the server does not make another one. mu is held.
 func (r *Resource) applyNew(q *Request, w *writing, m *managedfields.FieldManager, wanted *unstructured.Unstructured, force bool) (result, error) {
 	empty := &unstructured.Unstructured{Object: map[string]any{}}
 	empty.SetGroupVersionKind(r.GroupVersionKind())
-	empty.SetName(q.Key.Name)
-	empty.SetNamespace(q.Key.Namespace)
 	merged, err := m.Apply(empty, wanted, w.manager, force)
 	if err != nil {
 		return result{}, err
 	}
 	o, err := r.reparse(merged)
 	if err != nil {
+		return result{}, err
+	}
+	if uid := o.GetUID(); uid != "" {
+		return result{}, r.conflict(q.Key.Name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
+	}
+	if err := q.checkPlace(o); err != nil {
 		return result{}, err
 	}
 	next, err := r.insert(q.Key.Namespace, o, w)
@@ -122,7 +131,13 @@ func (r *Resource) reparse(o runtime.Object) (*unstructured.Unstructured, error)
 
 // track notes that an update changed fields which others may own. mu is held.
 func (r *Resource) track(q *Request, now, next *unstructured.Unstructured, name string) (*unstructured.Unstructured, error) {
-	if len(now.GetManagedFields()) == 0 || applies(q) {
+	switch {
+	case applies(q):
+		return next, nil
+	case len(now.GetManagedFields()) == 0:
+		if q.Subresource != "" { // its clients cannot write who owns a field
+			next.SetManagedFields(nil)
+		}
 		return next, nil
 	}
 	m, err := r.managerOf(q.Subresource)

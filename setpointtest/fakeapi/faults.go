@@ -134,8 +134,8 @@ func (s *Server) CutConnections() {
 
 // before has a request wait as long as is wanted, and returns what to answer instead of
 // carrying it out.
-func (s *Server) before(q *Request) *metav1.Status {
-	for _, f := range s.levels(q) {
+func (r *Resource) before(q *Request) *metav1.Status {
+	for _, f := range r.levels() {
 		f.hooks.Lock()
 		latency, refuse := f.latency, f.refuse
 		f.hooks.Unlock()
@@ -155,8 +155,8 @@ func (s *Server) before(q *Request) *metav1.Status {
 }
 
 // losesAnswer reports whether the answer to a request is lost.
-func (s *Server) losesAnswer(q *Request) bool {
-	for _, f := range s.levels(q) {
+func (r *Resource) losesAnswer(q *Request) bool {
+	for _, f := range r.levels() {
 		f.hooks.Lock()
 		lose := f.lose
 		f.hooks.Unlock()
@@ -167,10 +167,9 @@ func (s *Server) losesAnswer(q *Request) bool {
 	return false
 }
 
-// levels are the faults of the server and those of the request's resource.
-func (s *Server) levels(q *Request) []*Faults {
-	return []*Faults{&s.Faults, &s.Of(q.Resource).Faults}
-}
+// levels are the faults of the server and those of the resource, which a test may have
+// withdrawn since the request came.
+func (r *Resource) levels() []*Faults { return []*Faults{&r.Server.Faults, &r.Faults} }
 
 // take uses up a planned fault.
 func (f *Faults) take(q *Request, fits func(*planned) bool) *planned {

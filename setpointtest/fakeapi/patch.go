@@ -46,7 +46,11 @@ func (r *Resource) patch(q *Request, body []byte) (result, error) {
 		return r.patchScale(q, w, patchType, body)
 	}
 	next, err := r.update(q, w, func(now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		return r.patched(now, patchType, body, w)
+		next, err := r.patched(now, patchType, body, w)
+		if err != nil {
+			return nil, err
+		}
+		return next, q.checkPlace(next)
 	})
 	return result{code: http.StatusOK, object: next, warnings: w.warnings}, err
 }

@@ -92,6 +92,9 @@ func (r *Resource) writeScale(q *Request, w *writing, change func(now *autoscali
 		if err := json.Unmarshal(text, &scale); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
+		if err := q.checkPlace(&scale); err != nil {
+			return nil, err
+		}
 		if scale.ResourceVersion != "" && scale.ResourceVersion != now.GetResourceVersion() {
 			return nil, r.conflict(q.Key.Name, errModified)
 		}

@@ -39,6 +39,7 @@ type Server struct {
 	watches map[*watching]bool                        // those that are open
 	open    map[*http.Request]context.CancelCauseFunc // the requests that are being answered
 	record  []Request
+	closed  bool
 }
 
 // New returns a server of some resources that listens nowhere: a client with its
@@ -63,8 +64,13 @@ func (s *Server) Listen() *Server {
 	return s
 }
 
-// Close ends all requests, and the listening.
+// Close ends all requests, and the listening. Requests that come later are cut at once: a
+// client that watches again would otherwise hold up the end of the listening for as long
+// as its watch lasts.
 func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	s.CutConnections()
 	if s.loopback != nil {
 		s.loopback.Close()
@@ -87,18 +93,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	r = r.WithContext(ctx)
-	s.mu.Lock()
-	s.open[r] = cancel
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.open, r)
-		s.mu.Unlock()
-	}()
+	if !s.enter(r, cancel) {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.leave(r)
 	s.serve(w, r)
 	if errors.Is(context.Cause(ctx), errCut) {
 		panic(http.ErrAbortHandler) // net/http's way to break a connection
 	}
+}
+
+// enter notes how to cut a request. It returns false if the server is closed.
+func (s *Server) enter(r *http.Request, cut context.CancelCauseFunc) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.open[r] = cut
+	}
+	return !s.closed
+}
+
+// leave forgets a request that was answered.
+func (s *Server) leave(r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, r)
 }
 
 // serve answers a request.
@@ -117,7 +136,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		a.fail(err)
 		return
 	}
-	if refusal := s.before(q); refusal != nil {
+	if refusal := resource.before(q); refusal != nil {
 		a.status(refusal)
 		return
 	}
@@ -131,7 +150,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	send := resource.carryOut(q, &a)
-	if s.losesAnswer(q) {
+	if resource.losesAnswer(q) {
 		panic(http.ErrAbortHandler)
 	}
 	send()

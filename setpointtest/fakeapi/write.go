@@ -134,9 +134,27 @@ func (r *Resource) begin(o *unstructured.Unstructured) {
 	}
 }
 
-// checkNamespace gives an object the namespace of its request.
-func checkNamespace(o *unstructured.Unstructured, namespace string) error {
-	if own := o.GetNamespace(); own != "" && own != namespace {
+// checkPlace gives an object the namespace of its request, and refuses one of another
+// name: a request is for the object that its path names. Source:
+// k8s.io/apiserver/pkg/endpoints/handlers, checkName.
+func (q *Request) checkPlace(o metav1.Object) error {
+	if err := checkNamespace(o, q.Key.Namespace); err != nil {
+		return err
+	}
+	switch name := o.GetName(); name {
+	case q.Key.Name:
+		return nil
+	case "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", q.Key.Name))
+	default:
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, q.Key.Name))
+	}
+}
+
+// checkNamespace gives an object the namespace of its request. An object of a kind without
+// namespaces loses the one that it names.
+func checkNamespace(o metav1.Object, namespace string) error {
+	if own := o.GetNamespace(); own != "" && namespace != "" && own != namespace {
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
 	o.SetNamespace(namespace)
@@ -170,11 +188,8 @@ func (r *Resource) replace(q *Request, body []byte) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	if err := checkNamespace(o, q.Key.Namespace); err != nil {
+	if err := q.checkPlace(o); err != nil {
 		return result{}, err
-	}
-	if name := o.GetName(); name != q.Key.Name {
-		return result{}, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, q.Key.Name))
 	}
 	w := &writing{dry: dry(options.DryRun), manager: q.manager(options.FieldManager), warnings: warnings}
 	r.mu.Lock()
@@ -282,11 +297,12 @@ func (r *Resource) keep(now, next *unstructured.Unstructured, subresource string
 	return next
 }
 
-// onlyStatus returns an object with another status. Built-in kinds take other metadata with
-// it.
+// onlyStatus returns an object with another status, and with the owners of the fields that
+// an apply has merged. Built-in kinds take other metadata with it.
 func (r *Resource) onlyStatus(now, next *unstructured.Unstructured) *unstructured.Unstructured {
 	result := now.DeepCopy()
 	take(result, next, "status")
+	result.SetManagedFields(next.GetManagedFields())
 	if r.builtin {
 		result.Object["metadata"] = next.DeepCopy().Object["metadata"]
 		if r.annotations { // a Deployment's labels are not changed
@@ -316,11 +332,12 @@ func firstOf[T comparable](a, b T) T {
 	return b
 }
 
-// specification reports whether two states differ in anything but metadata and status.
+// specification reports whether two states differ in anything but metadata. keep has
+// carried the status over where it is a subresource; elsewhere it counts like the rest.
 func specification(a, b *unstructured.Unstructured) bool {
 	for _, one := range [...]struct{ in, of *unstructured.Unstructured }{{a, b}, {b, a}} {
 		for name, value := range one.of.Object {
-			if name != "metadata" && name != "status" && !reflect.DeepEqual(value, one.in.Object[name]) {
+			if name != "metadata" && !reflect.DeepEqual(value, one.in.Object[name]) {
 				return true
 			}
 		}
