@@ -67,7 +67,7 @@ func (r *reconciler) report(ctx context.Context, req controller.RequestOf[string
 	}
 	live, err := r.nodes.Server().Get(ctx, key)
 	switch {
-	case apierrors.IsNotFound(err):
+	case client.AbsentAt(err, key):
 		live = nil
 	case err != nil:
 		return controller.Result{}, fmt.Errorf("reading node %s before a detach: %w", req.Key, err)

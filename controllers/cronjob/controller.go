@@ -124,9 +124,10 @@ func (r *reconciler) jobsOf(ctx context.Context, cronJob *batchv1.CronJob) ([]*b
 		if known[string(ref.UID)] {
 			continue
 		}
-		job, err := r.jobs.Server().Get(ctx, object.Key{Namespace: cronJob.Namespace, Name: ref.Name})
+		key := object.Key{Namespace: cronJob.Namespace, Name: ref.Name}
+		job, err := r.jobs.Server().Get(ctx, key)
 		switch {
-		case apierrors.IsNotFound(err):
+		case client.AbsentAt(err, key):
 		case err != nil:
 			r.sayNotRead(cronJob, jobs, err)
 			return nil, fmt.Errorf("reading job %s/%s, which the status names as active: %w", cronJob.Namespace, ref.Name, err)

@@ -210,8 +210,12 @@ func (r *reconciler) give(ctx context.Context, node *corev1.Node) (controller.Re
 	if full != nil && r.reclaim(ctx) {
 		ranges, crossed, full = r.book.assign(node.Name, node.UID)
 	}
+	known := full == nil || !r.wait(object.KeyOf(node))
+	if full != nil { // a range that became free before the Node waited has woken no Node
+		ranges, crossed, full = r.book.assign(node.Name, node.UID)
+	}
 	if full != nil {
-		if r.wait(object.KeyOf(node)) {
+		if !known {
 			r.status(node, reasonNotAvailable, full)
 		}
 		because(ctx, codeNoRange, "the Node gets no range: {usage}", "a Node is deleted, or the manager is started with a larger --cluster-cidr or longer masks", "usage", full)
@@ -235,7 +239,7 @@ func (r *reconciler) reclaim(ctx context.Context) (released bool) {
 		if nodes.Get(key).Exists() {
 			continue
 		}
-		if _, err := r.nodes.Server().Get(ctx, key); apierrors.IsNotFound(err) {
+		if _, err := r.nodes.Server().Get(ctx, key); client.AbsentAt(err, key) {
 			released = r.book.release(name) > 0 || released
 		}
 	}

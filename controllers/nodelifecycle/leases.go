@@ -11,9 +11,9 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/setpoint-io/setpoint/cache"
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -34,7 +34,7 @@ func (r *reconciler) confirm(ctx context.Context, node *corev1.Node, cached cach
 	if !r.trustLeases {
 		live, err := r.leases.Server().Get(ctx, leaseOf(node.Name))
 		switch {
-		case apierrors.IsNotFound(err):
+		case client.AbsentAt(err, leaseOf(node.Name)):
 		case err != nil:
 			return false, fmt.Errorf("reading the Lease of node %s, which seems silent, from the server: %w", node.Name, err)
 		default:

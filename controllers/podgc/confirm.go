@@ -8,8 +8,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/object"
 )
 
@@ -24,9 +24,10 @@ func (r *reconciler) confirm(ctx context.Context, pod *corev1.Pod, v view, why r
 	if why != outOfService && why != orphaned {
 		return true, nil
 	}
-	node, err := r.nodes.Server().Get(ctx, object.Key{Name: pod.Spec.NodeName})
+	key := object.Key{Name: pod.Spec.NodeName}
+	node, err := r.nodes.Server().Get(ctx, key)
 	switch {
-	case apierrors.IsNotFound(err):
+	case client.AbsentAt(err, key):
 		// A Pod whose node is gone is an orphan, and goes after the quarantine.
 		holds = why == orphaned
 	case err != nil:

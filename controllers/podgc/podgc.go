@@ -234,8 +234,9 @@ func (r *reconciler) tooMany(pods cache.Snapshot[*corev1.Pod]) ([]*corev1.Pod, e
 func (r *reconciler) goneNodes(ctx context.Context, pods cache.Snapshot[*corev1.Pod], nodes cache.Snapshot[*corev1.Node], now time.Time) map[string]bool {
 	gone := map[string]bool{}
 	for _, name := range r.quarantine.look(r.missing(pods, nodes), now) {
-		_, err := r.nodes.Server().Get(ctx, object.Key{Name: name})
-		if apierrors.IsNotFound(err) {
+		key := object.Key{Name: name}
+		_, err := r.nodes.Server().Get(ctx, key)
+		if client.AbsentAt(err, key) {
 			gone[name] = true
 			continue
 		}

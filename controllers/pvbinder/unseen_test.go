@@ -4,6 +4,7 @@
 package pvbinder
 
 import (
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,4 +122,32 @@ func (c *cluster) addPair(volume string) {
 		claim.UID = "1"
 		claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, AccessModes: claim.Spec.AccessModes, Capacity: storage("1Gi")}
 	}))
+}
+
+// A proxy without servers answers 404 about claims that exist. What is decided from the absence of a claim may delete its volume.
+func TestA404OfAProxyReleasesNoVolume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		away := true
+		c.claims.Before(func(q *fakeapi.Request) *metav1.Status {
+			if q.Verb != "get" || !away {
+				return nil
+			}
+			return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: "page not found"}
+		})
+		c.start()
+		c.claims.HoldWatches(true)
+		c.add(newClaim("data"))
+		v := made(c.claim("data"), "1Gi")
+		c.add(v)
+		pass(time.Minute)
+		name := volumes.NameFor(string(v.Spec.ClaimRef.UID))
+		if phase := c.volume(name).Status.Phase; phase == corev1.VolumeReleased {
+			t.Errorf("the volume is %s although its claim exists", phase)
+		}
+		away = false
+		c.claims.HoldWatches(false)
+		pass(time.Hour)
+		c.wantPhase(name, corev1.VolumeBound)
+	})
 }

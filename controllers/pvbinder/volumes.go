@@ -122,7 +122,7 @@ func (b *binder) volumeView(ctx context.Context, volume *corev1.PersistentVolume
 func (b *binder) confirm(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	claim, err := b.claims.Server().Get(ctx, claimOf(volume))
 	switch {
-	case apierrors.IsNotFound(err):
+	case client.AbsentAt(err, claimOf(volume)): // not any 404: what is decided from it may delete the volume
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading claim %s, which the cache does not have: %w", claimOf(volume), err)

@@ -159,7 +159,7 @@ func (r *reconciler) account(ctx context.Context, namespace string, named refere
 		return nil, err
 	}
 	account, err = r.accounts.Server().Get(ctx, key)
-	if apierrors.IsNotFound(err) || err == nil && !named.is(account) {
+	if client.AbsentAt(err, key) || err == nil && !named.is(account) {
 		return nil, nil
 	}
 	return account, err

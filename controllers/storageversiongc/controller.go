@@ -138,7 +138,7 @@ func (r *reconciler) gone(ctx context.Context, version *internalv1alpha1.Storage
 			continue
 		}
 		lease, err := r.leases.Server().Get(ctx, key)
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err != nil && !client.AbsentAt(err, key) {
 			return nil, fmt.Errorf("reading lease %s of an API server: %w", key, err)
 		}
 		if err != nil || lease.Labels[identityLabel] != ofAPIServers {
