@@ -60,8 +60,10 @@ func (c *Keyed[K]) GivenUp() uint64 { return c.Status(0).GivenUp }
 func (c *core) Panics() map[string]Panic { return c.panics.all() }
 
 // StandByWith has a loop stand by that keeps few keys before it seeks them anew.
-func StandByWith(c *Controller, least int) {
-	if _, err := c.standBy(least); err != nil {
+func StandByWith(c *Controller, least int) (end func()) {
+	end, err := c.standBy(least)
+	if err != nil {
 		panic(err)
 	}
+	return end
 }

@@ -155,7 +155,18 @@ func TestAThousandEvictionsAtOnceLeaveAsManyPodsAsTheBudgetWants(t *testing.T) {
 					note(name, send[0](name))
 				}
 				pdb, err := client.For[*policyv1.PodDisruptionBudget](cluster.Client).Get(t.Context(), key)
-				return err == nil && pdb.Status.CurrentHealthy == least && pdb.Status.DisruptionsAllowed == 0 && len(pdb.Status.DisruptedPods) == 0
+				if err != nil {
+					return false
+				}
+				// A server that is busy may give an eviction up after it was allowed, and before the Pod is deleted. It counts for two minutes
+				// then, in which nothing asks again.
+				for name := range pdb.Status.DisruptedPods {
+					err := client.For[*corev1.Pod](cluster.Client).Delete(t.Context(), object.Key{Namespace: namespace, Name: name})
+					if err != nil && !apierrors.IsNotFound(err) {
+						t.Error(err)
+					}
+				}
+				return pdb.Status.CurrentHealthy == least && pdb.Status.DisruptionsAllowed == 0 && len(pdb.Status.DisruptedPods) == 0
 			})
 			controlplanetest.Eventually(t, "as many Pods are left as the budget wants", func() bool {
 				is, _ := healthy()
