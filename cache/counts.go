@@ -24,9 +24,12 @@ type counts struct {
 
 func (c *counts) event() { c.events.Add(1) }
 
+// together has the rate take account of the events that have come since the last call.
+func (c *counts) together() { c.rate.note(c.events.Load()) }
+
 // perSecond returns the rate of the events.
 func (c *counts) perSecond() float64 {
-	c.rate.note(c.events.Load())
+	c.together()
 	return c.rate.read()
 }
 

@@ -110,7 +110,7 @@ func (i *informer) flush() {
 	i.writing.Lock()
 	defer i.writing.Unlock()
 	i.flushLocked()
-	i.counts.rate.note(i.counts.events.Load())
+	i.counts.together()
 }
 
 // flushLocked stores the changes of the batch, and delivers them. writing is held.

@@ -3,15 +3,13 @@
 
 package cache
 
-import "hash/maphash"
-
 // The orphans of a namespace are its objects that no controller manages. Of most kinds, such as ConfigMaps, Nodes and Deployments,
 // that is all of them: a second trie of the same entries was 12 % of the CPU of an event of a ConfigMap, and 20 to 60 bytes for each. So a
 // namespace has a group of orphans from the time on at which one of its objects has a controller, and for as long as it has objects.
 
 // orphansOf returns the objects of a namespace that no controller manages.
 func (s *state) orphansOf(namespace string) trie[*entry] {
-	if g, ok := s.orphans.get(maphash.String(seed, namespace), bytesOf(namespace), nil); ok {
+	if g, ok := s.orphans.group(namespace); ok {
 		return g.members
 	}
 	return s.spaces.find(namespace)

@@ -44,8 +44,13 @@ func (g *group) hash() uint64                { return maphash.String(seed, g.val
 // groups finds groups by their value.
 type groups struct{ trie[*group] }
 
+// group returns the group of a value, if there is one.
+func (t groups) group(value string) (*group, bool) {
+	return t.get(maphash.String(seed, value), bytesOf(value), nil)
+}
+
 func (t groups) find(value string) trie[*entry] {
-	if g, ok := t.get(maphash.String(seed, value), bytesOf(value), nil); ok {
+	if g, ok := t.group(value); ok {
 		return g.members
 	}
 	return trie[*entry]{}
@@ -54,7 +59,7 @@ func (t groups) find(value string) trie[*entry] {
 // own returns the group of a value that the edit may change. It creates the group, or copies
 // it if an older state shares it.
 func (t *groups) own(edit uint64, value string) *group {
-	g, ok := t.get(maphash.String(seed, value), bytesOf(value), nil)
+	g, ok := t.group(value)
 	if ok && g.owner == edit {
 		return g
 	}
@@ -82,7 +87,7 @@ func (t *groups) drop(edit uint64, value string, namespace, name []byte) (old *e
 
 // take removes an entry from the group of a value, and returns how many are left.
 func (t *groups) take(edit uint64, value string, namespace, name []byte) (old *entry, left int) {
-	g, ok := t.get(maphash.String(seed, value), bytesOf(value), nil)
+	g, ok := t.group(value)
 	if !ok {
 		return nil, 0
 	}
@@ -97,7 +102,7 @@ func (t *groups) take(edit uint64, value string, namespace, name []byte) (old *e
 
 // has reports whether there is a group of a value.
 func (t groups) has(value string) bool {
-	_, ok := t.get(maphash.String(seed, value), bytesOf(value), nil)
+	_, ok := t.group(value)
 	return ok
 }
 
@@ -164,8 +169,8 @@ func (f *family) relate() {
 		if uid := string(f.owners[i].UID); !slices.Contains(f.relations, uid) {
 			f.relations = append(f.relations, uid)
 		}
-		f.controlled = f.controlled || (f.owners[i].Controller != nil && *f.owners[i].Controller)
 	}
+	f.controlled = object.ControllerOf(f.owners) != nil
 	f.relations = slices.Clip(f.relations)
 }
 

@@ -223,16 +223,7 @@ func (s *standby) waitUntilFree(ctx context.Context) bool {
 // time in which it must be renewed.
 func (s *standby) again(ctx context.Context, l *coordinationv1.Lease) (*Term, error) {
 	a := s.mine.next(s.clock())
-	ask, cancel := s.request(ctx)
-	defer cancel()
-	l, err := s.leases.Update(ask, s.mine.taken(l, a, s.config.Timing, transitions(l)))
-	switch {
-	case err == nil:
-		return s.begin(l, a, s.left), nil
-	case apierrors.IsConflict(err):
-		return nil, nil // it changed meanwhile
-	}
-	return nil, err
+	return s.write(ctx, s.mine.taken(l, a, s.config.Timing, transitions(l)), a)
 }
 
 // take writes our record into a lease that is free as of its version.
@@ -248,15 +239,18 @@ func (s *standby) take(ctx context.Context, l *coordinationv1.Lease) (*Term, err
 	if holder(l) == "" {
 		s.left = l.Annotations[wordAnnotation]
 	}
-	want := s.mine.taken(l, a, s.config.Timing, changed)
+	return s.write(ctx, s.mine.taken(l, a, s.config.Timing, changed), a)
+}
+
+// write writes a record of ours, and begins a term with it. There is no term if the lease has changed meanwhile.
+func (s *standby) write(ctx context.Context, l *coordinationv1.Lease, a attempt) (*Term, error) {
 	ask, cancel := s.request(ctx)
 	defer cancel()
-	var err error
+	do := s.leases.Update
 	if l.UID == "" {
-		l, err = s.leases.Create(ask, want)
-	} else {
-		l, err = s.leases.Update(ask, want)
+		do = s.leases.Create
 	}
+	l, err := do(ask, l)
 	switch {
 	case err == nil:
 		return s.begin(l, a, s.left), nil

@@ -67,7 +67,6 @@ type messageTree struct {
 	texts      treeReader
 	lazy       bool // fieldsV1 are not decoded
 	fields     []wireField
-	most       int // of fields, that were there at a time
 	elements   []any
 	quantities map[string]string // canonical forms
 }
@@ -87,8 +86,8 @@ const mostPlaces = 4096
 
 // close forgets the bytes, so that a decoder that waits for the next ones keeps none alive.
 func (p *messageTree) close() {
-	clear(p.fields[:min(p.most, cap(p.fields))])
-	p.fields, p.elements, p.most = roomOf(p.fields), roomOf(p.elements), 0
+	p.fields, p.elements = roomOf(p.fields), roomOf(p.elements)
+	clear(p.fields[:cap(p.fields)])
 	messageTrees.Put(p)
 }
 
@@ -128,7 +127,6 @@ func (p *messageTree) parse(data []byte) bool {
 		last = number
 		p.fields = append(p.fields, f)
 	}
-	p.most = max(p.most, len(p.fields))
 	return true
 }
 

@@ -56,3 +56,18 @@ func TestADecoderKeepsNoRoomForALongList(t *testing.T) {
 		t.Errorf("room for %d elements after it, want %d at most", cap(texts.elements), mostPlaces)
 	}
 }
+
+// Bytes that are no message are given up within it. What was read of them until then is forgotten too.
+func TestADecoderKeepsNothingOfAMessageThatBreaksOff(t *testing.T) {
+	p := &messageTree{texts: treeReader{treeTexts: newTreeTexts()}, quantities: map[string]string{}}
+	whole := marshaled(t, &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}})
+	if p.parse(whole[:len(whole)-1]) || len(p.fields) == 0 {
+		t.Fatalf("%d fields were read before the end", len(p.fields))
+	}
+	p.close()
+	for _, f := range p.fields[:cap(p.fields)] {
+		if f.value != nil {
+			t.Error("bytes of the message are kept")
+		}
+	}
+}

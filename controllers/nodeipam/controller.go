@@ -206,16 +206,13 @@ func (r *reconciler) keep(ctx context.Context, node *corev1.Node) {
 
 // give gives ranges to a Node that has none.
 func (r *reconciler) give(ctx context.Context, node *corev1.Node) (controller.Result, error) {
+	isNew := r.wait(object.KeyOf(node)) // before it looks: a range that becomes free from now on wakes it
 	ranges, crossed, full := r.book.assign(node.Name, node.UID)
 	if full != nil && r.reclaim(ctx) {
 		ranges, crossed, full = r.book.assign(node.Name, node.UID)
 	}
-	known := full == nil || !r.wait(object.KeyOf(node))
-	if full != nil { // a range that became free before the Node waited has woken no Node
-		ranges, crossed, full = r.book.assign(node.Name, node.UID)
-	}
 	if full != nil {
-		if !known {
+		if isNew {
 			r.status(node, reasonNotAvailable, full)
 		}
 		because(ctx, codeNoRange, "the Node gets no range: {usage}", "a Node is deleted, or the manager is started with a larger --cluster-cidr or longer masks", "usage", full)
