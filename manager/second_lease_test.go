@@ -68,7 +68,7 @@ func (m *moving) after(t *testing.T, d time.Duration, what string, moved, stays 
 	}
 }
 
-// holder returns who holds a lease.
+// holder returns the identity in a lease, which is empty if the lease is free.
 func (m *moving) holder(t *testing.T, key object.Key) string {
 	t.Helper()
 	l, err := client.For[*coordinationv1.Lease](m.Client()).Get(context.WithoutCancel(t.Context()), key)

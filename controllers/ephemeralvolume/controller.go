@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -108,18 +107,13 @@ func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (con
 		if v := &pod.Spec.Volumes[i]; v.Ephemeral != nil {
 			unseen, err := r.provide(ctx, pod, v)
 			if unseen {
-				result.After = lagging
+				result.After = controllers.Lagging
 			}
 			failures = append(failures, err)
 		}
 	}
 	return result, errors.Join(failures...)
 }
-
-// lagging is the time until a Pod is reconciled again after a run in which the server had a claim of another owner that
-// the cache had not. By then the cache shows that claim or its end; otherwise the server is asked again. There may be no
-// event: the claim may go while the watch is broken.
-const lagging = 10 * time.Second
 
 // provide sees to it that the claim of an ephemeral volume exists. unseen reports that a claim of
 // another owner has its name, and that the cache does not show that claim.

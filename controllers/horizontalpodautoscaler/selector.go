@@ -195,26 +195,25 @@ func (t *targetSelectors) forget(key object.Key) {
 
 // known reports whether the target of a HorizontalPodAutoscaler has been read, or was tried to be.
 func (t *targetSelectors) known(key object.Key) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := t.in[key.Namespace]
-	if n == nil {
-		return false
-	}
-	_, known := n.of[key]
+	_, known := t.last(key)
 	return known
 }
 
 // knownFor reports whether the target of a HorizontalPodAutoscaler was last read by this reference.
 func (t *targetSelectors) knownFor(key object.Key, ref autoscalingv2.CrossVersionObjectReference) bool {
+	is, known := t.last(key)
+	return known && is.ref == ref
+}
+
+// last returns what was put last for a HorizontalPodAutoscaler, if anything was.
+func (t *targetSelectors) last(key object.Key) (selection, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := t.in[key.Namespace]
-	if n == nil {
-		return false
+	if n := t.in[key.Namespace]; n != nil {
+		is, known := n.of[key]
+		return is.selection, known
 	}
-	is, known := n.of[key]
-	return known && is.ref == ref
+	return selection{}, false
 }
 
 // sharing returns the keys of the HorizontalPodAutoscalers that count one of the Pods that one of them

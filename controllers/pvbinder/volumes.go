@@ -6,7 +6,6 @@ package pvbinder
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/object"
 	"github.com/setpoint-io/setpoint/workqueue"
@@ -73,15 +73,10 @@ func (b *binder) stepVolume(ctx context.Context, volume *corev1.PersistentVolume
 	return whileBehind(v.behind), nil
 }
 
-// lagging is the time until an object is reconciled again after a run in which the server had a claim or a volume that
-// the cache had not. By then the cache shows it or its end; otherwise the server is asked again. There may be no event:
-// the object may go while the watch is broken.
-const lagging = 10 * time.Second
-
 // whileBehind returns the result of a run in which the cache was behind the server, or was not.
 func whileBehind(behind bool) controller.Result {
 	if behind {
-		return controller.Result{After: lagging}
+		return controller.Result{After: controllers.Lagging}
 	}
 	return controller.Result{}
 }

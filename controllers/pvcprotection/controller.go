@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -17,6 +16,7 @@ import (
 	"github.com/setpoint-io/setpoint/controller"
 	"github.com/setpoint-io/setpoint/controller/events"
 	"github.com/setpoint-io/setpoint/controller/protection"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/volumes"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -76,16 +76,12 @@ type reconciler struct {
 	behind     bool                // in this run, the server had a Pod that uses the claim, and the cache had none
 }
 
-// lagging is the time until a claim is reconciled again after such a run. The event of the Pod comes
-// before that, unless the Pod goes while the watch of Pods is broken: then there is none.
-const lagging = 10 * time.Second
-
 // reconcile takes the next step of one claim.
 func (r *reconciler) reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	r.behind = false
 	result, err := r.step(ctx, req)
 	if err == nil && r.behind {
-		result.After = lagging
+		result.After = controllers.Lagging
 	}
 	return result, err
 }

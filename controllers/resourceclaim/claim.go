@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -16,13 +15,10 @@ import (
 
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/devices"
 	"github.com/setpoint-io/setpoint/object"
 )
-
-// lagging is the time until a run repeats that went by what the server has and the cache does not show. If it goes before the
-// cache shows it, because a watch broke meanwhile, there is no event.
-const lagging = 10 * time.Second
 
 // reconcileClaim frees one claim of the Pods that do not need it any more.
 func (r *reconciler) reconcileClaim(ctx context.Context, req controller.Request) (controller.Result, error) {
@@ -55,7 +51,7 @@ func (r *reconciler) reconcileClaim(ctx context.Context, req controller.Request)
 	case apierrors.IsConflict(err):
 		return controller.Result{Again: true}, nil // a decision on its new state follows
 	case unseen:
-		return controller.Result{After: lagging}, err
+		return controller.Result{After: controllers.Lagging}, err
 	}
 	return controller.Result{}, err
 }

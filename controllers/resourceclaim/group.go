@@ -20,6 +20,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/devices"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -146,7 +147,7 @@ func (r *reconciler) reconcileGroup(ctx context.Context, req controller.Request)
 			return controller.Result{}, err
 		}
 		if unseen {
-			result.After = lagging
+			result.After = controllers.Lagging
 		}
 	}
 	p := decideGroup(v)

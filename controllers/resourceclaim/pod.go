@@ -17,6 +17,7 @@ import (
 	"github.com/setpoint-io/setpoint/cache"
 	"github.com/setpoint-io/setpoint/client"
 	"github.com/setpoint-io/setpoint/controller"
+	"github.com/setpoint-io/setpoint/controllers"
 	"github.com/setpoint-io/setpoint/internal/devices"
 	"github.com/setpoint-io/setpoint/object"
 )
@@ -61,7 +62,7 @@ func (r *reconciler) reconcilePod(ctx context.Context, req controller.Request) (
 		again, err = again || conflict, errors.Join(err, failure)
 	}
 	if view.unseen && !again {
-		return controller.Result{After: lagging}, err
+		return controller.Result{After: controllers.Lagging}, err
 	}
 	return controller.Result{Again: again}, err
 }

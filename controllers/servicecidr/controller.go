@@ -170,13 +170,10 @@ func (r *reconciler) release(ctx context.Context, cidr *networkingv1.ServiceCIDR
 		return controller.Result{}, err
 	}
 	if len(held) > 0 {
-		return controller.Result{After: lagging}, r.stays(ctx, cidr, held)
+		return controller.Result{After: controllers.Lagging}, r.stays(ctx, cidr, held)
 	}
 	return controller.Result{}, finalizer.Remove(ctx, r.cidrs, cidr, Finalizer)
 }
-
-// lagging is the time until a ServiceCIDR is reconciled again that the server has and the cache has not.
-const lagging = 10 * time.Second
 
 // onServer is orphans, of the ServiceCIDRs and IPAddresses that the server has.
 func (r *reconciler) onServer(ctx context.Context, cidr *networkingv1.ServiceCIDR) ([]*networkingv1.IPAddress, error) {

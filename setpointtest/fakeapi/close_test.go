@@ -14,8 +14,8 @@ import (
 	"github.com/setpoint-io/setpoint/setpointtest/fakeapi"
 )
 
-// watchAgain watches until ctx ends. began is told of the first watch that the server
-// answers.
+// watchAgain watches until ctx ends. It calls began when the server answers the first
+// watch.
 func watchAgain(ctx context.Context, t *testing.T, url string, began func()) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
