@@ -28,7 +28,8 @@
 // minute. [Manager.Elected] says when. A write
 // through [Manager.Client] is sent only if the lease is held for certain at that moment
 // by two clocks, and ends with the lease at the latest; it is a *client.NotSentError
-// otherwise. A manager whose lease is over returns from Run with an error.
+// otherwise. A manager whose lease is over returns from Run with an error. With
+// [SecondLease], some of its parts need another lease too, which another program may hold.
 //
 // # Stopping
 //
